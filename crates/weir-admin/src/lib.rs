@@ -1,0 +1,1 @@
+//! The actuator and route API.

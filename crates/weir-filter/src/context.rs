@@ -1,0 +1,88 @@
+//! What a filter sees, and what it may answer.
+
+use std::net::SocketAddr;
+
+use weir_route::Vars;
+use weir_wire::{RequestHead, ResponseHead};
+
+/// Scheme of an upstream, as far as the data plane serves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// `http`, and `ws` (an upgrade is an HTTP/1.1 exchange).
+    Http,
+    /// `https` and `wss`.
+    Https,
+    /// `lb`: host names a service with instances.
+    Lb,
+}
+
+/// Where a request goes, set by the route and changed by SetRequestUri and RequestHeaderToRequestUri.
+/// Path and query live in the request head.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// Scheme.
+    pub scheme: Scheme,
+    /// Host name or address literal (IPv6 in brackets), lower case.
+    pub host: String,
+    /// Port, default of the scheme filled in.
+    pub port: u16,
+}
+
+/// A response that the gateway gives itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LocalResponse {
+    /// Status code.
+    pub status: u16,
+    /// Header fields, without framing.
+    pub fields: Vec<(String, Vec<u8>)>,
+    /// Content.
+    pub body: Vec<u8>,
+}
+
+/// What comes next after a request filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The next filter, or the upstream.
+    Continue,
+    /// This answer; nothing is sent upstream. Response filters run on it as SCG does.
+    Respond(LocalResponse),
+}
+
+/// A filter failed: 500 (SCG's behaviour), nothing is sent upstream. Text is for the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterError(pub String);
+
+/// What a request filter works on.
+#[derive(Debug)]
+pub struct RequestContext<'a> {
+    /// Head on its way to the upstream.
+    pub head: &'a mut RequestHead,
+    /// URI variables of the matched route.
+    pub vars: &'a Vars,
+    /// Where the request goes; `None` until a filter overrides the route's.
+    pub target: &'a mut Option<Target>,
+    /// The upstream Host stays the client's.
+    pub preserve_host: &'a mut bool,
+    /// A PrefixPath has acted (only the first one of an exchange does).
+    pub prefixed: &'a mut bool,
+    /// Response header edits decided on the way in (such as RequestHeaderSize's message) land here.
+    pub early_fields: &'a mut Vec<(String, Vec<u8>)>,
+    /// Address of the TCP peer.
+    pub peer: SocketAddr,
+    /// Wall clock in milliseconds since 1970.
+    pub now_ms: i64,
+}
+
+/// What a response filter works on.
+#[derive(Debug)]
+pub struct ResponseContext<'a> {
+    /// Head on its way to the client.
+    pub head: &'a mut ResponseHead,
+    /// The request head as sent upstream (edited; `received_path` and `received_query` hold what
+    /// came in).
+    pub request: &'a RequestHead,
+    /// The Host the client asked for.
+    pub client_host: &'a [u8],
+    /// URI variables of the matched route.
+    pub vars: &'a Vars,
+}

@@ -1,0 +1,1 @@
+//! Cross-origin resource sharing (Fetch standard; SCG: globalcors and metadata.cors).

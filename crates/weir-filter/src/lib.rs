@@ -1,0 +1,15 @@
+//! Gateway filters: they edit heads and return verdicts.
+//!
+//! Pure: a filter never waits, never calls the next one and knows no socket. It edits a head, or the
+//! route's policy, and returns a [`Verdict`]; only the server awaits.
+
+mod chain;
+mod context;
+pub mod cors;
+pub mod filter;
+pub mod forwarding;
+
+pub use chain::{Chain, ChainEntry};
+pub use context::{
+    FilterError, LocalResponse, RequestContext, ResponseContext, Scheme, Target, Verdict,
+};

@@ -1,0 +1,1 @@
+//! Upstreams for tests, demonstrations and experiments.

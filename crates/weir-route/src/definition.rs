@@ -1,0 +1,125 @@
+//! A route as it is written: the JSON shape of Spring Cloud Gateway's `RouteDefinition`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A route as written (SCG class `RouteDefinition`). Serialises to SCG's JSON.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RouteDefinition {
+    /// Identifier; unique within a source.
+    #[serde(default)]
+    pub id: String,
+    /// All must hold, left to right.
+    #[serde(default)]
+    pub predicates: Vec<NamedArgs>,
+    /// Run in order on the request, reversed on the response.
+    #[serde(default)]
+    pub filters: Vec<NamedArgs>,
+    /// Where matched requests go.
+    #[serde(default)]
+    pub uri: String,
+    /// Free data; `connect-timeout`, `response-timeout` and `cors` have a meaning.
+    #[serde(default)]
+    pub metadata: Map<String, Value>,
+    /// Lower is tried first.
+    #[serde(default)]
+    pub order: i32,
+    /// `false` takes a route from a file out of the table.
+    #[serde(default = "enabled")]
+    pub enabled: bool,
+}
+
+fn enabled() -> bool {
+    true
+}
+
+/// A predicate or filter as written: its name and its arguments in order.
+///
+/// Arguments of a shortcut are called `_genkey_0`, `_genkey_1`, …; nested arguments have dotted keys
+/// (`redis-rate-limiter.replenishRate`), list elements a numbered one (`patterns.0`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct NamedArgs {
+    /// SCG's name, such as `Path` or `AddRequestHeader`.
+    pub name: String,
+    /// Argument name to text, in the order written.
+    pub args: Map<String, Value>,
+}
+
+/// Why a shortcut such as `Path=/a` is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShortcutError {
+    /// A predicate needs `=`, even with nothing behind it.
+    NoEquals,
+    /// Nothing before the `=`.
+    NoName,
+}
+
+/// Parses `Name=a,b` (scg.md 1.3). `bare` allows `Name` without `=` (filters, not predicates).
+///
+/// # Errors
+/// See [`ShortcutError`].
+pub fn parse_shortcut(text: &str, bare: bool) -> Result<NamedArgs, ShortcutError> {
+    let (name, values) = match text.split_once('=') {
+        Some((name, values)) => (name, values),
+        None if bare => (text, ""),
+        None => return Err(ShortcutError::NoEquals),
+    };
+    if name.trim().is_empty() {
+        return Err(ShortcutError::NoName);
+    }
+    let tokens = values.split(',').map(str::trim).filter(|token| !token.is_empty());
+    let args =
+        tokens.enumerate().map(|(n, token)| (format!("_genkey_{n}"), Value::from(token))).collect();
+    Ok(NamedArgs { name: name.to_owned(), args })
+}
+
+impl<'de> Deserialize<'de> for NamedArgs {
+    /// Takes `{"name": …, "args": {…}}` or a shortcut string.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Shortcut(String),
+            Long {
+                name: String,
+                #[serde(default)]
+                args: Map<String, Value>,
+            },
+        }
+        match Written::deserialize(deserializer)? {
+            Written::Long { name, args } => Ok(Self { name, args }),
+            Written::Shortcut(text) => parse_shortcut(&text, true)
+                .map_err(|_| serde::de::Error::custom(format!("`{text}` is not Name=args"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ShortcutError, parse_shortcut};
+
+    fn check(text: &str, name: &str, args: &str) {
+        let parsed = parse_shortcut(text, true).expect("a shortcut");
+        assert_eq!(parsed.name, name);
+        assert_eq!(serde_json::to_string(&parsed.args).expect("json"), args);
+    }
+
+    #[test]
+    fn shortcuts_split_at_the_first_equals_and_at_commas() {
+        check("Path=/a, /b", "Path", r#"{"_genkey_0":"/a","_genkey_1":"/b"}"#);
+        check("Header=X, a=b", "Header", r#"{"_genkey_0":"X","_genkey_1":"a=b"}"#);
+        check(
+            "RewriteLocationResponseHeader=A, L, ,",
+            "RewriteLocationResponseHeader",
+            r#"{"_genkey_0":"A","_genkey_1":"L"}"#,
+        );
+        check("PreserveHostHeader", "PreserveHostHeader", "{}");
+        check("Path=", "Path", "{}");
+    }
+
+    #[test]
+    fn a_predicate_needs_an_equals() {
+        assert_eq!(parse_shortcut("Path", false), Err(ShortcutError::NoEquals));
+        assert_eq!(parse_shortcut("=x", true), Err(ShortcutError::NoName));
+    }
+}

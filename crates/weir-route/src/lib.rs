@@ -1,0 +1,19 @@
+//! Route definitions, predicates and the route index.
+//!
+//! Pure: no clock, no dice, no IO. Time, chance and the peer's address arrive in a [`Request`].
+//! `Index::lookup` answers exactly what the linear `scan` (Spring Cloud Gateway's rule) answers.
+
+mod args;
+mod definition;
+pub mod index;
+pub mod pattern;
+pub mod predicate;
+mod request;
+mod route;
+mod spec;
+
+pub use args::{ArgError, Args};
+pub use definition::{NamedArgs, RouteDefinition, ShortcutError, parse_shortcut};
+pub use request::{Request, Vars};
+pub use route::Route;
+pub use spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};

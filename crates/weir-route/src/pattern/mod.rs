@@ -1,0 +1,1 @@
+//! Patterns over paths, hosts and text. One file per kind.

@@ -1,0 +1,54 @@
+//! What predicates see of a request, and the URI variables they publish.
+
+use std::net::IpAddr;
+
+use weir_wire::RequestHead;
+
+/// A request as predicates see it: the head plus what the outside world adds.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Head with the canonical path (see `weir_wire::http1::canonical_path`).
+    pub head: &'a RequestHead,
+    /// Address of the TCP peer.
+    pub peer: IpAddr,
+    /// Wall clock in milliseconds since 1970.
+    pub now_ms: i64,
+    /// Chance: 64 random bits, fresh for each request, from which every weight group draws.
+    pub dice: u64,
+}
+
+/// URI variables published by Host and Path predicates, in order of publication.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Vars {
+    list: Vec<(String, String)>,
+}
+
+impl Vars {
+    /// Forgets all, keeping the memory.
+    pub fn clear(&mut self) {
+        self.list.clear();
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Sets `name`, replacing an earlier value.
+    pub fn set(&mut self, name: &str, value: String) {
+        match self.list.iter_mut().find(|(n, _)| n == name) {
+            Some(slot) => slot.1 = value,
+            None => self.list.push((name.to_owned(), value)),
+        }
+    }
+
+    /// The value of `name`.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.list.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All variables in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.list.iter().map(|(n, v)| (n.as_str(), v.as_str()))
+    }
+}

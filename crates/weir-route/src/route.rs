@@ -1,0 +1,19 @@
+//! A compiled route: what the index keeps.
+
+use std::sync::Arc;
+
+use crate::predicate::Predicate;
+
+/// A compiled route. `T` is what a match leads to (upstream, filters, policy); the index never looks
+/// into it.
+#[derive(Debug)]
+pub struct Route<T> {
+    /// Identifier as defined.
+    pub id: Arc<str>,
+    /// Lower is tried first; ties go by definition order.
+    pub order: i32,
+    /// All must hold, tried left to right.
+    pub predicates: Box<[Predicate]>,
+    /// What a match leads to.
+    pub target: T,
+}

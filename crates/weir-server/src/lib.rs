@@ -1,0 +1,1 @@
+//! The data plane: listeners, workers, the exchange, upstream pools.

@@ -1,0 +1,1 @@
+//! Route definitions at rest.

@@ -1,0 +1,1 @@
+//! Test parts: recording origin, raw client, a gateway under test.

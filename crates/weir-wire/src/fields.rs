@@ -1,0 +1,204 @@
+//! Header fields as an editable list over the bytes they arrived in.
+//!
+//! Order and case of names survive; an edit appends its bytes behind the received ones, so no field
+//! owns memory of its own and a reused [`Fields`] allocates nothing in steady state.
+
+/// A range of bytes in the text of a [`Fields`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Length in bytes.
+    pub len: u32,
+}
+
+impl Span {
+    /// The bytes of this span within `text`; empty if it does not lie inside.
+    pub fn of(self, text: &[u8]) -> &[u8] {
+        let start = self.start as usize;
+        text.get(start..start + self.len as usize).unwrap_or_default()
+    }
+}
+
+/// One header field line.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Field name as received or set, case kept.
+    pub name: Span,
+    /// Field value without surrounding blanks.
+    pub value: Span,
+}
+
+/// An ordered, editable list of header field lines (RFC 9110 section 5).
+#[derive(Clone, Debug, Default)]
+pub struct Fields {
+    text: Vec<u8>,
+    list: Vec<Field>,
+}
+
+impl Fields {
+    /// Forgets all fields and text, keeping the memory.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.list.clear();
+    }
+
+    /// Number of field lines.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there is no field line.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Appends `bytes` to the text and gives their span.
+    pub fn intern(&mut self, bytes: &[u8]) -> Span {
+        let start = self.text.len() as u32;
+        self.text.extend_from_slice(bytes);
+        Span { start, len: bytes.len() as u32 }
+    }
+
+    /// Adds a field whose name and value already lie in the text (see [`Fields::intern`]).
+    pub fn push_spans(&mut self, name: Span, value: Span) {
+        self.list.push(Field { name, value });
+    }
+
+    /// The bytes of `span`.
+    pub fn slice(&self, span: Span) -> &[u8] {
+        span.of(&self.text)
+    }
+
+    /// All field lines in order as (name, value).
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> + Clone {
+        self.list.iter().map(|field| (field.name.of(&self.text), field.value.of(&self.text)))
+    }
+
+    /// The values of every line called `name` (any case), in order.
+    pub fn get_all<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + Clone {
+        self.list
+            .iter()
+            .filter(move |field| {
+                field.name.len as usize == name.len()
+                    && field.name.of(&self.text).eq_ignore_ascii_case(name)
+            })
+            .map(|field| field.value.of(&self.text))
+    }
+
+    /// The value of the first line called `name` (any case).
+    pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        let named = |field: &&Field| field.name.of(&self.text).eq_ignore_ascii_case(name);
+        self.list.iter().find(named).map(|field| field.value.of(&self.text))
+    }
+
+    /// Whether a line called `name` (any case) is there.
+    pub fn contains(&self, name: &[u8]) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Appends a line at the end.
+    pub fn append(&mut self, name: &[u8], value: &[u8]) {
+        let name = self.intern(name);
+        let value = self.intern(value);
+        self.push_spans(name, value);
+    }
+
+    /// Replaces all lines called `name` by one: at the place of the first, or at the end.
+    pub fn set(&mut self, name: &[u8], value: &[u8]) {
+        let value = self.intern(value);
+        let text = &self.text;
+        let first = self.list.iter().position(|f| f.name.of(text).eq_ignore_ascii_case(name));
+        let Some(first) = first else {
+            let name = self.intern(name);
+            return self.push_spans(name, value);
+        };
+        if let Some(field) = self.list.get_mut(first) {
+            field.value = value;
+        }
+        let mut seen = false;
+        let text = &self.text;
+        self.list.retain(|field| {
+            let same = field.name.of(text).eq_ignore_ascii_case(name);
+            let keep = !same || !seen;
+            seen |= same;
+            keep
+        });
+    }
+
+    /// Removes all lines called `name` (any case); tells whether there were any.
+    pub fn remove(&mut self, name: &[u8]) -> bool {
+        self.retain(|n, _| !n.eq_ignore_ascii_case(name))
+    }
+
+    /// Keeps the lines for which `keep(name, value)` holds; tells whether any was removed.
+    pub fn retain(&mut self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) -> bool {
+        let before = self.list.len();
+        let text = &self.text;
+        self.list.retain(|field| keep(field.name.of(text), field.value.of(text)));
+        self.list.len() != before
+    }
+
+    /// Rewrites values in place: `edit` gives the new value of a line, or `None` to leave it.
+    pub fn rewrite(&mut self, mut edit: impl FnMut(&[u8], &[u8]) -> Option<Vec<u8>>) {
+        for at in 0..self.list.len() {
+            let Some(field) = self.list.get(at).copied() else { continue };
+            let new = edit(field.name.of(&self.text), field.value.of(&self.text));
+            let Some(new) = new else { continue };
+            let value = self.intern(&new);
+            if let Some(field) = self.list.get_mut(at) {
+                field.value = value;
+            }
+        }
+    }
+
+    /// Writes every line as `name: value CRLF` to `out`.
+    pub fn write_to(&self, out: &mut Vec<u8>) {
+        for (name, value) in self.iter() {
+            out.extend_from_slice(name);
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Fields;
+
+    fn check(edit: impl FnOnce(&mut Fields), expected: &str) {
+        let mut fields = Fields::default();
+        fields.append(b"Host", b"a");
+        fields.append(b"X-A", b"1");
+        fields.append(b"x-a", b"2");
+        fields.append(b"Accept", b"*/*");
+        edit(&mut fields);
+        let mut out = Vec::new();
+        fields.write_to(&mut out);
+        assert_eq!(String::from_utf8_lossy(&out).replace("\r\n", "|"), expected);
+    }
+
+    #[test]
+    fn edits_keep_order_and_case() {
+        check(|_| {}, "Host: a|X-A: 1|x-a: 2|Accept: */*|");
+        check(|f| f.append(b"x-A", b"3"), "Host: a|X-A: 1|x-a: 2|Accept: */*|x-A: 3|");
+        check(|f| f.set(b"x-a", b"9"), "Host: a|X-A: 9|Accept: */*|");
+        check(|f| f.set(b"New", b""), "Host: a|X-A: 1|x-a: 2|Accept: */*|New: |");
+        check(|f| assert!(f.remove(b"X-a")), "Host: a|Accept: */*|");
+        check(
+            |f| f.rewrite(|n, v| (n == b"x-a").then(|| [v, b"!"].concat())),
+            "Host: a|X-A: 1|x-a: 2!|Accept: */*|",
+        );
+    }
+
+    #[test]
+    fn lookups_ignore_case() {
+        let mut fields = Fields::default();
+        fields.append(b"X-A", b"1");
+        fields.append(b"x-a", b"2");
+        assert_eq!(fields.get(b"x-A"), Some(&b"1"[..]));
+        assert_eq!(fields.get_all(b"X-a").count(), 2);
+        assert!(!fields.contains(b"x"));
+    }
+}
