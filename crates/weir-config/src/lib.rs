@@ -6,5 +6,5 @@
 mod settings;
 mod snapshot;
 
-pub use settings::Settings;
-pub use snapshot::{RouteTarget, Snapshot, Upstream};
+pub use settings::{AccessLog, AccessLogFormat, PoolSettings, Settings};
+pub use snapshot::{RouteTarget, RouteTimeouts, Service, Snapshot, Upstream};

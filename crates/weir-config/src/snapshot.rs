@@ -1,9 +1,15 @@
 //! What a request is served by: one immutable value, swapped whole.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
+use weir_filter::cors::CorsPolicy;
+use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, Target};
+use weir_route::index::Index;
+
+use crate::settings::Settings;
 
 /// What a matched route leads to.
 #[derive(Debug)]
@@ -12,10 +18,17 @@ pub struct RouteTarget {
     pub chain: Arc<Chain>,
     /// Where requests go.
     pub upstream: Upstream,
+    /// `metadata.connect-timeout` and `metadata.response-timeout`; shared, `None` for most routes.
+    pub timeouts: Option<Arc<RouteTimeouts>>,
+}
+
+/// Timeouts that a route sets for itself.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RouteTimeouts {
     /// `metadata.connect-timeout`.
-    pub connect_timeout: Option<Duration>,
+    pub connect: Option<Duration>,
     /// `metadata.response-timeout`; `Some(None)` switches the global one off.
-    pub response_timeout: Option<Option<Duration>>,
+    pub response: Option<Option<Duration>>,
 }
 
 /// The kinds of upstream a route may have (scg.md 1.6).
@@ -23,7 +36,7 @@ pub struct RouteTarget {
 pub enum Upstream {
     /// `http:`/`ws:`; interned, so equal targets are one allocation and one pool.
     Http(Arc<Target>),
-    /// `lb:`; the instances of the service and a turn counter.
+    /// `lb:`; the instances of a service in turn.
     Balanced(Arc<Service>),
     /// `no:` and unknown schemes: no routing filter acts, 200 with an empty body.
     None,
@@ -34,12 +47,21 @@ pub enum Upstream {
 pub struct Service {
     /// Name as in `lb://name`.
     pub name: String,
-    /// Instances in the order written.
+    /// Instances in the order written; empty means 503.
     pub instances: Box<[Arc<Target>]>,
     /// Next turn of the round robin.
-    pub turn: std::sync::atomic::AtomicUsize,
+    pub turn: AtomicUsize,
 }
 
 /// Everything one request needs of the configuration.
 #[derive(Debug)]
-pub struct Snapshot {}
+pub struct Snapshot {
+    /// The route table.
+    pub index: Index<RouteTarget>,
+    /// Settings that apply to all routes.
+    pub settings: Arc<Settings>,
+    /// Hop-by-hop, Host, Forwarded and X-Forwarded-* rules.
+    pub forwarding: Arc<Forwarding>,
+    /// `globalcors` and every route's `metadata.cors`.
+    pub cors: Arc<CorsPolicy>,
+}

@@ -10,8 +10,10 @@ use crate::predicate::Predicate;
 pub struct Route<T> {
     /// Identifier as defined.
     pub id: Arc<str>,
-    /// Lower is tried first; ties go by definition order.
+    /// Lower is tried first; ties go by position.
     pub order: i32,
+    /// Place in definition order over all sources; unique in a table.
+    pub position: u64,
     /// All must hold, tried left to right.
     pub predicates: Box<[Predicate]>,
     /// What a match leads to.
