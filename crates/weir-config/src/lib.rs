@@ -4,12 +4,21 @@
 //! and the environment is done by the caller.
 
 mod diagnostic;
+mod property;
 mod settings;
 mod snapshot;
 mod source;
 mod spring;
+mod value;
 
 pub use diagnostic::{Category, Code, Diagnostic, Severity, Style, render, to_json};
-pub use settings::{AccessLog, AccessLogFormat, PoolSettings, Settings};
+pub use property::{
+    Kind as PropertyKind, PropertySpec, Root as PropertyRoot, Usage as PropertyUsage, json_schema,
+    reference, registry,
+};
+pub use settings::{
+    ADMIN_PORT, Access, AccessLog, AccessLogFormat, Admin, Compat, Management, PoolSettings,
+    ScgLine, Secret, Settings,
+};
 pub use snapshot::{RouteTarget, RouteTimeouts, Service, Snapshot, Upstream};
 pub use source::{Format, Place, SOURCE_BYTES_MAX, Source, Sources, Span};

@@ -32,6 +32,13 @@ impl<'a> Layers<'a> {
         self.all(path).next()
     }
 
+    /// The value of a property with several names: in the first layer that has any, by the first
+    /// name that is there.
+    pub fn first_of(&self, paths: &[String]) -> Option<Node<'a>> {
+        let mut roots = self.roots();
+        roots.find_map(|root| paths.iter().find_map(|path| below(root, path)))
+    }
+
     /// The values of the property `path` in every layer, the one of highest priority first.
     pub fn all<'p>(&'p self, path: &'p str) -> impl Iterator<Item = Node<'a>> + 'p {
         self.roots().filter_map(move |root| below(root, path))
