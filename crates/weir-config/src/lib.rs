@@ -3,15 +3,23 @@
 //! Pure: text goes in, a snapshot or every problem at once (with its place) comes out. Reading files
 //! and the environment is done by the caller.
 
+mod check;
+mod compile;
 mod diagnostic;
+mod loaded;
+mod options;
 mod property;
+mod routes;
 mod settings;
 mod snapshot;
 mod source;
 mod spring;
+mod uri;
 mod value;
 
+pub use compile::{Compiler, Part, Problem};
 pub use diagnostic::{Category, Code, Diagnostic, Severity, Style, render, to_json};
+pub use loaded::{Compiled, Loaded, Loader};
 pub use property::{
     Kind as PropertyKind, PropertySpec, Root as PropertyRoot, Usage as PropertyUsage, json_schema,
     reference, registry,

@@ -12,7 +12,7 @@ mod weir;
 
 use crate::settings::Settings;
 
-pub(crate) use read::settings;
+pub(crate) use read::{report, settings};
 pub use schema::{json_schema, reference};
 pub(crate) use unknown::unknown;
 pub use value::Value;

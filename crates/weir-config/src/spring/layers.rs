@@ -39,6 +39,11 @@ impl<'a> Layers<'a> {
         roots.find_map(|root| paths.iter().find_map(|path| below(root, path)))
     }
 
+    /// The same in every layer, by every name.
+    pub fn all_of<'p>(&'p self, paths: &'p [String]) -> impl Iterator<Item = Node<'a>> + 'p {
+        self.roots().flat_map(move |root| paths.iter().filter_map(move |path| below(root, path)))
+    }
+
     /// The values of the property `path` in every layer, the one of highest priority first.
     pub fn all<'p>(&'p self, path: &'p str) -> impl Iterator<Item = Node<'a>> + 'p {
         self.roots().filter_map(move |root| below(root, path))

@@ -24,7 +24,7 @@ pub(crate) use placeholder::Trouble;
 pub(crate) use tree::{Kind, Node, Tree};
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::source::{Format, SOURCE_BYTES_MAX, Source, Sources};
+use crate::source::{Format, SOURCE_BYTES_MAX, Source, Sources, Span};
 
 /// Most profiles that groups and includes may add up to.
 const PROFILES_MAX: usize = 64;
@@ -88,9 +88,11 @@ impl Documents {
 
     fn parse(&mut self, source: &Source) -> Vec<Tree> {
         if source.text.len() > SOURCE_BYTES_MAX {
+            let number = self.sources.add(source.name.clone(), "".into());
+            let at = Span { source: number, start: 0, end: 0 };
             let message = format!("`{}` is larger than {SOURCE_BYTES_MAX} bytes", source.name);
             let help = "split the routes over several files, or import them into the store";
-            self.problems.push(Diagnostic::new(Code::TooLarge, message).help(help));
+            self.problems.push(Diagnostic::new(Code::TooLarge, message).at(at).help(help));
             return Vec::new();
         }
         let number = self.sources.add(source.name.clone(), source.text.clone());
