@@ -5,6 +5,7 @@
 
 mod check;
 mod compile;
+mod deviation;
 mod diagnostic;
 mod loaded;
 mod options;
@@ -18,6 +19,7 @@ mod uri;
 mod value;
 
 pub use compile::{Compiler, Part, Problem};
+pub use deviation::{DEVIATIONS, Deviation};
 pub use diagnostic::{Category, Code, Diagnostic, Severity, Style, render, to_json};
 pub use loaded::{Compiled, Loaded, Loader};
 pub use property::{

@@ -112,6 +112,13 @@ impl Loaded {
         self.diagnostics.iter().any(|finding| finding.severity == Severity::Error)
     }
 
+    /// Puts the findings in the order of the texts.
+    pub fn sort_findings(&mut self) {
+        self.diagnostics.sort_by_key(|finding| {
+            finding.at.map(|span| (span.source, span.start)).unwrap_or((u32::MAX, 0))
+        });
+    }
+
     pub(crate) fn layers(&self) -> Layers<'_> {
         self.documents.layers(&self.profiles)
     }
