@@ -102,6 +102,41 @@ impl<'t> Transaction<'t> {
         Ok(Some((slot, route.revision)))
     }
 
+    /// Where route `id` is, or will be once it is put.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn slot_for(&self, id: &str) -> Result<u64, StoreError> {
+        let known = self.ids.get(id).map_err(|error| self.place.database("read", error))?;
+        Ok(known.map_or(self.next_slot, |slot| slot.value()))
+    }
+
+    /// Shows `visit` all routes in order.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the first error of `visit`.
+    pub fn scan<E: From<StoreError>>(
+        &self,
+        mut visit: impl FnMut(StoredRoute<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let place = self.place;
+        for entry in self.routes.iter().map_err(|error| place.database("read", error))? {
+            let (slot, bytes) = entry.map_err(|error| place.database("read", error))?;
+            let slot = slot.value();
+            visit(
+                StoredRoute::decode(slot, bytes.value())
+                    .map_err(|error| place.record(slot, &error))?,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// A new revision without a change of a route, and what it is.
+    pub fn touch(&mut self) -> u64 {
+        self.revision += 1;
+        self.revision
+    }
+
     /// Writes a route under its id. An overwritten route keeps its slot (as SCG's
     /// `InMemoryRouteDefinitionRepository` keeps its place).
     ///
