@@ -3,6 +3,6 @@
 mod control;
 
 pub use control::{
-    Compile, Condition, Control, Done, Entry, Filter, Loaded, Problem, Refusal, STORE_POSITION,
-    View,
+    Batch, Compile, Condition, Control, Done, Entry, Filter, Loaded, Problem, Refusal,
+    STORE_POSITION, View,
 };

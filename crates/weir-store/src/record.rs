@@ -39,9 +39,7 @@ impl<'a> StoredRoute<'a> {
     /// # Errors
     /// What is wrong with the JSON.
     pub fn definition(&self) -> Result<RouteDefinition, String> {
-        serde_json::from_slice::<Written>(self.json)
-            .map(RouteDefinition::from)
-            .map_err(|error| error.to_string())
+        decode_json(self.json)
     }
 
     pub(crate) fn decode(slot: u64, bytes: &'a [u8]) -> Result<Self, RecordError> {
@@ -63,17 +61,49 @@ impl std::fmt::Display for RecordError {
     }
 }
 
-/// Writes the record of `definition` into `out` (cleared first).
-pub(crate) fn encode(
-    definition: &RouteDefinition,
-    revision: u64,
-    out: &mut Vec<u8>,
-) -> Result<(), String> {
-    out.clear();
-    out.reserve(HEADER_BYTES + 256);
-    out.push(FORMAT);
-    out.extend_from_slice(&revision.to_le_bytes());
-    serde_json::to_writer(&mut *out, definition).map_err(|error| error.to_string())
+/// A definition in the form that is stored: a fraction of the memory of a parsed one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    id: Box<str>,
+    json: Box<[u8]>,
+}
+
+impl Encoded {
+    /// Encodes `definition`.
+    ///
+    /// # Errors
+    /// What cannot be written as JSON.
+    pub fn new(definition: &RouteDefinition) -> Result<Self, String> {
+        let json = serde_json::to_vec(definition).map_err(|error| error.to_string())?;
+        Ok(Self { id: definition.id.as_str().into(), json: json.into() })
+    }
+
+    /// Identifier of the route.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The definition.
+    ///
+    /// # Errors
+    /// What is wrong with the JSON.
+    pub fn definition(&self) -> Result<RouteDefinition, String> {
+        decode_json(&self.json)
+    }
+
+    /// Writes the record into `out` (cleared first).
+    pub(crate) fn write(&self, revision: u64, out: &mut Vec<u8>) {
+        out.clear();
+        out.reserve(HEADER_BYTES + self.json.len());
+        out.push(FORMAT);
+        out.extend_from_slice(&revision.to_le_bytes());
+        out.extend_from_slice(&self.json);
+    }
+}
+
+fn decode_json(json: &[u8]) -> Result<RouteDefinition, String> {
+    let written: Written = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+    Ok(RouteDefinition::from(written))
 }
 
 /// [`RouteDefinition`] in the one form the store writes. Reading it skips the buffering that telling
@@ -117,12 +147,14 @@ mod tests {
     use proptest::prelude::{any, prop, proptest};
     use weir_route::RouteDefinition;
 
-    use super::{RecordError, StoredRoute, encode};
+    use super::{Encoded, RecordError, StoredRoute};
 
     fn check(json: &str) {
         let definition: RouteDefinition = serde_json::from_str(json).expect("a definition");
         let mut bytes = Vec::new();
-        encode(&definition, 7, &mut bytes).expect("encodes");
+        let encoded = Encoded::new(&definition).expect("encodes");
+        encoded.write(7, &mut bytes);
+        assert_eq!(encoded.definition().as_ref(), Ok(&definition));
         let read = StoredRoute::decode(3, &bytes).expect("decodes");
         assert_eq!((read.slot, read.revision), (3, 7));
         assert_eq!(read.definition().expect("a definition"), definition);

@@ -277,7 +277,10 @@ impl Store {
         let under = database.begin_write().map_err(|error| place.database("write", error))?;
         let mut transaction = Transaction::open(&under, place)?;
         let result = change(&mut transaction)?;
-        transaction.close()?;
+        if !transaction.close()? {
+            under.abort().map_err(|error| place.database("write", error))?;
+            return Ok(result);
+        }
         under.commit().map_err(|error| place.database("commit", error))?;
         Ok(result)
     }

@@ -1,11 +1,10 @@
 //! One durable change of the store: all of it, or nothing.
 
 use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
-use weir_route::RouteDefinition;
 
 use crate::audit::AuditEntry;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::record::{self, StoredRoute};
+use crate::record::{Encoded, StoredRoute};
 use crate::store::Place;
 
 /// Slot to record.
@@ -42,6 +41,7 @@ pub struct Transaction<'t> {
     place: &'t Place,
     revision: u64,
     next_slot: u64,
+    changed: bool,
     scratch: Vec<u8>,
 }
 
@@ -62,6 +62,7 @@ impl<'t> Transaction<'t> {
             place,
             revision,
             next_slot,
+            changed: false,
             scratch: Vec::new(),
         })
     }
@@ -134,6 +135,7 @@ impl<'t> Transaction<'t> {
     /// A new revision without a change of a route, and what it is.
     pub fn touch(&mut self) -> u64 {
         self.revision += 1;
+        self.changed = true;
         self.revision
     }
 
@@ -142,10 +144,10 @@ impl<'t> Transaction<'t> {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn put(&mut self, definition: &RouteDefinition) -> Result<Put, StoreError> {
+    pub fn put(&mut self, route: &Encoded) -> Result<Put, StoreError> {
         let place = self.place;
         let fail = |error| place.database("write", error);
-        let id = definition.id.as_str();
+        let id = route.id();
         let known = self.ids.get(id).map_err(fail)?.map(|slot| slot.value());
         let slot = known.unwrap_or(self.next_slot);
         if known.is_none() {
@@ -153,8 +155,8 @@ impl<'t> Transaction<'t> {
             self.ids.insert(id, slot).map_err(fail)?;
         }
         self.revision += 1;
-        record::encode(definition, self.revision, &mut self.scratch)
-            .map_err(|error| StoreError::new(StoreErrorKind::Io, &place.path, "encode", error))?;
+        self.changed = true;
+        route.write(self.revision, &mut self.scratch);
         self.routes.insert(slot, self.scratch.as_slice()).map_err(fail)?;
         Ok(Put { slot, revision: self.revision, replaced: known.is_some() })
     }
@@ -171,6 +173,7 @@ impl<'t> Transaction<'t> {
         };
         self.routes.remove(slot).map_err(fail)?;
         self.revision += 1;
+        self.changed = true;
         Ok(Some(slot))
     }
 
@@ -181,6 +184,7 @@ impl<'t> Transaction<'t> {
     pub fn record(&mut self, entry: &AuditEntry) -> Result<(), StoreError> {
         let place = self.place;
         let fail = |error| place.database("write", error);
+        self.changed = true;
         let bytes = entry
             .encode()
             .map_err(|error| StoreError::new(StoreErrorKind::Io, &place.path, "encode", error))?;
@@ -192,12 +196,15 @@ impl<'t> Transaction<'t> {
         Ok(())
     }
 
-    /// Writes the numbers; the last step before the commit.
-    pub(crate) fn close(mut self) -> Result<u64, StoreError> {
+    /// Writes the numbers; the last step before the commit. Says whether there is one to make.
+    pub(crate) fn close(mut self) -> Result<bool, StoreError> {
+        if !self.changed {
+            return Ok(false);
+        }
         let place = self.place;
         let fail = |error| place.database("write", error);
         self.meta.insert(META_REVISION, self.revision).map_err(fail)?;
         self.meta.insert(META_NEXT_SLOT, self.next_slot).map_err(fail)?;
-        Ok(self.revision)
+        Ok(true)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use redb::{Database, TableDefinition};
 use weir_route::RouteDefinition;
-use weir_store::{FILE_NAME, Options, StorageBackend, Store, StoreErrorKind};
+use weir_store::{Encoded, FILE_NAME, Options, StorageBackend, Store, StoreErrorKind};
 
 /// A file in memory whose writes and syncs fail with an error number when told to.
 #[derive(Clone, Debug, Default)]
@@ -61,8 +61,9 @@ impl StorageBackend for Disk {
     }
 }
 
-fn route(id: &str) -> RouteDefinition {
-    RouteDefinition { id: id.into(), uri: "http://x".into(), enabled: true, ..Default::default() }
+fn route(id: &str) -> Encoded {
+    let route = RouteDefinition { id: id.into(), uri: "http://x".into(), ..Default::default() };
+    Encoded::new(&route).expect("encodes")
 }
 
 fn check_fails(fail: impl Fn(&Disk, i32), errno: i32, kind: StoreErrorKind) {

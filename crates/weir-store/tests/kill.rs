@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use weir_route::RouteDefinition;
-use weir_store::{Options, Store, StoreError};
+use weir_store::{Encoded, Options, Store, StoreError};
 
 /// Tells the test, run again as a child, which directory to write to and where to start counting.
 const CHILD: &str = "WEIR_STORE_KILL_TEST";
@@ -22,7 +22,8 @@ fn write_for_ever(directory: &Path, from: usize) {
             .commit(|change| {
                 for id in &ids {
                     let uri = "http://x".to_owned();
-                    change.put(&RouteDefinition { id: id.clone(), uri, ..Default::default() })?;
+                    let route = RouteDefinition { id: id.clone(), uri, ..Default::default() };
+                    change.put(&Encoded::new(&route).expect("encodes"))?;
                 }
                 Ok(())
             })

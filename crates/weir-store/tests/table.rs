@@ -1,10 +1,11 @@
 //! What the store keeps, and in which order.
 
 use weir_route::RouteDefinition;
-use weir_store::{AuditAction, AuditEntry, Options, Put, Store, StoreError};
+use weir_store::{AuditAction, AuditEntry, Encoded, Options, Put, Store, StoreError};
 
-fn route(id: &str, uri: &str) -> RouteDefinition {
-    RouteDefinition { id: id.into(), uri: uri.into(), enabled: true, ..Default::default() }
+fn route(id: &str, uri: &str) -> Encoded {
+    let route = RouteDefinition { id: id.into(), uri: uri.into(), ..Default::default() };
+    Encoded::new(&route).expect("encodes")
 }
 
 fn put(store: &Store, id: &str, uri: &str) -> Put {

@@ -38,7 +38,7 @@ impl Filter {
             && holds(&self.q, &|part| any_contains(route, part))
             && self.metadata.iter().all(|(key, value)| match route.metadata.get(key) {
                 Some(serde_json::Value::String(found)) => found == value,
-                Some(found) => found.to_string() == *value,
+                Some(found) => *value == found.to_string().as_str(),
                 None => false,
             })
     }

@@ -6,6 +6,7 @@
 //! snapshot.
 
 mod assemble;
+mod batch;
 mod filter;
 mod listing;
 mod refusal;
@@ -23,6 +24,7 @@ use weir_config::Snapshot;
 use weir_route::RouteDefinition;
 use weir_store::{AuditEntry, Store, StoreError};
 
+pub use batch::Batch;
 pub use filter::Filter;
 pub use listing::{Entry, View};
 pub use refusal::{Problem, Refusal};
@@ -30,13 +32,12 @@ pub use source::{Compile, Loaded, STORE_POSITION};
 pub use writer::{Condition, Done};
 
 use assemble::assemble;
+use batch::prepare;
 use source::Table;
-use writer::{Edit, Job, Prepared, Work, Writer};
+use writer::{Edit, Job, Work, Writer};
 
 /// Changes that may wait for the writer; more are refused as [`Refusal::Busy`].
 const QUEUE_MAX: usize = 4_096;
-/// Longest route id in bytes.
-const ID_BYTES_MAX: usize = 1_024;
 
 /// Control of the route table. Dropping it finishes the changes that were accepted.
 pub struct Control {
@@ -97,23 +98,21 @@ impl Control {
         condition: Condition,
         who: String,
     ) -> Result<Done, Refusal> {
-        let prepared = self.prepare(definition).map_err(Refusal::Invalid)?;
-        self.submit(Work::Edit(Edit::Put(prepared, condition)), who).await
+        let prepared = prepare(&self.table.load(), &definition).map_err(Refusal::Invalid)?;
+        self.edit(Edit::Put(prepared, condition), who).await
+    }
+
+    /// An empty batch, to be filled and given to [`Control::import`].
+    pub fn batch(&self) -> Batch {
+        Batch::new(self.table.load_full())
     }
 
     /// Writes many routes in one swap, or none of them. Of equal ids the last one counts.
     ///
-    /// Compiles on the calling thread: call it where that may take a second.
-    ///
     /// # Errors
     /// See [`Refusal`].
-    pub async fn import(
-        &self,
-        definitions: Vec<RouteDefinition>,
-        who: String,
-    ) -> Result<Done, Refusal> {
-        let prepared = self.prepare_all(definitions)?;
-        self.submit(Work::Edit(Edit::Import(prepared)), who).await
+    pub async fn import(&self, batch: Batch, who: String) -> Result<Done, Refusal> {
+        self.edit(Edit::Import(batch.finish()?), who).await
     }
 
     /// Removes a route of the store.
@@ -126,7 +125,7 @@ impl Control {
         condition: Condition,
         who: String,
     ) -> Result<Done, Refusal> {
-        self.submit(Work::Edit(Edit::Delete(id, condition)), who).await
+        self.edit(Edit::Delete(id, condition), who).await
     }
 
     /// Removes the routes of the store that `filter` means, in one swap.
@@ -134,7 +133,7 @@ impl Control {
     /// # Errors
     /// See [`Refusal`].
     pub async fn delete_matching(&self, filter: Filter, who: String) -> Result<Done, Refusal> {
-        self.submit(Work::Edit(Edit::DeleteMatching(filter)), who).await
+        self.edit(Edit::DeleteMatching(filter), who).await
     }
 
     /// Replaces the configuration and its routes; those of the store are compiled anew under it.
@@ -162,48 +161,8 @@ impl Control {
         !self.store.is_closed()
     }
 
-    /// What would be refused of `definition`.
-    ///
-    /// # Errors
-    /// Every problem.
-    fn prepare(&self, definition: RouteDefinition) -> Result<Prepared, Vec<Problem>> {
-        let table = self.table.load();
-        let mut problems = Vec::new();
-        if definition.id.is_empty() {
-            problems.push(Problem::new("id", "a route needs an id"));
-        }
-        if definition.id.len() > ID_BYTES_MAX {
-            problems.push(Problem::new("id", format!("longer than {ID_BYTES_MAX} bytes")));
-        }
-        match (table.loaded.compile)(&definition, STORE_POSITION) {
-            Ok(route) if problems.is_empty() => {
-                Ok(Prepared { definition, route, generation: table.generation })
-            }
-            Ok(_) => Err(problems),
-            Err(found) => {
-                problems.extend(found);
-                Err(problems)
-            }
-        }
-    }
-
-    fn prepare_all(&self, definitions: Vec<RouteDefinition>) -> Result<Vec<Prepared>, Refusal> {
-        let mut problems = Vec::new();
-        let mut prepared = Vec::with_capacity(definitions.len());
-        for (n, definition) in definitions.into_iter().enumerate() {
-            let id = definition.id.clone();
-            match self.prepare(definition) {
-                Ok(one) => prepared.push(one),
-                Err(found) if id.is_empty() => problems.extend(
-                    found.into_iter().map(|p| Problem { at: format!("[{n}].{}", p.at), ..p }),
-                ),
-                Err(found) => problems.extend(found.into_iter().map(|p| p.of_route(&id))),
-            }
-            if problems.len() >= Refusal::PROBLEMS_MAX {
-                break;
-            }
-        }
-        if problems.is_empty() { Ok(prepared) } else { Err(Refusal::Invalid(problems)) }
+    async fn edit(&self, edit: Edit, who: String) -> Result<Done, Refusal> {
+        self.submit(Work::Edit(Box::new(edit)), who).await
     }
 
     async fn submit(&self, work: Work, who: String) -> Result<Done, Refusal> {
@@ -216,7 +175,7 @@ impl Control {
             TrySendError::Disconnected(_) => Refusal::Stopping,
         })?;
         drop(sender);
-        answer.await.unwrap_or(Err(Refusal::Stopping))
+        answer.await.unwrap_or(Err(Refusal::Fault))
     }
 }
 

@@ -61,6 +61,8 @@ pub enum Refusal {
     Busy,
     /// The gateway is going down.
     Stopping,
+    /// A fault of weir's own; the panic is in the log.
+    Fault,
     /// The store failed.
     Store(StoreError),
 }
@@ -88,6 +90,7 @@ impl fmt::Display for Refusal {
             Self::Changed(None) => f.write_str("the route does not exist"),
             Self::Busy => f.write_str("too many route changes are waiting"),
             Self::Stopping => f.write_str("the gateway is going down"),
+            Self::Fault => f.write_str("an internal fault; the log has it"),
             Self::Store(error) => write!(f, "{error}; {}", error.remedy()),
         }
     }

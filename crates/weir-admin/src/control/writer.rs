@@ -1,18 +1,19 @@
 //! The one writer: changes that arrive together share one durable transaction and one swap.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use arc_swap::ArcSwap;
 use tokio::sync::oneshot;
 use weir_config::{RouteTarget, Snapshot};
+use weir_route::Route;
 use weir_route::index::Change;
-use weir_route::{Route, RouteDefinition};
-use weir_store::{AuditAction, AuditEntry, Store, StoreError, Transaction};
+use weir_store::{AuditAction, AuditEntry, Encoded, Store, StoreError, Transaction};
 
 use super::assemble::{assemble, stored_again};
 use super::filter::Filter;
-use super::refusal::Refusal;
+use super::refusal::{Problem, Refusal};
 use super::source::{Loaded, STORE_POSITION, Table};
 
 /// Most changes in one transaction.
@@ -55,9 +56,9 @@ pub struct Done {
     pub deleted: u64,
 }
 
-/// A definition with what it compiles to.
+/// A definition, ready to be stored, with what it compiles to.
 pub(crate) struct Prepared {
-    pub(crate) definition: RouteDefinition,
+    pub(crate) encoded: Encoded,
     pub(crate) route: Arc<Route<RouteTarget>>,
     /// Configuration it was compiled under.
     pub(crate) generation: u64,
@@ -75,13 +76,22 @@ pub(crate) struct Job {
     pub(crate) work: Work,
     pub(crate) who: String,
     pub(crate) at_ms: i64,
-    pub(crate) reply: oneshot::Sender<Result<Done, Refusal>>,
+    pub(crate) reply: Reply,
 }
 
 pub(crate) enum Work {
-    Edit(Edit),
+    Edit(Box<Edit>),
     Reload(Box<Loaded>),
 }
+
+/// An edit and who asks for it.
+struct Asked {
+    edit: Edit,
+    who: String,
+    at_ms: i64,
+}
+
+type Reply = oneshot::Sender<Result<Done, Refusal>>;
 
 pub(crate) struct Writer {
     pub(crate) store: Arc<Store>,
@@ -94,52 +104,49 @@ impl Writer {
     pub(crate) fn run(self, jobs: &Receiver<Job>) {
         while let Ok(first) = jobs.recv() {
             let rest = jobs.try_iter().take(BATCH_MAX - 1);
-            let mut edits = Vec::new();
-            for job in std::iter::once(first).chain(rest) {
-                match job.work {
-                    Work::Edit(edit) => edits.push((edit, job.who, job.at_ms, job.reply)),
+            let (mut edits, mut replies) = (Vec::new(), Vec::new());
+            for Job { work, who, at_ms, reply } in std::iter::once(first).chain(rest) {
+                match work {
+                    Work::Edit(edit) => {
+                        edits.push(Asked { edit: *edit, who, at_ms });
+                        replies.push(reply);
+                    }
                     Work::Reload(loaded) => {
-                        self.commit(std::mem::take(&mut edits));
+                        self.commit(std::mem::take(&mut edits), std::mem::take(&mut replies));
                         // A caller that is gone does not undo its change.
-                        let _ = job.reply.send(self.reload(*loaded, job.who, job.at_ms));
+                        let _ = reply.send(self.reload(*loaded, who, at_ms));
                     }
                 }
             }
-            self.commit(edits);
+            self.commit(edits, replies);
         }
     }
 
-    fn commit(&self, jobs: Vec<(Edit, String, i64, oneshot::Sender<Result<Done, Refusal>>)>) {
-        if jobs.is_empty() {
+    fn commit(&self, edits: Vec<Asked>, replies: Vec<Reply>) {
+        if edits.is_empty() {
             return;
         }
-        let mut edits = Vec::with_capacity(jobs.len());
-        let mut replies = Vec::with_capacity(jobs.len());
-        for (edit, who, at_ms, reply) in jobs {
-            edits.push((edit, who, at_ms));
-            replies.push(reply);
-        }
-        match self.commit_all(edits) {
-            Ok(results) => {
+        // A panic must not end the only writer; its callers get their error from the lost replies.
+        let result = catch_unwind(AssertUnwindSafe(|| self.commit_all(edits)));
+        match result {
+            Ok(Ok(results)) => {
                 for (reply, result) in replies.into_iter().zip(results) {
                     let _ = reply.send(result);
                 }
             }
-            Err(error) => {
+            Ok(Err(error)) => {
                 tracing::error!(%error, remedy = error.remedy(), "the route store failed");
                 self.recover();
                 for reply in replies {
                     let _ = reply.send(Err(Refusal::Store(error.clone())));
                 }
             }
+            Err(_) => self.recover(),
         }
     }
 
     /// Durable first, then visible, then answered.
-    fn commit_all(
-        &self,
-        edits: Vec<(Edit, String, i64)>,
-    ) -> Result<Vec<Result<Done, Refusal>>, StoreError> {
+    fn commit_all(&self, edits: Vec<Asked>) -> Result<Vec<Result<Done, Refusal>>, StoreError> {
         if self.store.is_closed() {
             self.store.reopen()?;
             self.resync();
@@ -148,7 +155,7 @@ impl Writer {
         let mut changes = Vec::new();
         let (results, revision) = self.store.commit(|transaction| {
             let mut results = Vec::with_capacity(edits.len());
-            for (edit, who, at_ms) in edits {
+            for Asked { edit, who, at_ms } in edits {
                 let mut step =
                     Step { table: &table, transaction: &mut *transaction, changes: &mut changes };
                 match step.apply(edit, who, at_ms) {
@@ -226,9 +233,9 @@ impl Step<'_, '_> {
         let (action, ids, mut done) = match edit {
             Edit::Put(prepared, condition) => {
                 let prepared = self.current(prepared)?;
-                let known = self.transaction.find(&prepared.definition.id)?;
+                let known = self.transaction.find(prepared.encoded.id())?;
                 check(&condition, known)?;
-                let id = prepared.definition.id.clone();
+                let id = prepared.encoded.id().to_owned();
                 let done = self.put(prepared)?;
                 let created = done.created == 1;
                 let action = if created { AuditAction::Create } else { AuditAction::Replace };
@@ -265,7 +272,7 @@ impl Step<'_, '_> {
             routes.into_iter().map(|prepared| self.current(prepared)).collect();
         let routes = routes?;
         let first = routes.iter().take(AuditEntry::IDS_MAX);
-        let ids = first.map(|prepared| prepared.definition.id.clone()).collect();
+        let ids = first.map(|prepared| prepared.encoded.id().to_owned()).collect();
         let mut total = Done::default();
         for prepared in routes {
             let done = self.put(prepared)?;
@@ -301,23 +308,19 @@ impl Step<'_, '_> {
         if prepared.generation == self.table.generation {
             return Ok(prepared);
         }
-        let Prepared { definition, .. } = prepared;
-        let route = (self.table.loaded.compile)(&definition, 0).map_err(Refusal::Invalid)?;
-        Ok(Prepared { definition, route, generation: self.table.generation })
+        let route = recompile(self.table, &prepared.encoded, 0)?;
+        Ok(Prepared { route, generation: self.table.generation, ..prepared })
     }
 
     fn put(&mut self, prepared: Prepared) -> Result<Done, Refusal> {
-        let Prepared { definition, mut route, .. } = prepared;
+        let Prepared { encoded, mut route, .. } = prepared;
         // The place is known only now; nobody else holds the route yet.
-        let position = STORE_POSITION + self.transaction.slot_for(&definition.id)?;
+        let position = STORE_POSITION + self.transaction.slot_for(encoded.id())?;
         match Arc::get_mut(&mut route) {
             Some(route) => route.position = position,
-            None => {
-                let compile = &self.table.loaded.compile;
-                route = compile(&definition, position).map_err(Refusal::Invalid)?;
-            }
+            None => route = recompile(self.table, &encoded, position)?,
         }
-        let put = self.transaction.put(&definition)?;
+        let put = self.transaction.put(&encoded)?;
         self.changes.push(Change::Put(route));
         let replaced = u64::from(put.replaced);
         Ok(Done { revision: put.revision, created: 1 - replaced, replaced, deleted: 0 })
@@ -329,6 +332,17 @@ impl Step<'_, '_> {
         }
         Ok(())
     }
+}
+
+fn recompile(
+    table: &Table,
+    encoded: &Encoded,
+    position: u64,
+) -> Result<Arc<Route<RouteTarget>>, Refusal> {
+    let definition = encoded
+        .definition()
+        .map_err(|error| Refusal::Invalid(vec![Problem::new("", error).of_route(encoded.id())]))?;
+    (table.loaded.compile)(&definition, position).map_err(Refusal::Invalid)
 }
 
 fn check(condition: &Condition, known: Option<(u64, u64)>) -> Result<(), Refusal> {
