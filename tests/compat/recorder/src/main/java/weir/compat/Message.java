@@ -195,6 +195,11 @@ final class Message {
 
 	// ---- reading the head
 
+	Message withoutLength() {
+		head.replaceAll((line) -> line.replaceAll("(?i)^(content-length: ).*", "$1{length}"));
+		return this;
+	}
+
 	String startLine() {
 		return head.isEmpty() ? "" : head.get(0);
 	}

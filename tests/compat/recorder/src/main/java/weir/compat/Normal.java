@@ -40,12 +40,9 @@ final class Normal {
 		List<String> head = new ArrayList<>();
 		message.head.forEach((line) -> head.add(text(line)));
 		String body = sortIfKeyedByIdentity(text(message.body));
-		if (!body.equals(message.body)) {
-			head.replaceAll((line) -> line.replaceAll("(?i)^(content-length: ).*", "$1{length}"));
-		}
 		Message normal = new Message(head, body);
 		normal.cut = message.cut;
-		return normal;
+		return body.equals(message.body) ? normal : normal.withoutLength();
 	}
 
 	String text(String text) {

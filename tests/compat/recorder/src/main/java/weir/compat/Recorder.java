@@ -132,9 +132,19 @@ public final class Recorder {
 				exchange.responses.add(List.of("(connection closed)"));
 				return;
 			}
-			exchange.responses.add(normal.apply(response).toLines());
+			Message shown = normal.apply(response);
+			if (isHeadOfErrorBody(request, response)) {
+				shown = shown.withoutLength();
+			}
+			exchange.responses.add(shown.toLines());
 		}
 		while (response.status() / 100 == 1);
+	}
+
+	/** The length then told is that of a body with a timestamp and a request id, neither of fixed length. */
+	private static boolean isHeadOfErrorBody(Message request, Message response) {
+		return request.startLine().startsWith("HEAD ") && response.status() >= 400
+				&& "application/json".equals(response.header("content-type"));
 	}
 
 	private void connect(String title) throws IOException {
