@@ -47,11 +47,11 @@ struct Span<T> {
     run: Run<T>,
 }
 
-/// What happens at a rank: a route comes there (or replaces another), or leaves.
+/// A route comes or leaves. One that takes the rank of another comes after that one's leaving.
 #[derive(Debug)]
 pub(crate) struct Op<'a, T> {
-    pub(crate) rank: Rank,
-    pub(crate) put: Option<&'a Arc<Route<T>>>,
+    pub(crate) route: &'a Arc<Route<T>>,
+    pub(crate) put: bool,
 }
 
 impl<T> Clone for Op<'_, T> {
@@ -61,6 +61,13 @@ impl<T> Clone for Op<'_, T> {
 }
 
 impl<T> Copy for Op<'_, T> {}
+
+impl<T> Op<'_, T> {
+    /// By rank, and leaving before coming: the order in which [`Ranked::update`] wants them.
+    pub(crate) fn sort_key(&self) -> (Rank, bool) {
+        (Rank::of(self.route), self.put)
+    }
+}
 
 impl<T> Clone for Run<T> {
     fn clone(&self) -> Self {
@@ -121,6 +128,25 @@ impl<T> Ranked<T> {
         }
     }
 
+    /// The route at place `index` of the sequence.
+    pub(crate) fn at(&self, mut index: usize) -> Option<&Arc<Route<T>>> {
+        let mut run = &self.run;
+        loop {
+            match run {
+                Run::Leaf(routes) => return routes.get(index),
+                Run::Inner(spans) => {
+                    let mut spans = spans.iter();
+                    let span = spans.find(|span| {
+                        let here = index < span.len;
+                        index -= if here { 0 } else { span.len };
+                        here
+                    })?;
+                    run = &span.run;
+                }
+            }
+        }
+    }
+
     /// The first route, in order, for which `wanted` says so. Allocates nothing.
     #[inline]
     pub(crate) fn find(
@@ -140,7 +166,7 @@ impl<T> Ranked<T> {
         iter
     }
 
-    /// The sequence after `ops`, which are sorted by rank, one for each rank.
+    /// The sequence after `ops`, which are sorted by [`Op::sort_key`].
     pub(crate) fn update(&self, ops: &[Op<'_, T>]) -> Self {
         if ops.is_empty() {
             return self.clone();
@@ -179,7 +205,7 @@ impl<T> Run<T> {
                 let mut rest = ops;
                 for (at, span) in spans.iter().enumerate() {
                     let until = spans.get(at + 1).map(|next| next.first);
-                    let here = rest.partition_point(|op| until.is_none_or(|next| op.rank < next));
+                    let here = rest.partition_point(|op| until.is_none_or(|next| Rank::of(op.route) < next));
                     let (mine, others) = rest.split_at(here);
                     rest = others;
                     if mine.is_empty() {
@@ -209,11 +235,14 @@ fn merge<T>(routes: &[Arc<Route<T>>], ops: &[Op<'_, T>]) -> Vec<Arc<Route<T>>> {
     let mut merged = Vec::with_capacity(routes.len() + ops.len());
     let mut old = routes.iter().peekable();
     for op in ops {
-        while let Some(route) = old.next_if(|route| Rank::of(route) < op.rank) {
+        let rank = Rank::of(op.route);
+        while let Some(route) = old.next_if(|route| Rank::of(route) < rank) {
             merged.push(Arc::clone(route));
         }
-        let _replaced = old.next_if(|route| Rank::of(route) == op.rank);
-        merged.extend(op.put.map(Arc::clone));
+        let _left = old.next_if(|route| Rank::of(route) == rank);
+        if op.put {
+            merged.push(Arc::clone(op.route));
+        }
     }
     merged.extend(old.map(Arc::clone));
     merged
@@ -312,20 +341,19 @@ mod tests {
         let mut list = Ranked::default();
         let mut model: BTreeMap<Rank, Arc<Route<()>>> = BTreeMap::new();
         for batch in batches {
-            let batch: BTreeMap<Rank, Option<Arc<Route<()>>>> = batch
+            let batch: BTreeMap<Rank, bool> = batch
                 .iter()
                 .map(|&(order, position, put)| (Rank { order, position }, put))
-                .map(|(rank, put)| (rank, put.then(|| route(rank))))
                 .collect();
-            let ops: Vec<_> =
-                batch.iter().map(|(rank, put)| Op { rank: *rank, put: put.as_ref() }).collect();
+            let routes: Vec<_> = batch.iter().map(|(rank, put)| (route(*rank), *put)).collect();
             let old = list.clone();
             let before = model.clone();
+            let ops: Vec<_> = routes.iter().map(|(route, put)| Op { route, put: *put }).collect();
             list = list.update(&ops);
-            for (rank, put) in &batch {
+            for (route, put) in &routes {
                 match put {
-                    Some(route) => model.insert(*rank, Arc::clone(route)),
-                    None => model.remove(rank),
+                    true => model.insert(Rank::of(route), Arc::clone(route)),
+                    false => model.remove(&Rank::of(route)),
                 };
             }
             equal(&old, &before);
@@ -347,6 +375,8 @@ mod tests {
             Some(Arc::as_ptr(route)) == last
         });
         assert_eq!((found.map(Arc::as_ptr), seen), (last, model.len()));
+        let places = (0..=model.len()).map(|at| list.at(at).map(Arc::as_ptr));
+        assert!(places.eq(model.values().map(|r| Some(Arc::as_ptr(r))).chain([None])));
         assert_eq!(list.first().map(Arc::as_ptr), model.values().next().map(Arc::as_ptr));
     }
 
