@@ -22,6 +22,7 @@ final class Normal {
 			Pattern.compile("Lambda(/0x[0-9a-f]+|\\$\\d+/0x[0-9a-f]+)"), "Lambda/{hash}",
 			Pattern.compile("@[0-9a-f]{4,8}\\b"), "@{hash}",
 			Pattern.compile("\\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\\b"), "{uuid}",
+			Pattern.compile("(?i)^(set-cookie: .*Expires=)[^;]*"), "$1{date}",
 			Pattern.compile("(?i)^(date: ).*"), "$1{date}");
 
 	private final int upstream;
