@@ -103,7 +103,8 @@ final class Message {
 
 	byte[] toWire(boolean withBody) {
 		StringBuilder out = new StringBuilder();
-		head.forEach((line) -> out.append(line).append("\r\n"));
+		String length = String.valueOf(body.length());
+		head.forEach((line) -> out.append(line.replace("{length}", length)).append("\r\n"));
 		out.append("\r\n");
 		if (withBody && isChunked()) {
 			if (!body.isEmpty()) {

@@ -49,7 +49,7 @@ final class Normal {
 	String text(String text) {
 		text = port(text, upstream, "upstream");
 		text = port(text, gateway, "gateway");
-		text = text.replaceAll("(?<!\\d)" + client + "(?!\\d)", "{client-port}");
+		text = port(text, client, "client");
 		for (Map.Entry<Pattern, String> each : VOLATILE.entrySet()) {
 			text = each.getKey().matcher(text).replaceAll(each.getValue());
 		}
@@ -57,7 +57,10 @@ final class Normal {
 	}
 
 	private static String port(String text, int port, String name) {
-		return text.replaceAll("127\\.0\\.0\\.1:" + port + "(?!\\d)", Matcher.quoteReplacement("{" + name + "}"))
+		if (port < 0) {
+			return text;
+		}
+		return text.replaceAll("127\\.0\\.0\\.1:" + port + "(?!\\d)", Matcher.quoteReplacement(name.equals("client") ? "127.0.0.1:{client-port}" : "{" + name + "}"))
 			.replaceAll("(?<!\\d)" + port + "(?!\\d)", Matcher.quoteReplacement("{" + name + "-port}"));
 	}
 
