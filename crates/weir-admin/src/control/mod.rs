@@ -161,6 +161,11 @@ impl Control {
         !self.store.is_closed()
     }
 
+    /// The store's file.
+    pub fn store_path(&self) -> &std::path::Path {
+        self.store.path()
+    }
+
     async fn edit(&self, edit: Edit, who: String) -> Result<Done, Refusal> {
         self.submit(Work::Edit(Box::new(edit)), who).await
     }

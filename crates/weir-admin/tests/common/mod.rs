@@ -1,5 +1,9 @@
 //! A configuration to test with.
 
+#![allow(dead_code)]
+
+pub mod http;
+
 use std::sync::Arc;
 
 use weir_admin::{Control, Loaded, Problem};
