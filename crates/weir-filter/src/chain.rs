@@ -36,6 +36,11 @@ impl Chain {
         false
     }
 
+    /// Smallest RequestSize of the chain.
+    pub fn request_size_max(&self) -> Option<u64> {
+        None
+    }
+
     /// Runs the request side in order until a filter responds or fails. `ran` is set to how many
     /// filters have run, the one that ended it included: the response side starts from there.
     ///

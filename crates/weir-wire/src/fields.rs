@@ -3,6 +3,8 @@
 //! Order and case of names survive; an edit appends its bytes behind the received ones, so no field
 //! owns memory of its own and a reused [`Fields`] allocates nothing in steady state.
 
+use crate::syntax::{is_field_value, is_token};
+
 /// A range of bytes in the text of a [`Fields`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
@@ -34,6 +36,7 @@ pub struct Field {
 pub struct Fields {
     text: Vec<u8>,
     list: Vec<Field>,
+    unsound: bool,
 }
 
 impl Fields {
@@ -41,6 +44,18 @@ impl Fields {
     pub fn clear(&mut self) {
         self.text.clear();
         self.list.clear();
+        self.unsound = false;
+    }
+
+    /// Whether every edit so far can be sent: names were tokens and values had no CR, LF, NUL or
+    /// other control byte. A head that is not sound must not be written to a connection.
+    pub fn is_sound(&self) -> bool {
+        !self.unsound
+    }
+
+    /// Notes whether an edit can be sent.
+    pub(crate) fn require(&mut self, sound: bool) {
+        self.unsound |= !sound;
     }
 
     /// Number of field lines.
@@ -99,6 +114,7 @@ impl Fields {
 
     /// Appends a line at the end.
     pub fn append(&mut self, name: &[u8], value: &[u8]) {
+        self.require(is_token(name) && is_field_value(value));
         let name = self.intern(name);
         let value = self.intern(value);
         self.push_spans(name, value);
@@ -106,6 +122,7 @@ impl Fields {
 
     /// Replaces all lines called `name` by one: at the place of the first, or at the end.
     pub fn set(&mut self, name: &[u8], value: &[u8]) {
+        self.require(is_token(name) && is_field_value(value));
         let value = self.intern(value);
         let text = &self.text;
         let first = self.list.iter().position(|f| f.name.of(text).eq_ignore_ascii_case(name));
@@ -145,6 +162,7 @@ impl Fields {
             let Some(field) = self.list.get(at).copied() else { continue };
             let new = edit(field.name.of(&self.text), field.value.of(&self.text));
             let Some(new) = new else { continue };
+            self.require(is_field_value(&new));
             let value = self.intern(&new);
             if let Some(field) = self.list.get_mut(at) {
                 field.value = value;

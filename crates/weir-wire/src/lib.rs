@@ -6,6 +6,8 @@
 mod fields;
 pub mod http1;
 mod message;
+mod syntax;
 
 pub use fields::{Field, Fields, Span};
 pub use message::{RequestHead, ResponseHead, Version};
+pub use syntax::{is_field_value, is_token, list_members, trim_blanks};

@@ -3,6 +3,9 @@
 //! The two give the same answer for every table and every request. An [`Index`] is immutable; a
 //! change gives a new one that shares what did not change.
 
+mod keymap;
+mod ranked;
+
 use std::sync::Arc;
 
 use crate::predicate::{PredicateError, WeightGroups};
