@@ -85,7 +85,7 @@ pub(crate) fn prepare(
         problems.push(Problem::new("id", format!("longer than {ID_BYTES_MAX} bytes")));
     }
     let encoded = Encoded::new(definition).map_err(|error| vec![Problem::new("", error)])?;
-    match (table.loaded.compile)(definition, STORE_POSITION) {
+    match table.loaded.compile(definition, STORE_POSITION) {
         Ok(route) if problems.is_empty() => {
             Ok(Prepared { encoded, route, generation: table.generation })
         }

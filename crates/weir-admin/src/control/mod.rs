@@ -28,7 +28,7 @@ pub use batch::Batch;
 pub use filter::Filter;
 pub use listing::{Entry, View};
 pub use refusal::{Problem, Refusal};
-pub use source::{Compile, Loaded, STORE_POSITION};
+pub use source::{Loaded, STORE_POSITION};
 pub use writer::{Condition, Done};
 
 use assemble::assemble;

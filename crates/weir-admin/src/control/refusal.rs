@@ -36,6 +36,12 @@ impl Problem {
     }
 }
 
+impl From<weir_config::Problem> for Problem {
+    fn from(problem: weir_config::Problem) -> Self {
+        Self::new(problem.part.to_string(), problem.message).help(problem.help)
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.at.is_empty() {
