@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use anyhow::Context;
-use weir_admin::{Control, Loaded, Problem, Refusal};
+use weir_admin::{Control, Loaded, Refusal};
 use weir_config::{Settings, Severity, Style, render};
 use weir_store::{Options, Store};
 
@@ -72,22 +72,5 @@ fn compile(mut loaded: weir_config::Loaded, shown: Severity) -> Option<Loaded> {
         eprintln!("refused: see the errors above; `weir check` shows them again");
         return None;
     }
-    let compiler = Arc::clone(&loaded.compiler);
-    let compile = move |definition: &weir_route::RouteDefinition, position: u64| {
-        compiler.compile(definition, position).map_err(|problems| {
-            let told = problems
-                .into_iter()
-                .map(|problem| Problem::new(problem.part.to_string(), problem.message).help(problem.help));
-            told.collect()
-        })
-    };
-    Some(Loaded {
-        compile: Box::new(compile),
-        routes: compiled.definitions,
-        default_filters: std::mem::take(&mut loaded.default_filters),
-        skip_invalid: !loaded.settings.fail_on_route_definition_error,
-        settings: Arc::clone(&loaded.settings),
-        forwarding: Arc::default(),
-        cors: Arc::default(),
-    })
+    Some(Loaded::new(&loaded, compiled))
 }
