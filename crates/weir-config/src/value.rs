@@ -1,90 +1,17 @@
-//! Values of properties: durations, sizes, truth values, as Spring Boot converts them.
+//! Values of properties as Spring Boot converts them, and words that are nearly right.
 
 use std::time::Duration;
 
-/// Longest duration taken: about 100 years, so that sums of durations never overflow.
-const MILLIS_MAX: u64 = 100 * 366 * 24 * 3_600 * 1_000;
+use weir_route::{parse_data_size, parse_duration};
 
-/// `10ms`, `5s`, `2m`, `1h`, `1d`, `PT1.5S`, bare milliseconds (class `DurationStyle`). Negative
-/// ones are refused.
+/// `10ms`, `5s`, `PT1S`, bare milliseconds; see [`parse_duration`].
 pub(crate) fn duration(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    if text.starts_with(['P', 'p', '+']) {
-        return iso(text.strip_prefix('+').unwrap_or(text));
-    }
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().ok()?;
-    let nanos_per: u64 = match unit.trim_start().to_ascii_lowercase().as_str() {
-        "ns" => 1,
-        "us" | "µs" => 1_000,
-        "" | "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        "d" => 86_400_000_000_000,
-        _ => return None,
-    };
-    bounded(u128::from(number) * u128::from(nanos_per))
+    parse_duration(text).ok()
 }
 
-/// ISO 8601 as `java.time.Duration.parse` takes it: days, hours, minutes, seconds.
-fn iso(text: &str) -> Option<Duration> {
-    let upper = text.to_ascii_uppercase();
-    let rest = upper.strip_prefix('P')?;
-    let (days, time) = rest.split_once('T').unwrap_or((rest, ""));
-    if days.is_empty() && time.is_empty() {
-        return None;
-    }
-    let mut nanos: u128 = 0;
-    if !days.is_empty() {
-        let number: u32 = days.strip_suffix('D')?.parse().ok()?;
-        nanos += u128::from(number) * 86_400_000_000_000;
-    }
-    let mut rest = time;
-    for (unit, nanos_per) in [('H', 3_600_000_000_000_u128), ('M', 60_000_000_000)] {
-        if let Some((number, after)) = rest.split_once(unit) {
-            nanos += u128::from(number.parse::<u32>().ok()?) * nanos_per;
-            rest = after;
-        }
-    }
-    if !rest.is_empty() {
-        let number = rest.strip_suffix('S')?;
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-        if fraction.is_empty() || fraction.len() > 9 {
-            return None;
-        }
-        let scale = 10_u128.pow(9 - u32::try_from(fraction.len()).ok()?);
-        nanos += u128::from(whole.parse::<u32>().ok()?) * 1_000_000_000;
-        nanos += u128::from(fraction.parse::<u32>().ok()?) * scale;
-    }
-    bounded(nanos)
-}
-
-fn bounded(nanos: u128) -> Option<Duration> {
-    let millis = u64::try_from(nanos / 1_000_000).ok()?;
-    if millis > MILLIS_MAX {
-        return None;
-    }
-    let rest = u64::try_from(nanos % 1_000_000).ok()?;
-    Some(Duration::from_millis(millis) + Duration::from_nanos(rest))
-}
-
-/// `5MB`, `16KB`, `100B`, bare bytes; 1024-based (class `DataSize`).
+/// `5MB`, bare bytes; see [`parse_data_size`].
 pub(crate) fn data_size(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().ok()?;
-    let shift = match unit.trim_start().to_ascii_uppercase().as_str() {
-        "" | "B" => 0,
-        "KB" => 10,
-        "MB" => 20,
-        "GB" => 30,
-        "TB" => 40,
-        _ => return None,
-    };
-    number.checked_mul(1 << shift)
+    parse_data_size(text.trim()).ok()
 }
 
 /// `true`, `on`, `yes`, `1` and their opposites in any case (class `StringToBooleanConverter`).
@@ -139,42 +66,7 @@ fn distance(one: &[char], two: &[char]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{data_size, duration, nearest};
-
-    #[test]
-    fn durations() {
-        fn check(text: &str, millis: Option<u64>) {
-            assert_eq!(duration(text).map(|d| d.as_millis() as u64), millis, "for {text}");
-        }
-        check("10", Some(10));
-        check("10ms", Some(10));
-        check("10 s", Some(10_000));
-        check("2m", Some(120_000));
-        check("1H", Some(3_600_000));
-        check("1d", Some(86_400_000));
-        check("PT1S", Some(1_000));
-        check("pt1.5s", Some(1_500));
-        check("P1DT2H3M4S", Some(93_784_000));
-        check("PT0.005S", Some(5));
-        check("-1", None);
-        check("P", None);
-        check("PT", None);
-        check("1.5s", None);
-        check("x", None);
-        check("", None);
-        check("99999999999999999999", None);
-        check("999999999999d", None);
-    }
-
-    #[test]
-    fn sizes() {
-        assert_eq!(data_size("5MB"), Some(5 << 20));
-        assert_eq!(data_size("16 kb"), Some(16 << 10));
-        assert_eq!(data_size("7"), Some(7));
-        assert_eq!(data_size("7B"), Some(7));
-        assert_eq!(data_size("7X"), None);
-        assert_eq!(data_size("99999999999TB"), None);
-    }
+    use super::nearest;
 
     #[test]
     fn near_words() {

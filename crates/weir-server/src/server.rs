@@ -21,6 +21,7 @@ use crate::drain::{DrainState, Phase};
 use crate::http::downstream::serve;
 use crate::listener::{BindError, bind};
 use crate::metrics::{Metrics, WorkerCounters};
+use crate::reserved::Reserved;
 use crate::worker::Worker;
 
 /// Time between two accepts when the system has no file descriptor left.
@@ -33,6 +34,8 @@ const TIDY: Duration = Duration::from_secs(1);
 pub struct ServerOptions {
     /// Seed of all chance (weights, request ids): 64 random bits.
     pub seed: u64,
+    /// A path prefix whose requests go to this address, whatever the routes say.
+    pub reserved: Option<(String, SocketAddr)>,
 }
 
 /// Why the server did not start.
@@ -93,7 +96,9 @@ impl Server {
         let drain = Arc::new(DrainState::default());
         let counters: Vec<_> =
             (0..workers).map(|_| Arc::new(WorkerCounters::new(workers))).collect();
-        let plan = Plan { snapshot, settings: &settings, log, drain: &drain, stopped };
+        let reserved =
+            options.reserved.as_ref().map(|(prefix, to)| Arc::new(Reserved::new(prefix, *to)));
+        let plan = Plan { snapshot, settings: &settings, log, drain: &drain, stopped, reserved };
         let threads = plan.spawn(listeners, &counters, acceptors, options.seed)?;
         let metrics = Metrics::new(counters);
         Ok(Self { address, workers, acceptors, metrics, drain, stop, threads })
@@ -156,6 +161,7 @@ struct Plan<'a> {
     log: Option<SyncSender<Vec<u8>>>,
     drain: &'a Arc<DrainState>,
     stopped: watch::Receiver<Phase>,
+    reserved: Option<Arc<Reserved>>,
 }
 
 /// Where a worker's connections come from.
@@ -214,13 +220,13 @@ impl Plan<'_> {
         let format = self.settings.access_log.as_ref().map(|log| log.format);
         let log = self.log.clone().map(|sender| (format, sender));
         let (snapshot, drain) = (Arc::clone(self.snapshot), Arc::clone(self.drain));
-        let stopped = self.stopped.clone();
+        let (stopped, reserved) = (self.stopped.clone(), self.reserved.clone());
         let runtime = Builder::new_current_thread();
         let body = move || {
             let log = log.map(|(format, sender)| {
                 LogBuffer::new(format.unwrap_or(AccessLogFormat::Common), sender)
             });
-            let worker = Worker::new(snapshot, counters, drain, log, seed);
+            let worker = Worker::new(snapshot, counters, drain, log, reserved, seed);
             run(runtime, &worker, intake, stopped);
         };
         let builder = std::thread::Builder::new().name(format!("weir-worker-{n}"));

@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicUsize;
 use serde_json::{Map, Value};
 use weir_filter::filter::{Filter, FilterOptions};
 use weir_filter::{Chain, Scheme, Target};
-use weir_route::predicate::{Predicate, PredicateOptions};
+use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
 use weir_route::{ArgError, NamedArgs, Route, RouteDefinition};
 
 pub use problem::{Part, Problem};
@@ -109,7 +109,7 @@ impl Compiler {
         }
         let mut problems = Vec::new();
         let upstream = self.upstream(&definition.uri, &mut problems);
-        let predicates = self.predicates(&definition.predicates, &mut problems);
+        let predicates = self.predicates(definition, &mut problems);
         let chain = self.chain(&definition.filters, &mut problems);
         let timeouts = self.timeouts(&definition.metadata, &mut problems);
         let (Some(upstream), Some(chain), true) = (upstream, chain, problems.is_empty()) else {
@@ -124,10 +124,15 @@ impl Compiler {
         }))
     }
 
-    fn predicates(&self, list: &[NamedArgs], problems: &mut Vec<Problem>) -> Box<[Predicate]> {
-        let mut built = Vec::with_capacity(list.len());
-        for (at, named) in list.iter().enumerate() {
-            built.extend(self.predicate(at, named, problems));
+    fn predicates(
+        &self,
+        definition: &RouteDefinition,
+        problems: &mut Vec<Problem>,
+    ) -> Box<[Predicate]> {
+        let context = BuildContext { options: &self.options.predicates, route_id: &definition.id };
+        let mut built = Vec::with_capacity(definition.predicates.len());
+        for (at, named) in definition.predicates.iter().enumerate() {
+            built.extend(self.predicate(at, named, &context, problems));
         }
         built.into_boxed_slice()
     }
@@ -136,6 +141,7 @@ impl Compiler {
         &self,
         at: usize,
         named: &NamedArgs,
+        context: &BuildContext<'_>,
         problems: &mut Vec<Problem>,
     ) -> Option<Predicate> {
         let part = Part::Predicate(at, None);
@@ -151,8 +157,7 @@ impl Compiler {
             problems.push(problem);
             return None;
         }
-        let built =
-            spec.bind(&named.args).and_then(|args| (spec.build)(&args, &self.options.predicates));
+        let built = spec.bind(&named.args).and_then(|args| (spec.build)(&args, context));
         built
             .map_err(|error| {
                 let part = Part::Predicate(at, Some(error.arg.clone()));

@@ -50,17 +50,41 @@ impl<'l, 't> Reader<'l, 't> {
         Self { layers, raw }
     }
 
+    /// The entry `id` of a map of routes.
+    pub fn named_route(
+        &self,
+        id: &str,
+        nodes: &[Node<'t>],
+        problems: &mut Problems,
+    ) -> Option<RouteDefinition> {
+        let before = problems.len();
+        let mut definition = self.fields(nodes, problems)?;
+        id.clone_into(&mut definition.id);
+        self.sound(before, problems).then_some(definition)
+    }
+
+    /// Whether no error has come to the problems since there were `before`.
+    fn sound(&self, before: usize, problems: &Problems) -> bool {
+        let found = problems.get(before..).unwrap_or_default();
+        found.iter().all(|problem| problem.severity != Severity::Error)
+    }
+
     /// The route written at `nodes`; a field comes from the first node that has it. `None` after a
     /// problem of shape.
     pub fn route(&self, nodes: &[Node<'t>], problems: &mut Problems) -> Option<RouteDefinition> {
         let before = problems.len();
-        let definition = match nodes {
+        let mut definition = match nodes {
             [node] if node.kind() == Kind::Scalar => self.line(*node, problems)?,
             _ => self.fields(nodes, problems)?,
         };
-        let found = problems.get(before..).unwrap_or_default();
-        let refused = found.iter().any(|problem| problem.severity == Severity::Error);
-        (!refused).then_some(definition)
+        if let (true, Some(node)) = (definition.id.trim().is_empty(), nodes.first()) {
+            definition.id = generated_id(&definition);
+            let message = format!("a route without an id; it is called `{}`", definition.id);
+            let help = "give it an `id`; Spring Cloud Gateway makes a random one at each start";
+            let at = node.children().next().map_or_else(|| node.span(), Node::key_span);
+            problems.push(Diagnostic::new(Code::GeneratedId, message).at(at).help(help));
+        }
+        self.sound(before, problems).then_some(definition)
     }
 
     /// `id=uri, Path=/x, Method=GET`: no filters, one argument for each predicate.
@@ -392,6 +416,15 @@ fn canonical(written: &str) -> &str {
         return written;
     }
     FIELDS.iter().find(|name| key::same(name, written)).copied().unwrap_or(written)
+}
+
+/// An id that stays the same for as long as the route says the same: FNV-1a of its JSON.
+fn generated_id(definition: &RouteDefinition) -> String {
+    let json = serde_json::to_vec(definition).unwrap_or_default();
+    let hash = json.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("route-{hash:016x}")
 }
 
 /// A note where YAML changes a value before the gateway sees it.

@@ -45,8 +45,7 @@ pub(crate) fn each<'t>(
     }
     for (id, nodes) in map(layers) {
         let Some(node) = nodes.first().copied() else { continue };
-        if let Some(mut definition) = reader.route(&nodes, problems) {
-            id.clone_into(&mut definition.id);
+        if let Some(definition) = reader.named_route(id, &nodes, problems) {
             take(Written { definition, node, raw: false }, problems);
         }
     }

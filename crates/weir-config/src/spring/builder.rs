@@ -73,7 +73,8 @@ impl Builder {
             self.paths |= key::is_path(text);
             return;
         }
-        let content = match plain && text.is_empty() {
+        let null = plain && matches!(text, "" | "~" | "null" | "Null" | "NULL");
+        let content = match null {
             true => Content::Null,
             false => Content::Scalar { text: kept, plain },
         };

@@ -199,7 +199,7 @@ mod tests {
     fn values_of_every_kind() {
         check(
             r#"{"a":[1,2.50,true,null,"x"],"b":{}}"#,
-            r#"{"a": ["1", "2.5", "true", "", "x"], "b": {}}"#,
+            r#"{"a": ["1", "2.5", "true", ~, "x"], "b": {}}"#,
         );
         check(r#" [] "#, "[]");
         check(r#""\u00e9\ud83d\ude00\/""#, r#""é😀/""#);

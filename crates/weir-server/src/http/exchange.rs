@@ -171,13 +171,25 @@ fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
 }
 
 fn find<'s>(
-    worker: &Worker,
+    worker: &'s Worker,
     snapshot: &'s Snapshot,
     client: &Client,
     x: &mut Exchange,
 ) -> Option<&'s Arc<Route<RouteTarget>>> {
-    let request =
-        Request { head: &x.request, peer: client.peer.ip(), now_ms: now_ms(), dice: worker.roll() };
+    if let Some(reserved) = &worker.reserved
+        && reserved.takes(x.request.path())
+    {
+        return Some(&reserved.route);
+    }
+    let mut parts = worker.parts.borrow_mut();
+    parts.read(&x.request);
+    let request = Request {
+        head: &x.request,
+        parts: &parts,
+        peer: client.peer.ip(),
+        now_ms: now_ms(),
+        dice: worker.roll(),
+    };
     let route = snapshot.index.lookup(&request, &mut worker.lookup.borrow_mut())?;
     if route.target.chain.needs_vars() {
         for predicate in &route.predicates {
