@@ -220,16 +220,15 @@ enum Listener {
     Admin,
 }
 
-/// Reads `listening http ADDRESS` and `[listening] admin http ADDRESS`.
+/// Reads the lines `listening http ADDRESS` and `admin http ADDRESS`, with any blanks between.
 fn listening(line: &str) -> Option<(Listener, SocketAddr)> {
-    let line = line.trim_end();
-    let place = line.strip_prefix("listening ");
-    let (listener, address) = match place.unwrap_or(line).strip_prefix("admin ") {
-        Some(address) => (Listener::Admin, address),
-        None => (Listener::Http, place?),
+    let words: Vec<_> = line.split_whitespace().collect();
+    let (listener, address) = match words.as_slice() {
+        ["listening", "http", address] => (Listener::Http, address),
+        ["admin", "http", address] => (Listener::Admin, address),
+        _ => return None,
     };
-    let address = address.strip_prefix("http ")?.parse().ok()?;
-    Some((listener, address))
+    Some((listener, address.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -245,16 +244,15 @@ mod tests {
     fn lines_that_tell_of_listeners() {
         check("listening http 127.0.0.1:80\n", Some((Listener::Http, "127.0.0.1:80")));
         check("listening http [::1]:80", Some((Listener::Http, "[::1]:80")));
-        check("listening admin http 127.0.0.1:9\r\n", Some((Listener::Admin, "127.0.0.1:9")));
-        check("admin http 127.0.0.1:9", Some((Listener::Admin, "127.0.0.1:9")));
+        check("admin     http 127.0.0.1:9\n", Some((Listener::Admin, "127.0.0.1:9")));
         check("http 127.0.0.1:80", None);
         check("listening tcp 127.0.0.1:80", None);
         check("listening http localhost", None);
         check("listening", None);
     }
 
-    const SCRIPT: &str = "echo listening http 127.0.0.1:7; echo to-stderr >&2; \
-        echo listening admin http 127.0.0.1:8; cat \"$0\"; exec sleep 600";
+    const SCRIPT: &str = "echo admin http 127.0.0.1:8; echo to-stderr >&2; \
+        echo listening http 127.0.0.1:7; cat \"$0\"; exec sleep 600";
 
     #[test]
     fn a_process_is_followed_until_it_ends() {
