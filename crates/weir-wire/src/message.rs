@@ -15,8 +15,8 @@ pub enum Version {
 
 /// A request head (RFC 9112 section 2.1). Reuse one value for many requests: nothing is freed.
 ///
-/// The target is kept apart as scheme and authority (from an absolute-form target), raw path and raw
-/// query, none of them decoded.
+/// The target is kept apart as authority (from an absolute-form target), raw path and raw query,
+/// none of them decoded.
 #[derive(Clone, Debug, Default)]
 pub struct RequestHead {
     /// HTTP version the client speaks.
