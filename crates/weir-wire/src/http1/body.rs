@@ -180,7 +180,9 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use super::{BodyDecoder, BodyError, BodyKind, Trailers, write_chunk, write_last_chunk};
+    use super::{
+        BodyDecoder, BodyError, BodyKind, Trailers, write_chunk, write_chunk_size, write_last_chunk,
+    };
     use crate::http1::{EXTENSION_BYTES_MAX, TRAILER_BYTES_MAX, TRAILER_LINES_MAX};
 
     /// Everything a decoder says about some bytes: content, trailers, outcome, and if that is good
@@ -308,6 +310,9 @@ mod tests {
             check_chunked(format!("{bad}hello\r\n0\r\n\r\n"), "!chunk");
         }
         check_chunked("ffffffffffffffff\r\nhello", "hello!truncated");
+        for without_digits in ["\r\n\r\n", ";a\r\n\r\n", " ;a\r\n\r\n"] {
+            check_chunked(without_digits, "!chunk");
+        }
     }
 
     #[test]
@@ -373,6 +378,8 @@ mod tests {
 
     #[test]
     fn extensions_and_trailers_are_bounded() {
+        let bounds = (EXTENSION_BYTES_MAX, TRAILER_BYTES_MAX, TRAILER_LINES_MAX);
+        assert_eq!(bounds, (16384, 8192, 32));
         let extended = |count: usize| format!("1;{}\r\na\r\n", "x".repeat(count - 1));
         check_chunked(extended(EXTENSION_BYTES_MAX) + "0\r\n\r\n", "a||0");
         check_chunked(extended(EXTENSION_BYTES_MAX + 1) + "0\r\n\r\n", "!too large");
@@ -401,6 +408,15 @@ mod tests {
         assert_eq!(decoder.left(), Some(7));
         decoder.restart(BodyKind::None);
         assert!(decoder.is_done());
+    }
+
+    #[test]
+    fn chunk_sizes_are_written_without_leading_zeros() {
+        for len in [1, 9, 10, 15, 16, 255, 256, 0xabcdef, u64::MAX] {
+            let mut out = Vec::new();
+            write_chunk_size(&mut out, len);
+            assert_eq!(String::from_utf8(out).unwrap(), format!("{len:x}\r\n"));
+        }
     }
 
     #[test]
