@@ -102,10 +102,10 @@ impl Checks {
         }
         let route = match self.compiler.compile(definition, position) {
             Ok(route) => Some(route),
-            // Said once, of the default filters.
-            Err(_) if !self.compiler.default_problems().is_empty() => None,
             Err(more) => {
-                found.extend(more);
+                // What is wrong with the default filters is said once, of them.
+                let own = |problem: &Problem| !matches!(problem.part, Part::DefaultFilter(..));
+                found.extend(more.into_iter().filter(own));
                 None
             }
         };

@@ -52,7 +52,7 @@ fn about_uri(compiler: &Compiler, text: &str, found: &mut Vec<Problem>) {
             format!("nothing serves `{scheme}:`: the route answers 200 with an empty body"),
             "write `http://…` or `lb://…`; a scheme served by a Java plugin does not work here",
         ),
-        Destination::Service { name, .. } if !compiler.has_instances(&name) => add(
+        Destination::Service { name, .. } if compiler.lacks_instances(&name) => add(
             Code::NoInstances,
             format!("the service `{name}` has no instance: the route answers 503"),
             "name its instances below `spring.cloud.discovery.client.simple.instances`",
