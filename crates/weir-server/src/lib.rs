@@ -12,6 +12,7 @@ mod http;
 mod listener;
 mod metrics;
 mod net;
+mod reserved;
 mod resolve;
 mod server;
 mod sys;

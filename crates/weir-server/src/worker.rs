@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use weir_config::Snapshot;
+use weir_route::RequestParts;
 use weir_route::index::Scratch;
 
 use crate::access_log::LogBuffer;
@@ -14,6 +15,7 @@ use crate::drain::{DrainState, Phase};
 use crate::http::exchange::Exchange;
 use crate::http::upstream::Pools;
 use crate::metrics::WorkerCounters;
+use crate::reserved::Reserved;
 use crate::resolve::Resolver;
 
 /// Size of the buffer every read of a worker goes through.
@@ -33,6 +35,8 @@ pub(crate) struct Worker {
     pub(crate) log: Option<LogBuffer>,
     pub(crate) scratch: RefCell<Box<[u8]>>,
     pub(crate) lookup: RefCell<Scratch>,
+    pub(crate) parts: RefCell<RequestParts>,
+    pub(crate) reserved: Option<Arc<Reserved>>,
     shared: Arc<ArcSwap<Snapshot>>,
     seen: RefCell<Rc<Arc<Snapshot>>>,
     spare: RefCell<Vec<Box<Exchange>>>,
@@ -45,6 +49,7 @@ impl Worker {
         counters: Arc<WorkerCounters>,
         drain: Arc<DrainState>,
         log: Option<LogBuffer>,
+        reserved: Option<Arc<Reserved>>,
         seed: u64,
     ) -> Rc<Self> {
         let snapshot = shared.load_full();
@@ -57,6 +62,8 @@ impl Worker {
             log,
             scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
             lookup: RefCell::default(),
+            parts: RefCell::default(),
+            reserved,
             seen: RefCell::new(Rc::new(snapshot)),
             shared,
             spare: RefCell::default(),

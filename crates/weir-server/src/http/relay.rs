@@ -85,22 +85,39 @@ impl Relay {
         self.decoded
     }
 
-    /// Decodes what `carry` holds into `out`, up to `bytes_max` bytes of it: the part of a body that
-    /// travels with its head.
-    pub(crate) fn fill(
-        &mut self,
-        carry: &mut Carry,
-        out: &mut Vec<u8>,
-        bytes_max: usize,
-    ) -> Result<(), RelayError> {
-        while !self.decoded && !carry.is_empty() && out.len() < bytes_max {
-            let used = self.decode(carry.as_slice(), out)?;
-            if used == 0 {
-                break;
+    /// Puts `bytes` (a head) in front of the body; the relay sends them first.
+    pub(crate) fn lead_with(&mut self, bytes: Vec<u8>) {
+        self.pending = bytes;
+    }
+
+    /// Nothing has been written to the receiver.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.moved == 0
+    }
+
+    /// The buffer, for reuse; empty.
+    pub(crate) fn into_buffer(mut self) -> Vec<u8> {
+        self.pending.clear();
+        self.pending
+    }
+
+    /// Decodes what `carry` holds, up to `bytes_max` bytes: the part of a body that travels in one
+    /// write with its head.
+    pub(crate) fn fill(&mut self, carry: &mut Carry, bytes_max: usize) -> Result<(), RelayError> {
+        let mut pending = std::mem::take(&mut self.pending);
+        let mut result = Ok(());
+        while !self.decoded && !carry.is_empty() && pending.len() < bytes_max {
+            match self.decode(carry.as_slice(), &mut pending) {
+                Ok(0) => break,
+                Ok(used) => carry.consume(used),
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
             }
-            carry.consume(used);
         }
-        Ok(())
+        self.pending = pending;
+        result
     }
 
     /// Moves what can be moved now. `Ready(Ok(()))` when the body is complete at the receiver.
@@ -277,5 +294,12 @@ impl Relay {
             io::ErrorKind::UnexpectedEof => RelayError::Truncated,
             _ => RelayError::Source,
         }
+    }
+}
+
+impl Default for Relay {
+    /// A relay with nothing to move.
+    fn default() -> Self {
+        Self::new(BodyKind::None, Framing::Discard)
     }
 }

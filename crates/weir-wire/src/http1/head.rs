@@ -317,9 +317,8 @@ fn check_request_line(text: &[u8], limits: &HeadLimits) -> Result<(), HeadError>
     if method > METHOD_BYTES_MAX {
         return Err(HeadError::MethodTooLong);
     }
-    let Some((b' ', target)) = text.get(method..).and_then(|rest| rest.split_first()) else {
-        return Ok(());
-    };
+    let rest = text.get(method..).filter(|_| method > 0).unwrap_or_default();
+    let Some((b' ', target)) = rest.split_first() else { return Ok(()) };
     let within = target.iter().take(limits.target_bytes_max + 1);
     if within.take_while(|byte| is_target_like(**byte)).count() > limits.target_bytes_max {
         return Err(HeadError::TargetTooLong);

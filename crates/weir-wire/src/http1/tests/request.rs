@@ -213,6 +213,7 @@ fn bounds_hold_at_the_limit_and_one_above() {
     check("GET /2345678901".to_owned(), "target too long");
     check("GET /2345678901 HTTP/3".to_owned(), "target too long");
     check("GET /2345678901\0".to_owned(), "target too long");
+    check(" /2345678901".to_owned(), "syntax");
     check(format!("GET / {tail}A: 1\r\nB: 2\r\n\r\n"), "GET / none");
     check(format!("GET / {tail}A: 1\r\nB: 2\r\nC: 3\r\n\r\n"), "too many fields");
     check(format!("GET / {tail}A: 1\r\nB: 2\r\nC: 3\r\n"), "too many fields");

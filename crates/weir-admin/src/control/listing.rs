@@ -1,0 +1,148 @@
+//! Reading the route table: definitions by id, by page, by search.
+
+use std::sync::Arc;
+
+use weir_config::{RouteTarget, Snapshot};
+use weir_route::{NamedArgs, Route, RouteDefinition};
+use weir_store::{Store, StoreError};
+
+use super::filter::Filter;
+use super::source::{STORE_POSITION, Table};
+
+/// Definitions read from the store at once: a bound on how long a reader holds it.
+const BATCH: usize = 256;
+
+/// A route as it is shown.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The route that serves.
+    pub route: Arc<Route<RouteTarget>>,
+    /// What it was made from.
+    pub definition: RouteDefinition,
+    /// Its revision, if it is one of the store.
+    pub revision: Option<u64>,
+}
+
+/// The route table of one moment. Definitions of the store are read when they are asked for, so a
+/// route removed since then is left out.
+pub struct View {
+    table: Arc<Table>,
+    store: Arc<Store>,
+}
+
+impl View {
+    pub(crate) fn new(table: Arc<Table>, store: Arc<Store>) -> Self {
+        Self { table, store }
+    }
+
+    /// What serves.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.table.snapshot
+    }
+
+    /// `default-filters` of the configuration.
+    pub fn default_filters(&self) -> &[NamedArgs] {
+        &self.table.loaded.default_filters
+    }
+
+    /// Revision of the table.
+    pub fn revision(&self) -> u64 {
+        self.table.revision
+    }
+
+    /// The routes called `id` in order of trial.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn find(&self, id: &str) -> Result<Vec<Entry>, StoreError> {
+        let mut positions = self.table.files.find(id);
+        positions.extend(self.store.slot_of(id)?.map(|slot| STORE_POSITION + slot));
+        if positions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let routes = self.table.snapshot.index.iter();
+        let routes: Vec<_> =
+            routes.filter(|route| positions.contains(&route.position)).cloned().collect();
+        self.entries(&routes)
+    }
+
+    /// All routes in order of trial, given to `visit` a few at a time until it says `false`. `skip`
+    /// and `limit` count those that match.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn list(
+        &self,
+        filter: &Filter,
+        skip: usize,
+        limit: usize,
+        mut visit: impl FnMut(Entry) -> bool,
+    ) -> Result<(), StoreError> {
+        let routes: Vec<_> = match filter.is_empty() {
+            // Nothing to look at: the page can be cut from the index.
+            true => self.table.snapshot.index.iter().skip(skip).take(limit).cloned().collect(),
+            false => self.table.snapshot.index.iter().cloned().collect(),
+        };
+        let (mut skip, mut limit) = if filter.is_empty() { (0, usize::MAX) } else { (skip, limit) };
+        for batch in routes.chunks(BATCH) {
+            for entry in self.entries(batch)? {
+                if !filter.matches(&entry.definition) {
+                    continue;
+                }
+                if skip > 0 {
+                    skip -= 1;
+                    continue;
+                }
+                if limit == 0 || !visit(entry) {
+                    return Ok(());
+                }
+                limit -= 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many routes match.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn count(&self, filter: &Filter) -> Result<usize, StoreError> {
+        if filter.is_empty() {
+            return Ok(self.table.snapshot.index.len());
+        }
+        let mut count = 0;
+        self.list(filter, 0, usize::MAX, |_| {
+            count += 1;
+            true
+        })?;
+        Ok(count)
+    }
+
+    /// The definitions of `routes`, in that order.
+    fn entries(&self, routes: &[Arc<Route<RouteTarget>>]) -> Result<Vec<Entry>, StoreError> {
+        let stored = routes.iter().filter(|route| route.position >= STORE_POSITION);
+        let slots = stored.map(|route| route.position - STORE_POSITION);
+        let mut read = Vec::with_capacity(routes.len());
+        self.store.pick::<StoreError>(slots, |found| {
+            // A record that is not a definition is left out, as the index leaves it out.
+            if let Ok(definition) = found.definition() {
+                read.push((found.slot + STORE_POSITION, definition, found.revision));
+            }
+            Ok(())
+        })?;
+        let mut read = read.into_iter().peekable();
+        let mut entries = Vec::with_capacity(routes.len());
+        for route in routes {
+            let (definition, revision) = if route.position < STORE_POSITION {
+                (self.table.files.definition(route.position), None)
+            } else {
+                let next = read.next_if(|(position, ..)| *position == route.position);
+                next.map_or((None, None), |(_, definition, rev)| (Some(definition), Some(rev)))
+            };
+            if let Some(definition) = definition {
+                entries.push(Entry { route: Arc::clone(route), definition, revision });
+            }
+        }
+        Ok(entries)
+    }
+}

@@ -1,0 +1,142 @@
+//! Where routes come from: the configuration files, and the compiler they set up.
+
+use std::sync::Arc;
+
+use weir_config::{RouteTarget, Settings, Snapshot};
+use weir_filter::cors::CorsPolicy;
+use weir_filter::forwarding::Forwarding;
+use weir_route::index::Index;
+use weir_route::{NamedArgs, Route, RouteDefinition};
+
+use super::refusal::Problem;
+
+/// Position of the first route of the store. Routes of files come first, as SCG puts its properties
+/// before its in-memory repository.
+pub const STORE_POSITION: u64 = 1 << 32;
+
+/// Compiles one definition for a position.
+pub type Compile =
+    dyn Fn(&RouteDefinition, u64) -> Result<Arc<Route<RouteTarget>>, Vec<Problem>> + Send + Sync;
+
+/// A configuration, read and checked.
+pub struct Loaded {
+    /// Compiles routes as this configuration has them compiled.
+    pub compile: Box<Compile>,
+    /// Routes of the files in the order written; the n-th compiles for position n.
+    pub routes: Vec<RouteDefinition>,
+    /// `default-filters`.
+    pub default_filters: Vec<NamedArgs>,
+    /// `fail-on-route-definition-error=false`: a route that does not compile is left out.
+    pub skip_invalid: bool,
+    /// Settings that apply to all routes.
+    pub settings: Arc<Settings>,
+    /// Rules for forwarded heads.
+    pub forwarding: Arc<Forwarding>,
+    /// Cross-origin rules.
+    pub cors: Arc<CorsPolicy>,
+}
+
+/// Definitions of the files, kept as JSON end to end: a parsed definition takes several times the
+/// memory, and they are read only to be shown.
+#[derive(Debug, Default)]
+pub(crate) struct FileRoutes {
+    json: Vec<u8>,
+    /// Where the n-th definition ends.
+    ends: Vec<usize>,
+    /// Numbers of the definitions, sorted by id.
+    by_id: Vec<u32>,
+}
+
+impl FileRoutes {
+    pub(crate) fn new(routes: &[RouteDefinition]) -> Self {
+        let mut kept = Self::default();
+        for definition in routes {
+            // Serialising a definition cannot fail: its keys are text.
+            if serde_json::to_writer(&mut kept.json, definition).is_ok() {
+                kept.ends.push(kept.json.len());
+            }
+        }
+        kept.json.shrink_to_fit();
+        kept.by_id = (0..routes.len() as u32).collect();
+        kept.by_id.sort_by_key(|&n| routes.get(n as usize).map(|route| route.id.as_str()));
+        kept
+    }
+
+    pub(crate) fn json(&self, position: u64) -> Option<&[u8]> {
+        let n = usize::try_from(position).ok()?;
+        let end = *self.ends.get(n)?;
+        let start = n.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
+        self.json.get(start.unwrap_or(0)..end)
+    }
+
+    pub(crate) fn definition(&self, position: u64) -> Option<RouteDefinition> {
+        serde_json::from_slice(self.json(position)?).ok()
+    }
+
+    /// Positions of the routes called `id`, in definition order.
+    pub(crate) fn find(&self, id: &str) -> Vec<u64> {
+        let id_of = |n: u32| self.definition(u64::from(n)).map(|route| route.id);
+        let start = self.by_id.partition_point(|&n| id_of(n).as_deref() < Some(id));
+        let equal = self.by_id.iter().skip(start).copied();
+        let mut found: Vec<u64> =
+            equal.take_while(|&n| id_of(n).as_deref() == Some(id)).map(u64::from).collect();
+        found.sort_unstable();
+        found
+    }
+}
+
+/// The route table of one moment: what serves, and what it was made from.
+pub(crate) struct Table {
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) loaded: Arc<Loaded>,
+    pub(crate) files: Arc<FileRoutes>,
+    /// Number of the configuration: it grows with each reload.
+    pub(crate) generation: u64,
+    /// Revision of the store that the snapshot shows.
+    pub(crate) revision: u64,
+}
+
+impl Table {
+    /// The snapshot of `loaded` with `routes`.
+    pub(crate) fn snapshot(loaded: &Loaded, index: Index<RouteTarget>) -> Arc<Snapshot> {
+        Arc::new(Snapshot {
+            index,
+            settings: Arc::clone(&loaded.settings),
+            forwarding: Arc::clone(&loaded.forwarding),
+            cors: Arc::clone(&loaded.cors),
+        })
+    }
+
+    /// The same table after a change of the store.
+    pub(crate) fn with(&self, index: Index<RouteTarget>, revision: u64) -> Self {
+        Self {
+            snapshot: Self::snapshot(&self.loaded, index),
+            loaded: Arc::clone(&self.loaded),
+            files: Arc::clone(&self.files),
+            generation: self.generation,
+            revision,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_route::RouteDefinition;
+
+    use super::FileRoutes;
+
+    #[test]
+    fn file_routes_are_found_by_id_and_position() {
+        let ids = ["b", "a", "b", "c"];
+        let routes: Vec<RouteDefinition> =
+            ids.map(|id| RouteDefinition { id: id.into(), ..Default::default() }).into();
+        let files = FileRoutes::new(&routes);
+        assert_eq!(files.find("b"), [0, 2]);
+        assert_eq!(files.find("a"), [1]);
+        assert_eq!(files.find("c"), [3]);
+        assert!(files.find("0").is_empty());
+        assert!(files.find("d").is_empty());
+        assert_eq!(files.definition(2), routes.get(2).cloned());
+        assert_eq!(files.definition(4), None);
+    }
+}

@@ -1,0 +1,1 @@
+//! `weir origin`: an upstream for tests, demonstrations and experiments.
