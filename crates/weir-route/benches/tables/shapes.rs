@@ -1,0 +1,1 @@
+//! Tables of one shape each.
