@@ -55,11 +55,6 @@ impl Chain {
         self.entries.iter().filter_map(|entry| entry.filter.request_size_max()).min()
     }
 
-    /// Smallest RequestSize of the chain.
-    pub fn request_size_max(&self) -> Option<u64> {
-        None
-    }
-
     /// Runs the request side in order until a filter responds or fails. `ran` is set to how many
     /// filters have run: the response side starts from there. It is 0 when a filter responds itself,
     /// since in SCG such a response is on its way before the response side of any filter runs.
