@@ -4,9 +4,9 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{control, ids, loaded, route, store};
-use weir_admin::{Condition, Control, Done, Filter, Loaded, Problem, Refusal};
-use weir_route::RouteDefinition;
+use common::{control, ids, loaded, read, route, store, yaml};
+use weir_admin::{Condition, Control, Done, Filter, Refusal};
+use weir_route::{NamedArgs, RouteDefinition};
 use weir_store::AuditAction;
 
 const WHO: &str = "127.0.0.1";
@@ -47,9 +47,9 @@ async fn files_come_first_then_the_store_in_the_order_written() {
 #[tokio::test]
 async fn routes_of_files_cannot_be_deleted_and_disabled_ones_do_not_serve() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut files = loaded(&[("f1", "http://x"), ("f2", "http://x")]);
-    files.routes.iter_mut().take(1).for_each(|route| route.enabled = false);
-    let table = Control::start(files, store(&directory)).expect("a control");
+    let files =
+        yaml(&[("f1", "http://x"), ("f2", "http://x")]).replacen("{ ", "{ enabled: false, ", 1);
+    let table = Control::start(read(&files), store(&directory)).expect("a control");
     let refused = table.delete("f2".into(), Condition::Any, WHO.into()).await;
     assert!(matches!(refused, Err(Refusal::NotFound)), "{refused:?}");
     let mut disabled = route("a", "http://x");
@@ -109,37 +109,39 @@ async fn a_filter_deletes_from_the_store_only() {
 }
 
 #[tokio::test]
-async fn a_reload_replaces_the_files_or_is_refused_whole() {
+async fn a_reload_replaces_the_files_and_keeps_the_store() {
     let directory = tempfile::tempdir().expect("a directory");
-    let table = control(&directory, &[("f1", "http://x")]);
+    let table = control(&directory, &[("f1", "http://x"), ("f2", "http://x")]);
     put(&table, "a").await;
-    let refused = table.reload(loaded(&[("f2", "http://x"), ("f3", "x")]), "SIGHUP".into()).await;
-    let Err(Refusal::Invalid(problems)) = refused else { panic!("{refused:?}") };
-    assert_eq!(problems, [Problem::new("route 'f3': uri", "no scheme").help("write http://…")]);
-    assert_eq!(ids(&table), ["f1", "a"]);
-    table.reload(loaded(&[("f2", "http://x")]), "SIGHUP".into()).await.expect("a reload");
-    assert_eq!(ids(&table), ["f2", "a"]);
-    let skipping = Loaded { skip_invalid: true, ..loaded(&[("f2", "http://x"), ("f3", "x")]) };
-    table.reload(skipping, "SIGHUP".into()).await.expect("a reload");
-    assert_eq!(ids(&table), ["f2", "a"]);
+    table.reload(loaded(&[("f3", "http://x")]), "SIGHUP".into()).await.expect("a reload");
+    assert_eq!(ids(&table), ["f3", "a"]);
+    assert_eq!(table.view().find("f3").expect("a look-up").len(), 1);
+    assert!(table.view().find("f1").expect("a look-up").is_empty());
 }
 
 #[tokio::test]
 async fn a_stored_route_that_a_new_configuration_refuses_stops_the_reload() {
     let directory = tempfile::tempdir().expect("a directory");
     let table = control(&directory, &[]);
-    put(&table, "a").await;
-    let strict = || Loaded {
-        compile: Box::new(|_, _| Err(vec![Problem::new("uri", "never")])),
-        ..loaded(&[])
-    };
-    let refused = table.reload(strict(), "SIGHUP".into()).await;
-    assert!(matches!(refused, Err(Refusal::Invalid(_))));
-    assert_eq!(ids(&table), ["a"]);
-    table.reload(Loaded { skip_invalid: true, ..strict() }, "SIGHUP".into()).await.expect("ok");
-    assert!(ids(&table).is_empty());
+    let mut on_host = route("a", "http://x");
+    on_host.predicates = vec![NamedArgs { name: "Host".into(), ..Default::default() }];
+    on_host.predicates[0].args.insert("_genkey_0".into(), "a.example".into());
+    table.put(on_host, Condition::Any, WHO.into()).await.expect("a put");
+    put(&table, "b").await;
+    let strict = "spring.cloud.gateway.server.webflux.predicate.host.enabled: false\n";
+    let refused = table.reload(read(strict), "SIGHUP".into()).await;
+    let Err(Refusal::Invalid(problems)) = refused else { panic!("{refused:?}") };
+    assert_eq!(problems.len(), 1);
+    assert_eq!(problems[0].at, "route 'a': predicates[0]");
+    assert_eq!(ids(&table), ["a", "b"]);
+    let skipping = format!("{strict}spring.cloud.gateway.fail-on-route-definition-error: false\n");
+    table.reload(read(&skipping), "SIGHUP".into()).await.expect("a reload");
+    assert_eq!(ids(&table), ["b"]);
     table.reload(loaded(&[]), "SIGHUP".into()).await.expect("a reload");
-    assert_eq!(ids(&table), ["a"]);
+    assert_eq!(ids(&table), ["a", "b"]);
+    drop(table);
+    let refused = Control::start(read(strict), store(&directory)).err();
+    assert!(matches!(refused, Some(Refusal::Invalid(_))), "{refused:?}");
 }
 
 #[tokio::test]

@@ -17,26 +17,20 @@ const SLOTS_PER_THREAD_MIN: u64 = 2_000;
 
 type Routes = Vec<Arc<Route<RouteTarget>>>;
 
-/// Compiles every route of `loaded` and `store`.
-pub(crate) fn assemble(loaded: Loaded, store: &Store, generation: u64) -> Result<Table, Refusal> {
+/// The table of the routes of `loaded` and those of `store`, which are compiled here.
+pub(crate) fn assemble(
+    mut loaded: Loaded,
+    store: &Store,
+    generation: u64,
+) -> Result<Table, Refusal> {
     let revision = store.revision()?;
-    let files = FileRoutes::new(&loaded.routes);
-    let mut problems = Vec::new();
-    let mut routes = Vec::with_capacity(loaded.routes.len());
-    for (position, definition) in loaded.routes.iter().enumerate() {
-        if !definition.enabled {
-            continue;
-        }
-        match (loaded.compile)(definition, position as u64) {
-            Ok(route) => routes.push(route),
-            Err(found) => refuse(&mut problems, &definition.id, found),
-        }
-    }
-    let (stored, found) = compile_store(&loaded, store)?;
+    let compiled = std::mem::take(&mut loaded.compiled);
+    let files = FileRoutes::new(&compiled.definitions);
+    let mut routes = compiled.routes;
+    let (stored, mut problems) = compile_store(&loaded, store)?;
     routes.extend(stored);
-    problems.extend(found);
     if !problems.is_empty() {
-        if !loaded.skip_invalid {
+        if loaded.settings.fail_on_route_definition_error {
             problems.truncate(Refusal::PROBLEMS_MAX);
             return Err(Refusal::Invalid(problems));
         }
@@ -44,7 +38,6 @@ pub(crate) fn assemble(loaded: Loaded, store: &Store, generation: u64) -> Result
             tracing::warn!(%problem, "a route is left out");
         }
     }
-    let loaded = Loaded { routes: Vec::new(), ..loaded };
     let snapshot = Table::snapshot(&loaded, Index::build(routes));
     Ok(Table { snapshot, loaded: Arc::new(loaded), files: Arc::new(files), generation, revision })
 }
@@ -105,7 +98,7 @@ fn compile_slots(
     store.scan::<StoreError>(slots, |stored| {
         // `enabled` counts for routes of files only (scg.md 1.2).
         match stored.definition() {
-            Ok(definition) => match (loaded.compile)(&definition, STORE_POSITION + stored.slot) {
+            Ok(definition) => match loaded.compile(&definition, STORE_POSITION + stored.slot) {
                 Ok(route) => routes.push(route),
                 Err(found) => refuse(&mut problems, &definition.id, found),
             },

@@ -38,26 +38,20 @@ impl Batch {
         match prepare(&self.table, &definition) {
             Ok(_) if !self.problems.is_empty() => {}
             Ok(prepared) => self.prepared.push(prepared),
-            Err(found) => self.refuse(found.into_iter().map(|problem| {
-                if definition.id.is_empty() {
-                    Problem { at: format!("[{n}].{}", problem.at), ..problem }
-                } else {
-                    problem.of_route(&definition.id)
-                }
-            })),
+            Err(found) => self.refuse(n, &definition.id, found),
         }
+    }
+
+    /// Notes a route whose shape is wrong already.
+    pub fn add_refused(&mut self, problems: Vec<Problem>) {
+        let n = self.count;
+        self.count += 1;
+        self.refuse(n, "", problems);
     }
 
     /// Notes a route that could not be read at all.
     pub fn add_unreadable(&mut self, error: impl std::fmt::Display) {
-        let at = format!("[{}]", self.count);
-        self.count += 1;
-        self.refuse(std::iter::once(Problem::new(at, error.to_string())));
-    }
-
-    /// Whether enough problems are known to stop reading.
-    pub fn is_hopeless(&self) -> bool {
-        self.problems.len() >= Refusal::PROBLEMS_MAX
+        self.add_refused(vec![Problem::new("", error.to_string())]);
     }
 
     pub(crate) fn finish(self) -> Result<Vec<Prepared>, Refusal> {
@@ -67,9 +61,13 @@ impl Batch {
         }
     }
 
-    fn refuse(&mut self, found: impl Iterator<Item = Problem>) {
+    fn refuse(&mut self, n: usize, id: &str, found: Vec<Problem>) {
         self.prepared = Vec::new();
-        self.problems.extend(found);
+        self.problems.extend(found.into_iter().map(|problem| match id {
+            "" if problem.at.is_empty() => Problem { at: format!("[{n}]"), ..problem },
+            "" => Problem { at: format!("[{n}].{}", problem.at), ..problem },
+            _ => problem.of_route(id),
+        }));
         self.problems.truncate(Refusal::PROBLEMS_MAX);
     }
 }
@@ -87,7 +85,7 @@ pub(crate) fn prepare(
         problems.push(Problem::new("id", format!("longer than {ID_BYTES_MAX} bytes")));
     }
     let encoded = Encoded::new(definition).map_err(|error| vec![Problem::new("", error)])?;
-    match (table.loaded.compile)(definition, STORE_POSITION) {
+    match table.loaded.compile(definition, STORE_POSITION) {
         Ok(route) if problems.is_empty() => {
             Ok(Prepared { encoded, route, generation: table.generation })
         }

@@ -102,6 +102,38 @@ impl View {
         Ok(())
     }
 
+    /// All definitions in the order they were written, files first, those that do not serve included,
+    /// given to `visit` until it says `false`.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn list_as_written(
+        &self,
+        mut visit: impl FnMut(&RouteDefinition) -> bool,
+    ) -> Result<(), StoreError> {
+        for position in 0.. {
+            let Some(definition) = self.table.files.definition(position) else { break };
+            if !visit(&definition) {
+                return Ok(());
+            }
+        }
+        let slots = self.store.slots()?;
+        // In portions: a slow reader must not hold the store.
+        for start in slots.clone().step_by(BATCH) {
+            let mut goes_on = true;
+            self.store.scan::<StoreError>(start..start + BATCH as u64, |found| {
+                if goes_on && let Ok(definition) = found.definition() {
+                    goes_on = visit(&definition);
+                }
+                Ok(())
+            })?;
+            if !goes_on {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
     /// How many routes match.
     ///
     /// # Errors

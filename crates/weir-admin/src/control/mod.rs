@@ -28,7 +28,7 @@ pub use batch::Batch;
 pub use filter::Filter;
 pub use listing::{Entry, View};
 pub use refusal::{Problem, Refusal};
-pub use source::{Compile, Loaded, STORE_POSITION};
+pub use source::{Loaded, STORE_POSITION};
 pub use writer::{Condition, Done};
 
 use assemble::assemble;
@@ -159,6 +159,11 @@ impl Control {
     /// Whether the store takes changes, as far as is known.
     pub fn store_is_open(&self) -> bool {
         !self.store.is_closed()
+    }
+
+    /// The store's file.
+    pub fn store_path(&self) -> &std::path::Path {
+        self.store.path()
     }
 
     async fn edit(&self, edit: Edit, who: String) -> Result<Done, Refusal> {

@@ -36,9 +36,18 @@ impl Problem {
     }
 }
 
+impl From<weir_config::Problem> for Problem {
+    fn from(problem: weir_config::Problem) -> Self {
+        Self::new(problem.part.to_string(), problem.message).help(problem.help)
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.at, self.message)?;
+        if !self.at.is_empty() {
+            write!(f, "{}: ", self.at)?;
+        }
+        f.write_str(&self.message)?;
         match &self.help {
             Some(help) => write!(f, " ({help})"),
             None => Ok(()),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_config::{RouteTarget, Settings, Snapshot};
+use weir_config::{Compiled, Compiler, RouteTarget, Settings, Snapshot};
 use weir_filter::cors::CorsPolicy;
 use weir_filter::forwarding::Forwarding;
 use weir_route::index::Index;
@@ -14,26 +14,44 @@ use super::refusal::Problem;
 /// before its in-memory repository.
 pub const STORE_POSITION: u64 = 1 << 32;
 
-/// Compiles one definition for a position.
-pub type Compile =
-    dyn Fn(&RouteDefinition, u64) -> Result<Arc<Route<RouteTarget>>, Vec<Problem>> + Send + Sync;
-
-/// A configuration, read and checked.
+/// What the control needs of a configuration that was read and not refused.
 pub struct Loaded {
     /// Compiles routes as this configuration has them compiled.
-    pub compile: Box<Compile>,
-    /// Routes of the files in the order written; the n-th compiles for position n.
-    pub routes: Vec<RouteDefinition>,
+    pub compiler: Arc<Compiler>,
+    /// Routes of the files: compiled, and as they were written.
+    pub compiled: Compiled,
     /// `default-filters`.
     pub default_filters: Vec<NamedArgs>,
-    /// `fail-on-route-definition-error=false`: a route that does not compile is left out.
-    pub skip_invalid: bool,
     /// Settings that apply to all routes.
     pub settings: Arc<Settings>,
     /// Rules for forwarded heads.
     pub forwarding: Arc<Forwarding>,
     /// Cross-origin rules.
     pub cors: Arc<CorsPolicy>,
+}
+
+impl Loaded {
+    /// What `config` says, with the routes that its `compile` gave.
+    pub fn new(config: &weir_config::Loaded, compiled: Compiled) -> Self {
+        Self {
+            compiler: Arc::clone(&config.compiler),
+            compiled,
+            default_filters: config.default_filters.clone(),
+            settings: Arc::clone(&config.settings),
+            forwarding: Arc::default(),
+            cors: Arc::default(),
+        }
+    }
+
+    /// Compiles `definition`, if that is possible.
+    pub(crate) fn compile(
+        &self,
+        definition: &RouteDefinition,
+        position: u64,
+    ) -> Result<Arc<Route<RouteTarget>>, Vec<Problem>> {
+        let compiled = self.compiler.compile(definition, position);
+        compiled.map_err(|problems| problems.into_iter().map(Problem::from).collect())
+    }
 }
 
 /// Definitions of the files, kept as JSON end to end: a parsed definition takes several times the

@@ -342,7 +342,7 @@ fn recompile(
     let definition = encoded
         .definition()
         .map_err(|error| Refusal::Invalid(vec![Problem::new("", error).of_route(encoded.id())]))?;
-    (table.loaded.compile)(&definition, position).map_err(Refusal::Invalid)
+    table.loaded.compile(&definition, position).map_err(Refusal::Invalid)
 }
 
 fn check(condition: &Condition, known: Option<(u64, u64)>) -> Result<(), Refusal> {

@@ -1,43 +1,39 @@
-//! A configuration to test with.
+//! Gateways to test with, made from real configurations.
 
-use std::sync::Arc;
+#![allow(dead_code)]
 
-use weir_admin::{Control, Loaded, Problem};
-use weir_config::{RouteTarget, Settings, Upstream};
-use weir_filter::Chain;
-use weir_filter::cors::CorsPolicy;
-use weir_filter::forwarding::Forwarding;
-use weir_route::{Route, RouteDefinition};
+pub mod http;
+
+use weir_admin::{Control, Loaded};
+use weir_config::{Format, Loader, Source};
+use weir_route::RouteDefinition;
 use weir_store::{Options, Store};
 
-/// A configuration with these routes of files, which refuses uris without a scheme.
+/// A configuration with these routes of files.
 pub fn loaded(files: &[(&str, &str)]) -> Loaded {
-    Loaded {
-        compile: Box::new(compile),
-        routes: files.iter().map(|(id, uri)| route(id, uri)).collect(),
-        default_filters: Vec::new(),
-        skip_invalid: false,
-        settings: Arc::new(Settings::default()),
-        forwarding: Arc::new(Forwarding::default()),
-        cors: Arc::new(CorsPolicy::default()),
-    }
+    read(&yaml(files))
 }
 
-fn compile(
-    definition: &RouteDefinition,
-    position: u64,
-) -> Result<Arc<Route<RouteTarget>>, Vec<Problem>> {
-    if !definition.uri.contains("://") {
-        return Err(vec![Problem::new("uri", "no scheme").help("write http://…")]);
+/// A configuration as YAML.
+pub fn read(yaml: &str) -> Loaded {
+    let mut loader = Loader::new(Vec::new(), &[], Vec::new());
+    loader.add(Source::new("application.yml", yaml.to_owned(), Format::Yaml));
+    let mut config = loader.load();
+    let compiled = config.compile();
+    assert!(!config.is_refused(), "{:?}", config.diagnostics);
+    Loaded::new(&config, compiled)
+}
+
+/// YAML with these routes, each on a path of its id.
+pub fn yaml(files: &[(&str, &str)]) -> String {
+    let mut text = "spring.cloud.gateway.server.webflux.routes:\n".to_owned();
+    for (id, uri) in files {
+        text.push_str(&format!("- {{ id: {id}, uri: '{uri}', predicates: [ 'Path=/{id}' ] }}\n"));
     }
-    let chain = Arc::new(Chain::default());
-    Ok(Arc::new(Route {
-        id: definition.id.as_str().into(),
-        order: definition.order,
-        position,
-        predicates: Box::default(),
-        target: RouteTarget { chain, upstream: Upstream::None, timeouts: None },
-    }))
+    if files.is_empty() {
+        text = "server.port: 0\n".to_owned();
+    }
+    text
 }
 
 pub fn route(id: &str, uri: &str) -> RouteDefinition {
