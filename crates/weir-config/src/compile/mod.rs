@@ -17,6 +17,7 @@ use std::sync::atomic::AtomicUsize;
 use serde_json::{Map, Value};
 use weir_filter::filter::{Filter, FilterOptions};
 use weir_filter::{Chain, Scheme, Target};
+use weir_route::pattern::RegexCache;
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
 use weir_route::{ArgError, NamedArgs, Route, RouteDefinition};
 
@@ -88,6 +89,11 @@ impl Compiler {
         compiler.filters(&compiler.options.default_filters, List::Default, &mut problems);
         compiler.default_problems = problems;
         compiler
+    }
+
+    /// Expressions compiled so far, for the next configuration.
+    pub fn regexes(&self) -> RegexCache {
+        self.options.predicates.regexes.clone()
     }
 
     /// What is wrong with `default-filters`. While anything is, every route is refused.
