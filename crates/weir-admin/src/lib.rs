@@ -21,4 +21,4 @@ pub use control::{
 pub use definition::read_definition;
 pub use hooks::{Hooks, Level, Logger, ReadLoggers, SetLogger};
 pub use serve::Server;
-pub use site::{Exposure, GatewayAccess, Kind, Limits, Site, SiteOptions};
+pub use site::{Exposure, Kind, Limits, Site, SiteOptions};

@@ -209,6 +209,14 @@ fn health_follows_readiness() {
 }
 
 #[test]
+fn health_shows_its_parts_when_told_to() {
+    let options = SiteOptions { health_details: true, ..SiteOptions::admin(rules()) };
+    let health = start(options, &[]).get("/actuator/health").json();
+    assert_eq!(health["components"]["routeStore"], json!({ "status": "UP" }));
+    assert_eq!(health["status"], "UP");
+}
+
+#[test]
 fn process_endpoints_come_from_the_hooks() {
     let api = admin(&[]);
     assert_eq!(api.get("/actuator/info").json(), json!({ "build": { "name": "weir" } }));

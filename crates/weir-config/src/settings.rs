@@ -137,6 +137,8 @@ pub enum Access {
 pub struct Admin {
     /// `weir.admin.token`.
     pub token: Option<Secret>,
+    /// `weir.admin.hosts`.
+    pub hosts: Vec<String>,
     /// `weir.admin.origins`.
     pub origins: Vec<String>,
 }

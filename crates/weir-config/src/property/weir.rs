@@ -154,6 +154,13 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Sets(|s, v| s.admin.token = Some(Secret::new(v.text()))),
     ),
     PropertySpec::new(
+        "weir.admin.hosts",
+        Kind::List,
+        None,
+        "Names by which clients may address the admin API, besides localhost and addresses.",
+        Usage::Sets(|s, v| s.admin.hosts = v.list().to_vec()),
+    ),
+    PropertySpec::new(
         "weir.admin.origins",
         Kind::List,
         None,
