@@ -16,7 +16,8 @@ mod site;
 
 pub use access::AccessRules;
 pub use control::{
-    Batch, Condition, Control, Done, Entry, Filter, Loaded, Problem, Refusal, STORE_POSITION, View,
+    Batch, Condition, Control, Done, Entry, Filter, Loaded, Origin, Problem, Refusal,
+    STORE_POSITION, View,
 };
 pub use definition::read_definition;
 pub use hooks::{Hooks, Level, Logger, ReadLoggers, SetLogger};
