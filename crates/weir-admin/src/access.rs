@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
 use subtle::ConstantTimeEq;
 
 /// Fields that only a proxy adds: a peer that sends one speaks for somebody else.
@@ -22,8 +22,6 @@ pub struct AccessRules {
     /// Names by which clients may address this API: the configured address and `weir.admin.hosts`,
     /// without ports.
     pub hosts: Vec<String>,
-    /// `weir.admin.origins`: pages of these may use the API from the browser of who may use it.
-    pub origins: Vec<String>,
 }
 
 /// What a request wants to do.
@@ -57,7 +55,7 @@ impl AccessRules {
             return Ok(peer.to_string());
         }
         let host = self.checked_host(headers)?;
-        self.check_origin(host, headers, intent)?;
+        check_origin(host, headers, intent)?;
         if intent == Intent::Read {
             return Ok(peer.to_string());
         }
@@ -103,35 +101,23 @@ impl AccessRules {
         }
         Err(forbidden("this Host is not served here; add it to weir.admin.hosts"))
     }
+}
 
-    /// The origin of a page that is let in although it is not ours.
-    pub(crate) fn admitted_origin<'h>(&self, headers: &'h HeaderMap) -> Option<&'h HeaderValue> {
-        let origin = headers.get(header::ORIGIN)?;
-        let is_known = |known: &String| known.as_bytes().eq_ignore_ascii_case(origin.as_bytes());
-        self.origins.iter().any(is_known).then_some(origin)
-    }
-
-    /// A browser says where a page comes from; other clients do not send these fields.
-    fn check_origin(&self, host: &str, headers: &HeaderMap, intent: Intent) -> Result<(), Denied> {
-        if self.admitted_origin(headers).is_some() {
-            return Ok(());
-        }
-        let cross = Err(forbidden(
-            "pages of other origins may not use this API; weir.admin.origins lists those that may",
-        ));
-        if let Some(origin) = headers.get(header::ORIGIN) {
-            let origin = origin.to_str().unwrap_or("");
-            let own = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-            if !own.is_some_and(|origin| origin.eq_ignore_ascii_case(host)) {
-                return cross;
-            }
-        }
-        let site = headers.get("sec-fetch-site").map_or("none".as_bytes(), |site| site.as_bytes());
-        if intent == Intent::Write && site != b"none" && site != b"same-origin" {
+/// A browser says where a page comes from; other clients do not send these fields.
+fn check_origin(host: &str, headers: &HeaderMap, intent: Intent) -> Result<(), Denied> {
+    let cross = Err(forbidden("pages of other origins may not use this API"));
+    if let Some(origin) = headers.get(header::ORIGIN) {
+        let origin = origin.to_str().unwrap_or("");
+        let own = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        if !own.is_some_and(|origin| origin.eq_ignore_ascii_case(host)) {
             return cross;
         }
-        Ok(())
     }
+    let site = headers.get("sec-fetch-site").map_or("none".as_bytes(), |site| site.as_bytes());
+    if intent == Intent::Write && site != b"none" && site != b"same-origin" {
+        return cross;
+    }
+    Ok(())
 }
 
 fn bearer(value: &[u8]) -> Option<&[u8]> {
@@ -169,12 +155,7 @@ mod tests {
 
     fn rules(loopback_only: bool, token: Option<&str>) -> AccessRules {
         let token = token.map(str::to_owned);
-        AccessRules {
-            loopback_only,
-            token,
-            hosts: vec!["gw.example".into()],
-            origins: vec!["https://console.example".into()],
-        }
+        AccessRules { loopback_only, token, hosts: vec!["gw.example".into()] }
     }
 
     /// The status, or who it is.
@@ -266,8 +247,6 @@ mod tests {
         for intent in [Intent::Read, Intent::Write] {
             check(intent, "http://localhost:9090", LOOPBACK);
             check(intent, "https://localhost:9090", LOOPBACK);
-            check(intent, "https://console.example", LOOPBACK);
-            check(intent, "http://console.example", "403");
             check(intent, "http://localhost:3000", "403");
             check(intent, "http://evil.example", "403");
             check(intent, "null", "403");

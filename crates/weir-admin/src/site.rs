@@ -108,7 +108,6 @@ impl SiteOptions {
             loopback_only: address.is_none_or(|address| address.is_loopback()),
             token: settings.admin.token.as_ref().map(Secret::expose).map(str::to_owned),
             hosts,
-            origins: settings.admin.origins.clone(),
         };
         let exposure = match management.is_configured() {
             true => Exposure::of(settings),

@@ -188,22 +188,6 @@ fn the_openapi_document_is_what_the_router_serves() {
 }
 
 #[test]
-fn pages_of_listed_origins_may_use_the_api() {
-    let origins = vec!["https://console.example".to_owned()];
-    let api = start(SiteOptions::admin(AccessRules { origins, ..rules() }), &[]);
-    let origin = ["Origin: https://console.example", "Sec-Fetch-Site: cross-site"];
-    let preflight = api.send("OPTIONS", ROUTES, &origin, "");
-    assert_eq!(preflight.status, 204);
-    let allowed = Some("https://console.example");
-    assert_eq!(preflight.header("access-control-allow-origin"), allowed);
-    let lines = [origin[0], origin[1], "Content-Type: application/json"];
-    let made = api.send("POST", "/actuator/gateway/routes/a", &lines, NEW);
-    assert_eq!((made.status, made.header("access-control-allow-origin")), (201, allowed));
-    let other = api.send("OPTIONS", ROUTES, &["Origin: https://evil.example"], "");
-    assert_eq!((other.status, other.header("access-control-allow-origin")), (405, None));
-}
-
-#[test]
 fn settings_decide_what_is_served_where() {
     let check = |yaml: &str, main: bool, served: &[&str], local: Option<bool>| {
         let settings = common::read(yaml).settings;

@@ -139,8 +139,6 @@ pub struct Admin {
     pub token: Option<Secret>,
     /// `weir.admin.hosts`.
     pub hosts: Vec<String>,
-    /// `weir.admin.origins`.
-    pub origins: Vec<String>,
 }
 
 /// A text that shows itself to nobody by accident.

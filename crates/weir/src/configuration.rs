@@ -48,6 +48,24 @@ impl ConfigArgs {
         Ok(files)
     }
 
+    /// The files to look at for changes: those there are, and those of any profile beside them.
+    pub fn watched(&self) -> Vec<PathBuf> {
+        let mut watched = self.files().unwrap_or_default();
+        for file in watched.clone() {
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned() + "-";
+            let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let entries = std::fs::read_dir(directory.unwrap_or(Path::new(".")));
+            let beside = entries.into_iter().flatten().flatten().map(|entry| entry.path());
+            let of_profile = |path: &PathBuf| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                name.starts_with(&stem) && Format::of_name(&name).is_some()
+            };
+            watched.extend(beside.filter(of_profile));
+        }
+        watched.sort();
+        watched
+    }
+
     /// Reads everything but the routes.
     ///
     /// # Errors

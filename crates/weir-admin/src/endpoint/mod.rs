@@ -17,10 +17,10 @@ use axum::extract::{FromRequestParts, Path, Request};
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{StatusCode, header};
 
 use crate::access::Intent;
-use crate::answer::{Failure, empty, ok_json};
+use crate::answer::{Failure, ok_json};
 use crate::site::{Kind, Site};
 use table::{ENDPOINTS, Endpoint, Operation};
 
@@ -66,13 +66,12 @@ pub(crate) fn router(site: &Arc<Site>) -> Router {
         };
         router = router.route("/openapi.json", on(MethodFilter::GET, call));
     }
-    let (known, unknown) = (Arc::clone(site), Arc::clone(site));
     router
-        .method_not_allowed_fallback(move |request: Request| {
-            serve_other(Arc::clone(&known), StatusCode::METHOD_NOT_ALLOWED, request)
+        .method_not_allowed_fallback(|request: Request| async move {
+            Failure::plain(StatusCode::METHOD_NOT_ALLOWED).answer(request.uri().path())
         })
-        .fallback(move |request: Request| {
-            serve_other(Arc::clone(&unknown), StatusCode::NOT_FOUND, request)
+        .fallback(|request: Request| async move {
+            Failure::plain(StatusCode::NOT_FOUND).answer(request.uri().path())
         })
 }
 
@@ -109,48 +108,11 @@ fn method_filter(method: &str) -> MethodFilter {
 async fn serve(site: Arc<Site>, endpoint: &'static Endpoint, request: Request) -> Response {
     let path = request.uri().path().to_owned();
     let (parts, body) = request.into_parts();
-    let origin = admitted_origin(&site, &parts.headers);
     let answered = match admit(site, endpoint.intent, parts, body) {
         Ok(call) => dispatch(endpoint.operation, call).await,
         Err(failure) => Err(failure),
     };
-    let mut response = answered.unwrap_or_else(|failure| failure.answer(&path));
-    if let Some(origin) = origin {
-        share(&mut response, origin);
-    }
-    response
-}
-
-/// Answers what does not lead to an endpoint, and the preflight of pages that are let in.
-async fn serve_other(site: Arc<Site>, status: StatusCode, request: Request) -> Response {
-    let origin = admitted_origin(&site, request.headers());
-    let Some(origin) = origin.filter(|_| request.method() == Method::OPTIONS) else {
-        return Failure::plain(status).answer(request.uri().path());
-    };
-    let mut response = empty(StatusCode::NO_CONTENT);
-    share(&mut response, origin);
-    let headers = response.headers_mut();
-    let methods = HeaderValue::from_static("GET, POST, PUT, DELETE");
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
-    let fields = HeaderValue::from_static("Authorization, Content-Type, If-Match, If-None-Match");
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, fields);
-    response
-}
-
-fn admitted_origin(site: &Site, headers: &HeaderMap) -> Option<HeaderValue> {
-    match &site.options.kind {
-        Kind::Admin(rules) => rules.admitted_origin(headers).cloned(),
-        Kind::Main => None,
-    }
-}
-
-/// Lets the page of `origin` read `response` (Fetch standard, CORS protocol).
-fn share(response: &mut Response, origin: HeaderValue) {
-    let headers = response.headers_mut();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
-    let exposed = HeaderValue::from_static("ETag, Link, Location, X-Total-Count");
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+    answered.unwrap_or_else(|failure| failure.answer(&path))
 }
 
 fn admit(site: Arc<Site>, intent: Intent, parts: Parts, body: Body) -> Result<Call, Failure> {

@@ -38,8 +38,7 @@ impl Answer {
 }
 
 pub fn rules() -> AccessRules {
-    let hosts = vec!["gw.example".into()];
-    AccessRules { loopback_only: true, hosts, ..AccessRules::default() }
+    AccessRules { loopback_only: true, token: None, hosts: vec!["gw.example".into()] }
 }
 
 pub fn admin(files: &[(&str, &str)]) -> Api {

@@ -157,15 +157,8 @@ pub(super) static WEIR: &[PropertySpec] = &[
         "weir.admin.hosts",
         Kind::List,
         None,
-        "Names by which clients may address the admin API, besides localhost and addresses.",
+        "Names by which clients may address the admin API in Host, besides loopback names and its address.",
         Usage::Sets(|s, v| s.admin.hosts = v.list().to_vec()),
-    ),
-    PropertySpec::new(
-        "weir.admin.origins",
-        Kind::List,
-        None,
-        "Origins of web pages that may call the admin API, besides its own.",
-        Usage::Sets(|s, v| s.admin.origins = v.list().to_vec()),
     ),
     PropertySpec::new(
         "weir.access-log.format",

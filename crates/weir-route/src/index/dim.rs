@@ -30,24 +30,51 @@ pub(crate) enum Dim {
     /// The whole decoded path.
     Path,
     /// The decoded path segment with this index, counted from the start or from the end.
-    Segment { at: u16, from_end: bool },
+    Segment {
+        at: u16,
+        from_end: bool,
+    },
     /// The first bytes of that segment.
-    SegmentStart { at: u16 },
+    SegmentStart {
+        at: u16,
+    },
     /// The whole host.
-    Host { port: bool },
+    Host {
+        port: bool,
+    },
     /// The host label with this index, counted from the start or from the end.
-    Label { at: u16, from_end: bool, port: bool },
+    Label {
+        at: u16,
+        from_end: bool,
+        port: bool,
+    },
     Method,
     /// A value of the header with this lower-case name.
-    Header { name: Arc<str>, split: bool },
+    Header {
+        name: Arc<str>,
+        split: bool,
+    },
     /// The first bytes of such a value.
-    HeaderStart { name: Arc<str>, split: bool },
+    HeaderStart {
+        name: Arc<str>,
+        split: bool,
+    },
     /// Name and value of any header: for tables that tell routes apart by many headers.
-    AnyHeader { split: bool },
-    Query { name: Arc<str> },
-    QueryStart { name: Arc<str> },
-    Cookie { name: Arc<str> },
-    CookieStart { name: Arc<str> },
+    AnyHeader {
+        split: bool,
+    },
+    Query {
+        name: Arc<str>,
+    },
+    QueryStart {
+        name: Arc<str>,
+    },
+    Cookie {
+        name: Arc<str>,
+    },
+    CookieStart {
+        name: Arc<str>,
+    },
     /// The network that the peer is in.
     Peer,
 }
@@ -60,7 +87,9 @@ pub(crate) struct Demand {
     pub(crate) size: u16,
 }
 
-/// Added to the number of leading bits of an IPv6 network, to tell it from an IPv4 one.
+/// Size of an IPv4 network of all addresses: a network of n leading bits has size `IPV4 + n`.
+const IPV4: u16 = 1;
+/// The same for IPv6.
 const IPV6: u16 = 256;
 
 impl Dim {
@@ -108,7 +137,8 @@ impl Dim {
     }
 
     fn demands_of(&self, key: Key<'_>, hash: &Hash, demands: &mut Vec<Demand>) -> Option<()> {
-        let mut text = |text: &str| demands.push(Demand { key: hash.text(text.as_bytes()), size: 0 });
+        let mut text =
+            |text: &str| demands.push(Demand { key: hash.text(text.as_bytes()), size: 0 });
         match (self, key) {
             (Dim::Path, Key::Path(patterns)) => {
                 for pattern in patterns.iter().filter(|pattern| pattern.can_match()) {
@@ -381,13 +411,13 @@ fn named(name: &[u8], value: &str, hash: &Hash) -> Option<u64> {
 }
 
 fn network(net: &IpNet, hash: &Hash) -> Demand {
-    let size = u16::from(net.prefix_len()) + if net.addr().is_ipv6() { IPV6 } else { 0 };
+    let size = u16::from(net.prefix_len()) + if net.addr().is_ipv6() { IPV6 } else { IPV4 };
     Demand { key: hash.number(leading_bits(net.addr(), net.prefix_len()), size), size }
 }
 
 fn show_networks(peer: IpAddr, hash: &Hash, sizes: &[u16], mut visit: impl FnMut(u64)) {
     let peer = peer.to_canonical();
-    let family = if peer.is_ipv6() { IPV6 } else { 0 };
+    let family = if peer.is_ipv6() { IPV6 } else { IPV4 };
     for size in sizes.iter().filter(|size| (**size >= IPV6) == peer.is_ipv6()) {
         let bits = (size - family) as u8;
         visit(hash.number(leading_bits(peer, bits), *size));

@@ -20,11 +20,7 @@ pub(crate) struct Search<'i, 'q, T> {
 }
 
 impl<'i, 'q, T> Search<'i, 'q, T> {
-    pub(crate) fn new(
-        request: &'q Request<'q>,
-        hash: &'i Hash,
-        groups: &'i WeightGroups,
-    ) -> Self {
+    pub(crate) fn new(request: &'q Request<'q>, hash: &'i Hash, groups: &'i WeightGroups) -> Self {
         Self { request, hash, groups, best: None, before: Rank::LAST }
     }
 
@@ -60,15 +56,17 @@ impl<'i, 'q, T> Search<'i, 'q, T> {
     /// Visits what the request's keys lead to and `any`, whichever may have the least rank first: the
     /// first match then cuts off most of the rest.
     fn descend(&mut self, branch: &'i Branch<T>) {
-        let mut first = branch.any.as_ref();
-        let mut last = None;
-        let least = first.map_or(Rank::LAST, Bucket::least);
-        branch.dim.show(self.request, self.hash, &branch.sizes, |key| {
+        let mut any = branch.any.as_ref();
+        let (request, hash) = (self.request, self.hash);
+        branch.dim.show(request, hash, &branch.sizes, |key| {
             let Some(bucket) = branch.values.get(key) else { return };
-            if first.is_some() && least < bucket.least() {
-                last = first.take();
+            if let Some(earlier) = any.take_if(|any| any.least() < bucket.least()) {
+                self.visit(earlier);
             }
+            self.visit(bucket);
         });
-        let _ = last;
+        if let Some(any) = any {
+            self.visit(any);
+        }
     }
 }

@@ -71,7 +71,9 @@ pub(crate) fn of_patterns(
         let start = match pattern.segments().take_while(rest).nth(usize::from(at))? {
             Segment::Literal(text) => text.to_owned(),
             // No element of a pattern has a `/` in it, so this is the same segment as written.
-            Segment::Shape(_) => segment_start(pattern.text().split('/').nth(usize::from(at) + 1)?)?,
+            Segment::Shape(_) => {
+                segment_start(pattern.text().split('/').nth(usize::from(at) + 1)?)?
+            }
             Segment::One { .. } | Segment::Rest { .. } => return None,
         };
         demands.push(demand(Some(start).filter(|start| !start.is_empty())?.as_str(), hash));

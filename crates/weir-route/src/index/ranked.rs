@@ -149,10 +149,10 @@ impl<T> Ranked<T> {
 
     /// The first route, in order, for which `wanted` says so. Allocates nothing.
     #[inline]
-    pub(crate) fn find(
-        &self,
-        wanted: &mut impl FnMut(&Arc<Route<T>>) -> bool,
-    ) -> Option<&Arc<Route<T>>> {
+    pub(crate) fn find<'a>(
+        &'a self,
+        wanted: &mut impl FnMut(&'a Arc<Route<T>>) -> bool,
+    ) -> Option<&'a Arc<Route<T>>> {
         match &self.run {
             Run::Leaf(routes) => routes.iter().find(|route| wanted(route)),
             run @ Run::Inner(_) => run.find(wanted),
@@ -190,7 +190,10 @@ impl<T> Ranked<T> {
 }
 
 impl<T> Run<T> {
-    fn find(&self, wanted: &mut impl FnMut(&Arc<Route<T>>) -> bool) -> Option<&Arc<Route<T>>> {
+    fn find<'a>(
+        &'a self,
+        wanted: &mut impl FnMut(&'a Arc<Route<T>>) -> bool,
+    ) -> Option<&'a Arc<Route<T>>> {
         match self {
             Run::Leaf(routes) => routes.iter().find(|route| wanted(route)),
             Run::Inner(spans) => spans.iter().find_map(|span| span.run.find(wanted)),
@@ -205,7 +208,8 @@ impl<T> Run<T> {
                 let mut rest = ops;
                 for (at, span) in spans.iter().enumerate() {
                     let until = spans.get(at + 1).map(|next| next.first);
-                    let here = rest.partition_point(|op| until.is_none_or(|next| Rank::of(op.route) < next));
+                    let here = rest
+                        .partition_point(|op| until.is_none_or(|next| Rank::of(op.route) < next));
                     let (mine, others) = rest.split_at(here);
                     rest = others;
                     if mine.is_empty() {

@@ -47,21 +47,21 @@ final class Normal {
 	}
 
 	String text(String text) {
-		text = port(text, upstream, "upstream");
-		text = port(text, gateway, "gateway");
-		text = port(text, client, "client");
+		text = port(text, upstream, "{upstream}", "{upstream-port}");
+		text = port(text, gateway, "{gateway}", "{gateway-port}");
+		text = port(text, client, "127.0.0.1:{client-port}", "{client-port}");
 		for (Map.Entry<Pattern, String> each : VOLATILE.entrySet()) {
 			text = each.getKey().matcher(text).replaceAll(each.getValue());
 		}
 		return text;
 	}
 
-	private static String port(String text, int port, String name) {
+	private static String port(String text, int port, String whole, String bare) {
 		if (port < 0) {
 			return text;
 		}
-		return text.replaceAll("127\\.0\\.0\\.1:" + port + "(?!\\d)", Matcher.quoteReplacement(name.equals("client") ? "127.0.0.1:{client-port}" : "{" + name + "}"))
-			.replaceAll("(?<!\\d)" + port + "(?!\\d)", Matcher.quoteReplacement("{" + name + "-port}"));
+		return text.replaceAll("127\\.0\\.0\\.1:" + port + "(?!\\d)", Matcher.quoteReplacement(whole))
+			.replaceAll("(?<!\\d)" + port + "(?!\\d)", Matcher.quoteReplacement(bare));
 	}
 
 	/** Maps keyed by `Class@hash` come in the order of the hash, that is, in none. */

@@ -41,22 +41,44 @@ public final class Recorder {
 		this.gateway = gateway;
 	}
 
+	/** Given one file, records it; given more, starts itself once for each. */
 	public static void main(String[] arguments) throws Exception {
-		Upstream upstream = new Upstream();
-		int files = 0;
-		int cases = 0;
+		List<Path> paths = new ArrayList<>();
 		for (String argument : arguments) {
-			for (Path path : textFiles(Path.of(argument))) {
-				CaseFile file = CaseFile.read(path);
-				record(file, upstream);
-				file.write();
-				files++;
-				cases += Math.max(file.cases.size(), 1);
-				System.out.println(path + ": " + (file.startFailure != null ? "start fails" : file.cases.size()));
-			}
+			paths.addAll(textFiles(Path.of(argument)));
 		}
-		System.out.println(files + " files, " + cases + " cases");
-		System.exit(0);
+		int failures = 0;
+		if (paths.size() == 1) {
+			recordOne(paths.get(0));
+		}
+		else {
+			for (Path path : paths) {
+				failures += recordInOwnProcess(path) == 0 ? 0 : 1;
+			}
+			System.out.println(paths.size() + " files, " + failures + " failures");
+		}
+		System.exit(failures == 0 ? 0 : 1);
+	}
+
+	private static void recordOne(Path path) throws Exception {
+		Upstream upstream = new Upstream();
+		CaseFile file = CaseFile.read(path);
+		record(file, upstream);
+		file.write();
+		System.out.println(path + ": " + (file.startFailure != null ? "start fails" : file.cases.size() + " cases"));
+	}
+
+	/**
+	 * A process for each file, because the gateway keeps configuration in static fields: the list of hop-by-hop
+	 * headers set by one context stays in force in the next.
+	 */
+	private static int recordInOwnProcess(Path path) throws IOException, InterruptedException {
+		String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+		return new ProcessBuilder(java, "-XX:TieredStopAtLevel=1", "-classpath", System.getProperty("java.class.path"),
+				Recorder.class.getName(), path.toString())
+			.inheritIO()
+			.start()
+			.waitFor();
 	}
 
 	private static List<Path> textFiles(Path root) throws IOException {
