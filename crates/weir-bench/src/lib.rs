@@ -5,10 +5,20 @@
 //! `docs/decisions/0006-bench.md`.
 
 pub mod arrival;
+pub mod cli;
 pub mod clock;
+pub mod conduct;
 pub mod dice;
 pub mod driver;
+pub mod environment;
+mod interrupt;
 pub mod journey;
+mod live;
+pub mod outcome;
 pub mod plan;
+pub mod process;
 pub mod record;
+pub mod report;
+pub mod target;
 pub mod units;
+pub mod verdict;
