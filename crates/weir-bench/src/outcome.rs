@@ -159,6 +159,8 @@ pub struct Outcome {
     pub slices: Vec<Slice>,
     /// CPU of the generator's threads.
     pub threads: Vec<ThreadUse>,
+    /// The Server field of the first answer.
+    pub server_field: String,
     /// The local server process, if there is one.
     pub server: Option<ServerUse>,
     /// Where it ran.
@@ -210,6 +212,7 @@ impl Outcome {
                 .collect(),
             slices: record.slices.closed().to_vec(),
             threads: run.threads.clone(),
+            server_field: record.server_field.clone().unwrap_or_default(),
             asked,
             ..Self::default()
         }

@@ -2,7 +2,11 @@
 //!
 //! The binary embeds [`Args`] and calls [`run`]; the number it gives is the exit code.
 
+mod compare;
+mod dialects;
+mod seek;
 mod single;
+mod sweep;
 
 use crate::outcome::Outcome;
 
@@ -33,13 +37,34 @@ const EXIT_CODES: &str = "Exit codes: 0 done, thresholds met; 1 wrong usage or n
 
 /// Subcommands of `weir bench`.
 #[derive(Debug, clap::Subcommand)]
-enum Command {}
+enum Command {
+    /// Load as ApacheBench does, with its arguments and its report
+    Ab(crate::dialect::ab::AbArgs),
+    /// Load as wrk does, with its arguments and its report
+    Wrk(crate::dialect::wrk::WrkArgs),
+    /// Load as wrk2 does, with its arguments and its report
+    Wrk2(crate::dialect::wrk::Wrk2Args),
+    /// Load as hey does, with its arguments and its report
+    Hey(dialects::RawArgs),
+    /// Find the highest rate that is sustained under conditions
+    Seek(seek::SeekArgs),
+    /// Run a grid of connections, rates and endpoints in random order
+    Sweep(sweep::SweepArgs),
+    /// Compare two servers or stored results, or find changes in a history
+    Compare(compare::CompareArgs),
+}
 
 /// Runs `weir bench` and gives its exit code.
 pub fn run(args: Args) -> u8 {
     let result = match args.command {
         None => single::run(&args.single),
-        Some(command) => match command {},
+        Some(Command::Ab(args)) => dialects::ab(&args),
+        Some(Command::Wrk(args)) => dialects::wrk(&args),
+        Some(Command::Wrk2(args)) => dialects::wrk2(&args),
+        Some(Command::Hey(args)) => dialects::hey(&args),
+        Some(Command::Seek(args)) => seek::run(&args),
+        Some(Command::Sweep(args)) => sweep::run(&args),
+        Some(Command::Compare(args)) => compare::run(&args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("weir bench: {error:#}");

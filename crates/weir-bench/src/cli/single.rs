@@ -205,13 +205,7 @@ impl OutputArgs {
         let file = |path: &PathBuf, text: String| {
             std::fs::write(path, text).with_context(|| path.display().to_string())
         };
-        if let Some(path) = &self.json {
-            let text = serde_json::to_string_pretty(outcome)? + "\n";
-            match path.as_os_str() == "-" {
-                true => print!("{text}"),
-                false => file(path, text)?,
-            }
-        }
+        Self::write_json(self.json.as_deref(), outcome)?;
         if let Some(path) = &self.csv {
             file(path, report::csv::render(outcome))?;
         }
@@ -219,6 +213,20 @@ impl OutputArgs {
             file(path, report::hlog::render(outcome)?)?;
         }
         Ok(())
+    }
+
+    /// Writes any result as JSON to a file, or to standard output for `-`.
+    pub(super) fn write_json(
+        path: Option<&std::path::Path>,
+        value: &impl serde::Serialize,
+    ) -> anyhow::Result<()> {
+        let Some(path) = path else { return Ok(()) };
+        let text = serde_json::to_string_pretty(value)? + "\n";
+        if path.as_os_str() == "-" {
+            print!("{text}");
+            return Ok(());
+        }
+        std::fs::write(path, text).with_context(|| path.display().to_string())
     }
 
     /// What to show while it runs.

@@ -378,6 +378,10 @@ impl<'a> Worker<'a> {
                 failure = failure.or(Some(Failure::Check));
             }
         }
+        if self.record.server_field.is_none() {
+            let field = self.head.fields.get(b"server").unwrap_or_default();
+            self.record.server_field = Some(String::from_utf8_lossy(field).into_owned());
+        }
         let bytes = (connection.head_bytes, connection.body_bytes);
         let (at, status) = (connection.at, connection.status);
         self.record.answered(connection.request, &at, status, bytes, failure);

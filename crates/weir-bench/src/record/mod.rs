@@ -149,6 +149,8 @@ pub struct Record {
     pub opened: u64,
     /// Last completion.
     pub last_done: Nanos,
+    /// The Server field of the first answer; empty if it had none.
+    pub server_field: Option<String>,
     /// Per second.
     pub slices: Slices,
     warm_until: Nanos,
@@ -176,6 +178,7 @@ impl Record {
             bytes_body: 0,
             opened: 0,
             last_done: 0,
+            server_field: None,
             slices: Slices::new(warm_until),
             warm_until,
             paced,
@@ -294,6 +297,9 @@ impl Record {
                 mine.last_ns = mine.last_ns.max(theirs.last_ns);
                 mine.count += theirs.count;
             }
+        }
+        if self.server_field.is_none() {
+            self.server_field.clone_from(&other.server_field);
         }
         self.sent += other.sent;
         self.ok += other.ok;
