@@ -77,7 +77,8 @@ async fn serve(
         seed: random_seed(),
         reserved: management.on_main_port(&settings.management.base_path),
     };
-    let server = Server::start(&control.published(), &options).context("the gateway cannot start")?;
+    let server =
+        Server::start(&control.published(), &options).context("the gateway cannot start")?;
     let ready = Arc::new(AtomicBool::new(true));
     let addresses = management.addresses();
     let admin = management.serve(&control, settings, server.metrics().clone(), &ready, loggers)?;
