@@ -64,8 +64,10 @@ pub struct Replacement {
 /// Expressions in use, so that equal ones are compiled once and kept once.
 #[derive(Clone, Debug, Default)]
 pub struct RegexCache {
-    programs: Arc<Mutex<HashMap<(Box<str>, Flags), Weak<Program>>>>,
+    programs: Arc<Mutex<Programs>>,
 }
+
+type Programs = HashMap<(Box<str>, Flags), Weak<Program>>;
 
 impl RegexCache {
     /// The expression `source`, compiled now or shared with an earlier one.

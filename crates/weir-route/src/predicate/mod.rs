@@ -12,6 +12,8 @@ mod method;
 mod path;
 mod query;
 mod remote_addr;
+#[cfg(test)]
+mod spec_tests;
 mod version;
 mod weight;
 mod weight_groups;

@@ -37,23 +37,39 @@ RemoteAddr=192.168.1.1/24, 2001:db8::/32
 /// The peer's address lies in one of these networks.
 #[derive(Debug)]
 pub struct RemoteAddr {
-    sources: Box<[Source]>,
+    networks: Networks,
+}
+
+/// Networks, and how they were written.
+#[derive(Debug)]
+pub(super) struct Networks {
+    texts: Box<[Box<str>]>,
     nets: Box<[IpNet]>,
 }
 
-/// A network as written.
-pub(super) type Source = Box<str>;
-
 fn build(args: &Args, _: &BuildContext<'_>) -> Result<Predicate, ArgError> {
-    let (sources, nets) = networks(args)?;
-    Ok(Predicate::RemoteAddr(Box::new(RemoteAddr { sources, nets })))
+    Ok(Predicate::RemoteAddr(Box::new(RemoteAddr { networks: Networks::read(args)? })))
 }
 
-/// Reads the argument `sources`: as written, and what it means.
-pub(super) fn networks(args: &Args) -> Result<(Box<[Source]>, Box<[IpNet]>), ArgError> {
-    let texts = args.list("sources");
-    let nets = texts.iter().map(|text| network(text)).collect::<Result<_, _>>()?;
-    Ok((texts.iter().map(|text| text.as_str().into()).collect(), nets))
+impl Networks {
+    /// Reads the argument `sources`.
+    pub(super) fn read(args: &Args) -> Result<Self, ArgError> {
+        let texts = args.list("sources");
+        let nets = texts.iter().map(|text| network(text)).collect::<Result<_, _>>()?;
+        Ok(Self { texts: texts.iter().map(|text| text.as_str().into()).collect(), nets })
+    }
+
+    /// Whether one of them has `address`; an IPv4 address that came in over IPv6 counts as IPv4.
+    pub(super) fn contain(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.nets.iter().any(|net| net.contains(&address))
+    }
+}
+
+impl fmt::Display for Networks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&bracketed(&self.texts))
+    }
 }
 
 fn network(text: &str) -> Result<IpNet, ArgError> {
@@ -68,20 +84,14 @@ fn network(text: &str) -> Result<IpNet, ArgError> {
     IpNet::new(address, mask).map_err(|_| refuse(format!("`{text}` has too many bits")))
 }
 
-/// The address to compare: an IPv4 address that came in over IPv6 as the IPv4 one.
-pub(super) fn is_within(address: IpAddr, nets: &[IpNet]) -> bool {
-    let address = address.to_canonical();
-    nets.iter().any(|net| net.contains(&address))
-}
-
 impl RemoteAddr {
     /// The networks, any of which will do.
     pub fn nets(&self) -> &[IpNet] {
-        &self.nets
+        &self.networks.nets
     }
 
     pub(super) fn matches(&self, request: &Request<'_>) -> bool {
-        is_within(request.peer, &self.nets)
+        self.networks.contain(request.peer)
     }
 
     pub(super) fn subject(&self, request: &Request<'_>) -> String {
@@ -91,6 +101,6 @@ impl RemoteAddr {
 
 impl fmt::Display for RemoteAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RemoteAddrs: {}", bracketed(&self.sources))
+        write!(f, "RemoteAddrs: {}", self.networks)
     }
 }

@@ -3,10 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use ipnet::IpNet;
-
-use super::remote_addr::{Source, is_within, networks};
-use super::{Build, BuildContext, Predicate, bracketed};
+use super::remote_addr::Networks;
+use super::{Build, BuildContext, Predicate};
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
@@ -52,13 +50,12 @@ XForwardedRemoteAddr=192.168.1.1/24
 /// The client's address, as told by proxies, lies in one of these networks.
 #[derive(Debug)]
 pub struct XForwardedRemoteAddr {
-    sources: Box<[Source]>,
-    nets: Box<[IpNet]>,
+    networks: Networks,
     max_trusted_index: usize,
 }
 
 fn build(args: &Args, _: &BuildContext<'_>) -> Result<Predicate, ArgError> {
-    let (sources, nets) = networks(args)?;
+    let networks = Networks::read(args)?;
     let index = args.int("maxTrustedIndex")?.unwrap_or(1);
     let max_trusted_index = usize::try_from(index).ok().filter(|index| *index > 0);
     let max_trusted_index = max_trusted_index.ok_or_else(|| {
@@ -66,15 +63,14 @@ fn build(args: &Args, _: &BuildContext<'_>) -> Result<Predicate, ArgError> {
             .help("count the trusted proxies before weir")
     })?;
     Ok(Predicate::XForwardedRemoteAddr(Box::new(XForwardedRemoteAddr {
-        sources,
-        nets,
+        networks,
         max_trusted_index,
     })))
 }
 
 impl XForwardedRemoteAddr {
     pub(super) fn matches(&self, request: &Request<'_>) -> bool {
-        self.client(request).is_some_and(|client| is_within(client, &self.nets))
+        self.client(request).is_some_and(|client| self.networks.contain(client))
     }
 
     pub(super) fn subject(&self, request: &Request<'_>) -> String {
@@ -100,6 +96,6 @@ impl XForwardedRemoteAddr {
 
 impl fmt::Display for XForwardedRemoteAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RemoteAddrs: {}", bracketed(&self.sources))
+        write!(f, "RemoteAddrs: {}", self.networks)
     }
 }
