@@ -3,6 +3,7 @@
 mod check;
 mod configuration;
 mod origin;
+mod routes;
 mod run;
 
 use std::process::ExitCode;
@@ -24,6 +25,8 @@ enum Command {
     /// Tells everything that is wrong with a configuration, what differs from SCG, and what is not
     /// supported.
     Check(check::CheckArgs),
+    /// Shows and changes the routes of a running gateway.
+    Routes(routes::RoutesArgs),
     /// Runs an upstream for tests, demonstrations and experiments.
     Origin(origin::OriginArgs),
 }
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
     let result = match Weir::parse().command {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),
+        Command::Routes(args) => routes::run(args),
         Command::Origin(args) => origin::run(args),
     };
     result.unwrap_or_else(|error| {
