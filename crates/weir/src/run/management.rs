@@ -94,10 +94,12 @@ fn hooks(
     Hooks {
         prometheus: Arc::new(move || metrics.prometheus(published.load().index.len())),
         ready: Arc::clone(ready),
-        info: Arc::new(|| json!({ "build": { "name": "weir", "version": env!("CARGO_PKG_VERSION") } })),
-        stats: Arc::new(move || {
-            json!({ "connections": counted.connections(), "requests": counted.requests() })
-        }),
+        info: Arc::new(
+            || json!({ "build": { "name": "weir", "version": env!("CARGO_PKG_VERSION") } }),
+        ),
+        stats: Arc::new(
+            move || json!({ "connections": counted.connections(), "requests": counted.requests() }),
+        ),
         loggers: Arc::new(move || loggers.list()),
         set_logger: Arc::new(move |name, level| set.set(name, level)),
     }
