@@ -7,6 +7,7 @@ mod explain;
 mod generated;
 mod origin;
 mod reference;
+mod routes;
 mod run;
 
 use std::process::ExitCode;
@@ -30,6 +31,10 @@ enum Command {
     Check(check::CheckArgs),
     /// Tells which route a request takes, why, and what its filters do to it.
     Explain(explain::ExplainArgs),
+    /// Shows and changes the routes of a running gateway.
+    Routes(routes::RoutesArgs),
+    /// Sends load and measures it, with honest latency.
+    Bench(weir_bench::cli::Args),
     /// Runs an upstream for tests, demonstrations and experiments.
     Origin(origin::OriginArgs),
     /// Runs origin, gateway and 100,000 routes, with the lines to try them.
@@ -47,6 +52,8 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Routes(args) => routes::run(args),
+        Command::Bench(args) => Ok(ExitCode::from(weir_bench::cli::run(args))),
         Command::Origin(args) => origin::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
