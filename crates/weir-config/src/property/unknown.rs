@@ -51,7 +51,12 @@ impl Search<'_> {
             if mixed {
                 for entry in entries {
                     let name = entry.key();
-                    let message = format!("`{OLD_PREFIX}.{name}` counts, beside the new prefix");
+                    let twin = layers.find(&format!("{PREFIX}.{name}"));
+                    let replaced = twin.is_some_and(|twin| twin.kind() != NodeKind::Map);
+                    let message = match replaced {
+                        true => format!("`{PREFIX}.{name}` takes the place of this one"),
+                        false => format!("`{OLD_PREFIX}.{name}` counts, beside the new prefix"),
+                    };
                     let help = format!(
                         "Spring Cloud Gateway 4.3 and later ignore it; move it to `{PREFIX}.{name}`, \
                          or remove it"
