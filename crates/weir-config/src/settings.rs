@@ -137,8 +137,8 @@ pub enum Access {
 pub struct Admin {
     /// `weir.admin.token`.
     pub token: Option<Secret>,
-    /// `weir.admin.origins`.
-    pub origins: Vec<String>,
+    /// `weir.admin.hosts`.
+    pub hosts: Vec<String>,
 }
 
 /// A text that shows itself to nobody by accident.

@@ -93,7 +93,8 @@ fn changes(index: &Index<()>, shape: Shape, size: usize) -> [f64; 2] {
     let mut table = index.apply(Vec::new());
     for n in 0..CHANGES {
         let n = scatter(n, size);
-        let changes = [Change::Put(shape.route(n)), Change::Remove(n as u64), Change::Put(shape.route(n))];
+        let changes =
+            [Change::Put(shape.route(n)), Change::Remove(n as u64), Change::Put(shape.route(n))];
         for change in changes {
             let started = Instant::now();
             let next = table.apply(vec![change]);

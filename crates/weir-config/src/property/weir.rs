@@ -154,11 +154,11 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Sets(|s, v| s.admin.token = Some(Secret::new(v.text()))),
     ),
     PropertySpec::new(
-        "weir.admin.origins",
+        "weir.admin.hosts",
         Kind::List,
         None,
-        "Origins of web pages that may call the admin API, besides its own.",
-        Usage::Sets(|s, v| s.admin.origins = v.list().to_vec()),
+        "Names by which clients may address the admin API in Host, besides loopback names and its address.",
+        Usage::Sets(|s, v| s.admin.hosts = v.list().to_vec()),
     ),
     PropertySpec::new(
         "weir.access-log.format",

@@ -101,9 +101,7 @@ impl Shape {
         let id = format!("id-{n}");
         let get = |host: &str, target: &str| Ask::new("GET", host, target, &FIELDS);
         match self {
-            Shape::Exact => {
-                get("www.example.org", &format!("/api/v1/svc{}/resource{n}", n % 1000))
-            }
+            Shape::Exact => get("www.example.org", &format!("/api/v1/svc{}/resource{n}", n % 1000)),
             Shape::Prefix => get("www.example.org", &format!("/svc{n}/a/b")),
             Shape::Template => get("www.example.org", &format!("/svc{n}/17/items/4")),
             Shape::Rest => {

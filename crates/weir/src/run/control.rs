@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use anyhow::Context;
-use weir_admin::{Control, Loaded, Problem, Refusal};
+use weir_admin::{Control, Loaded, Refusal};
 use weir_config::{Settings, Severity, Style, render};
 use weir_store::{Options, Store};
 
@@ -46,7 +46,9 @@ pub async fn reload(config: &ConfigArgs, control: &Control, why: &str) {
         Err(error) => return tracing::error!("not reloaded: {error:#}; the old one serves on"),
     };
     let Some(loaded) = compile(loaded, Severity::Error) else {
-        return tracing::error!("not reloaded: the configuration is refused; the old one serves on");
+        return tracing::error!(
+            "not reloaded: the configuration is refused; the old one serves on"
+        );
     };
     match control.reload(loaded, why.to_owned()).await {
         Ok(_) => {
@@ -63,8 +65,7 @@ pub async fn reload(config: &ConfigArgs, control: &Control, why: &str) {
 fn compile(mut loaded: weir_config::Loaded, shown: Severity) -> Option<Loaded> {
     let compiled = loaded.compile();
     loaded.sort_findings();
-    let style =
-        if std::io::stderr().is_terminal() { Style::Coloured } else { Style::Plain };
+    let style = if std::io::stderr().is_terminal() { Style::Coloured } else { Style::Plain };
     for finding in loaded.diagnostics.iter().filter(|finding| finding.severity >= shown) {
         eprintln!("{}\n", render(finding, loaded.sources(), style));
     }
@@ -72,22 +73,5 @@ fn compile(mut loaded: weir_config::Loaded, shown: Severity) -> Option<Loaded> {
         eprintln!("refused: see the errors above; `weir check` shows them again");
         return None;
     }
-    let compiler = Arc::clone(&loaded.compiler);
-    let compile = move |definition: &weir_route::RouteDefinition, position: u64| {
-        compiler.compile(definition, position).map_err(|problems| {
-            let told = problems
-                .into_iter()
-                .map(|problem| Problem::new(problem.part.to_string(), problem.message).help(problem.help));
-            told.collect()
-        })
-    };
-    Some(Loaded {
-        compile: Box::new(compile),
-        routes: compiled.definitions,
-        default_filters: std::mem::take(&mut loaded.default_filters),
-        skip_invalid: !loaded.settings.fail_on_route_definition_error,
-        settings: Arc::clone(&loaded.settings),
-        forwarding: Arc::default(),
-        cors: Arc::default(),
-    })
+    Some(Loaded::new(&loaded, compiled))
 }
