@@ -34,6 +34,15 @@ pub(crate) fn terse(entry: &Entry) -> Value {
     })
 }
 
+/// A route with what SCG does not show: where it comes from, and its revision.
+pub(crate) fn entry(entry: &Entry) -> Value {
+    json!({
+        "source": entry.origin().name(),
+        "revision": entry.revision,
+        "definition": definition(&entry.definition),
+    })
+}
+
 /// A definition with its keys sorted, as SCG writes it.
 pub(crate) fn definition(route: &RouteDefinition) -> Value {
     let named = |list: &[NamedArgs]| -> Value {

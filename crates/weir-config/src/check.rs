@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weir_route::{NamedArgs, Route};
 
 use crate::compile::{self, Compiler, Part, Problem};
-use crate::diagnostic::{Code, Diagnostic, Severity, is_secret};
+use crate::diagnostic::{Code, Diagnostic, Severity, is_secret, mask_url};
 use crate::loaded::Loaded;
 use crate::routes::Written;
 use crate::settings::Settings;
@@ -74,8 +74,8 @@ impl Checks {
         for problem in found {
             let Part::DefaultFilter(at, _) = problem.part else { continue };
             let span = loaded.default_places.get(at).copied().unwrap_or_default();
-            let secret = loaded.default_filters.get(at).is_some_and(names_secret);
-            self.push(problem, span, secret, problems);
+            let named = loaded.default_filters.get(at);
+            self.push(problem, span, named, problems);
         }
     }
 
@@ -102,15 +102,15 @@ impl Checks {
         }
         let route = match self.compiler.compile(definition, position) {
             Ok(route) => Some(route),
-            // Said once, of the default filters.
-            Err(_) if !self.compiler.default_problems().is_empty() => None,
             Err(more) => {
-                found.extend(more);
+                // What is wrong with the default filters is said once, of them.
+                let own = |problem: &Problem| !matches!(problem.part, Part::DefaultFilter(..));
+                found.extend(more.into_iter().filter(own));
                 None
             }
         };
         let refused = !found.is_empty();
-        found.extend(compile::remarks(&self.compiler, definition));
+        found.extend(compile::remarks(&self.compiler, definition, route.as_deref()));
         self.report(written, found, problems);
         if refused {
             return None;
@@ -126,21 +126,24 @@ impl Checks {
         problems: &mut Vec<Diagnostic>,
     ) {
         for problem in found {
-            let secret = match &problem.part {
-                Part::Filter(at, _) => {
-                    written.definition.filters.get(*at).is_some_and(names_secret)
-                }
-                Part::Predicate(at, _) => {
-                    written.definition.predicates.get(*at).is_some_and(names_secret)
-                }
-                _ => false,
+            let named = match &problem.part {
+                Part::Filter(at, _) => written.definition.filters.get(*at),
+                Part::Predicate(at, _) => written.definition.predicates.get(*at),
+                _ => None,
             };
             let span = locate(written.node, &problem.part);
-            self.push(problem, span, secret, problems);
+            self.push(problem, span, named, problems);
         }
     }
 
-    fn push(&mut self, problem: Problem, at: Span, secret: bool, problems: &mut Vec<Diagnostic>) {
+    /// `named` is the predicate or filter that the problem is about.
+    fn push(
+        &mut self,
+        problem: Problem,
+        at: Span,
+        named: Option<&NamedArgs>,
+        problems: &mut Vec<Diagnostic>,
+    ) {
         if matches!(problem.code, Code::PredicateDiffers | Code::FilterDiffers) {
             if self.told.contains(&problem.message) {
                 return;
@@ -150,23 +153,22 @@ impl Checks {
         if self.enough(problem.code) {
             return;
         }
-        let skips = problem.code.severity() == Severity::Error
-            && !self.settings.fail_on_route_definition_error;
-        let (severity, help) = match skips {
-            true => {
-                let skipped =
-                    "; the route is left out, as `fail-on-route-definition-error` is false";
-                (Severity::Warning, format!("{}{skipped}", problem.help))
-            }
-            false => (problem.code.severity(), problem.help),
-        };
-        problems.push(
-            Diagnostic::new(problem.code, problem.message)
-                .severity(severity)
-                .at(at)
-                .help(help)
-                .secret(secret),
+        let secret = named.filter(|named| names_secret(named));
+        let message = secret.map_or_else(
+            || mask_url(&problem.message),
+            |named| without_values(&problem.message, named),
         );
+        let mut finding = Diagnostic::new(problem.code, message)
+            .at(at)
+            .help(problem.help)
+            .secret(secret.is_some());
+        if finding.severity == Severity::Error && !self.settings.fail_on_route_definition_error {
+            finding.severity = Severity::Warning;
+            finding
+                .help
+                .push_str("; the route is left out, as `fail-on-route-definition-error` is false");
+        }
+        problems.push(finding);
     }
 
     /// Counts a finding; whether there have been so many that this one need not be shown. Errors
@@ -265,6 +267,13 @@ fn names_secret(named: &NamedArgs) -> bool {
     named.args.iter().any(|(name, value)| {
         is_secret(name) || value.as_str().is_some_and(|text| !text.contains(' ') && is_secret(text))
     })
+}
+
+/// A message that shows no value of an argument.
+fn without_values(message: &str, named: &NamedArgs) -> String {
+    let values = named.args.values().filter_map(|value| value.as_str());
+    let hidden = values.filter(|text| !text.trim().is_empty() && !is_secret(text));
+    hidden.fold(message.to_owned(), |message, text| message.replace(text.trim(), "******"))
 }
 
 /// What marks a route: its id, or its first line.

@@ -5,6 +5,7 @@
 
 mod check;
 mod compile;
+mod definitions;
 mod deviation;
 mod diagnostic;
 mod loaded;
@@ -19,6 +20,7 @@ mod uri;
 mod value;
 
 pub use compile::{Compiler, Part, Problem};
+pub use definitions::Definitions;
 pub use deviation::{DEVIATIONS, Deviation};
 pub use diagnostic::{Category, Code, Diagnostic, Severity, Style, render, to_json};
 pub use loaded::{Compiled, Loaded, Loader};

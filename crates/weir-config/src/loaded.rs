@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use weir_route::pattern::RegexCache;
 use weir_route::{NamedArgs, Route, RouteDefinition};
 
 use crate::check::Checks;
 use crate::compile::{Compiler, Options};
+use crate::definitions::Definitions;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::options;
 use crate::property;
@@ -22,6 +24,7 @@ use crate::spring::{Documents, Layers};
 #[derive(Debug)]
 pub struct Loader {
     documents: Documents,
+    regexes: RegexCache,
 }
 
 /// A configuration, read and checked as a whole; routes are read from it one at a time.
@@ -51,14 +54,21 @@ pub struct Compiled {
     pub routes: Vec<Arc<Route<RouteTarget>>>,
     /// The n-th is that of the route with position n; a route that is disabled or was left out has
     /// one, too.
-    pub definitions: Vec<RouteDefinition>,
+    pub definitions: Definitions,
 }
 
 impl Loader {
     /// Takes what does not come from files: environment variables, `--set key=value` texts, and the
     /// profiles named on the command line.
     pub fn new(environment: Vec<(String, String)>, sets: &[String], profiles: Vec<String>) -> Self {
-        Self { documents: Documents::new(environment, sets, profiles) }
+        let documents = Documents::new(environment, sets, profiles);
+        Self { documents, regexes: RegexCache::default() }
+    }
+
+    /// Shares compiled expressions with an earlier configuration (see [`Compiler::regexes`]).
+    pub fn with_regexes(mut self, regexes: RegexCache) -> Self {
+        self.regexes = regexes;
+        self
     }
 
     /// Takes a file. Of two the later one wins.
@@ -82,8 +92,8 @@ impl Loader {
         let filters = routes::default_filters(&layers, &mut problems);
         let (default_filters, default_places): (Vec<_>, Vec<_>) = filters.into_iter().unzip();
         let compiler = Compiler::new(Options {
-            predicates: options::predicates(&settings, &layers, &mut problems),
-            filters: options::filters(&layers),
+            predicates: options::predicates(&settings, &layers, &self.regexes, &mut problems),
+            filters: options::filters(&layers, &self.regexes),
             default_filters: default_filters.clone(),
             predicates_off: routes::switched_off(&layers, "predicate"),
             filters_off: routes::switched_off(&layers, "filter"),
@@ -145,10 +155,11 @@ impl Loaded {
             if let Some(route) = checks.route(&written, problems) {
                 compiled.routes.push(route);
             }
-            compiled.definitions.push(written.definition);
+            compiled.definitions.push(&written.definition);
         });
         checks.finish(&mut problems);
         self.diagnostics.append(&mut problems);
+        compiled.definitions.shrink_to_fit();
         compiled
     }
 

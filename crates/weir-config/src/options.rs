@@ -1,6 +1,7 @@
 //! What predicates and filters take from the configuration besides their arguments.
 
 use weir_filter::filter::FilterOptions;
+use weir_route::pattern::RegexCache;
 use weir_route::predicate::{ApiVersionSource, PredicateOptions};
 
 use crate::diagnostic::{Code, Diagnostic};
@@ -14,6 +15,7 @@ const API_VERSION: &str = "spring.webflux.apiversion.use";
 pub(crate) fn predicates(
     settings: &Settings,
     layers: &Layers<'_>,
+    regexes: &RegexCache,
     problems: &mut Vec<Diagnostic>,
 ) -> PredicateOptions {
     PredicateOptions {
@@ -22,7 +24,7 @@ pub(crate) fn predicates(
         trailing_slash: settings.compat.trailing_slash,
         split_header_values: settings.compat.split_header_values,
         api_version: api_version(layers, problems),
-        ..PredicateOptions::default()
+        regexes: regexes.clone(),
     }
 }
 
@@ -54,8 +56,8 @@ fn api_version(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Option<Ap
 }
 
 /// Options of filters.
-pub(crate) fn filters(layers: &Layers<'_>) -> FilterOptions {
-    let mut options = FilterOptions::default();
+pub(crate) fn filters(layers: &Layers<'_>, regexes: &RegexCache) -> FilterOptions {
+    let mut options = FilterOptions { regexes: regexes.clone(), ..FilterOptions::default() };
     for name in names("filter.secure-headers") {
         for node in layers.roots().filter_map(|root| below(root, &name)) {
             for entry in node.children() {

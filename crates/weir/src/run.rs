@@ -74,13 +74,14 @@ async fn serve(
     let control = Arc::new(control);
     let management = Management::bind(settings)?;
     let options = ServerOptions {
-        seed: weir_store_seed(),
+        seed: random_seed(),
         reserved: management.on_main_port(&settings.management.base_path),
     };
-    let server = Server::start(&control.published(), &options).context("the gateway cannot start")?;
+    let server =
+        Server::start(&control.published(), &options).context("the gateway cannot start")?;
     let ready = Arc::new(AtomicBool::new(true));
     let addresses = management.addresses();
-    management.serve(&control, settings, server.metrics().clone(), &ready, loggers)?;
+    let admin = management.serve(&control, settings, server.metrics().clone(), &ready, loggers)?;
     report(&control, settings, limits, &server, &addresses);
     let mut changes = watch::Watch::new(&args.config);
     loop {
@@ -107,6 +108,7 @@ async fn serve(
             _ = interrupt.recv() => hurry.store(true, Ordering::Relaxed),
         }
     };
+    admin.stop();
     match cut {
         0 => eprintln!("stopped; every request was answered"),
         _ => eprintln!("stopped; {cut} connections were cut"),
@@ -119,7 +121,7 @@ fn drain(server: Server, timeout: Duration, hurry: &AtomicBool) -> i64 {
 }
 
 /// 64 bits that differ from one start to the next.
-fn weir_store_seed() -> u64 {
+fn random_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }

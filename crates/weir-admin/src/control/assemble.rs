@@ -25,7 +25,7 @@ pub(crate) fn assemble(
 ) -> Result<Table, Refusal> {
     let revision = store.revision()?;
     let compiled = std::mem::take(&mut loaded.compiled);
-    let files = FileRoutes::new(&compiled.definitions);
+    let files = FileRoutes::new(compiled.definitions);
     let mut routes = compiled.routes;
     let (stored, mut problems) = compile_store(&loaded, store)?;
     routes.extend(stored);

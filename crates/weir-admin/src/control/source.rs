@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_config::{Compiled, Compiler, RouteTarget, Settings, Snapshot};
+use weir_config::{Compiled, Compiler, Definitions, RouteTarget, Settings, Snapshot};
 use weir_filter::cors::CorsPolicy;
 use weir_filter::forwarding::Forwarding;
 use weir_route::index::Index;
@@ -54,41 +54,28 @@ impl Loaded {
     }
 }
 
-/// Definitions of the files, kept as JSON end to end: a parsed definition takes several times the
-/// memory, and they are read only to be shown.
+/// Definitions of the files, to be found by id.
 #[derive(Debug, Default)]
 pub(crate) struct FileRoutes {
-    json: Vec<u8>,
-    /// Where the n-th definition ends.
-    ends: Vec<usize>,
+    definitions: Definitions,
     /// Numbers of the definitions, sorted by id.
     by_id: Vec<u32>,
 }
 
 impl FileRoutes {
-    pub(crate) fn new(routes: &[RouteDefinition]) -> Self {
-        let mut kept = Self::default();
-        for definition in routes {
-            // Serialising a definition cannot fail: its keys are text.
-            if serde_json::to_writer(&mut kept.json, definition).is_ok() {
-                kept.ends.push(kept.json.len());
-            }
-        }
-        kept.json.shrink_to_fit();
-        kept.by_id = (0..routes.len() as u32).collect();
-        kept.by_id.sort_by_key(|&n| routes.get(n as usize).map(|route| route.id.as_str()));
-        kept
+    pub(crate) fn new(definitions: Definitions) -> Self {
+        let ids: Vec<String> = definitions.iter().map(|definition| definition.id).collect();
+        let mut by_id: Vec<u32> = (0..ids.len() as u32).collect();
+        by_id.sort_by_key(|&n| ids.get(n as usize));
+        Self { definitions, by_id }
     }
 
     pub(crate) fn json(&self, position: u64) -> Option<&[u8]> {
-        let n = usize::try_from(position).ok()?;
-        let end = *self.ends.get(n)?;
-        let start = n.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
-        self.json.get(start.unwrap_or(0)..end)
+        self.definitions.json(usize::try_from(position).ok()?)
     }
 
     pub(crate) fn definition(&self, position: u64) -> Option<RouteDefinition> {
-        serde_json::from_slice(self.json(position)?).ok()
+        self.definitions.get(usize::try_from(position).ok()?)
     }
 
     /// Positions of the routes called `id`, in definition order.
@@ -139,6 +126,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use weir_config::Definitions;
     use weir_route::RouteDefinition;
 
     use super::FileRoutes;
@@ -146,15 +134,17 @@ mod tests {
     #[test]
     fn file_routes_are_found_by_id_and_position() {
         let ids = ["b", "a", "b", "c"];
-        let routes: Vec<RouteDefinition> =
-            ids.map(|id| RouteDefinition { id: id.into(), ..Default::default() }).into();
-        let files = FileRoutes::new(&routes);
+        let mut routes = Definitions::default();
+        for id in ids {
+            routes.push(&RouteDefinition { id: id.into(), ..Default::default() });
+        }
+        let files = FileRoutes::new(routes.clone());
         assert_eq!(files.find("b"), [0, 2]);
         assert_eq!(files.find("a"), [1]);
         assert_eq!(files.find("c"), [3]);
         assert!(files.find("0").is_empty());
         assert!(files.find("d").is_empty());
-        assert_eq!(files.definition(2), routes.get(2).cloned());
+        assert_eq!(files.definition(2), routes.get(2));
         assert_eq!(files.definition(4), None);
     }
 }

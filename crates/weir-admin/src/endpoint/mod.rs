@@ -44,7 +44,9 @@ pub(crate) fn router(site: &Arc<Site>) -> Router {
         if !is_served(site, endpoint) {
             continue;
         }
-        let path = format!("{}{}", site.options.base_path, endpoint.path);
+        // A brace is no parameter when the operator writes it.
+        let base = site.options.base_path.replace('{', "{{").replace('}', "}}");
+        let path = format!("{base}{}", endpoint.path);
         let site = Arc::clone(site);
         let call = move |request: Request| serve(Arc::clone(&site), endpoint, request);
         router = router.route(&path, on(method_filter(endpoint.method), call));

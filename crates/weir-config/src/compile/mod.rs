@@ -17,6 +17,7 @@ use std::sync::atomic::AtomicUsize;
 use serde_json::{Map, Value};
 use weir_filter::filter::{Filter, FilterOptions};
 use weir_filter::{Chain, Scheme, Target};
+use weir_route::pattern::RegexCache;
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
 use weir_route::{ArgError, NamedArgs, Route, RouteDefinition};
 
@@ -90,6 +91,11 @@ impl Compiler {
         compiler
     }
 
+    /// Expressions compiled so far, for the next configuration.
+    pub fn regexes(&self) -> RegexCache {
+        self.options.predicates.regexes.clone()
+    }
+
     /// What is wrong with `default-filters`. While anything is, every route is refused.
     pub fn default_problems(&self) -> &[Problem] {
         &self.default_problems
@@ -104,10 +110,7 @@ impl Compiler {
         definition: &RouteDefinition,
         position: u64,
     ) -> Result<Arc<Route<RouteTarget>>, Vec<Problem>> {
-        if !self.default_problems.is_empty() {
-            return Err(self.default_problems.clone());
-        }
-        let mut problems = Vec::new();
+        let mut problems = self.default_problems.clone();
         let upstream = self.upstream(&definition.uri, &mut problems);
         let predicates = self.predicates(definition, &mut problems);
         let chain = self.chain(&definition.filters, &mut problems);
@@ -174,7 +177,7 @@ impl Compiler {
         }
         let before = problems.len();
         let own = self.filters(own, List::Own, problems);
-        if problems.len() > before {
+        if problems.len() > before || !self.default_problems.is_empty() {
             return None;
         }
         let defaults = self.filters(&self.options.default_filters, List::Default, problems);
@@ -279,9 +282,10 @@ impl Compiler {
         Ok(Arc::new(none))
     }
 
-    /// Whether a service has instances; `None` if nothing is known of it.
-    pub(crate) fn has_instances(&self, name: &str) -> bool {
-        self.services.get(name).is_some_and(|service| !service.instances.is_empty())
+    /// Whether a service that routes may lead to has no instance.
+    pub(crate) fn lacks_instances(&self, name: &str) -> bool {
+        let service = self.services.get(name);
+        !self.services.is_empty() && service.is_none_or(|service| service.instances.is_empty())
     }
 
     fn timeouts(

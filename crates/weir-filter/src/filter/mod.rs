@@ -13,6 +13,7 @@ mod add_request_headers_if_not_present;
 mod add_request_parameter;
 mod add_response_header;
 mod dedupe_response_header;
+mod later;
 mod map_request_header;
 mod prefix_path;
 mod preserve_host_header;
@@ -39,6 +40,7 @@ mod set_status;
 mod spec_tests;
 mod strip_prefix;
 
+pub use later::LATER;
 pub use request_size::request_too_large;
 
 /// What filters need to know of the configuration when they are built.

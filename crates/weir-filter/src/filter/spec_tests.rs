@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 use weir_route::{ArgKind, Spec};
 
-use super::{Build, Filter, FilterOptions, SPECS};
+use super::{Build, Filter, FilterOptions, LATER, SPECS, find};
 use crate::trial::Trial;
 
 /// The fences of `doc` as (kind, text).
@@ -50,6 +50,9 @@ fn build_default(spec: &Spec<Build>) -> (Filter, bool) {
 fn names_are_sorted_and_unique() {
     let names: Vec<_> = SPECS.iter().map(|spec| spec.name).collect();
     assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+    let later: Vec<_> = LATER.iter().map(|(name, _)| *name).collect();
+    assert!(later.is_sorted_by(|a, b| a < b), "{later:?}");
+    assert!(later.iter().all(|name| find(name).is_none()));
 }
 
 #[test]
@@ -63,6 +66,7 @@ fn everything_is_documented() {
             assert!(arg.doc.len() > 5 && !(arg.required && arg.default.is_some()));
         }
     }
+    assert!(LATER.iter().all(|(_, reason)| reason.len() > 10 && !reason.ends_with('.')));
 }
 
 #[test]

@@ -84,6 +84,11 @@ impl Forwarding {
         })
     }
 
+    /// Whether [`Hop::local`] is looked at.
+    pub fn names_itself(&self) -> bool {
+        self.by && self.forwarded
+    }
+
     /// Takes out of a request what its client may not say. Runs after routing, before the filters.
     pub fn receive(&self, head: &mut RequestHead, peer: IpAddr) {
         let mut nominates = false;

@@ -215,6 +215,7 @@ async fn serve(
         CorsDecision::Proceed(fields) => x.cors_fields = fields,
     }
     let route = route.ok_or_else(|| ProxyError::new(ErrorKind::NoRoute))?;
+    snapshot.forwarding.receive(&mut x.request, client.peer.ip());
     let mut target = None;
     let mut preserve_host = false;
     let mut context = RequestContext {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use weir_config::{RouteTarget, Snapshot};
+use weir_filter::filter::request_too_large;
 use weir_filter::{LocalResponse, ResponseContext};
 use weir_route::Route;
 use weir_wire::Version;
@@ -96,7 +97,13 @@ pub(crate) async fn answer_error(
         x.response.fields.append(name.as_bytes(), &value);
     }
     let body = match error.kind {
-        ErrorKind::BodyTooLarge(_) | ErrorKind::BadRequest(_) => Vec::new(),
+        ErrorKind::BodyTooLarge(max) => {
+            for (name, value) in request_too_large(max + 1, max).fields {
+                x.response.fields.append(name.as_bytes(), &value);
+            }
+            Vec::new()
+        }
+        ErrorKind::BadRequest(_) => Vec::new(),
         _ => error_body(worker, x, snapshot, status, error),
     };
     let sent = send(worker, client, x, framing, snapshot, &body).await;
