@@ -4,6 +4,8 @@
 
 mod compare;
 mod dialects;
+mod jmh;
+mod plan;
 mod report;
 mod seek;
 mod single;
@@ -53,6 +55,10 @@ enum Command {
     Sweep(sweep::SweepArgs),
     /// Compare two servers or stored results, or find changes in a history
     Compare(compare::CompareArgs),
+    /// Measure with JMH's modes, forks and iterations, and print its table
+    Jmh(jmh::JmhArgs),
+    /// Run a plan in YAML
+    Plan(plan::PlanArgs),
     /// Make an HTML page from stored results
     Report(report::ReportArgs),
 }
@@ -68,6 +74,8 @@ pub fn run(args: Args) -> u8 {
         Some(Command::Seek(args)) => seek::run(&args),
         Some(Command::Sweep(args)) => sweep::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Jmh(args)) => jmh::run(&args),
+        Some(Command::Plan(args)) => plan::run(&args),
         Some(Command::Report(args)) => report::run(&args),
     };
     result.unwrap_or_else(|error| {
