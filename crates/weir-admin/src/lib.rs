@@ -9,6 +9,7 @@ mod answer;
 mod control;
 mod definition;
 mod display;
+mod explain;
 mod endpoint;
 mod hooks;
 mod serve;
@@ -20,6 +21,7 @@ pub use control::{
     STORE_POSITION, View,
 };
 pub use definition::read_definition;
+pub use explain::{Candidate, Explanation, Question, Step, explain};
 pub use hooks::{Hooks, Level, Logger, ReadLoggers, SetLogger};
 pub use serve::Server;
 pub use site::{Exposure, Kind, Limits, Site, SiteOptions};
