@@ -10,15 +10,18 @@ mod control;
 mod definition;
 mod display;
 mod endpoint;
+mod explain;
 mod hooks;
 mod serve;
 mod site;
 
 pub use access::AccessRules;
 pub use control::{
-    Batch, Condition, Control, Done, Entry, Filter, Loaded, Problem, Refusal, STORE_POSITION, View,
+    Batch, Condition, Control, Done, Entry, Filter, Loaded, Origin, Problem, Refusal,
+    STORE_POSITION, View,
 };
 pub use definition::read_definition;
+pub use explain::{Candidate, Explanation, Question, Step, explain};
 pub use hooks::{Hooks, Level, Logger, ReadLoggers, SetLogger};
 pub use serve::Server;
-pub use site::{Exposure, GatewayAccess, Kind, Limits, Site, SiteOptions};
+pub use site::{Exposure, Kind, Limits, Site, SiteOptions};

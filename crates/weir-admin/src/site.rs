@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
+use weir_config::{Access, Secret, Settings};
 
 use crate::access::{AccessRules, Intent};
 use crate::control::Control;
@@ -16,18 +17,6 @@ pub enum Kind {
     /// The part of it that the main port forwards to: nothing can be changed through it, and its
     /// callers are known only to the server, so neither peer nor Host is looked at.
     Main,
-}
-
-/// `management.endpoint.gateway.access`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum GatewayAccess {
-    /// Not there.
-    None,
-    /// No POST, PUT or DELETE.
-    ReadOnly,
-    /// Everything.
-    #[default]
-    Unrestricted,
 }
 
 /// `management.endpoints.web.exposure.include` and `.exclude`.
@@ -50,9 +39,16 @@ impl Exposure {
         Self { include: vec!["health".into()], exclude: Vec::new() }
     }
 
+    fn of(settings: &Settings) -> Self {
+        let management = &settings.management;
+        Self { include: management.include.clone(), exclude: management.exclude.clone() }
+    }
+
     /// Whether endpoint `name` is served.
     pub fn includes(&self, name: &str) -> bool {
-        let listed = |list: &[String]| list.iter().any(|entry| entry == "*" || entry == name);
+        let listed = |list: &[String]| {
+            list.iter().any(|entry| entry == "*" || entry.eq_ignore_ascii_case(name))
+        };
         listed(&self.include) && !listed(&self.exclude)
     }
 }
@@ -91,22 +87,60 @@ pub struct SiteOptions {
     /// What is served.
     pub exposure: Exposure,
     /// `management.endpoint.gateway.access`.
-    pub gateway: GatewayAccess,
+    pub gateway: Access,
     /// `actuator.verbose.enabled`.
     pub is_verbose: bool,
+    /// `management.endpoint.health.show-details=always`.
+    pub health_details: bool,
     /// Bounds.
     pub limits: Limits,
 }
 
 impl SiteOptions {
+    /// The admin API as `settings` have it: everything while the operator does not say where it
+    /// listens, else what is exposed.
+    pub fn admin_of(settings: &Settings) -> Self {
+        let management = &settings.management;
+        let address = management.listen().map(|address| address.ip());
+        let mut hosts = settings.admin.hosts.clone();
+        hosts.extend(management.address.map(|address| address.to_string()));
+        let rules = AccessRules {
+            loopback_only: address.is_none_or(|address| address.is_loopback()),
+            token: settings.admin.token.as_ref().map(Secret::expose).map(str::to_owned),
+            hosts,
+        };
+        let exposure = match management.is_configured() {
+            true => Exposure::of(settings),
+            false => Exposure::all(),
+        };
+        Self { kind: Kind::Admin(rules), exposure, ..Self::common(settings) }
+    }
+
+    /// What the main port answers as `settings` have it: what is exposed, while the operator does not
+    /// say where the admin API listens.
+    pub fn main_of(settings: &Settings) -> Self {
+        Self { kind: Kind::Main, exposure: Exposure::of(settings), ..Self::common(settings) }
+    }
+
+    fn common(settings: &Settings) -> Self {
+        Self {
+            base_path: settings.management.base_path.clone(),
+            gateway: settings.management.gateway,
+            is_verbose: settings.actuator_verbose,
+            health_details: settings.management.health_details,
+            ..Self::main()
+        }
+    }
+
     /// The admin API with everything in it.
     pub fn admin(rules: AccessRules) -> Self {
         Self {
             kind: Kind::Admin(rules),
             base_path: "/actuator".into(),
             exposure: Exposure::all(),
-            gateway: GatewayAccess::Unrestricted,
+            gateway: Access::Unrestricted,
             is_verbose: true,
+            health_details: false,
             limits: Limits::default(),
         }
     }
@@ -130,6 +164,9 @@ pub struct Site {
 impl Site {
     /// Serves `control` as `options` say.
     pub fn new(control: Arc<Control>, hooks: Hooks, options: SiteOptions) -> Arc<Self> {
+        let base = options.base_path.trim_matches('/');
+        let base_path = if base.is_empty() { String::new() } else { format!("/{base}") };
+        let options = SiteOptions { base_path, ..options };
         Arc::new(Self { control, hooks, options, imports: Semaphore::new(1) })
     }
 
@@ -140,12 +177,15 @@ impl Site {
             return false;
         }
         let access = match (name, self.options.gateway) {
-            ("gateway", GatewayAccess::None) => false,
-            ("gateway", GatewayAccess::ReadOnly) => !is_write,
+            ("gateway", Access::None) => false,
+            ("gateway", Access::ReadOnly) => !is_write,
             _ => true,
         };
-        // The index lists what is exposed and is there whatever is.
-        access && (name == "index" || self.options.exposure.includes(name))
+        match name {
+            // It lists what is exposed and is there whatever is; at `/` it would be in the way.
+            "index" => !self.options.base_path.is_empty(),
+            _ => access && self.options.exposure.includes(name),
+        }
     }
 }
 

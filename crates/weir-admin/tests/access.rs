@@ -4,7 +4,8 @@ mod common;
 
 use common::http::{Api, admin, rules, start};
 use serde_json::{Value, json};
-use weir_admin::{AccessRules, Exposure, GatewayAccess, Limits, SiteOptions};
+use weir_admin::{AccessRules, Exposure, Kind, Limits, SiteOptions};
+use weir_config::Access;
 
 const ROUTES: &str = "/actuator/gateway/routes";
 const NEW: &str = r#"{"uri":"http://x","predicates":["Path=/new"]}"#;
@@ -107,13 +108,13 @@ fn a_public_address_without_a_token_serves_reads_only() {
 
 #[test]
 fn read_only_access_drops_what_changes() {
-    let options = SiteOptions { gateway: GatewayAccess::ReadOnly, ..SiteOptions::admin(rules()) };
+    let options = SiteOptions { gateway: Access::ReadOnly, ..SiteOptions::admin(rules()) };
     let api = start(options, &[("a", "http://x")]);
     assert_eq!(api.ids(), ["a"]);
     assert_eq!(api.post("/actuator/gateway/routes/new", NEW).status, 405);
     check_status(&api, "DELETE", "/actuator/gateway/routes/a", 405);
     check_status(&api, "POST", "/actuator/gateway/refresh", 404);
-    let options = SiteOptions { gateway: GatewayAccess::None, ..SiteOptions::admin(rules()) };
+    let options = SiteOptions { gateway: Access::None, ..SiteOptions::admin(rules()) };
     check_status(&start(options, &[]), "GET", ROUTES, 404);
 }
 
@@ -184,4 +185,51 @@ fn the_openapi_document_is_what_the_router_serves() {
         let name = reference.split('"').next().expect("a name");
         assert!(document["components"]["schemas"].get(name).is_some(), "{name} is not defined");
     }
+}
+
+#[test]
+fn settings_decide_what_is_served_where() {
+    let check = |yaml: &str, main: bool, served: &[&str], local: Option<bool>| {
+        let settings = common::read(yaml).settings;
+        let options = match main {
+            true => SiteOptions::main_of(&settings),
+            false => SiteOptions::admin_of(&settings),
+        };
+        let names = ["health", "info", "gateway"].into_iter();
+        let found: Vec<&str> = names.filter(|name| options.exposure.includes(name)).collect();
+        assert_eq!(found, served, "{yaml}");
+        let loopback_only = match &options.kind {
+            Kind::Admin(rules) => Some(rules.loopback_only),
+            Kind::Main => None,
+        };
+        assert_eq!(loopback_only, local, "{yaml}");
+    };
+    let all = ["health", "info", "gateway"];
+    check("server.port: 0", false, &all, Some(true));
+    check("server.port: 0", true, &["health"], None);
+    let exposed = "management.endpoints.web.exposure.include: health,gateway";
+    check(exposed, false, &all, Some(true));
+    check(exposed, true, &["health", "gateway"], None);
+    check("management.server.port: 0", false, &["health"], Some(false));
+    check(
+        &format!("{exposed}\nmanagement.server.port: 0"),
+        false,
+        &["health", "gateway"],
+        Some(false),
+    );
+    check("management.server.address: 127.0.0.1", false, &["health"], Some(true));
+    let settings = common::read("weir.admin: { token: s3cret, hosts: [ gw.example ] }").settings;
+    let Kind::Admin(rules) = SiteOptions::admin_of(&settings).kind else { panic!("not admin") };
+    assert_eq!((rules.token.as_deref(), rules.hosts), (Some("s3cret"), vec!["gw.example".into()]));
+}
+
+#[test]
+fn the_base_path_may_be_the_root_or_odd() {
+    let options = SiteOptions { base_path: "/".into(), ..SiteOptions::admin(rules()) };
+    let api = start(options, &[]);
+    check_status(&api, "GET", "/health", 200);
+    check_status(&api, "GET", "/", 404);
+    assert!(api.site.owns("/health") && !api.site.owns("/other"));
+    let options = SiteOptions { base_path: "a{b}".into(), ..SiteOptions::admin(rules()) };
+    check_status(&start(options, &[]), "GET", "/a{b}/health", 200);
 }

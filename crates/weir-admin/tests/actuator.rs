@@ -98,7 +98,15 @@ fn lists_are_paged_and_searched() {
     );
     check("metadata=n:3", &["r3"], "1", None);
     check("q=nowhere", &[], "0", None);
-    for bad in ["page=x", "size=0", "size=-1", "metadata=n", "nonsense=1"] {
+    check("from=file", &["f"], "1", None);
+    check("from=store&size=9&q=host0", &["r0", "r2", "r4"], "3", None);
+    let entry = api.get(&format!("{ROUTES}?form=entry&id=r3")).json();
+    assert_eq!(entry[0]["source"], "store");
+    assert_eq!(entry[0]["revision"], 4);
+    assert_eq!(entry[0]["definition"]["uri"], "http://host1");
+    let entry = api.get("/actuator/gateway/routes/f?form=entry").json();
+    assert_eq!((&entry["source"], &entry["revision"]), (&json!("file"), &json!(null)));
+    for bad in ["from=x", "form=x", "page=x", "size=0", "size=-1", "metadata=n", "nonsense=1"] {
         check_status(&api, "GET", &format!("{ROUTES}?{bad}"), 400);
     }
 }
@@ -206,6 +214,14 @@ fn health_follows_readiness() {
     assert_eq!(api.get("/actuator/health").status, 503);
     assert_eq!(api.get("/actuator/health/liveness").body, r#"{"status":"UP"}"#);
     check_status(&api, "GET", "/actuator/health/none", 404);
+}
+
+#[test]
+fn health_shows_its_parts_when_told_to() {
+    let options = SiteOptions { health_details: true, ..SiteOptions::admin(rules()) };
+    let health = start(options, &[]).get("/actuator/health").json();
+    assert_eq!(health["components"]["routeStore"], json!({ "status": "UP" }));
+    assert_eq!(health["status"], "UP");
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn a_removal_needs_a_condition() {
     for id in ["a1", "a2", "b"] {
         api.post(&format!("{ROUTES}/{id}"), NEW);
     }
-    for bad in ["", "?all=false", "?nonsense=1", "?q=a&page=1", "?size=1"] {
+    for bad in ["", "?all=false", "?nonsense=1", "?q=a&page=1", "?size=1", "?from=store"] {
         check_status(&api, "DELETE", &format!("{ROUTES}{bad}"), 400);
     }
     assert_eq!(api.ids(), ["f", "a1", "a2", "b"]);

@@ -205,7 +205,7 @@ async fn views_find_page_and_search() {
     assert!(view.find("none").expect("a look-up").is_empty());
     let list = |filter: &Filter, skip, limit| {
         let mut ids = Vec::new();
-        view.list(filter, skip, limit, |entry| {
+        view.list(None, filter, skip, limit, |entry| {
             ids.push(entry.definition.id);
             true
         })
@@ -220,5 +220,8 @@ async fn views_find_page_and_search() {
     assert_eq!(list(&files, 0, 10), ["f", "a"]);
     assert_eq!(list(&files, 1, 10), ["a"]);
     assert_eq!(list(&files, 0, 1), ["f"]);
-    assert_eq!((view.count(&files).expect("a count"), view.count(&all).expect("a count")), (2, 5));
+    assert_eq!(
+        (view.count(None, &files).expect("a count"), view.count(None, &all).expect("a count")),
+        (2, 5)
+    );
 }

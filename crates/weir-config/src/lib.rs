@@ -5,6 +5,8 @@
 
 mod check;
 mod compile;
+mod cors;
+mod definitions;
 mod deviation;
 mod diagnostic;
 mod loaded;
@@ -19,6 +21,7 @@ mod uri;
 mod value;
 
 pub use compile::{Compiler, Part, Problem};
+pub use definitions::Definitions;
 pub use deviation::{DEVIATIONS, Deviation};
 pub use diagnostic::{Category, Code, Diagnostic, Severity, Style, render, to_json};
 pub use loaded::{Compiled, Loaded, Loader};
@@ -30,5 +33,5 @@ pub use settings::{
     ADMIN_PORT, Access, AccessLog, AccessLogFormat, Admin, Compat, Management, PoolSettings,
     ScgLine, Secret, Settings,
 };
-pub use snapshot::{RouteTarget, RouteTimeouts, Service, Snapshot, Upstream};
+pub use snapshot::{RouteCors, RouteTarget, RouteTimeouts, Service, Snapshot, Upstream};
 pub use source::{Format, Place, SOURCE_BYTES_MAX, Source, Sources, Span};

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
+use weir_route::index::Index;
+use weir_route::pattern::RegexCache;
 use weir_route::{NamedArgs, Route, RouteDefinition};
 
 use crate::check::Checks;
 use crate::compile::{Compiler, Options};
+use crate::cors;
+use crate::definitions::Definitions;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::options;
 use crate::property;
@@ -22,6 +26,7 @@ use crate::spring::{Documents, Layers};
 #[derive(Debug)]
 pub struct Loader {
     documents: Documents,
+    regexes: RegexCache,
 }
 
 /// A configuration, read and checked as a whole; routes are read from it one at a time.
@@ -51,14 +56,21 @@ pub struct Compiled {
     pub routes: Vec<Arc<Route<RouteTarget>>>,
     /// The n-th is that of the route with position n; a route that is disabled or was left out has
     /// one, too.
-    pub definitions: Vec<RouteDefinition>,
+    pub definitions: Definitions,
 }
 
 impl Loader {
     /// Takes what does not come from files: environment variables, `--set key=value` texts, and the
     /// profiles named on the command line.
     pub fn new(environment: Vec<(String, String)>, sets: &[String], profiles: Vec<String>) -> Self {
-        Self { documents: Documents::new(environment, sets, profiles) }
+        let documents = Documents::new(environment, sets, profiles);
+        Self { documents, regexes: RegexCache::default() }
+    }
+
+    /// Shares compiled expressions with an earlier configuration (see [`Compiler::regexes`]).
+    pub fn with_regexes(mut self, regexes: RegexCache) -> Self {
+        self.regexes = regexes;
+        self
     }
 
     /// Takes a file. Of two the later one wins.
@@ -78,19 +90,26 @@ impl Loader {
         let profiles = self.documents.active_profiles();
         let layers = self.documents.layers(&profiles);
         let settings = property::settings(&layers, &mut problems);
-        property::unknown(&layers, &mut problems);
+        property::unknown(&layers, settings.compat.scg, &mut problems);
         let filters = routes::default_filters(&layers, &mut problems);
         let (default_filters, default_places): (Vec<_>, Vec<_>) = filters.into_iter().unzip();
+        let settings = Arc::new(settings);
+        let regexes = &self.regexes;
+        let forwarding = options::forwarding(&settings, &layers, regexes, &mut problems);
+        let predicates = options::predicates(&settings, &layers, regexes, &mut problems);
         let compiler = Compiler::new(Options {
-            predicates: options::predicates(&settings, &layers, &mut problems),
-            filters: options::filters(&layers),
+            cors: cors::global(&layers, &predicates, &mut problems),
+            predicates,
+            filters: options::filters(&layers, regexes),
             default_filters: default_filters.clone(),
             predicates_off: routes::switched_off(&layers, "predicate"),
             filters_off: routes::switched_off(&layers, "filter"),
             services: routes::services(&layers, &mut problems),
+            settings: Arc::clone(&settings),
+            forwarding: Arc::new(forwarding),
         });
         Loaded {
-            settings: Arc::new(settings),
+            settings,
             compiler: Arc::new(compiler),
             default_filters,
             profiles,
@@ -135,32 +154,34 @@ impl Loaded {
         list
     }
 
-    /// Compiles every route and reports everything about them: the whole of `weir check`, and the
-    /// start of the gateway. Routes are what serves only if [`Loaded::is_refused`] stays false.
+    /// Compiles every route and reports what is wrong with any: the start of the gateway. The
+    /// routes are what serves only if [`Loaded::is_refused`] stays false.
     pub fn compile(&mut self) -> Compiled {
         let mut compiled = Compiled::default();
         let mut problems = Vec::new();
         let mut checks = Checks::new(self, &mut problems);
         routes::each(&self.layers(), &mut problems, |written, problems| {
-            if let Some(route) = checks.route(&written, problems) {
-                compiled.routes.push(route);
-            }
-            compiled.definitions.push(written.definition);
+            compiled.routes.extend(checks.route(&written, problems));
+            compiled.definitions.push(&written.definition);
         });
         checks.finish(&mut problems);
         self.diagnostics.append(&mut problems);
+        compiled.definitions.shrink_to_fit();
         compiled
     }
 
-    /// What [`Loaded::compile`] finds, without keeping a route.
+    /// What [`Loaded::compile`] finds, and what takes longer to find: routes that never match. Gives
+    /// the number of routes.
     pub fn check(&mut self) -> usize {
         let mut problems = Vec::new();
         let mut count = 0;
         let mut checks = Checks::new(self, &mut problems);
+        let mut compiled = Vec::new();
         routes::each(&self.layers(), &mut problems, |written, problems| {
-            checks.route(&written, problems);
+            compiled.extend(checks.route(&written, problems));
             count += 1;
         });
+        checks.shadows(&Index::build(compiled), &self.documents.sources, &mut problems);
         checks.finish(&mut problems);
         self.diagnostics.append(&mut problems);
         count

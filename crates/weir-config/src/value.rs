@@ -28,22 +28,27 @@ pub(crate) fn nearest<'c>(
     word: &str,
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {
-    let letters = |text: &str| -> Vec<char> { text.to_lowercase().chars().collect() };
+    let letters = |text: &str| -> Vec<char> { text.chars().flat_map(char::to_lowercase).collect() };
     let word = letters(word);
-    let best = candidates
-        .into_iter()
-        .map(|candidate| (distance(&word, &letters(candidate)), candidate))
-        .min_by_key(|(distance, _)| *distance)?;
     let limit = (word.len() / 3).max(1);
-    (best.0 <= limit).then_some(best.1)
+    let near = candidates.into_iter().filter_map(|candidate| {
+        if candidate.len().abs_diff(word.len()) > limit {
+            return None;
+        }
+        let distance = distance(&word, &letters(candidate));
+        (distance <= limit).then_some((distance, candidate))
+    });
+    near.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
 }
 
 /// Edits from one word to the other; two letters that changed places are one edit.
 fn distance(one: &[char], two: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=two.len()).collect();
+    let mut row: Vec<usize> = Vec::with_capacity(last.len());
     for (at, letter) in one.iter().enumerate() {
-        let mut row = vec![at + 1];
+        row.clear();
+        row.push(at + 1);
         for (other_at, other) in two.iter().enumerate() {
             let get = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
             let same = usize::from(letter != other);
@@ -59,7 +64,8 @@ fn distance(one: &[char], two: &[char]) -> usize {
             }
             row.push(best);
         }
-        before = std::mem::replace(&mut last, row);
+        std::mem::swap(&mut before, &mut last);
+        std::mem::swap(&mut last, &mut row);
     }
     last.last().copied().unwrap_or_default()
 }

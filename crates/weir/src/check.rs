@@ -94,7 +94,9 @@ fn as_json(loaded: &Loaded, routes: usize) -> Value {
 
 fn as_text(loaded: &Loaded, routes: usize, style: Style) -> String {
     let mut out = String::new();
-    for finding in &loaded.diagnostics {
+    // What only differs comes with the other differences below.
+    let findings = loaded.diagnostics.iter();
+    for finding in findings.filter(|finding| finding.code.category() != Category::Deviation) {
         let _ = writeln!(out, "{}\n", render(finding, loaded.sources(), style));
     }
     unsupported(&mut out, loaded);
@@ -134,22 +136,28 @@ fn unsupported(out: &mut String, loaded: &Loaded) {
 
 /// What weir does differently for this configuration and for every one.
 fn deviations(out: &mut String, loaded: &Loaded) {
-    out.push_str("Differs from Spring Cloud Gateway:\n");
-    for finding in &loaded.diagnostics {
-        if finding.code.category() == Category::Deviation {
-            let _ = writeln!(out, "  - {}: {}", finding.message, finding.help);
-        }
+    out.push_str("Differs from Spring Cloud Gateway, here:\n");
+    let findings = loaded.diagnostics.iter();
+    let mut none = true;
+    for finding in findings.filter(|finding| finding.code.category() == Category::Deviation) {
+        let place = finding.at.map(|at| format!("{}: ", loaded.sources().place(at)));
+        let place = place.unwrap_or_default();
+        let _ = writeln!(out, "  - {place}{}\n    {}", finding.message, finding.help);
+        none = false;
     }
+    if none {
+        out.push_str("  nothing\n");
+    }
+    out.push_str("\nDiffers from Spring Cloud Gateway, everywhere:\n");
     for deviation in DEVIATIONS {
-        let switch = deviation.switch.map(|switch| format!("; as there: {switch}"));
         let _ = writeln!(
             out,
-            "  - {}: {} (there: {}){}",
-            deviation.topic,
-            deviation.weir,
-            deviation.scg,
-            switch.unwrap_or_default(),
+            "  - {}: {}\n    there: {}",
+            deviation.topic, deviation.weir, deviation.scg
         );
+        if let Some(switch) = deviation.switch {
+            let _ = writeln!(out, "    to have it as there: {switch}");
+        }
     }
     out.push('\n');
 }

@@ -68,8 +68,9 @@ pub fn run(args: OriginArgs) -> anyhow::Result<ExitCode> {
         backlog: args.backlog,
         access_log: args.access_log,
     };
-    let running = weir_origin::serve(options)
-        .with_context(|| format!("cannot listen on {}; choose another with --listen", args.listen))?;
+    let running = weir_origin::serve(options).with_context(|| {
+        format!("cannot listen on {}; choose another with --listen", args.listen)
+    })?;
     println!("listening http {}", running.address());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

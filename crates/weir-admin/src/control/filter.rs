@@ -2,6 +2,25 @@
 
 use weir_route::RouteDefinition;
 
+/// Where a route comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A configuration file.
+    File,
+    /// The route store.
+    Store,
+}
+
+impl Origin {
+    /// Its name in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Store => "store",
+        }
+    }
+}
+
 /// Conditions on a definition; all that are given must hold. Text is looked for anywhere, without
 /// regard to ASCII case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

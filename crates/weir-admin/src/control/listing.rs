@@ -6,7 +6,7 @@ use weir_config::{RouteTarget, Snapshot};
 use weir_route::{NamedArgs, Route, RouteDefinition};
 use weir_store::{Store, StoreError};
 
-use super::filter::Filter;
+use super::filter::{Filter, Origin};
 use super::source::{STORE_POSITION, Table};
 
 /// Definitions read from the store at once: a bound on how long a reader holds it.
@@ -21,6 +21,17 @@ pub struct Entry {
     pub definition: RouteDefinition,
     /// Its revision, if it is one of the store.
     pub revision: Option<u64>,
+}
+
+impl Entry {
+    /// Where it comes from.
+    pub fn origin(&self) -> Origin {
+        origin(&self.route)
+    }
+}
+
+fn origin(route: &Route<RouteTarget>) -> Origin {
+    if route.position < STORE_POSITION { Origin::File } else { Origin::Store }
 }
 
 /// The route table of one moment. Definitions of the store are read when they are asked for, so a
@@ -66,24 +77,27 @@ impl View {
         self.entries(&routes)
     }
 
-    /// All routes in order of trial, given to `visit` a few at a time until it says `false`. `skip`
-    /// and `limit` count those that match.
+    /// The routes that `filter` means in order of trial, given to `visit` a few at a time until it says
+    /// `false`; of those, `skip` are left out and no more than `limit` are given.
     ///
     /// # Errors
     /// The store cannot be read.
     pub fn list(
         &self,
+        from: Option<Origin>,
         filter: &Filter,
-        skip: usize,
-        limit: usize,
+        mut skip: usize,
+        mut limit: usize,
         mut visit: impl FnMut(Entry) -> bool,
     ) -> Result<(), StoreError> {
-        let routes: Vec<_> = match filter.is_empty() {
+        let mut routes: Vec<_> = self.of(from).cloned().collect();
+        if filter.is_empty() {
             // Nothing to look at: the page can be cut from the index.
-            true => self.table.snapshot.index.iter().skip(skip).take(limit).cloned().collect(),
-            false => self.table.snapshot.index.iter().cloned().collect(),
-        };
-        let (mut skip, mut limit) = if filter.is_empty() { (0, usize::MAX) } else { (skip, limit) };
+            let start = skip.min(routes.len());
+            routes = routes.split_off(start);
+            routes.truncate(limit);
+            skip = 0;
+        }
         for batch in routes.chunks(BATCH) {
             for entry in self.entries(batch)? {
                 if !filter.matches(&entry.definition) {
@@ -100,6 +114,11 @@ impl View {
             }
         }
         Ok(())
+    }
+
+    fn of(&self, from: Option<Origin>) -> impl Iterator<Item = &Arc<Route<RouteTarget>>> {
+        let routes = self.table.snapshot.index.iter();
+        routes.filter(move |route| from.is_none_or(|from| from == origin(route)))
     }
 
     /// All definitions in the order they were written, files first, those that do not serve included,
@@ -134,16 +153,16 @@ impl View {
         Ok(())
     }
 
-    /// How many routes match.
+    /// How many routes `filter` means.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn count(&self, filter: &Filter) -> Result<usize, StoreError> {
+    pub fn count(&self, from: Option<Origin>, filter: &Filter) -> Result<usize, StoreError> {
         if filter.is_empty() {
-            return Ok(self.table.snapshot.index.len());
+            return Ok(self.of(from).count());
         }
         let mut count = 0;
-        self.list(filter, 0, usize::MAX, |_| {
+        self.list(from, filter, 0, usize::MAX, |_| {
             count += 1;
             true
         })?;

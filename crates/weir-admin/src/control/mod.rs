@@ -25,7 +25,7 @@ use weir_route::RouteDefinition;
 use weir_store::{AuditEntry, Store, StoreError};
 
 pub use batch::Batch;
-pub use filter::Filter;
+pub use filter::{Filter, Origin};
 pub use listing::{Entry, View};
 pub use refusal::{Problem, Refusal};
 pub use source::{Loaded, STORE_POSITION};

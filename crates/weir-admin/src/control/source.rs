@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_config::{Compiled, Compiler, RouteTarget, Settings, Snapshot};
-use weir_filter::cors::CorsPolicy;
-use weir_filter::forwarding::Forwarding;
-use weir_route::index::Index;
+use weir_config::{Compiled, Compiler, Definitions, RouteTarget, Settings, Snapshot};
 use weir_route::{NamedArgs, Route, RouteDefinition};
 
 use super::refusal::Problem;
@@ -24,10 +21,6 @@ pub struct Loaded {
     pub default_filters: Vec<NamedArgs>,
     /// Settings that apply to all routes.
     pub settings: Arc<Settings>,
-    /// Rules for forwarded heads.
-    pub forwarding: Arc<Forwarding>,
-    /// Cross-origin rules.
-    pub cors: Arc<CorsPolicy>,
 }
 
 impl Loaded {
@@ -38,8 +31,6 @@ impl Loaded {
             compiled,
             default_filters: config.default_filters.clone(),
             settings: Arc::clone(&config.settings),
-            forwarding: Arc::default(),
-            cors: Arc::default(),
         }
     }
 
@@ -54,41 +45,24 @@ impl Loaded {
     }
 }
 
-/// Definitions of the files, kept as JSON end to end: a parsed definition takes several times the
-/// memory, and they are read only to be shown.
+/// Definitions of the files, to be found by id.
 #[derive(Debug, Default)]
 pub(crate) struct FileRoutes {
-    json: Vec<u8>,
-    /// Where the n-th definition ends.
-    ends: Vec<usize>,
+    definitions: Definitions,
     /// Numbers of the definitions, sorted by id.
     by_id: Vec<u32>,
 }
 
 impl FileRoutes {
-    pub(crate) fn new(routes: &[RouteDefinition]) -> Self {
-        let mut kept = Self::default();
-        for definition in routes {
-            // Serialising a definition cannot fail: its keys are text.
-            if serde_json::to_writer(&mut kept.json, definition).is_ok() {
-                kept.ends.push(kept.json.len());
-            }
-        }
-        kept.json.shrink_to_fit();
-        kept.by_id = (0..routes.len() as u32).collect();
-        kept.by_id.sort_by_key(|&n| routes.get(n as usize).map(|route| route.id.as_str()));
-        kept
-    }
-
-    pub(crate) fn json(&self, position: u64) -> Option<&[u8]> {
-        let n = usize::try_from(position).ok()?;
-        let end = *self.ends.get(n)?;
-        let start = n.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
-        self.json.get(start.unwrap_or(0)..end)
+    pub(crate) fn new(definitions: Definitions) -> Self {
+        let ids: Vec<String> = definitions.iter().map(|definition| definition.id).collect();
+        let mut by_id: Vec<u32> = (0..ids.len() as u32).collect();
+        by_id.sort_by_key(|&n| ids.get(n as usize));
+        Self { definitions, by_id }
     }
 
     pub(crate) fn definition(&self, position: u64) -> Option<RouteDefinition> {
-        serde_json::from_slice(self.json(position)?).ok()
+        self.definitions.get(usize::try_from(position).ok()?)
     }
 
     /// Positions of the routes called `id`, in definition order.
@@ -115,20 +89,10 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The snapshot of `loaded` with `routes`.
-    pub(crate) fn snapshot(loaded: &Loaded, index: Index<RouteTarget>) -> Arc<Snapshot> {
-        Arc::new(Snapshot {
-            index,
-            settings: Arc::clone(&loaded.settings),
-            forwarding: Arc::clone(&loaded.forwarding),
-            cors: Arc::clone(&loaded.cors),
-        })
-    }
-
     /// The same table after a change of the store.
-    pub(crate) fn with(&self, index: Index<RouteTarget>, revision: u64) -> Self {
+    pub(crate) fn with(&self, snapshot: Snapshot, revision: u64) -> Self {
         Self {
-            snapshot: Self::snapshot(&self.loaded, index),
+            snapshot: Arc::new(snapshot),
             loaded: Arc::clone(&self.loaded),
             files: Arc::clone(&self.files),
             generation: self.generation,
@@ -139,6 +103,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use weir_config::Definitions;
     use weir_route::RouteDefinition;
 
     use super::FileRoutes;
@@ -146,15 +111,17 @@ mod tests {
     #[test]
     fn file_routes_are_found_by_id_and_position() {
         let ids = ["b", "a", "b", "c"];
-        let routes: Vec<RouteDefinition> =
-            ids.map(|id| RouteDefinition { id: id.into(), ..Default::default() }).into();
-        let files = FileRoutes::new(&routes);
+        let mut routes = Definitions::default();
+        for id in ids {
+            routes.push(&RouteDefinition { id: id.into(), ..Default::default() });
+        }
+        let files = FileRoutes::new(routes.clone());
         assert_eq!(files.find("b"), [0, 2]);
         assert_eq!(files.find("a"), [1]);
         assert_eq!(files.find("c"), [3]);
         assert!(files.find("0").is_empty());
         assert!(files.find("d").is_empty());
-        assert_eq!(files.definition(2), routes.get(2).cloned());
+        assert_eq!(files.definition(2), routes.get(2));
         assert_eq!(files.definition(4), None);
     }
 }

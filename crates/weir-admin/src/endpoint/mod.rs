@@ -44,7 +44,9 @@ pub(crate) fn router(site: &Arc<Site>) -> Router {
         if !is_served(site, endpoint) {
             continue;
         }
-        let path = format!("{}{}", site.options.base_path, endpoint.path);
+        // A brace is no parameter when the operator writes it.
+        let base = site.options.base_path.replace('{', "{{").replace('}', "}}");
+        let path = format!("{base}{}", endpoint.path);
         let site = Arc::clone(site);
         let call = move |request: Request| serve(Arc::clone(&site), endpoint, request);
         router = router.route(&path, on(method_filter(endpoint.method), call));
@@ -149,6 +151,7 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::Refresh => Ok(gateway::refresh()),
         Operation::Stats => gateway::stats(&call),
         Operation::Audit => gateway::audit(&call),
+        Operation::Explain => gateway::explain(call).await,
     }
 }
 

@@ -43,8 +43,20 @@ pub(super) fn index(call: &Call) -> Result<Response, Failure> {
 pub(super) fn health(call: &Call) -> Result<Response, Failure> {
     call.accepts(&MEDIA)?;
     let (status, name) = readiness_of(call);
-    let body = json!({ "groups": ["liveness", "readiness"], "status": name });
-    Ok(json_answer(status, ACTUATOR, &body))
+    let mut body = Map::new();
+    if call.site.options.health_details {
+        // A store that is shut stops changes, not traffic: it must not get the gateway restarted.
+        let store = if call.site.control.store_is_open() { "UP" } else { "UNKNOWN" };
+        let components = json!({
+            "livenessState": { "status": "UP" },
+            "readinessState": { "status": name },
+            "routeStore": { "status": store },
+        });
+        body.insert("components".into(), components);
+    }
+    body.insert("groups".into(), json!(["liveness", "readiness"]));
+    body.insert("status".into(), name.into());
+    Ok(json_answer(status, ACTUATOR, &Value::Object(body)))
 }
 
 pub(super) fn liveness(call: &Call) -> Result<Response, Failure> {

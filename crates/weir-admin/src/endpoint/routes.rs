@@ -13,7 +13,7 @@ use weir_store::StoreError;
 use super::Call;
 use super::body::{self, ListForm};
 use crate::answer::{Failure, empty, etag, ok_json, stream_list};
-use crate::control::{Batch, Condition, Entry, Filter, Refusal, View};
+use crate::control::{Batch, Condition, Entry, Filter, Origin, Refusal, View};
 use crate::definition::read_definition;
 use crate::display;
 
@@ -30,11 +30,23 @@ struct Selection {
     page: Option<usize>,
     size: Option<usize>,
     all: bool,
+    from: Option<Origin>,
+    form: Form,
+}
+
+/// How a route is shown.
+#[derive(Clone, Copy, Default)]
+enum Form {
+    /// As SCG shows it.
+    #[default]
+    Scg,
+    /// The definition, with where it comes from and its revision.
+    Entry,
 }
 
 pub(super) async fn list(call: Call) -> Result<Response, Failure> {
     call.accepts(&MEDIA)?;
-    let Selection { filter, page, size, .. } = selection(&call)?;
+    let Selection { filter, page, size, from, form, .. } = selection(&call)?;
     let view = call.site.control.view();
     let revision = view.revision();
     let is_paged = page.is_some() || size.is_some();
@@ -47,14 +59,14 @@ pub(super) async fn list(call: Call) -> Result<Response, Failure> {
     }
     // Counting what a search finds reads the whole store.
     let (view, filter, total) = blocking(move || {
-        let total = view.count(&filter)?;
+        let total = view.count(from, &filter)?;
         Ok::<_, StoreError>((view, filter, total))
     })
     .await??;
     let is_verbose = call.site.options.is_verbose;
     let mut response = stream_list(move |list| {
-        view.list(&filter, page.saturating_mul(size), size, |entry| {
-            list.push(&shown(&view, &entry, is_verbose))
+        view.list(from, &filter, page.saturating_mul(size), size, |entry| {
+            list.push(&shown(&view, &entry, form, is_verbose))
         })
     });
     let headers = response.headers_mut();
@@ -100,6 +112,7 @@ pub(super) fn definitions(call: &Call) -> Result<Response, Failure> {
 pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
     call.accepts(&MEDIA)?;
     let id = call.segment("id").await?;
+    let Selection { form, .. } = selection(&call)?;
     let (view, entries) = find(call.site.control.view(), id).await?;
     let [entry] = entries.as_slice() else {
         // SCG's shapes: nothing for none, an error for more than one.
@@ -108,9 +121,9 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
             _ => Err(Failure::plain(StatusCode::INTERNAL_SERVER_ERROR)),
         };
     };
-    let mut response = ok_json(&match call.site.options.is_verbose {
-        true => display::verbose(entry, view.default_filters()),
-        false => display::definition(&entry.definition),
+    let mut response = ok_json(&match (form, call.site.options.is_verbose) {
+        (Form::Scg, false) => display::definition(&entry.definition),
+        (form, is_verbose) => shown(&view, entry, form, is_verbose),
     });
     if let Some(revision) = entry.revision {
         response.headers_mut().insert(header::ETAG, etag(revision));
@@ -133,10 +146,11 @@ async fn find(view: View, id: String) -> Result<(View, Vec<Entry>), Failure> {
     Ok(found?)
 }
 
-fn shown(view: &View, entry: &Entry, is_verbose: bool) -> Value {
-    match is_verbose {
-        true => display::verbose(entry, view.default_filters()),
-        false => display::terse(entry),
+fn shown(view: &View, entry: &Entry, form: Form, is_verbose: bool) -> Value {
+    match form {
+        Form::Scg if is_verbose => display::verbose(entry, view.default_filters()),
+        Form::Scg => display::terse(entry),
+        Form::Entry => display::entry(entry),
     }
 }
 
@@ -169,9 +183,9 @@ pub(super) async fn delete(mut call: Call) -> Result<Response, Failure> {
 }
 
 pub(super) async fn delete_matching(call: Call) -> Result<Response, Failure> {
-    let Selection { filter, page, size, all } = selection(&call)?;
-    if page.is_some() || size.is_some() {
-        return Err(Failure::bad_request("a removal has no pages"));
+    let Selection { filter, page, size, all, from, .. } = selection(&call)?;
+    if page.is_some() || size.is_some() || from.is_some() {
+        return Err(Failure::bad_request("a removal has no pages, and is from the store always"));
     }
     if filter.is_empty() && !all {
         return Err(Failure::bad_request(
@@ -282,6 +296,19 @@ fn selection(call: &Call) -> Result<Selection, Failure> {
         match key.as_str() {
             "page" => selection.page = Some(number(&key, &value)?),
             "size" => selection.size = Some(number(&key, &value)?),
+            "from" => {
+                let known = [Origin::File, Origin::Store];
+                let from = known.into_iter().find(|origin| origin.name() == value);
+                let unknown = || Failure::bad_request("`from` is file or store");
+                selection.from = Some(from.ok_or_else(unknown)?);
+            }
+            "form" => {
+                selection.form = match value.as_str() {
+                    "scg" => Form::Scg,
+                    "entry" => Form::Entry,
+                    _ => return Err(Failure::bad_request("`form` is scg or entry")),
+                };
+            }
             "all" => selection.all = value == "true",
             "q" => filter.q = Some(value),
             "uri" => filter.uri = Some(value),

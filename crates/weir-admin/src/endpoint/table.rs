@@ -31,6 +31,7 @@ pub(crate) enum Operation {
     Refresh,
     Stats,
     Audit,
+    Explain,
 }
 
 /// A parameter in path, query or header.
@@ -92,6 +93,9 @@ const METADATA: Parameter =
 const PAGE: Parameter = query("page", "integer", "Number of the page, from 0.");
 const SIZE: Parameter =
     query("size", "integer", "Routes on a page, up to 10000; without page and size: all of them.");
+const FROM: Parameter = query("from", "string", "`file` or `store`; without it both.");
+const FORM: Parameter =
+    query("form", "string", "`scg`, or `entry`: definition, source and revision.");
 const ALL: Parameter = query("all", "boolean", "`true` removes every route of the store.");
 const BEFORE: Parameter = query("before", "integer", "Entries before this sequence number.");
 const COUNT: Parameter = query("count", "integer", "How many entries, up to 1000 (100).");
@@ -230,7 +234,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     ),
     read("/gateway", "gateway", Operation::GatewayIndex, "What there is below.", &[OK_OBJECT]),
     Endpoint {
-        parameters: &[PAGE, SIZE, Q, URI, PATH, ID_PREFIX, METADATA],
+        parameters: &[PAGE, SIZE, Q, URI, PATH, ID_PREFIX, METADATA, FROM, FORM],
         ..read(
             "/gateway/routes",
             "gateway",
@@ -283,13 +287,13 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
-        parameters: &[ID],
+        parameters: &[ID, FORM],
         ..read(
             "/gateway/routes/{id}",
             "gateway",
             Operation::GetRoute,
             "One route; ETag is its revision if it is in the store.",
-            &[(StatusCode::OK, Some("Route"), "The route."), NOT_FOUND, FAULT],
+            &[(StatusCode::OK, Some("Route"), "The route."), BAD, NOT_FOUND, FAULT],
         )
     },
     Endpoint {
@@ -397,6 +401,17 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             Operation::Audit,
             "Who changed what, newest first.",
             &[(StatusCode::OK, Some("AuditLog"), "The entries."), BAD, FAULT],
+        )
+    },
+    Endpoint {
+        method: "POST",
+        body: Some(BodySpec { media: &["application/json"], schema: "Question" }),
+        ..read(
+            "/gateway/explain",
+            "gateway",
+            Operation::Explain,
+            "Why a request goes where it goes; nothing is sent or changed.",
+            &[OK_OBJECT, BAD, MEDIA],
         )
     },
 ];

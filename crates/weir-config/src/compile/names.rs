@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use weir_filter::filter;
+use weir_filter::filter::{self, LATER};
 use weir_route::{NamedArgs, Spec, predicate};
 
-use super::later::LATER;
+use super::later;
 use super::problem::{Part, Problem};
 use crate::diagnostic::Code;
 use crate::spring::key;
@@ -13,13 +13,6 @@ use crate::value::nearest;
 
 /// Predicates of SCG that exist in Java only.
 const JAVA_PREDICATES: &[&str] = &["ReadBody"];
-
-/// Filters that are gone or exist in Java only, and what to do instead.
-const GONE: &[(&str, &str)] = &[
-    ("Hystrix", "Spring Cloud Gateway removed it in 3.0; CircuitBreaker took its place"),
-    ("ModifyRequestBody", "it exists in Java only; change the body in the service"),
-    ("ModifyResponseBody", "it exists in Java only; change the body in the service"),
-];
 
 /// Every predicate and filter by name.
 #[derive(Debug)]
@@ -64,16 +57,12 @@ impl Registry {
     /// Why `named` is not a filter.
     pub fn no_filter(&self, named: &NamedArgs, part: Part) -> Problem {
         let name = named.name.as_str();
-        if let Some(later) = LATER.iter().find(|later| later.name == name) {
-            let message = format!("weir does not have the filter `{name}` yet");
-            return Problem::new(Code::FilterLater, part, message, later.help);
-        }
-        if let Some((_, help)) = GONE.iter().find(|(gone, _)| *gone == name) {
-            let message = format!("weir does not have the filter `{name}`");
-            return Problem::new(Code::UnknownFilter, part, message, *help);
+        if let Some((_, reason)) = LATER.iter().find(|(later, _)| *later == name) {
+            let message = format!("weir does not have the filter `{name}`: {reason}");
+            return Problem::new(Code::FilterLater, part, message, later::remedy(name));
         }
         let known = self.filters.keys().copied();
-        let later = LATER.iter().map(|later| later.name);
+        let later = LATER.iter().map(|(name, _)| *name);
         let help = match nearest(bare(name), known.chain(later)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "a filter of your own in Java does not run in weir: do its work with weir's \

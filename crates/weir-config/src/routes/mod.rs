@@ -13,7 +13,7 @@ pub(crate) use services::{ServiceList, services};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::property::{OLD_PREFIX, PREFIX};
 use crate::source::Span;
-use crate::spring::{Kind, Layers, Node, below};
+use crate::spring::{Kind, Layers, Node, below, child};
 
 /// The names of a property of the gateway, the one that wins first.
 pub(crate) fn names(name: &str) -> [String; 2] {
@@ -137,7 +137,10 @@ pub(crate) fn default_filters(
     let reader = Reader::new(layers, false);
     let elements = reader.elements(node);
     let filters = reader.named_list(node, definition::Named::Filter, problems);
-    let place = |at: usize| elements.get(at).map_or(node.key_span(), |element| element.span());
+    let place = |at: usize| {
+        let element = elements.get(at).copied().unwrap_or(node);
+        child(element, "name").unwrap_or(element).span()
+    };
     filters.into_iter().enumerate().map(|(at, filter)| (filter, place(at))).collect()
 }
 
@@ -147,7 +150,7 @@ pub(crate) fn switched_off(layers: &Layers<'_>, group: &str) -> Vec<String> {
     for name in names(group) {
         for node in layers.roots().filter_map(|root| below(root, &name)) {
             for entry in node.children() {
-                let enabled = crate::spring::child(entry, "enabled");
+                let enabled = child(entry, "enabled");
                 let text = enabled.and_then(Node::text).unwrap_or_default();
                 if crate::value::bool(&layers.resolve(&text).0) == Some(false) {
                     off.push(entry.key().to_owned());

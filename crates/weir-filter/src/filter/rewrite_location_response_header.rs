@@ -162,7 +162,7 @@ impl Behaviour for RewriteLocationResponseHeader {
         let path = if rewrite.after_path_change { request.path() } else { request.received_path() };
         let location = match rewrite.host_in(location, path)? {
             None => location.to_vec(),
-            Some((before, after)) => [before, host, after].concat(),
+            Some(Around { before, after }) => [before, host, after].concat(),
         };
         check_sendable(&location)?;
         // Of several headers one is left, as in SCG.
@@ -194,13 +194,21 @@ impl Behaviour for RewriteLocationResponseHeader {
     }
 }
 
+/// What stays of a location.
+struct Around<'l> {
+    /// Scheme and `://`.
+    before: &'l [u8],
+    /// What is behind the host, and behind the version if that goes.
+    after: &'l [u8],
+}
+
 impl Rewrite {
-    /// What is in front of the host and behind it (and behind the version, if that goes).
+    /// What stays of `location`, if its host is to be replaced.
     fn host_in<'l>(
         &self,
         location: &'l [u8],
         request_path: &[u8],
-    ) -> Result<Option<(&'l [u8], &'l [u8])>, FilterError> {
+    ) -> Result<Option<Around<'l>>, FilterError> {
         let Some(at) = memchr::memmem::find(location, b"://") else { return Ok(None) };
         let (before, authority) = location.split_at(at + 3);
         let Ok(scheme) = std::str::from_utf8(location.get(..at).unwrap_or_default()) else {
@@ -219,7 +227,7 @@ impl Rewrite {
             Strip::Always => true,
         };
         let stripped = if strip { path_behind_version(path) } else { None };
-        Ok(Some((before, stripped.unwrap_or(path))))
+        Ok(Some(Around { before, after: stripped.unwrap_or(path) }))
     }
 }
 

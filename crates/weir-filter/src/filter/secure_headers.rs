@@ -158,8 +158,8 @@ pub struct SecureHeaders(Arc<[(&'static str, Box<str>)]>);
 fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     let own = ["enable", "disable", "permissionsPolicy"].iter().any(|arg| args.is_written(arg));
     let list = |name: &str| {
-        let written =
-            if own { args.list(name).join(",") } else { property(options, name).join(",") };
+        let of_route = args.list(name).join(",");
+        let written = if own { of_route } else { property(options, name).join(",") };
         written.split(',').map(|name| name.trim().to_ascii_lowercase()).collect::<Vec<_>>()
     };
     let (enabled, disabled) = (list("enable"), list("disable"));

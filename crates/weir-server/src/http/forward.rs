@@ -1,6 +1,7 @@
 //! From the filtered request to the relayed response.
 
 use std::future::poll_fn;
+use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use weir_config::{RouteTarget, Snapshot};
 use weir_filter::Target;
+use weir_filter::forwarding::Hop;
 use weir_route::Route;
 use weir_wire::Version;
 use weir_wire::http1::{
@@ -124,13 +126,17 @@ fn prepare(
     {
         return Err(ProxyError::new(ErrorKind::BodyTooLarge(max)));
     }
-    outgoing.snapshot.forwarding.request(
-        &mut x.request,
-        client.peer,
+    let forwarding = &outgoing.snapshot.forwarding;
+    let hop = Hop {
+        peer: client.peer,
+        local: local_ip(client, forwarding.names_itself()),
+        https: false,
+        client_host: &x.client_host,
         target,
         preserve_host,
-        framing.upgrade,
-    );
+        upgrade: framing.upgrade,
+    };
+    forwarding.request(&mut x.request, &hop);
     let body = match framing.body {
         BodyKind::Chunked => {
             x.request.fields.append(b"transfer-encoding", b"chunked");
@@ -147,6 +153,12 @@ fn prepare(
     let filled = upload.fill(&mut client.carry, SCRATCH_BYTES);
     filled.map_err(|error| upload_error(&error, outgoing.content_max))?;
     Ok(upload)
+}
+
+/// The address the client connected to, if it is needed: asking costs a system call.
+fn local_ip(client: &Client, needed: bool) -> IpAddr {
+    let asked = needed.then(|| client.stream.local_addr().ok()).flatten();
+    asked.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip())
 }
 
 /// The same request once more; it has no body.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use weir_config::{RouteTarget, Snapshot};
+use weir_filter::filter::request_too_large;
 use weir_filter::{LocalResponse, ResponseContext};
 use weir_route::Route;
 use weir_wire::Version;
@@ -20,13 +21,16 @@ use crate::worker::{SCRATCH_BYTES, Worker};
 /// How long a client may take to read an answer of the gateway.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Runs the response filters that are due, then adds the CORS fields.
+/// Runs the response filters that are due, on top of the CORS fields.
 pub(crate) fn filter_response(
     x: &mut Exchange,
     route: Option<&Arc<Route<RouteTarget>>>,
 ) -> Result<(), ProxyError> {
     for (name, value) in &x.early_fields {
         x.response.fields.append(name.as_bytes(), value);
+    }
+    for (name, value) in x.cors_fields.iter().rev() {
+        x.response.fields.prepend(name.as_bytes(), value);
     }
     if let Some(route) = route {
         let mut context = ResponseContext {
@@ -37,9 +41,6 @@ pub(crate) fn filter_response(
         };
         let result = route.target.chain.response(&mut context, x.record.filters_ran);
         result.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))?;
-    }
-    for (name, value) in &x.cors_fields {
-        x.response.fields.append(name.as_bytes(), value);
     }
     Ok(())
 }
@@ -96,7 +97,13 @@ pub(crate) async fn answer_error(
         x.response.fields.append(name.as_bytes(), &value);
     }
     let body = match error.kind {
-        ErrorKind::BodyTooLarge(_) | ErrorKind::BadRequest(_) => Vec::new(),
+        ErrorKind::BodyTooLarge(max) => {
+            for (name, value) in request_too_large(max + 1, max).fields {
+                x.response.fields.append(name.as_bytes(), &value);
+            }
+            Vec::new()
+        }
+        ErrorKind::BadRequest(_) => Vec::new(),
         _ => error_body(worker, x, snapshot, status, error),
     };
     let sent = send(worker, client, x, framing, snapshot, &body).await;

@@ -46,7 +46,9 @@ pub async fn reload(config: &ConfigArgs, control: &Control, why: &str) {
         Err(error) => return tracing::error!("not reloaded: {error:#}; the old one serves on"),
     };
     let Some(loaded) = compile(loaded, Severity::Error) else {
-        return tracing::error!("not reloaded: the configuration is refused; the old one serves on");
+        return tracing::error!(
+            "not reloaded: the configuration is refused; the old one serves on"
+        );
     };
     match control.reload(loaded, why.to_owned()).await {
         Ok(_) => {
@@ -63,8 +65,7 @@ pub async fn reload(config: &ConfigArgs, control: &Control, why: &str) {
 fn compile(mut loaded: weir_config::Loaded, shown: Severity) -> Option<Loaded> {
     let compiled = loaded.compile();
     loaded.sort_findings();
-    let style =
-        if std::io::stderr().is_terminal() { Style::Coloured } else { Style::Plain };
+    let style = if std::io::stderr().is_terminal() { Style::Coloured } else { Style::Plain };
     for finding in loaded.diagnostics.iter().filter(|finding| finding.severity >= shown) {
         eprintln!("{}\n", render(finding, loaded.sources(), style));
     }

@@ -1,15 +1,13 @@
 //! The admin API of a running gateway: its listeners, and what it may see of the process.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use serde_json::json;
-use weir_admin::{
-    AccessRules, Control, Exposure, GatewayAccess, Hooks, Kind, Server, Site, SiteOptions,
-};
-use weir_config::{Access, Settings};
+use weir_admin::{Control, Hooks, Server, Site, SiteOptions};
+use weir_config::Settings;
 use weir_server::Metrics;
 
 use super::logging::Loggers;
@@ -19,12 +17,6 @@ pub struct Management {
     admin: Option<TcpListener>,
     /// What the main port forwards `/actuator` to, unless management has a port of its own.
     main: Option<TcpListener>,
-}
-
-/// Where the admin API listens.
-pub struct Addresses {
-    /// `management.server.*`, or 127.0.0.1:9090.
-    pub admin: Option<SocketAddr>,
 }
 
 impl Management {
@@ -52,9 +44,9 @@ impl Management {
         Some((base_path.to_owned(), address))
     }
 
-    /// Where it listens.
-    pub fn addresses(&self) -> Addresses {
-        Addresses { admin: self.admin.as_ref().and_then(|listener| listener.local_addr().ok()) }
+    /// Where the admin API listens.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin.as_ref().and_then(|listener| listener.local_addr().ok())
     }
 
     /// Starts serving.
@@ -70,59 +62,17 @@ impl Management {
         loggers: Loggers,
     ) -> anyhow::Result<Server> {
         let hooks = hooks(control, metrics, ready, loggers);
-        let management = &settings.management;
-        let exposed = Exposure {
-            include: management.include.clone(),
-            exclude: management.exclude.clone(),
-        };
-        let configured = management.is_configured();
-        let admin = |address: SocketAddr| {
-            let mut options = SiteOptions::admin(rules(settings, address));
-            if configured {
-                options.exposure = exposed.clone();
-                options.gateway = access(management.gateway);
-            }
-            options
-        };
         let mut sites = Vec::new();
-        let mut add = |listener: TcpListener, mut options: SiteOptions| {
-            options.base_path.clone_from(&management.base_path);
-            options.is_verbose = settings.actuator_verbose;
+        let mut add = |listener: TcpListener, options: SiteOptions| {
             sites.push((listener, Site::new(Arc::clone(control), hooks.clone(), options)));
         };
         if let Some(listener) = self.admin {
-            let options = admin(listener.local_addr()?);
-            add(listener, options);
+            add(listener, SiteOptions::admin_of(settings));
         }
         if let Some(listener) = self.main {
-            let options = SiteOptions {
-                exposure: exposed.clone(),
-                gateway: access(management.gateway),
-                kind: Kind::Main,
-                ..SiteOptions::main()
-            };
-            add(listener, options);
+            add(listener, SiteOptions::main_of(settings));
         }
         Server::start(sites).context("the admin API cannot start")
-    }
-}
-
-fn rules(settings: &Settings, address: SocketAddr) -> AccessRules {
-    let named = |ip: IpAddr| (!ip.is_unspecified()).then(|| ip.to_string());
-    let mut hosts: Vec<String> = named(address.ip()).into_iter().collect();
-    hosts.extend(settings.admin.hosts.iter().cloned());
-    AccessRules {
-        loopback_only: address.ip().is_loopback(),
-        token: settings.admin.token.as_ref().map(|token| token.expose().to_owned()),
-        hosts,
-    }
-}
-
-fn access(access: Access) -> GatewayAccess {
-    match access {
-        Access::None => GatewayAccess::None,
-        Access::ReadOnly => GatewayAccess::ReadOnly,
-        Access::Unrestricted => GatewayAccess::Unrestricted,
     }
 }
 
@@ -138,10 +88,12 @@ fn hooks(
     Hooks {
         prometheus: Arc::new(move || metrics.prometheus(published.load().index.len())),
         ready: Arc::clone(ready),
-        info: Arc::new(|| json!({ "build": { "name": "weir", "version": env!("CARGO_PKG_VERSION") } })),
-        stats: Arc::new(move || {
-            json!({ "connections": counted.connections(), "requests": counted.requests() })
-        }),
+        info: Arc::new(
+            || json!({ "build": { "name": "weir", "version": env!("CARGO_PKG_VERSION") } }),
+        ),
+        stats: Arc::new(
+            move || json!({ "connections": counted.connections(), "requests": counted.requests() }),
+        ),
         loggers: Arc::new(move || loggers.list()),
         set_logger: Arc::new(move |name, level| set.set(name, level)),
     }
