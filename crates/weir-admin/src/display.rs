@@ -257,7 +257,13 @@ fn quoted(key: &str, value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::with_port;
+    use weir_route::{ArgSpec, NamedArgs};
+
+    use super::{FIRST, filters, predicates, with_port};
+
+    fn named(json: &str) -> Vec<NamedArgs> {
+        serde_json::from_str(json).expect("a list")
+    }
 
     #[test]
     fn default_ports_are_filled_in() {
@@ -271,5 +277,83 @@ mod tests {
         check("lb://h", "lb://h");
         check("ws://h", "ws://h");
         check("http:///x", "http:///x");
+    }
+
+    #[test]
+    fn predicates_read_as_in_scg() {
+        let check = |json: &str, expected: &str| {
+            assert_eq!(predicates(&named(json)).replace(FIRST, "λ"), expected);
+        };
+        check("[]", "λ");
+        check(
+            r#"["Path=/first/**, /uno", "Method=GET,POST", "Header=X-A, \\d+"]"#,
+            r"(((λ && Paths: [/first/**, /uno], match trailing slash: true) && Methods: [GET, POST]) && Header: X-A regexp=\d+)",
+        );
+        check(
+            r#"["Host=**.example.org", {"name":"Query","args":{"param":"q","regexp":"a{1,3}"}},
+                "Cookie=c, v", "After=2017-01-20T17:42:47.789-07:00[America/Denver]",
+                "RemoteAddr=127.0.0.1/8", "Weight=g, 5"]"#,
+            "((((((λ && Hosts: [**.example.org]) && Query: param=q regexp=a{1,3}) && Cookie: name=c regexp=v) && After: 2017-01-20T17:42:47.789-07:00[America/Denver]) && RemoteAddrs: [127.0.0.1/8]) && Weight: g 5)",
+        );
+        check(r#"["Header=X-A", "Nope=a,b"]"#, "((λ && Header: X-A regexp=null) && Nope: a b)");
+    }
+
+    #[test]
+    fn filters_read_as_in_scg_in_the_order_they_run() {
+        let check = |defaults: &str, own: &str, expected: &[&str]| {
+            assert_eq!(filters(&named(defaults), &named(own)), expected);
+        };
+        check(
+            r#"["AddResponseHeader=X-Default, 1"]"#,
+            r#"["AddRequestHeader=X-Foo, Bar", "StripPrefix=1"]"#,
+            &[
+                "[[AddResponseHeader name = 'X-Default', value = '1', override = true], order = 1]",
+                "[[AddRequestHeader X-Foo = 'Bar'], order = 1]",
+                "[[StripPrefix parts = 1], order = 2]",
+            ],
+        );
+        check(
+            "[]",
+            r#"[{"name":"RequestSize","args":{"maxSize":"5MB"}},
+                "RewritePath=/a/(?<x>.*), /$\\{x}", "SetStatus=201"]"#,
+            &[
+                "[[RequestSize max = 5242880B], order = 1]",
+                "[[RewritePath /a/(?<x>.*) = '/${x}'], order = 2]",
+                "[[SetStatus status = '201'], order = 3]",
+            ],
+        );
+        check(
+            "[]",
+            r#"["SetRequestUri=http://x", "SaveSession"]"#,
+            &["[[SaveSession], order = 2]", "[SetRequestUri template = 'http://x']"],
+        );
+    }
+
+    #[test]
+    fn whatever_must_be_given_is_shown() {
+        let check = |name: &str, args: &[ArgSpec], show: &dyn Fn(&NamedArgs) -> String| {
+            let given = |n: usize| (format!("_genkey_{n}"), format!("v{n}:w").into());
+            let named = NamedArgs { name: name.into(), args: (0..args.len()).map(given).collect() };
+            let text = show(&named);
+            for (n, arg) in args.iter().enumerate().filter(|(_, arg)| arg.required) {
+                assert!(text.contains(&format!("v{n}")), "{} is not in {text}", arg.name);
+            }
+        };
+        for spec in weir_filter::filter::SPECS {
+            check(spec.name, spec.args, &super::filter);
+        }
+        for spec in weir_route::predicate::SPECS {
+            check(spec.name, spec.args, &super::predicate);
+        }
+    }
+
+    #[test]
+    fn lists_of_pairs_are_told_one_by_one() {
+        let list = named(r#"["AddRequestHeadersIfNotPresent=A:1,B:2", "MapRequestHeader=A,B"]"#);
+        let expected = [
+            "[[AddRequestHeadersIfNotPresent A = '1', B = '2'], order = 1]",
+            "[[MapRequestHeader fromHeader = 'A', toHeader = 'B'], order = 2]",
+        ];
+        assert_eq!(filters(&[], &list), expected);
     }
 }

@@ -10,6 +10,7 @@ mod control;
 mod definition;
 mod display;
 mod endpoint;
+mod explain;
 mod hooks;
 mod serve;
 mod site;
@@ -20,6 +21,7 @@ pub use control::{
     STORE_POSITION, View,
 };
 pub use definition::read_definition;
+pub use explain::{Candidate, Explanation, Question, Step, explain};
 pub use hooks::{Hooks, Level, Logger, ReadLoggers, SetLogger};
 pub use serve::Server;
 pub use site::{Exposure, Kind, Limits, Site, SiteOptions};

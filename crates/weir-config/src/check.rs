@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weir_route::{NamedArgs, Route};
 
 use crate::compile::{self, Compiler, Part, Problem};
-use crate::diagnostic::{Code, Diagnostic, Severity, is_secret, mask_url};
+use crate::diagnostic::{Code, Diagnostic, Severity, fills_in_secret, is_secret, mask_url};
 use crate::loaded::Loaded;
 use crate::routes::Written;
 use crate::settings::Settings;
@@ -74,7 +74,7 @@ impl Checks {
         for problem in found {
             let Part::DefaultFilter(at, _) = problem.part else { continue };
             let span = loaded.default_places.get(at).copied().unwrap_or_default();
-            let named = loaded.default_filters.get(at);
+            let named = loaded.default_filters.get(at).filter(|named| names_secret(named));
             self.push(problem, span, named, problems);
         }
     }
@@ -131,17 +131,21 @@ impl Checks {
                 Part::Predicate(at, _) => written.definition.predicates.get(*at),
                 _ => None,
             };
+            let secret = named.filter(|named| {
+                names_secret(named)
+                    || place_of(written.node, &problem.part).is_some_and(holds_secret)
+            });
             let span = locate(written.node, &problem.part);
-            self.push(problem, span, named, problems);
+            self.push(problem, span, secret, problems);
         }
     }
 
-    /// `named` is the predicate or filter that the problem is about.
+    /// `secret` is the predicate or filter that the problem is about, if its values are secret.
     fn push(
         &mut self,
         problem: Problem,
         at: Span,
-        named: Option<&NamedArgs>,
+        secret: Option<&NamedArgs>,
         problems: &mut Vec<Diagnostic>,
     ) {
         if matches!(problem.code, Code::PredicateDiffers | Code::FilterDiffers) {
@@ -153,7 +157,6 @@ impl Checks {
         if self.enough(problem.code) {
             return;
         }
-        let secret = named.filter(|named| names_secret(named));
         let message = secret.map_or_else(
             || mask_url(&problem.message),
             |named| without_values(&problem.message, named),
@@ -298,8 +301,9 @@ fn locate(node: Node<'_>, part: &Part) -> Span {
         Part::Route => None,
         Part::Uri => field(node, "uri").map(Node::span),
         Part::Predicates => field(node, "predicates").map(Node::key_span),
-        Part::Predicate(at, arg) => element(node, "predicates", *at, arg.as_deref()),
-        Part::Filter(at, arg) => element(node, "filters", *at, arg.as_deref()),
+        Part::Predicate(_, arg) | Part::Filter(_, arg) => {
+            place_of(node, part).map(|element| within(element, arg.as_deref()))
+        }
         Part::Metadata(name) => field(node, "metadata")
             .map(|metadata| child(metadata, name).map_or_else(|| metadata.key_span(), Node::span)),
         Part::DefaultFilter(..) => None,
@@ -307,20 +311,35 @@ fn locate(node: Node<'_>, part: &Part) -> Span {
     found.unwrap_or_else(|| head(node))
 }
 
-fn element(node: Node<'_>, list: &str, at: usize, arg: Option<&str>) -> Option<Span> {
-    let list = field(node, list)?;
-    let element = match list.kind() {
-        Kind::List => list.children().nth(at)?,
-        _ => return Some(list.span()),
+/// The predicate or filter that a part of a route names.
+fn place_of<'t>(node: Node<'t>, part: &Part) -> Option<Node<'t>> {
+    let (list, at) = match part {
+        Part::Predicate(at, _) => ("predicates", *at),
+        Part::Filter(at, _) => ("filters", *at),
+        _ => return None,
     };
+    let list = field(node, list)?;
+    match list.kind() {
+        Kind::List => list.children().nth(at),
+        Kind::Null | Kind::Scalar | Kind::Map => Some(list),
+    }
+}
+
+/// Whether a placeholder in it names a secret.
+fn holds_secret(node: Node<'_>) -> bool {
+    node.written().is_some_and(fills_in_secret) || node.children().any(holds_secret)
+}
+
+/// Where an element is written, or the argument of it that is meant.
+fn within(element: Node<'_>, arg: Option<&str>) -> Span {
     if element.kind() != Kind::Map {
-        return Some(element.span());
+        return element.span();
     }
     let args = child(element, "args");
     let arg = arg.and_then(|arg| child(args?, arg.split('.').next().unwrap_or(arg)));
     let whole = || child(element, "name").map_or_else(|| element.span(), Node::span);
-    Some(arg.map_or_else(whole, |arg| match arg.kind() {
+    arg.map_or_else(whole, |arg| match arg.kind() {
         Kind::Scalar => arg.span(),
         Kind::Null | Kind::List | Kind::Map => arg.key_span(),
-    }))
+    })
 }

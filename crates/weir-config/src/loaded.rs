@@ -88,7 +88,7 @@ impl Loader {
         let profiles = self.documents.active_profiles();
         let layers = self.documents.layers(&profiles);
         let settings = property::settings(&layers, &mut problems);
-        property::unknown(&layers, &mut problems);
+        property::unknown(&layers, settings.compat.scg, &mut problems);
         let filters = routes::default_filters(&layers, &mut problems);
         let (default_filters, default_places): (Vec<_>, Vec<_>) = filters.into_iter().unzip();
         let compiler = Compiler::new(Options {

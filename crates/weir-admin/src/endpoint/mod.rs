@@ -151,6 +151,7 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::Refresh => Ok(gateway::refresh()),
         Operation::Stats => gateway::stats(&call),
         Operation::Audit => gateway::audit(&call),
+        Operation::Explain => gateway::explain(call).await,
     }
 }
 
