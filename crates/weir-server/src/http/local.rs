@@ -21,13 +21,17 @@ use crate::worker::{SCRATCH_BYTES, Worker};
 /// How long a client may take to read an answer of the gateway.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Runs the response filters that are due, then adds the CORS fields.
+/// Puts the CORS fields in front, then runs the response filters that are due: DedupeResponseHeader
+/// sees the upstream's and ours.
 pub(crate) fn filter_response(
     x: &mut Exchange,
     route: Option<&Arc<Route<RouteTarget>>>,
 ) -> Result<(), ProxyError> {
     for (name, value) in &x.early_fields {
         x.response.fields.append(name.as_bytes(), value);
+    }
+    for (at, (name, value)) in x.cors_fields.iter().enumerate() {
+        x.response.fields.insert(at, name.as_bytes(), value);
     }
     if let Some(route) = route {
         let mut context = ResponseContext {
@@ -38,9 +42,6 @@ pub(crate) fn filter_response(
         };
         let result = route.target.chain.response(&mut context, x.record.filters_ran);
         result.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))?;
-    }
-    for (name, value) in &x.cors_fields {
-        x.response.fields.append(name.as_bytes(), value);
     }
     Ok(())
 }
