@@ -11,6 +11,7 @@ mod definition;
 mod display;
 mod endpoint;
 mod hooks;
+mod patience;
 mod serve;
 mod site;
 
@@ -20,6 +21,7 @@ pub use control::{
     STORE_POSITION, View,
 };
 pub use definition::read_definition;
+pub use endpoint::openapi;
 pub use hooks::{Hooks, Level, Logger, ReadLoggers, SetLogger};
 pub use serve::Server;
 pub use site::{Exposure, Kind, Limits, Site, SiteOptions};

@@ -31,11 +31,17 @@ impl Gateway {
             command.args(["--set", setting]);
         }
         let mut process = command.stdout(Stdio::piped()).spawn().expect("weir");
-        let out = BufReader::new(process.stdout.take().expect("its output"));
-        let admin = out
-            .lines()
-            .map_while(Result::ok)
-            .find_map(|line| Some(line.strip_prefix("admin     http ")?.to_owned()));
+        let out = BufReader::new(process.stdout.take().expect("its output")).lines();
+        let mut admin = None;
+        for line in out.map_while(Result::ok) {
+            if let Some(address) = line.strip_prefix("admin     http ") {
+                admin = Some(address.to_owned());
+            }
+            // The last line: from here on nobody has to read.
+            if line.starts_with("listening") {
+                break;
+            }
+        }
         Self { process, admin: admin.expect("an admin address"), directory }
     }
 

@@ -70,10 +70,6 @@ impl FileRoutes {
         Self { definitions, by_id }
     }
 
-    pub(crate) fn json(&self, position: u64) -> Option<&[u8]> {
-        self.definitions.json(usize::try_from(position).ok()?)
-    }
-
     pub(crate) fn definition(&self, position: u64) -> Option<RouteDefinition> {
         self.definitions.get(usize::try_from(position).ok()?)
     }
