@@ -1,10 +1,13 @@
 //! Arguments of a predicate or filter, bound to their declared names and read by kind.
 
+mod bind;
+
+use std::cell::Cell;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
-
-use crate::spec::{ArgSpec, Shortcut};
+use crate::pattern::{JavaRegex, RegexCache};
+use crate::spec::ArgKind;
+use crate::value::{Moment, ValueError, parse_data_size, parse_duration, parse_status};
 
 /// Why an argument is refused. `arg` is the declared name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,28 +31,32 @@ impl ArgError {
         self.help = Some(help.into());
         self
     }
+
+    fn of_value(arg: &str, error: ValueError) -> Self {
+        Self::new(arg, error.message).help(error.help)
+    }
 }
 
 /// Arguments by declared name. List arguments hold several texts, others at most one.
 #[derive(Clone, Debug, Default)]
 pub struct Args {
-    values: Vec<(String, Vec<String>)>,
+    /// One entry for each declared argument, in order, then what else was written.
+    values: Vec<Value>,
+    declared: usize,
+    /// Bit n: declared argument n was asked for.
+    read: Cell<u64>,
+}
+
+#[derive(Clone, Debug)]
+struct Value {
+    name: String,
+    texts: Vec<String>,
+    kind: Option<ArgKind>,
+    /// Whether it was written, rather than filled in from its default.
+    written: bool,
 }
 
 impl Args {
-    /// Lays `written` onto `declared` (scg.md 1.3, "Normalisation").
-    ///
-    /// # Errors
-    /// A required argument that is missing.
-    pub fn bind(
-        declared: &[ArgSpec],
-        shortcut: Shortcut,
-        written: &Map<String, Value>,
-    ) -> Result<Self, ArgError> {
-        let _ = (declared, shortcut, written);
-        Ok(Self::default())
-    }
-
     /// The text of `name`, if given or defaulted.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.list(name).first().map(String::as_str)
@@ -57,19 +64,43 @@ impl Args {
 
     /// All texts of list argument `name`.
     pub fn list(&self, name: &str) -> &[String] {
-        let found = self.values.iter().find(|(n, _)| n == name);
-        found.map(|(_, list)| list.as_slice()).unwrap_or_default()
+        let Some(at) = self.values.iter().position(|value| value.name == name) else {
+            return &[];
+        };
+        if at < self.declared.min(64) {
+            self.read.set(self.read.get() | 1 << at);
+        }
+        self.values.get(at).map(|value| value.texts.as_slice()).unwrap_or_default()
+    }
+
+    /// Whether `name` was written, rather than defaulted.
+    pub fn is_written(&self, name: &str) -> bool {
+        self.values.iter().any(|value| value.name == name && value.written)
     }
 
     /// Arguments whose name starts with `prefix.`, without that prefix.
     pub fn nested<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
-        self.values.iter().filter_map(move |(name, list)| {
-            let rest = name.strip_prefix(prefix)?.strip_prefix('.')?;
-            Some((rest, list.first()?.as_str()))
+        self.values.iter().filter_map(move |value| {
+            let (base, rest) = value.name.split_once('.')?;
+            let text = value.texts.first()?;
+            bind::is_same_name(base, prefix).then_some((rest, text.as_str()))
         })
     }
 
-    /// Text that must be there.
+    /// What was written and belongs to no declared argument: SCG ignores it, `weir check` warns.
+    pub fn unknown(&self) -> impl Iterator<Item = &str> {
+        let undeclared = self.values.iter().skip(self.declared);
+        undeclared.map(|value| value.name.as_str())
+    }
+
+    /// Declared arguments that nobody has asked for yet; for tests of a registry.
+    pub fn unread(&self) -> impl Iterator<Item = &str> {
+        let read = self.read.get();
+        let declared = self.values.iter().take(self.declared).enumerate();
+        declared.filter(move |(at, _)| read & (1 << at) == 0).map(|(_, value)| value.name.as_str())
+    }
+
+    /// Text that must be there; it may be empty.
     ///
     /// # Errors
     /// It is not.
@@ -77,18 +108,27 @@ impl Args {
         self.text(name).ok_or_else(|| ArgError::new(name, format!("`{name}` is missing")))
     }
 
+    /// Text that must be there and not empty.
+    ///
+    /// # Errors
+    /// It is not, or is.
+    pub fn filled(&self, name: &str) -> Result<&str, ArgError> {
+        let text = self.required(name)?;
+        if text.is_empty() {
+            return Err(ArgError::new(name, format!("`{name}` is empty")));
+        }
+        Ok(text)
+    }
+
     /// A whole number.
     ///
     /// # Errors
     /// Not a number.
     pub fn int(&self, name: &str) -> Result<Option<i64>, ArgError> {
-        let parse = |text: &str| text.trim().parse();
-        self.text(name).map(parse).transpose().map_err(|_| {
-            ArgError::new(
-                name,
-                format!("`{}` is not a whole number", self.text(name).unwrap_or("")),
-            )
-        })
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let number = text.trim().parse().ok();
+        let refuse = || ArgError::new(name, format!("`{text}` is not a whole number"));
+        number.map(Some).ok_or_else(refuse)
     }
 
     /// `true` or `false` in any case.
@@ -109,8 +149,7 @@ impl Args {
     /// # Errors
     /// Not a duration.
     pub fn duration(&self, name: &str) -> Result<Option<Duration>, ArgError> {
-        let _ = name;
-        Ok(None)
+        self.read_as(name, parse_duration)
     }
 
     /// A size in bytes: `5MB` (1024-based), bare bytes.
@@ -118,7 +157,82 @@ impl Args {
     /// # Errors
     /// Not a size.
     pub fn data_size(&self, name: &str) -> Result<Option<u64>, ArgError> {
-        let _ = name;
-        Ok(None)
+        self.read_as(name, parse_data_size)
+    }
+
+    /// A status by number or name.
+    ///
+    /// # Errors
+    /// Neither.
+    pub fn status(&self, name: &str) -> Result<Option<u16>, ArgError> {
+        self.read_as(name, parse_status)
+    }
+
+    /// Several statuses by number or name.
+    ///
+    /// # Errors
+    /// One is neither.
+    pub fn statuses(&self, name: &str) -> Result<Vec<u16>, ArgError> {
+        let parse = |text: &String| parse_status(text).map_err(|e| ArgError::of_value(name, e));
+        self.list(name).iter().map(parse).collect()
+    }
+
+    /// A date and time that must be there.
+    ///
+    /// # Errors
+    /// It is not, or is not one.
+    pub fn date_time(&self, name: &str) -> Result<Moment, ArgError> {
+        Moment::parse(self.filled(name)?).map_err(|error| ArgError::of_value(name, error))
+    }
+
+    /// A Java regular expression; nothing but blanks is none.
+    ///
+    /// # Errors
+    /// Where and why it is refused.
+    pub fn regex(&self, name: &str, regexes: &RegexCache) -> Result<Option<JavaRegex>, ArgError> {
+        let Some(text) = self.text(name).filter(|text| !text.trim().is_empty()) else {
+            return Ok(None);
+        };
+        let regex = regexes.get(text, crate::pattern::regex::Flags::default());
+        regex.map(Some).map_err(|error| error.of_arg(name, text))
+    }
+
+    /// One of the names that the argument declares, as declared; case, `-` and `_` do not matter.
+    ///
+    /// # Errors
+    /// Another text.
+    pub fn one_of(&self, name: &str) -> Result<Option<&'static str>, ArgError> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let kind = self.values.iter().find(|value| value.name == name).and_then(|v| v.kind);
+        let Some(ArgKind::OneOf(choices)) = kind else {
+            return Err(ArgError::new(name, format!("`{name}` has no choices")));
+        };
+        let found = choices.iter().find(|choice| bind::is_same_name(choice, text.trim()));
+        found.copied().map(Some).ok_or_else(|| {
+            ArgError::new(name, format!("`{text}` is not a known choice"))
+                .help(format!("write one of: {}", choices.join(", ")))
+        })
+    }
+
+    /// The name in a bean reference `#{@name}`.
+    ///
+    /// # Errors
+    /// Another text.
+    pub fn bean(&self, name: &str) -> Result<Option<&str>, ArgError> {
+        let Some(text) = self.text(name).map(str::trim) else { return Ok(None) };
+        let bean = text.strip_prefix("#{@").and_then(|rest| rest.strip_suffix('}'));
+        let refuse = || {
+            ArgError::new(name, format!("`{text}` is not a reference"))
+                .help("write `#{@name}` with a name that weir knows")
+        };
+        bean.map(|bean| Some(bean.trim())).ok_or_else(refuse)
+    }
+
+    fn read_as<T>(
+        &self,
+        name: &str,
+        parse: fn(&str) -> Result<T, ValueError>,
+    ) -> Result<Option<T>, ArgError> {
+        self.text(name).map(parse).transpose().map_err(|error| ArgError::of_value(name, error))
     }
 }

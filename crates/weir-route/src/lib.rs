@@ -11,9 +11,11 @@ pub mod predicate;
 mod request;
 mod route;
 mod spec;
+mod value;
 
 pub use args::{ArgError, Args};
 pub use definition::{NamedArgs, RouteDefinition, ShortcutError, parse_shortcut};
-pub use request::{Request, Vars};
+pub use request::{Request, RequestParts, Vars};
 pub use route::Route;
 pub use spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
+pub use value::{Moment, ValueError, iso_time, parse_data_size, parse_duration, parse_status};

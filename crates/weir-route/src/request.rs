@@ -4,17 +4,46 @@ use std::net::IpAddr;
 
 use weir_wire::RequestHead;
 
+use crate::pattern::{HostLabels, PathSegments};
+
 /// A request as predicates see it: the head plus what the outside world adds.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// Head with the canonical path (see `weir_wire::http1::canonical_path`).
     pub head: &'a RequestHead,
+    /// Path and host of that head, cut up: [`RequestParts::read`] before each request.
+    pub parts: &'a RequestParts,
     /// Address of the TCP peer.
     pub peer: IpAddr,
     /// Wall clock in milliseconds since 1970.
     pub now_ms: i64,
     /// Chance: 64 random bits, fresh for each request, from which every weight group draws.
     pub dice: u64,
+}
+
+/// Path and host of a request, cut up once for all patterns. One per worker, reused: it allocates
+/// nothing in steady state unless the path is percent-encoded.
+#[derive(Clone, Debug, Default)]
+pub struct RequestParts {
+    /// Decoded path segments.
+    pub path: PathSegments,
+    /// Host labels in lower case.
+    pub host: HostLabels,
+}
+
+impl RequestParts {
+    /// The parts of `head`.
+    pub fn of(head: &RequestHead) -> Self {
+        let mut parts = Self::default();
+        parts.read(head);
+        parts
+    }
+
+    /// Replaces the parts by those of `head`.
+    pub fn read(&mut self, head: &RequestHead) {
+        self.path.read(head.path());
+        self.host.read(head.host());
+    }
 }
 
 /// URI variables published by Host and Path predicates, in order of publication.

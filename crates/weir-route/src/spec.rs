@@ -7,6 +7,8 @@ use crate::args::{ArgError, Args};
 pub enum Shortcut {
     /// By position.
     Default,
+    /// By position, but only the first so many; a shortcut has no way to give the others.
+    Positions(usize),
     /// All values go into the one list argument.
     GatherList,
     /// As `GatherList`, but a last `true` or `false` goes into the second argument.
@@ -36,6 +38,8 @@ pub enum ArgKind {
     DateTime,
     /// Status code or name.
     Status,
+    /// `#{@name}`: one of the things that weir knows by that name.
+    Bean,
     /// One of these names.
     OneOf(&'static [&'static str]),
 }

@@ -3,6 +3,8 @@
 //! The decoder never copies: it tells which part of the given bytes is content. Chunk extensions are
 //! skipped, trailers are collected apart and never merged into the head.
 
+use std::fmt;
+
 use super::chunk::ChunkReader;
 use crate::fields::Fields;
 
@@ -29,6 +31,18 @@ pub enum BodyError {
     /// The connection ended inside the body.
     Truncated,
 }
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chunk(what) => write!(f, "malformed chunked body: {what}"),
+            Self::TooLarge(what) => write!(f, "too many {what}"),
+            Self::Truncated => write!(f, "body cut off"),
+        }
+    }
+}
+
+impl std::error::Error for BodyError {}
 
 /// One step of decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

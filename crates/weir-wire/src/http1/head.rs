@@ -5,6 +5,7 @@
 //! Transfer-Encoding, Host, Connection, Upgrade, Expect) is made once, by `framing`, so no later
 //! stage looks at those fields again.
 
+use std::fmt;
 use std::mem::MaybeUninit;
 
 use httparse::Status;
@@ -63,6 +64,24 @@ pub enum HeadError {
     /// See [`HeadLimits::head_bytes_max`] (431).
     HeadTooLarge,
 }
+
+impl fmt::Display for HeadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax(what) => write!(f, "malformed head: {what}"),
+            Self::Framing(what) => write!(f, "ambiguous framing: {what}"),
+            Self::Target(what) => write!(f, "invalid target: {what}"),
+            Self::UnknownCoding => write!(f, "transfer coding other than chunked"),
+            Self::MethodTooLong => write!(f, "method too long"),
+            Self::Version => write!(f, "HTTP version not supported"),
+            Self::TargetTooLong => write!(f, "target too long"),
+            Self::TooManyFields => write!(f, "too many field lines"),
+            Self::HeadTooLarge => write!(f, "head too large"),
+        }
+    }
+}
+
+impl std::error::Error for HeadError {}
 
 /// Whether a complete head was there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Request targets: their four forms, and the one canonical path that is matched and sent.
 
+use std::fmt;
 use std::ops::Range;
 
 use super::authority::{is_authority, is_authority_with_port};
@@ -17,6 +18,18 @@ pub enum PathError {
     /// Dot segments climb above the root.
     AboveRoot,
 }
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Illegal => write!(f, "illegal byte or escape in the path"),
+            Self::Nul => write!(f, "%00 in the path"),
+            Self::AboveRoot => write!(f, "path climbs above the root"),
+        }
+    }
+}
+
+impl std::error::Error for PathError {}
 
 /// Resolves dot segments (plain or percent-encoded, also `..;x`) of a raw path.
 ///

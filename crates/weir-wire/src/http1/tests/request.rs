@@ -1,7 +1,8 @@
 //! Request lines, fields, framing, bounds.
 
 use super::{check, request_within};
-use crate::http1::HeadLimits;
+use crate::http1::{HeadLimits, parse_request};
+use crate::message::RequestHead;
 
 /// Checks a request with these fields besides Host.
 fn check_fields(fields: &str, expected: &str) {
@@ -235,4 +236,18 @@ fn bounds_hold_at_the_limit_and_one_above() {
     assert_eq!(request_within(lines(257).as_bytes(), &head), "too many fields");
     let none = HeadLimits { head_bytes_max: 0, ..limits };
     assert_eq!(request_within(b"", &none), "head too large");
+}
+
+#[test]
+fn a_reused_head_keeps_its_memory() {
+    let long = format!("GET /{0} HTTP/1.1\r\nHost: a\r\nX: {0}\r\n\r\n", "x".repeat(500));
+    let mut head = RequestHead::default();
+    let mut place_of = |text: &str| {
+        parse_request(text.as_bytes(), &mut head, &HeadLimits::default()).unwrap();
+        head.method().as_ptr()
+    };
+    let place = place_of(&long);
+    assert_eq!(place_of("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), place);
+    assert_eq!(place_of("GET /"), place_of("GET / HT"));
+    assert_eq!(place_of(&long), place);
 }

@@ -1,0 +1,327 @@
+//! Path patterns as Spring Framework 7 reads them (class `PathPattern`), over decoded segments.
+//!
+//! A pattern keeps its text and, unless it is all literal, where its parts lie in it. Matching is
+//! done segment by segment; the index builds its trie from [`PathPattern::segments`].
+
+mod parse;
+mod segments;
+
+pub use segments::PathSegments;
+pub(crate) use segments::decode_percent;
+
+use std::fmt;
+use std::ops::Range;
+
+use super::glob::Glob;
+use super::regex::{JavaRegex, RegexError};
+use crate::request::Vars;
+
+/// A compiled path pattern. Equal text means equal meaning (but for the trailing-slash switch).
+#[derive(Clone, Debug)]
+pub struct PathPattern {
+    text: Box<str>,
+    /// Empty for a pattern that is literal throughout.
+    parts: Box<[Part]>,
+    tolerates_trailing_slash: bool,
+}
+
+/// What one segment of a pattern demands.
+#[derive(Clone, Copy, Debug)]
+pub enum Segment<'a> {
+    /// Exactly this decoded text. Empty: the segment behind a trailing `/`, or between `//`.
+    Literal(&'a str),
+    /// Any one segment that is not empty; `*` (no variable) as the last segment takes an empty one
+    /// too, so `/a/*` matches `/a/`.
+    One {
+        /// Name of the variable it captures.
+        variable: Option<&'a str>,
+    },
+    /// One non-empty segment of a certain shape: `a*`, `?`, `pre{v}post`, `{v:regex}`.
+    Shape(&'a SegmentShape),
+    /// Any number of segments, none too. First or last in a pattern, and only once.
+    Rest {
+        /// Name of the variable it captures.
+        variable: Option<&'a str>,
+    },
+}
+
+/// The shape of one segment and the variables it captures.
+#[derive(Clone, Debug)]
+pub enum SegmentShape {
+    /// `a*b`, `?`, `pre{v}post`: no regular expression needed.
+    Glob(Glob),
+    /// At least one `{v:regex}`; group n captures variable n.
+    Regex {
+        /// The segment as one regular expression.
+        regex: JavaRegex,
+        /// Names of the variables, in order of their groups.
+        variables: Box<[Box<str>]>,
+        /// The expressions have groups of their own: SCG fails at every match, so it never matches.
+        broken: bool,
+    },
+}
+
+#[derive(Clone, Debug)]
+enum Part {
+    Literal(Place),
+    /// The place is that of the variable's name, empty for `*`.
+    One(Place),
+    Shape(Box<SegmentShape>),
+    Rest(Place),
+}
+
+/// A range of bytes in the text of a pattern; `named` tells `{}` from `*`.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: u16,
+    end: u16,
+    named: bool,
+}
+
+impl PathPattern {
+    /// The same pattern, tolerating a trailing slash of the path (SCG up to 4.3).
+    pub fn tolerating_trailing_slash(mut self, tolerate: bool) -> Self {
+        self.tolerates_trailing_slash = tolerate;
+        self
+    }
+
+    /// Whether `/a` matches `/a/` too. Then the path's last, empty segment may be left over, if the
+    /// segment before it is not empty and the pattern does not itself end in `/` or with a rest.
+    pub fn tolerates_trailing_slash(&self) -> bool {
+        self.tolerates_trailing_slash
+    }
+
+    /// The pattern as written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it can match at all: a pattern without a leading `/` never does, unless it starts with
+    /// `**` or `{*name}`.
+    pub fn can_match(&self) -> bool {
+        self.text.starts_with('/') || matches!(self.parts.first(), Some(Part::Rest(_)))
+    }
+
+    /// The whole text of a pattern without wildcards or variables, such as `/a/b` or `/a/`.
+    pub fn literal(&self) -> Option<&str> {
+        self.parts.is_empty().then_some(&*self.text)
+    }
+
+    /// The segments in order. `/` has one, empty segment; a pattern that cannot match has none.
+    pub fn segments(&self) -> impl DoubleEndedIterator<Item = Segment<'_>> + Clone {
+        let literal = match self.literal() {
+            Some(text) if self.can_match() => text.get(1..),
+            _ => None,
+        };
+        let literal = literal.into_iter().flat_map(|text| text.split('/')).map(Segment::Literal);
+        literal.chain(self.parts.iter().map(|part| self.segment(part)))
+    }
+
+    /// Whether it publishes variables.
+    pub fn has_variables(&self) -> bool {
+        self.segments().any(|segment| match segment {
+            Segment::Literal(_) => false,
+            Segment::One { variable } | Segment::Rest { variable } => variable.is_some(),
+            Segment::Shape(shape) => shape.has_variables(),
+        })
+    }
+
+    /// Why this pattern can never match although it is accepted, as SCG accepts it.
+    pub fn caution(&self) -> Option<String> {
+        if !self.can_match() {
+            return Some(format!("`{}` never matches: it has no leading `/`", self.text));
+        }
+        let broken = self.segments().any(|segment| {
+            matches!(segment, Segment::Shape(SegmentShape::Regex { broken: true, .. }))
+        });
+        broken.then(|| {
+            let why = "a variable's expression has a capturing group; write `(?:…)`";
+            format!("`{}` never matches: {why}", self.text)
+        })
+    }
+
+    /// Whether `path` matches.
+    ///
+    /// # Errors
+    /// A regular expression that runs out of steps, or has groups of its own.
+    pub fn matches(&self, path: &PathSegments) -> Result<bool, RegexError> {
+        if !self.can_match() || !path.is_rooted() {
+            return Ok(false);
+        }
+        match self.literal() {
+            Some(text) if path.is_plain() && !self.tolerates_trailing_slash => {
+                Ok(path.text() == text)
+            }
+            _ => Ok(self.walk(path, |_, _| {})?.is_some()),
+        }
+    }
+
+    /// Publishes the variables of a `path` that matches; does nothing if it does not.
+    pub fn capture(&self, path: &PathSegments, vars: &mut Vars) {
+        if !self.has_variables() || self.matches(path) != Ok(true) {
+            return;
+        }
+        let Ok(Some(rest)) = self.walk(path, |segment, text| match segment {
+            Segment::One { variable: Some(name) } => vars.set(name, text.to_owned()),
+            Segment::Shape(shape) => shape.capture(text, vars),
+            _ => {}
+        }) else {
+            return;
+        };
+        let mut ends = self.segments().next().into_iter().chain(self.segments().next_back());
+        if let Some(name) = ends.find_map(|segment| match segment {
+            Segment::Rest { variable } => variable,
+            _ => None,
+        }) {
+            let mut value = String::new();
+            for at in rest {
+                value.push('/');
+                value.push_str(path.get(at).unwrap_or_default());
+            }
+            vars.set(name, value);
+        }
+    }
+
+    fn segment<'a>(&'a self, part: &'a Part) -> Segment<'a> {
+        match part {
+            Part::Literal(place) => Segment::Literal(self.slice(*place)),
+            Part::One(place) => Segment::One { variable: self.variable(*place) },
+            Part::Shape(shape) => Segment::Shape(shape),
+            Part::Rest(place) => Segment::Rest { variable: self.variable(*place) },
+        }
+    }
+
+    fn slice(&self, place: Place) -> &str {
+        self.text.get(usize::from(place.start)..usize::from(place.end)).unwrap_or_default()
+    }
+
+    fn variable(&self, place: Place) -> Option<&str> {
+        place.named.then(|| self.slice(place))
+    }
+
+    /// Compares all segments, telling `visit` of each pair; gives the range of path segments that a
+    /// `Rest` takes (empty without one) if all agree.
+    fn walk<'p>(
+        &self,
+        path: &'p PathSegments,
+        mut visit: impl FnMut(Segment<'_>, &'p str),
+    ) -> Result<Option<Range<usize>>, RegexError> {
+        if let Some(rest) = self.walk_first(path, path.len(), &mut visit)? {
+            return Ok(Some(rest));
+        }
+        let slash = self.tolerates_trailing_slash
+            && path.len() > 1
+            && path.get(path.len() - 1) == Some("")
+            && path.get(path.len() - 2) != Some("")
+            && !matches!(
+                self.segments().next_back(),
+                None | Some(Segment::Literal("") | Segment::Rest { .. })
+            );
+        if slash { self.walk_first(path, path.len() - 1, &mut visit) } else { Ok(None) }
+    }
+
+    /// [`PathPattern::walk`] over the first `count` segments of the path.
+    fn walk_first<'p>(
+        &self,
+        path: &'p PathSegments,
+        count: usize,
+        visit: &mut impl FnMut(Segment<'_>, &'p str),
+    ) -> Result<Option<Range<usize>>, RegexError> {
+        let mut segments = self.segments();
+        let mut texts = 0..count;
+        while let Some(segment) = segments.next() {
+            if matches!(segment, Segment::Rest { .. }) {
+                let behind = segments.clone().count();
+                if texts.len() < behind {
+                    return Ok(None);
+                }
+                let rest = texts.start..count - behind;
+                texts.start = rest.end;
+                while let Some(segment) = segments.next() {
+                    let last = segments.clone().next().is_none();
+                    if !take(segment, path, &mut texts, last, visit)? {
+                        return Ok(None);
+                    }
+                }
+                return Ok(Some(rest));
+            }
+            let last = segments.clone().next().is_none();
+            if !take(segment, path, &mut texts, last, visit)? {
+                return Ok(None);
+            }
+        }
+        Ok(texts.is_empty().then_some(0..0))
+    }
+}
+
+/// Whether `segment` agrees with the next text.
+fn take<'p>(
+    segment: Segment<'_>,
+    path: &'p PathSegments,
+    texts: &mut Range<usize>,
+    last: bool,
+    visit: &mut impl FnMut(Segment<'_>, &'p str),
+) -> Result<bool, RegexError> {
+    let Some(at) = texts.next() else { return Ok(false) };
+    let Some(text) = path.get(at) else { return Ok(false) };
+    visit(segment, text);
+    segment.accepts(text, last)
+}
+
+impl Segment<'_> {
+    /// Whether this segment, the `last` of its pattern or not, takes `text`. A `Rest` takes any.
+    ///
+    /// # Errors
+    /// A regular expression that cannot decide.
+    pub fn accepts(&self, text: &str, last: bool) -> Result<bool, RegexError> {
+        match self {
+            Self::Literal(literal) => Ok(*literal == text),
+            Self::One { variable } => Ok(!text.is_empty() || (last && variable.is_none())),
+            Self::Shape(shape) => shape.accepts(text),
+            Self::Rest { .. } => Ok(true),
+        }
+    }
+}
+
+impl SegmentShape {
+    /// Whether `text`, one decoded segment, has this shape.
+    ///
+    /// # Errors
+    /// A regular expression that cannot decide.
+    pub fn accepts(&self, text: &str) -> Result<bool, RegexError> {
+        if text.is_empty() {
+            return Ok(false);
+        }
+        match self {
+            Self::Glob(glob) => Ok(glob.matches(text)),
+            Self::Regex { broken: true, .. } => Err(RegexError::Groups),
+            Self::Regex { regex, .. } => regex.full_match(text),
+        }
+    }
+
+    pub(super) fn has_variables(&self) -> bool {
+        match self {
+            Self::Glob(glob) => glob.has_variables(),
+            Self::Regex { variables, .. } => !variables.is_empty(),
+        }
+    }
+
+    pub(super) fn capture(&self, text: &str, vars: &mut Vars) {
+        match self {
+            Self::Glob(glob) => glob.capture(text, vars),
+            Self::Regex { regex, variables, .. } => {
+                let Ok(Some(groups)) = regex.full_captures(text) else { return };
+                for (n, name) in variables.iter().enumerate() {
+                    vars.set(name, groups.get(n + 1).unwrap_or_default().to_owned());
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for PathPattern {
+    /// The pattern as written.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

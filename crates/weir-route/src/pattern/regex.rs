@@ -1,0 +1,400 @@
+//! Java regular expressions (`java.util.regex`): what SCG's predicates and filters are written in.
+//!
+//! An expression is parsed as Java parses it, then matched in linear time where that is possible and
+//! by backtracking with a limit of steps where it is not (look-around, back-references, possessive
+//! quantifiers). Differences to Java: `\b` knows ASCII words only (as JDK 19 and later), `.` and
+//! `?` take characters, not UTF-16 units, and `\X`, `\N{…}` and rarer Unicode blocks are refused.
+
+mod ast;
+mod bracket;
+mod class;
+mod emit;
+mod engine;
+mod escape;
+mod parse;
+mod property;
+mod replacement;
+mod token;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use super::PatternError;
+use emit::Target;
+use engine::Engine;
+use parse::{ModeFlags, Parsed, parse};
+
+pub use replacement::Replacement;
+
+/// Steps a backtracking match may take before it fails.
+pub const STEPS_MAX: usize = 100_000;
+
+/// Largest automaton accepted, in states, as estimated before it is built.
+pub const STATES_MAX: usize = 20_000;
+
+/// Longest expression accepted, in bytes.
+pub const SOURCE_BYTES_MAX: usize = 16 * 1024;
+
+/// Flags that an expression is compiled with, as if written at its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags {
+    /// `(?s)`: a dot takes line ends too.
+    pub dot_all: bool,
+    /// `(?i)`: ASCII letters match either case.
+    pub ignore_case: bool,
+}
+
+/// A compiled expression. Cheap to clone: clones share the program.
+#[derive(Clone, Debug)]
+pub struct JavaRegex {
+    program: Arc<Program>,
+}
+
+#[derive(Debug)]
+struct Program {
+    source: Box<str>,
+    flags: Flags,
+    /// Names of the groups; group n is at n - 1.
+    groups: Box<[Option<Box<str>>]>,
+    /// The only text that matches.
+    literal: Option<Box<str>>,
+    /// `$` or `\Z` occurs: a text with line ends needs the engines that look for them.
+    has_final_end: bool,
+    /// Engines by use, made when first needed; the one for a full match when compiled.
+    full: OnceLock<Engine>,
+    find: OnceLock<Engine>,
+    full_with_line_ends: OnceLock<Engine>,
+    find_with_line_ends: OnceLock<Engine>,
+}
+
+/// A match could not be decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegexError {
+    /// More than [`STEPS_MAX`] steps of backtracking.
+    Steps,
+    /// A `{name:regex}` whose expression has capturing groups, at which SCG fails too.
+    Groups,
+}
+
+/// The groups of one match; group 0 is all of it.
+#[derive(Clone, Debug)]
+pub struct Groups<'t> {
+    text: &'t str,
+    spans: Vec<Option<(usize, usize)>>,
+}
+
+impl<'t> Groups<'t> {
+    /// The text of group `n`, if there is one and it took part.
+    pub fn get(&self, n: usize) -> Option<&'t str> {
+        let (start, end) = (*self.spans.get(n)?)?;
+        self.text.get(start..end)
+    }
+
+    /// Byte offsets of the whole match.
+    pub fn span(&self) -> (usize, usize) {
+        self.spans.first().copied().flatten().unwrap_or_default()
+    }
+}
+
+/// Expressions in use, so that equal ones are compiled once and kept once.
+#[derive(Clone, Debug, Default)]
+pub struct RegexCache {
+    programs: Arc<Mutex<Programs>>,
+}
+
+#[derive(Debug, Default)]
+struct Programs {
+    by_source: HashMap<(Box<str>, Flags), Weak<Program>>,
+    /// Size at which entries that nobody uses any more are thrown out.
+    sweep_at: usize,
+}
+
+impl RegexCache {
+    /// The expression `source`, compiled now or shared with an earlier one.
+    ///
+    /// # Errors
+    /// Where and why `source` is refused.
+    pub fn get(&self, source: &str, flags: Flags) -> Result<JavaRegex, PatternError> {
+        let key = (Box::from(source), flags);
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(program) = programs.by_source.get(&key).and_then(Weak::upgrade) {
+            return Ok(JavaRegex { program });
+        }
+        let regex = JavaRegex::with_flags(source, flags)?;
+        if programs.by_source.len() >= programs.sweep_at {
+            programs.by_source.retain(|_, program| program.strong_count() > 0);
+            programs.sweep_at = (programs.by_source.len() * 2).max(64);
+        }
+        programs.by_source.insert(key, Arc::downgrade(&regex.program));
+        Ok(regex)
+    }
+}
+
+impl JavaRegex {
+    /// Compiles `source` without flags.
+    ///
+    /// # Errors
+    /// Where and why `source` is refused.
+    pub fn new(source: &str) -> Result<Self, PatternError> {
+        Self::with_flags(source, Flags::default())
+    }
+
+    /// Compiles `source`.
+    ///
+    /// # Errors
+    /// Where and why `source` is refused: Java refuses it too, it is too large, or it uses something
+    /// that weir does not have.
+    pub fn with_flags(source: &str, flags: Flags) -> Result<Self, PatternError> {
+        if source.len() > SOURCE_BYTES_MAX {
+            return Err(PatternError::new(0, "the expression is longer than 16 KiB"));
+        }
+        let parsed = parse_with(source, flags)?;
+        if parsed.node.size() > STATES_MAX {
+            return Err(PatternError::new(0, "the expression is too large once it is spelled out")
+                .help("lower the counts of its repetitions"));
+        }
+        let program = Program {
+            source: source.into(),
+            flags,
+            literal: parsed.node.literal().map(Into::into),
+            has_final_end: parsed.node.has_final_end(),
+            groups: parsed.groups.into(),
+            full: OnceLock::new(),
+            find: OnceLock::new(),
+            full_with_line_ends: OnceLock::new(),
+            find_with_line_ends: OnceLock::new(),
+        };
+        if program.literal.is_none() {
+            let engine = Engine::new(&parsed.node, Target { full: true, line_ends: false })?;
+            // Nobody else has seen the program yet, so the slot is free.
+            let _ = program.full.set(engine);
+        }
+        Ok(Self { program: Arc::new(program) })
+    }
+
+    /// The expression as written.
+    pub fn source(&self) -> &str {
+        &self.program.source
+    }
+
+    /// The only text that matches, if there is just one (`a\.b` matches `a.b`).
+    pub fn literal(&self) -> Option<&str> {
+        self.program.literal.as_deref()
+    }
+
+    /// Number of capturing groups.
+    pub fn groups(&self) -> usize {
+        self.program.groups.len()
+    }
+
+    /// Number of the group called `name`.
+    pub fn group(&self, name: &str) -> Option<usize> {
+        let at = self.program.groups.iter().position(|group| group.as_deref() == Some(name));
+        at.map(|at| at + 1)
+    }
+
+    /// Whether all of `text` matches (`Matcher.matches`).
+    ///
+    /// # Errors
+    /// See [`RegexError`].
+    pub fn full_match(&self, text: &str) -> Result<bool, RegexError> {
+        match self.literal() {
+            Some(literal) => Ok(literal == text),
+            None => self.program.engine(true, text).is_match(text),
+        }
+    }
+
+    /// The groups, if all of `text` matches.
+    ///
+    /// # Errors
+    /// See [`RegexError`].
+    pub fn full_captures<'t>(&self, text: &'t str) -> Result<Option<Groups<'t>>, RegexError> {
+        match self.literal() {
+            Some(literal) if literal == text => {
+                Ok(Some(Groups { text, spans: vec![Some((0, text.len()))] }))
+            }
+            Some(_) => Ok(None),
+            None => self.captures_at(true, text, 0),
+        }
+    }
+
+    /// The first match at byte `start` of `text` or behind (`Matcher.find`).
+    ///
+    /// # Errors
+    /// See [`RegexError`].
+    pub fn find_at<'t>(
+        &self,
+        text: &'t str,
+        start: usize,
+    ) -> Result<Option<Groups<'t>>, RegexError> {
+        let Some(literal) = self.literal() else { return self.captures_at(false, text, start) };
+        let found = text.get(start..).and_then(|rest| rest.find(literal));
+        let span = found.map(|at| (start + at, start + at + literal.len()));
+        Ok(span.map(|span| Groups { text, spans: vec![Some(span)] }))
+    }
+
+    /// `text` with every match replaced (`Matcher.replaceAll`): also the empty one right behind a
+    /// match, so `.*` is replaced twice.
+    ///
+    /// # Errors
+    /// See [`RegexError`].
+    pub fn replace_all(&self, text: &str, with: &Replacement) -> Result<String, RegexError> {
+        let mut out = String::with_capacity(text.len());
+        let mut copied = 0;
+        let mut next = 0;
+        while next <= text.len() {
+            let Some(groups) = self.find_at(text, next)? else { break };
+            let (start, end) = groups.span();
+            out.push_str(text.get(copied..start).unwrap_or_default());
+            with.expand(&groups, &mut out);
+            copied = end;
+            next = if start == end { after_char(text, end) } else { end };
+        }
+        out.push_str(text.get(copied..).unwrap_or_default());
+        Ok(out)
+    }
+
+    fn captures_at<'t>(
+        &self,
+        full: bool,
+        text: &'t str,
+        start: usize,
+    ) -> Result<Option<Groups<'t>>, RegexError> {
+        let spans = self.program.engine(full, text).captures_at(text, start)?;
+        Ok(spans.map(|spans| Groups { text, spans }))
+    }
+
+    /// Makes the engine for searching now, so that no request waits for it.
+    fn prepare_find(&self) -> Result<(), PatternError> {
+        if self.literal().is_none() && self.program.find.get().is_none() {
+            let engine = self.program.compile(Target { full: false, line_ends: false })?;
+            let _ = self.program.find.set(engine);
+        }
+        Ok(())
+    }
+}
+
+impl Program {
+    /// The engine for `text`.
+    fn engine(&self, full: bool, text: &str) -> &Engine {
+        let line_ends =
+            self.has_final_end && text.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']);
+        let slot = match (full, line_ends) {
+            (true, false) => &self.full,
+            (true, true) => &self.full_with_line_ends,
+            (false, false) => &self.find,
+            (false, true) => &self.find_with_line_ends,
+        };
+        slot.get_or_init(|| self.compile(Target { full, line_ends }).unwrap_or(Engine::Unusable))
+    }
+
+    fn compile(&self, target: Target) -> Result<Engine, PatternError> {
+        let parsed = parse_with(&self.source, self.flags)?;
+        Engine::new(&parsed.node, target)
+    }
+}
+
+fn parse_with(source: &str, flags: Flags) -> Result<Parsed, PatternError> {
+    let Flags { dot_all, ignore_case } = flags;
+    parse(source, ModeFlags { dot_all, ignore_case, ..ModeFlags::default() })
+}
+
+/// The place behind the character at byte `at`.
+fn after_char(text: &str, at: usize) -> usize {
+    let char = text.get(at..).and_then(|rest| rest.chars().next());
+    at + char.map_or(1, char::len_utf8)
+}
+
+/// An expression that matches exactly `text`.
+pub fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len());
+    for char in text.chars() {
+        if char.is_ascii_punctuation() {
+            quoted.push('\\');
+        }
+        quoted.push(char);
+    }
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Flags, JavaRegex, RegexCache, RegexError, SOURCE_BYTES_MAX, quote};
+
+    fn check_refused(source: &str, column: usize, message: &str) {
+        let error = JavaRegex::new(source).expect_err(source);
+        assert_eq!((error.column, error.message.as_str()), (column, message), "{source}");
+    }
+
+    #[test]
+    fn refusals_say_where_and_why() {
+        check_refused("a(b", 1, "`(` is not closed by `)`");
+        check_refused("ab)", 2, "`)` closes nothing");
+        check_refused("*a", 0, "`*` repeats nothing");
+        check_refused("é**", 3, "`*` repeats nothing");
+        check_refused("[a", 1, "`[` is not closed by `]`");
+        check_refused("[z-a]", 2, "the range `z-a` runs backwards");
+        check_refused("x{2,1}", 1, "the first number of `{…}` is larger than the second");
+        check_refused("a\\y", 1, "Java has no escape `\\y`");
+        check_refused("\\p{Foo}", 0, "there is no character property `Foo`");
+        check_refused("(?P<n>a)", 2, "Java has no such group");
+        check_refused("a\\X", 1, "weir does not support `\\X`");
+    }
+
+    #[test]
+    fn what_would_take_too_much_is_refused() {
+        let large = "the expression is too large once it is spelled out";
+        check_refused("(a{1000}){1000}", 0, large);
+        check_refused("((a{0,99}){0,99}){0,99}", 0, large);
+        check_refused("(?=a{2147483647})a", 0, large);
+        check_refused(&"(".repeat(5_000), 100, "groups are nested too deeply");
+        let nested = "[a".repeat(5_000);
+        assert!(JavaRegex::new(&nested).is_err());
+        let long = "a".repeat(SOURCE_BYTES_MAX + 1);
+        check_refused(&long, 0, "the expression is longer than 16 KiB");
+    }
+
+    #[test]
+    fn endless_backtracking_ends_in_an_error() {
+        let text = "a".repeat(40);
+        let regex = JavaRegex::new("((a|aa)(?=a*))+\\2c").expect("an expression");
+        assert_eq!(regex.full_match(&text), Err(RegexError::Steps));
+        let linear = JavaRegex::new("(a+)+b").expect("an expression");
+        assert_eq!(linear.full_match(&text), Ok(false));
+    }
+
+    #[test]
+    fn literals_are_recognised() {
+        let literal = |source| {
+            let regex = JavaRegex::new(source).expect("an expression");
+            regex.literal().map(str::to_owned)
+        };
+        assert_eq!(literal("abc").as_deref(), Some("abc"));
+        assert_eq!(literal("a\\.b\\Q*\\E").as_deref(), Some("a.b*"));
+        assert_eq!(literal("").as_deref(), Some(""));
+        assert_eq!(literal("a.b"), None);
+        assert_eq!(literal("(a)"), None);
+        assert_eq!(literal("(?i)a"), None);
+        assert_eq!(literal("(?i)12").as_deref(), Some("12"));
+    }
+
+    #[test]
+    fn quoted_text_matches_itself() {
+        let text = "/a.b*(c)[d]{e}\\^$|?+<>\u{e9} #-";
+        let regex = JavaRegex::new(&quote(text)).expect("an expression");
+        assert_eq!(regex.literal(), Some(text));
+    }
+
+    #[test]
+    fn equal_expressions_are_shared_while_in_use() {
+        let cache = RegexCache::default();
+        let get = |n| cache.get(&format!("b{n}.*"), Flags::default()).expect("an expression");
+        let (one, two) = (get(0), get(0));
+        assert!(std::sync::Arc::ptr_eq(&one.program, &two.program));
+        for n in 1..1_000 {
+            get(n);
+        }
+        let kept = cache.programs.lock().expect("unpoisoned").by_source.len();
+        assert!(kept <= 64, "{kept} expressions are kept that nobody uses");
+    }
+}

@@ -1,0 +1,57 @@
+//! `CloudFoundryRouteService`: requests that Cloud Foundry sends to a route service.
+
+use std::fmt;
+
+use super::header::has_header_value;
+use super::{Build, BuildContext, Predicate};
+use crate::args::{ArgError, Args};
+use crate::request::Request;
+use crate::spec::{Compatibility, Shortcut, Spec};
+
+/// Registry entry.
+pub static SPEC: Spec<Build> = Spec {
+    name: "CloudFoundryRouteService",
+    doc: "Matches requests that carry the three headers of a Cloud Foundry route service: \
+`X-CF-Forwarded-Url`, `X-CF-Proxy-Signature` and `X-CF-Proxy-Metadata`. Takes no arguments.
+
+```example
+CloudFoundryRouteService=
++ GET / | X-CF-Forwarded-Url: https://a | X-CF-Proxy-Signature: s | X-CF-Proxy-Metadata: m
+- GET / | X-CF-Forwarded-Url: https://a | X-CF-Proxy-Signature: s
+```",
+    args: &[],
+    shortcut: Shortcut::Default,
+    compatibility: Compatibility::Same,
+    build,
+};
+
+const HEADERS: [&str; 3] = ["X-CF-Forwarded-Url", "X-CF-Proxy-Signature", "X-CF-Proxy-Metadata"];
+
+/// All three headers of a route service.
+#[derive(Debug)]
+pub struct CloudFoundryRouteService;
+
+fn build(_: &Args, _: &BuildContext<'_>) -> Result<Predicate, ArgError> {
+    Ok(Predicate::CloudFoundryRouteService(CloudFoundryRouteService))
+}
+
+impl CloudFoundryRouteService {
+    pub(super) fn matches(&self, request: &Request<'_>) -> bool {
+        HEADERS.iter().all(|name| has_header_value(&request.head.fields, name, true))
+    }
+
+    pub(super) fn subject(&self, request: &Request<'_>) -> String {
+        let missing = |name: &&&str| !has_header_value(&request.head.fields, name, true);
+        match HEADERS.iter().find(missing) {
+            Some(name) => format!("header `{name}` is absent"),
+            None => "all three headers are there".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for CloudFoundryRouteService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [url, signature, metadata] = HEADERS.map(|name| format!("Header: {name} regexp=.*"));
+        write!(f, "(({url} && {signature}) && {metadata})")
+    }
+}

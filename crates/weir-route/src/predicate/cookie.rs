@@ -1,0 +1,141 @@
+//! `Cookie`: a cookie whose value matches an expression.
+
+use std::fmt;
+
+use weir_wire::Fields;
+
+use super::{Build, BuildContext, Predicate, PredicateError, quoted_list};
+use crate::args::{ArgError, Args};
+use crate::pattern::JavaRegex;
+use crate::request::Request;
+use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
+
+/// Registry entry.
+pub static SPEC: Spec<Build> = Spec {
+    name: "Cookie",
+    doc: "Matches requests with a cookie of the given name, any of whose values matches the \
+expression from its first to its last character. Cookies that RFC 6265 does not allow are passed \
+over: blanks, commas, quotes or non-ASCII characters in the value, or no `=`.
+
+```example
+Cookie=chocolate, ch.p
++ GET / | Cookie: milk=1; chocolate=chip
+- GET / | Cookie: chocolate=chips
+- GET / | Cookie: Chocolate=chip
+```",
+    args: &[
+        ArgSpec {
+            name: "name",
+            kind: ArgKind::Text,
+            default: None,
+            required: true,
+            doc: "Name of the cookie; case matters.",
+        },
+        ArgSpec {
+            name: "regexp",
+            kind: ArgKind::Regex,
+            default: None,
+            required: true,
+            doc: "Java regular expression for the whole value.",
+        },
+    ],
+    shortcut: Shortcut::Default,
+    compatibility: Compatibility::Same,
+    build,
+};
+
+/// A cookie whose value matches.
+#[derive(Debug)]
+pub struct Cookie {
+    name: Box<str>,
+    regexp: JavaRegex,
+}
+
+fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
+    let name = args.filled("name")?.into();
+    let regexp = args.filled("regexp").and_then(|_| args.regex("regexp", context.regexes()))?;
+    let regexp = regexp.ok_or_else(|| ArgError::new("regexp", "`regexp` is missing"))?;
+    Ok(Predicate::Cookie(Box::new(Cookie { name, regexp })))
+}
+
+impl Cookie {
+    /// Name of the cookie.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What its value must match.
+    pub fn regexp(&self) -> &JavaRegex {
+        &self.regexp
+    }
+
+    pub(super) fn matches(&self, request: &Request<'_>) -> Result<bool, PredicateError> {
+        for value in cookie_values(&request.head.fields, &self.name) {
+            if self.regexp.full_match(value)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    pub(super) fn subject(&self, request: &Request<'_>) -> String {
+        let values = cookie_values(&request.head.fields, &self.name);
+        format!("cookie `{}` is {}", self.name, quoted_list(values))
+    }
+}
+
+impl fmt::Display for Cookie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cookie: name={} regexp={}", self.name, self.regexp.source())
+    }
+}
+
+/// The values of every cookie called `name`, in order, as Netty's strict decoder reads them: without
+/// their quotes; malformed ones are left out.
+pub fn cookie_values<'a>(fields: &'a Fields, name: &'a str) -> impl Iterator<Item = &'a str> {
+    let pairs = fields.get_all(b"cookie").flat_map(|line| line.split(|byte| *byte == b';'));
+    pairs.filter_map(move |pair| {
+        let blank = |byte: &u8| matches!(byte, b'\t' | b' ' | b',' | 0x0b | 0x0c);
+        let start = pair.iter().position(|byte| !blank(byte))?;
+        let pair = std::str::from_utf8(pair.get(start..)?).ok()?;
+        let (found, value) = pair.split_once('=')?;
+        let value = match value.strip_prefix('"') {
+            Some("") | None => value,
+            Some(quoted) => quoted.strip_suffix('"')?,
+        };
+        (found == name && value.bytes().all(is_cookie_octet)).then_some(value)
+    })
+}
+
+/// RFC 6265 `cookie-octet`.
+fn is_cookie_octet(byte: u8) -> bool {
+    matches!(byte, 0x21 | 0x23..=0x2b | 0x2d..=0x3a | 0x3c..=0x5b | 0x5d..=0x7e)
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_wire::Fields;
+
+    use super::cookie_values;
+
+    fn check(lines: &[&str], name: &str, expected: &[&str]) {
+        let mut fields = Fields::default();
+        for line in lines {
+            fields.append(b"Cookie", line.as_bytes());
+        }
+        assert_eq!(cookie_values(&fields, name).collect::<Vec<_>>(), expected, "{lines:?}");
+    }
+
+    #[test]
+    fn cookies_are_read_as_netty_reads_them() {
+        check(&["a=1; b=2;a=3"], "a", &["1", "3"]);
+        check(&["a=1", "a=2"], "a", &["1", "2"]);
+        check(&["a=\"1\"; b=2"], "a", &["1"]);
+        check(&["a=\"1; b=2"], "a", &[]);
+        check(&["a=; b"], "a", &[""]);
+        check(&["b"], "b", &[]);
+        check(&["a=x y; a=x,y; a=z=1"], "a", &["z=1"]);
+        check(&[",; a=1"], "a", &["1"]);
+        check(&["a =1"], "a", &[]);
+    }
+}

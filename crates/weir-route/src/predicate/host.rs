@@ -1,0 +1,96 @@
+//! `Host`: the host that the request names, by pattern.
+
+use std::fmt;
+
+use super::{Build, BuildContext, Predicate, PredicateError, bracketed, quoted_list};
+use crate::args::{ArgError, Args};
+use crate::pattern::HostPattern;
+use crate::request::{Request, Vars};
+use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
+
+/// Registry entry.
+pub static SPEC: Spec<Build> = Spec {
+    name: "Host",
+    doc:
+        "Matches requests whose Host header (or absolute target) matches one of the patterns. `*` \
+stands for one label, `**` for any number, `?` for one character, `{name}` for one label that \
+filters can use, `{name:regex}` for one of a certain form. A port takes part in the match: write \
+`**.x.org:*`, or set `predicate.host.include-port: false`.
+
+```example
+Host={tenant}.x.org, **.y.org
++ GET / | Host: a.x.org
++ GET / | Host: A.B.Y.ORG
+- GET / | Host: x.org
+- GET / | Host: a.x.org:8080
+```",
+    args: &[ArgSpec {
+        name: "patterns",
+        kind: ArgKind::List,
+        default: None,
+        required: false,
+        doc: "Host patterns; the first that matches supplies the variables.",
+    }],
+    shortcut: Shortcut::GatherList,
+    compatibility: Compatibility::Differs(
+        "case does not matter (SCG: upper case in the request does not match), a dot at the end of \
+         the name is ignored, an empty label (`a..b`) is not skipped",
+    ),
+    build,
+};
+
+/// One of several host patterns.
+#[derive(Debug)]
+pub struct Host {
+    patterns: Box<[HostPattern]>,
+}
+
+fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
+    let include_port = context.options.host_include_port;
+    let parse = |text: &String| {
+        HostPattern::parse(text, include_port, context.regexes())
+            .map_err(|error| error.of_arg("patterns", text))
+    };
+    let patterns = args.list("patterns").iter().map(parse).collect::<Result<_, _>>()?;
+    Ok(Predicate::Host(Host { patterns }))
+}
+
+impl Host {
+    /// The patterns in the order tried.
+    pub fn patterns(&self) -> &[HostPattern] {
+        &self.patterns
+    }
+
+    pub(super) fn matches(&self, request: &Request<'_>) -> Result<bool, PredicateError> {
+        Ok(self.first(request)?.is_some())
+    }
+
+    pub(super) fn publish(&self, request: &Request<'_>, vars: &mut Vars) {
+        if !self.patterns.iter().any(HostPattern::has_variables) {
+            return;
+        }
+        if let Ok(Some(pattern)) = self.first(request) {
+            pattern.capture(&request.parts.host, vars);
+        }
+    }
+
+    pub(super) fn subject(&self, request: &Request<'_>) -> String {
+        let host = String::from_utf8_lossy(request.head.host());
+        format!("the host is {}", quoted_list([&*host].into_iter().filter(|host| !host.is_empty())))
+    }
+
+    fn first(&self, request: &Request<'_>) -> Result<Option<&HostPattern>, PredicateError> {
+        for pattern in &self.patterns {
+            if pattern.matches(&request.parts.host)? {
+                return Ok(Some(pattern));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hosts: {}", bracketed(&self.patterns))
+    }
+}

@@ -1,0 +1,74 @@
+//! What of a predicate the index can look up instead of trying it.
+
+use ipnet::IpNet;
+
+use super::Predicate;
+use crate::pattern::{HostPattern, JavaRegex, PathPattern};
+
+/// A predicate in a form to look up. A request that does not have the key fails the predicate; one
+/// that has it still has to pass it.
+#[derive(Clone, Copy, Debug)]
+pub enum Key<'a> {
+    /// One of these host patterns matches.
+    Host(&'a [HostPattern]),
+    /// One of these path patterns matches.
+    Path(&'a [PathPattern]),
+    /// The method is one of these, byte for byte.
+    Methods(&'a [Box<str>]),
+    /// Header `name` (any case) has exactly this value: see [`super::header_values`].
+    Header {
+        /// Name of the header.
+        name: &'a str,
+        /// Its value.
+        value: &'a str,
+        /// Whether lines are split into values at commas.
+        split: bool,
+    },
+    /// Parameter `name` has exactly this decoded value: see [`super::query_values`].
+    Query {
+        /// Name of the parameter.
+        name: &'a str,
+        /// Its value.
+        value: &'a str,
+    },
+    /// Cookie `name` has exactly this value: see [`super::cookie_values`].
+    Cookie {
+        /// Name of the cookie.
+        name: &'a str,
+        /// Its value.
+        value: &'a str,
+    },
+    /// The peer's address, IPv4 in IPv6 as IPv4, lies in one of these networks.
+    RemoteAddr(&'a [IpNet]),
+}
+
+impl Predicate {
+    /// The key of this predicate, if it has one.
+    pub fn key(&self) -> Option<Key<'_>> {
+        match self {
+            Self::Host(host) => Some(Key::Host(host.patterns())),
+            Self::Path(path) => Some(Key::Path(path.patterns())),
+            Self::Method(method) => Some(Key::Methods(method.methods())),
+            Self::Header(header) => {
+                let value = header.regexp().and_then(JavaRegex::literal)?;
+                Some(Key::Header { name: header.name(), value, split: header.splits() })
+            }
+            Self::Query(query) => {
+                let value = query.regexp().and_then(JavaRegex::literal)?;
+                Some(Key::Query { name: query.param(), value })
+            }
+            Self::Cookie(cookie) => {
+                let value = cookie.regexp().literal()?;
+                Some(Key::Cookie { name: cookie.name(), value })
+            }
+            Self::RemoteAddr(remote) => Some(Key::RemoteAddr(remote.nets())),
+            Self::After(_)
+            | Self::Before(_)
+            | Self::Between(_)
+            | Self::CloudFoundryRouteService(_)
+            | Self::Version(_)
+            | Self::Weight(_)
+            | Self::XForwardedRemoteAddr(_) => None,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `Method`: one of several request methods.
+
+use std::fmt;
+
+use super::{Build, BuildContext, Predicate, bracketed};
+use crate::args::{ArgError, Args};
+use crate::request::Request;
+use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
+
+/// Registry entry.
+pub static SPEC: Spec<Build> = Spec {
+    name: "Method",
+    doc: "Matches requests made with one of the methods. Methods are case-sensitive.
+
+```example
+Method=GET, POST
++ GET /
++ POST /
+- PUT /
+- get /
+```",
+    args: &[ArgSpec {
+        name: "methods",
+        kind: ArgKind::List,
+        default: None,
+        required: false,
+        doc: "Methods in upper case.",
+    }],
+    shortcut: Shortcut::GatherList,
+    compatibility: Compatibility::Differs(
+        "a method outside the usual ones (`PURGE`) matches; in SCG it never does",
+    ),
+    build,
+};
+
+/// One of several methods.
+#[derive(Debug)]
+pub struct Method {
+    methods: Box<[Box<str>]>,
+}
+
+fn build(args: &Args, _: &BuildContext<'_>) -> Result<Predicate, ArgError> {
+    let methods = args.list("methods").iter().map(|method| Box::from(method.as_str())).collect();
+    Ok(Predicate::Method(Method { methods }))
+}
+
+impl Method {
+    /// The methods, as sent on the wire.
+    pub fn methods(&self) -> &[Box<str>] {
+        &self.methods
+    }
+
+    pub(super) fn matches(&self, request: &Request<'_>) -> bool {
+        self.methods.iter().any(|method| method.as_bytes() == request.head.method())
+    }
+
+    pub(super) fn subject(&self, request: &Request<'_>) -> String {
+        format!("the method is `{}`", request.head.method().escape_ascii())
+    }
+
+    pub(super) fn caution(&self) -> Option<String> {
+        let odd = self.methods.iter().find(|method| method.chars().any(|c| c.is_lowercase()))?;
+        let upper = odd.to_uppercase();
+        Some(format!("`{odd}` does not match `{upper}` requests: methods are case-sensitive"))
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Methods: {}", bracketed(&self.methods))
+    }
+}
