@@ -103,3 +103,6 @@ impl fmt::Display for ChainEntry {
         write!(f, "[{}, order = {}]", self.filter, self.order)
     }
 }
+
+#[cfg(test)]
+mod tests;
