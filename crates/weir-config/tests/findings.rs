@@ -122,7 +122,7 @@ fn routes() {
     check(&route("- id: b\n  uri: http://h\n"), &["no-predicates 6"]);
     check(
         &route("  order: 5\n- id: b\n  uri: http://h\n  predicates: [Path=/**]\n"),
-        &["shadowed-route 7"],
+        &["shadowed-route 2"],
     );
     check(&route("  predicate: x\n"), &["unknown-property 6"]);
     check(
@@ -207,6 +207,43 @@ fn properties() {
     check("spring.cloud.gateway.globalcors.cors-configurations:\n  '/**': {}\n", &["suspicious 2"]);
     check("a: ${b}\nb: ${a}\nserver.port: ${a}\n", &["placeholder-loop 3", "invalid-value 3"]);
     check("server.port: ${NOWHERE_SET}\n", &["placeholder-unknown 1", "invalid-value 1"]);
+}
+
+#[test]
+fn cross_origin_rules() {
+    let global = |rule: &str| {
+        format!("spring.cloud.gateway.globalcors.cors-configurations:\n  '[/**]':\n    {rule}\n")
+    };
+    check(&global("allowedOrigins: '*'"), &[]);
+    check(
+        &global(
+            "allowed-origins: ['http://a', 'http://b']\n    allowedmethods: GET,POST\n    maxAge: 1h",
+        ),
+        &[],
+    );
+    check(&global("allowedOrigins: '*'\n    allowCredentials: true"), &["invalid-cors 3"]);
+    check(&global("allowedOrigin: '*'"), &["invalid-cors 3"]);
+    check(&global("maxAge: soon"), &["invalid-cors 3"]);
+    check(&global("allowedMethods: [G T]"), &["invalid-cors 3"]);
+    let pattern =
+        "spring.cloud.gateway.globalcors.cors-configurations:\n  '[/{a]':\n    maxAge: 1\n";
+    check(pattern, &["invalid-cors 2"]);
+    check(&route("  metadata:\n    cors: {allowedOrigins: [x], maxAge: 30}\n"), &[]);
+    check(
+        &route("  metadata:\n    cors: {allowedOrigins: '*', allowCredentials: true}\n"),
+        &["invalid-cors 7"],
+    );
+    check(&route("  metadata:\n    cors: x\n"), &["invalid-cors 7"]);
+}
+
+#[test]
+fn forwarding() {
+    check("spring.cloud.gateway.trusted-proxies: '10\\..*'\n", &[]);
+    check("spring.cloud.gateway.trusted-proxies: '10(.*'\n", &["invalid-proxies 1"]);
+    check(
+        "spring.cloud.gateway.filter.remove-hop-by-hop.headers: ['a b']\n",
+        &["invalid-proxies 1"],
+    );
 }
 
 #[test]

@@ -114,7 +114,10 @@ fn shortcut<B>(spec: &Spec<B>) -> String {
     let names: Vec<&str> = spec.args.iter().map(|arg| arg.name).collect();
     match spec.shortcut {
         Shortcut::Default => format!("{}={}", spec.name, names.join(", ")),
-        Shortcut::Positions(names) => format!("{}={}", spec.name, names.join(", ")),
+        Shortcut::Positions(count) => {
+            let names: Vec<&str> = names.into_iter().take(count).collect();
+            format!("{}={}", spec.name, names.join(", "))
+        }
         Shortcut::GatherList => format!("{}={}, …", spec.name, names.join(", ")),
         Shortcut::GatherListTailFlag => {
             format!("{}={}", spec.name, names.join(", …, "))
