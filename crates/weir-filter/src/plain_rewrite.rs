@@ -244,7 +244,7 @@ mod tests {
         #[test]
         fn the_result_is_that_of_the_expression(
             regexp in r"\^?/a?b?/?(\?|/\?)?(\((\?<n>)?\.\*\)|\(\?<n>/\?\.\*\))?\$?",
-            replacement in "[/x]{0,2}(\\$1|\\$\\{n\\})?[/-]{0,2}",
+            replacement in "[/x]{0,2}(\\$1|\\$\\{n\\})?[/y0-]{0,2}",
             path in "/[ab/]{0,8}",
         ) {
             if let Some(plain) = apply(&regexp, &replacement, &path) {
