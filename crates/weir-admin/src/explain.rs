@@ -8,6 +8,7 @@ use weir_config::{RouteTarget, Snapshot, Upstream};
 use weir_filter::cors::CorsDecision;
 use weir_filter::forwarding::Hop;
 use weir_filter::{ChainEntry, RequestContext, Target, Verdict};
+use weir_route::index::Scratch;
 use weir_route::{Request, RequestParts, Route, Vars};
 use weir_wire::RequestHead;
 use weir_wire::http1::{HeadLimits, Parsed, canonical_path, parse_request};
@@ -103,16 +104,18 @@ pub fn explain(snapshot: &Snapshot, question: &Question) -> Explanation {
         }
         Ok(None) => {}
     }
-    if let CorsDecision::Respond(local) = snapshot.cors.decide(&head) {
-        told.answer = Some(format!("{} by the cross-origin rules", local.status));
-        return told;
-    }
     let ip = question.peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let parts = RequestParts::of(&head);
     let now_ms = jiff::Timestamp::now().as_millisecond();
     let request = Request { head: &head, parts: &parts, peer: ip, now_ms, dice: question.dice };
     let (winner, candidates) = candidates(snapshot, &request);
     told.candidates = candidates;
+    let scratch = &mut Scratch::default();
+    let cors = snapshot.cors.decide(&request, false, winner.is_some(), scratch);
+    if let CorsDecision::Respond(local) = cors {
+        told.answer = Some(format!("{} by the cross-origin rules", local.status));
+        return told;
+    }
     let Some(winner) = winner else {
         told.answer = Some("404: no route matches".to_owned());
         return told;
@@ -201,7 +204,12 @@ struct Running {
 }
 
 impl Running {
-    fn step(&mut self, entry: &ChainEntry, peer: SocketAddr, now_ms: i64) -> (Step, Option<String>) {
+    fn step(
+        &mut self,
+        entry: &ChainEntry,
+        peer: SocketAddr,
+        now_ms: i64,
+    ) -> (Step, Option<String>) {
         let before = lines(&self.head);
         let mut context = RequestContext {
             head: &mut self.head,
@@ -219,8 +227,10 @@ impl Running {
             Err(error) => Some(format!("500: {}", error.0)),
         };
         let after = lines(&self.head);
-        let gone = before.iter().filter(|line| !after.contains(line)).map(|line| format!("- {line}"));
-        let come = after.iter().filter(|line| !before.contains(line)).map(|line| format!("+ {line}"));
+        let gone =
+            before.iter().filter(|line| !after.contains(line)).map(|line| format!("- {line}"));
+        let come =
+            after.iter().filter(|line| !before.contains(line)).map(|line| format!("+ {line}"));
         let step = Step {
             name: entry.filter.spec().name.to_owned(),
             order: entry.order,

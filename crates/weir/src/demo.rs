@@ -40,8 +40,10 @@ pub struct DemoArgs {
 /// # Errors
 /// A port is taken, or the store cannot be written.
 pub fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
-    let options =
-        weir_origin::Options { address: SocketAddr::from(([127, 0, 0, 1], 0)), ..Default::default() };
+    let options = weir_origin::Options {
+        address: SocketAddr::from(([127, 0, 0, 1], 0)),
+        ..Default::default()
+    };
     let origin = weir_origin::serve(options).context("the origin cannot start")?;
     let temporary = std::env::temp_dir().join(format!("weir-demo-{}", std::process::id()));
     let data = args.data.clone().unwrap_or_else(|| temporary.clone());

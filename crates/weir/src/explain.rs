@@ -2,13 +2,11 @@
 
 use std::net::IpAddr;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use http::Method;
 use weir_admin::{Explanation, Question, explain};
 use weir_config::Snapshot;
-use weir_route::index::Index;
 
 use crate::configuration::ConfigArgs;
 use crate::routes::client::{Ask, Client};
@@ -101,12 +99,7 @@ fn snapshot(config: &ConfigArgs) -> anyhow::Result<Snapshot> {
     if loaded.is_refused() {
         bail!("the configuration is refused; `weir check` tells why");
     }
-    Ok(Snapshot {
-        index: Index::build(compiled.routes),
-        settings: Arc::clone(&loaded.settings),
-        forwarding: Arc::clone(&loaded.forwarding),
-        cors: Arc::clone(&loaded.cors),
-    })
+    Ok(Snapshot::build(&loaded.compiler, compiled.routes))
 }
 
 fn ask(url: &str, token: Option<String>, question: &Question) -> anyhow::Result<Explanation> {

@@ -41,7 +41,8 @@ pub fn completions<C: CommandFactory>(args: CompletionsArgs) -> anyhow::Result<E
 /// # Errors
 /// The directory cannot be written.
 pub fn man<C: CommandFactory>(args: ManArgs) -> anyhow::Result<ExitCode> {
-    clap_mangen::generate_to(C::command(), &args.out)
-        .with_context(|| format!("cannot write to {}; name a directory with --out", args.out.display()))?;
+    clap_mangen::generate_to(C::command(), &args.out).with_context(|| {
+        format!("cannot write to {}; name a directory with --out", args.out.display())
+    })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -114,6 +114,10 @@ fn shortcut<B>(spec: &Spec<B>) -> String {
     let names: Vec<&str> = spec.args.iter().map(|arg| arg.name).collect();
     match spec.shortcut {
         Shortcut::Default => format!("{}={}", spec.name, names.join(", ")),
+        Shortcut::Positions(count) => {
+            let names: Vec<&str> = names.into_iter().take(count).collect();
+            format!("{}={}", spec.name, names.join(", "))
+        }
         Shortcut::GatherList => format!("{}={}, …", spec.name, names.join(", ")),
         Shortcut::GatherListTailFlag => {
             format!("{}={}", spec.name, names.join(", …, "))
@@ -124,6 +128,7 @@ fn shortcut<B>(spec: &Spec<B>) -> String {
 fn takes(kind: ArgKind) -> String {
     match kind {
         ArgKind::Text => "text".into(),
+        ArgKind::Bean => "`#{@name}` of a known bean".into(),
         ArgKind::Template => "text with `{variables}`".into(),
         ArgKind::Regex => "Java regular expression".into(),
         ArgKind::List => "list".into(),

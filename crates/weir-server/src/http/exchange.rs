@@ -170,7 +170,7 @@ fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
     Ok(())
 }
 
-/// The route of a request, and what CORS says of it.
+/// The route of a request, and what the cross-origin rules say of it.
 fn find<'s>(
     worker: &'s Worker,
     snapshot: &'s Snapshot,
@@ -193,8 +193,13 @@ fn find<'s>(
     };
     let scratch = &mut worker.lookup.borrow_mut();
     let route = snapshot.index.lookup(&request, scratch);
-    let cors = snapshot.cors.decide(&request, false, route.is_some(), scratch);
-    if let Some(route) = route.filter(|route| route.target.chain.needs_vars()) {
+    let cors = match x.request.fields.contains(b"origin") {
+        true => snapshot.cors.decide(&request, false, route.is_some(), scratch),
+        false => CorsDecision::NotCors,
+    };
+    if let Some(route) = route
+        && route.target.chain.needs_vars()
+    {
         for predicate in &route.predicates {
             predicate.publish(&request, &mut x.vars);
         }

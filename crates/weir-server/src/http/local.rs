@@ -21,8 +21,7 @@ use crate::worker::{SCRATCH_BYTES, Worker};
 /// How long a client may take to read an answer of the gateway.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Puts the CORS fields in front, then runs the response filters that are due: DedupeResponseHeader
-/// sees the upstream's and ours.
+/// Runs the response filters that are due, on top of the CORS fields.
 pub(crate) fn filter_response(
     x: &mut Exchange,
     route: Option<&Arc<Route<RouteTarget>>>,
@@ -30,8 +29,8 @@ pub(crate) fn filter_response(
     for (name, value) in &x.early_fields {
         x.response.fields.append(name.as_bytes(), value);
     }
-    for (at, (name, value)) in x.cors_fields.iter().enumerate() {
-        x.response.fields.insert(at, name.as_bytes(), value);
+    for (name, value) in x.cors_fields.iter().rev() {
+        x.response.fields.prepend(name.as_bytes(), value);
     }
     if let Some(route) = route {
         let mut context = ResponseContext {

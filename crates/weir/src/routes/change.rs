@@ -66,11 +66,7 @@ pub(super) fn remove(client: &Client, args: &RemoveArgs, json: bool) -> anyhow::
 
 fn remove_many(client: &Client, query: &str, json: bool) -> anyhow::Result<()> {
     let query = query.trim_start_matches('&');
-    let ask = Ask {
-        method: Method::DELETE,
-        target: format!("/routes?{query}"),
-        ..Ask::default()
-    };
+    let ask = Ask { method: Method::DELETE, target: format!("/routes?{query}"), ..Ask::default() };
     let reply = client.ask(ask)?.json()?;
     match json {
         true => println!("{reply}"),
@@ -97,10 +93,7 @@ fn say(json: bool, what: &str, id: &str, revision: u64) {
     }
 }
 
-fn put(
-    args: &DefineArgs,
-    condition: Option<(header::HeaderName, String)>,
-) -> anyhow::Result<Ask> {
+fn put(args: &DefineArgs, condition: Option<(header::HeaderName, String)>) -> anyhow::Result<Ask> {
     Ok(Ask {
         method: Method::POST,
         target: format!("/routes/{}", escaped(&args.id)),

@@ -48,13 +48,18 @@ pub(super) fn run(client: &Client, args: &ImportArgs, json: bool) -> anyhow::Res
     let (created, replaced) = (shipment.created, shipment.replaced);
     if let Err(error) = result {
         if created + replaced > 0 {
-            eprintln!("{} routes were written before this; importing them again does no harm", created + replaced);
+            eprintln!(
+                "{} routes were written before this; importing them again does no harm",
+                created + replaced
+            );
         }
         return Err(error);
     }
     match json {
         true => println!("{}", json!({ "created": created, "replaced": replaced })),
-        false => println!("imported {} routes: {created} new, {replaced} replaced", created + replaced),
+        false => {
+            println!("imported {} routes: {created} new, {replaced} replaced", created + replaced)
+        }
     }
     Ok(())
 }

@@ -54,10 +54,14 @@ fn cut(text: &str, width: usize) -> String {
 pub(super) fn shortcut(named: &Value) -> String {
     let name = named.get("name").and_then(Value::as_str).unwrap_or_default();
     let args = named.get("args").and_then(Value::as_object);
-    let texts: Vec<String> = args.into_iter().flatten().map(|(key, value)| {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        if key.starts_with("_genkey_") { value } else { format!("{key}:{value}") }
-    }).collect();
+    let texts: Vec<String> = args
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            if key.starts_with("_genkey_") { value } else { format!("{key}:{value}") }
+        })
+        .collect();
     match texts.is_empty() {
         true => name.to_owned(),
         false => format!("{name}={}", texts.join(",")),
@@ -131,7 +135,8 @@ mod tests {
             vec!["a".to_owned(), "http://x".to_owned()],
             vec!["b\u{1b}[2J".to_owned(), "y".repeat(80)],
         ];
-        let expected = format!("ID      URI\na       http://x\nb\u{fffd}[2J   {}…\n", "y".repeat(59));
+        let expected =
+            format!("ID      URI\na       http://x\nb\u{fffd}[2J   {}…\n", "y".repeat(59));
         assert_eq!(table(&["ID", "URI"], &rows), expected);
         assert_eq!(table(&["ID"], &[]), "ID\n");
     }
@@ -139,7 +144,10 @@ mod tests {
     #[test]
     fn shortcuts_are_what_one_would_write() {
         let check = |json, expected| assert_eq!(shortcut(&json), expected);
-        check(json!({ "name": "Path", "args": { "_genkey_0": "/a", "_genkey_1": "/b" } }), "Path=/a,/b");
+        check(
+            json!({ "name": "Path", "args": { "_genkey_0": "/a", "_genkey_1": "/b" } }),
+            "Path=/a,/b",
+        );
         check(json!({ "name": "Query", "args": { "param": "q" } }), "Query=param:q");
         check(json!({ "name": "SaveSession", "args": {} }), "SaveSession");
     }
@@ -161,6 +169,9 @@ mod tests {
         let [(route, _)] = read.as_slice() else { panic!("{read:?}") };
         assert_eq!((route.id.as_str(), route.order), ("a: b", 3));
         assert_eq!(route.metadata.get("tag"), Some(&json!("yes")));
-        assert_eq!(serde_json::to_value(&route.predicates).ok().as_ref(), definition.get("predicates"));
+        assert_eq!(
+            serde_json::to_value(&route.predicates).ok().as_ref(),
+            definition.get("predicates")
+        );
     }
 }

@@ -174,7 +174,11 @@ mod tests {
                     - id: b\n  uri: http://x\n  predicates: [ Path=/b ]\n";
         check("routes.yml", list, &["a", "b"]);
         let inside: String = list.lines().map(|line| format!("      {line}\n")).collect();
-        check("a.yml", &format!("spring:\n  cloud:\n    gateway:\n      routes:\n{inside}"), &["a", "b"]);
+        check(
+            "a.yml",
+            &format!("spring:\n  cloud:\n    gateway:\n      routes:\n{inside}"),
+            &["a", "b"],
+        );
         check("-", "id: a\nuri: http://x\npredicates:\n- Path=/a\n", &["a"]);
         check("-", r#"[{"id":"a"},{"id":"b"}]"#, &["a", "b"]);
         check("-", "{\"id\":\"a\"}\n\n{\"id\":\"b\"}\n", &["a", "b"]);
