@@ -12,6 +12,7 @@ mod display;
 mod endpoint;
 mod explain;
 mod hooks;
+mod patience;
 mod serve;
 mod site;
 
@@ -21,6 +22,7 @@ pub use control::{
     STORE_POSITION, View,
 };
 pub use definition::read_definition;
+pub use endpoint::openapi;
 pub use explain::{Candidate, Explanation, Question, Step, explain};
 pub use hooks::{Hooks, Level, Logger, ReadLoggers, SetLogger};
 pub use serve::Server;

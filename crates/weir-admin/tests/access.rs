@@ -162,7 +162,7 @@ fn another_base_path_moves_everything() {
 fn the_openapi_document_is_what_the_router_serves() {
     let api = admin(&[("a", "http://x")]);
     let document = api.get("/openapi.json").json();
-    assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!(document, weir_admin::openapi());
     let all = ["GET", "POST", "PUT", "DELETE"];
     for (path, methods) in document["paths"].as_object().expect("paths") {
         let target = path.replace("{id}", "nope").replace("{name}", "nope");

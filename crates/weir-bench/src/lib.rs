@@ -14,6 +14,7 @@ pub mod driver;
 pub mod environment;
 mod interrupt;
 pub mod journey;
+pub mod lab;
 mod live;
 pub mod outcome;
 pub mod plan;

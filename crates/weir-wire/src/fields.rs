@@ -222,8 +222,12 @@ mod tests {
         let mut fields = Fields::default();
         fields.append(b"X-A", b"1");
         fields.append(b"x-a", b"2");
+        fields.append(b"X-B", b"3");
         assert_eq!(fields.get(b"x-A"), Some(&b"1"[..]));
-        assert_eq!(fields.get_all(b"X-a").count(), 2);
+        assert_eq!(fields.get_all(b"X-a").collect::<Vec<_>>(), [b"1", b"2"]);
         assert!(!fields.contains(b"x"));
+        assert_eq!((fields.len(), fields.is_empty()), (3, false));
+        fields.clear();
+        assert_eq!((fields.len(), fields.is_empty(), fields.get(b"x-a")), (0, true, None));
     }
 }

@@ -161,6 +161,17 @@ impl Control {
         !self.store.is_closed()
     }
 
+    /// Opens the store again if a failure has shut it.
+    ///
+    /// # Errors
+    /// See [`Refusal`]; the table that serves goes on.
+    pub async fn recover(&self) -> Result<(), Refusal> {
+        if self.store_is_open() {
+            return Ok(());
+        }
+        self.submit(Work::Recover, String::new()).await.map(drop)
+    }
+
     /// The store's file.
     pub fn store_path(&self) -> &std::path::Path {
         self.store.path()

@@ -6,14 +6,20 @@ use super::table::{ENDPOINTS, Endpoint};
 use crate::access::Intent;
 use crate::site::Site;
 
+/// OpenAPI 3.1 of the whole admin API, for the reference.
+pub fn openapi() -> Value {
+    document("/actuator", |_| true)
+}
+
 /// OpenAPI 3.1 of what `site` serves.
-pub(crate) fn document(site: &Site) -> Value {
+pub(super) fn of_site(site: &Site) -> Value {
+    document(&site.options.base_path, |endpoint| super::is_served(site, endpoint))
+}
+
+fn document(base_path: &str, is_served: impl Fn(&Endpoint) -> bool) -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for endpoint in ENDPOINTS {
-        if !super::is_served(site, endpoint) {
-            continue;
-        }
-        let path = format!("{}{}", site.options.base_path, endpoint.path);
+    for endpoint in ENDPOINTS.iter().filter(|endpoint| is_served(endpoint)) {
+        let path = format!("{base_path}{}", endpoint.path);
         let methods = paths.entry(path).or_insert_with(|| json!({}));
         if let Value::Object(methods) = methods {
             methods.insert(endpoint.method.to_ascii_lowercase(), operation(endpoint));

@@ -78,3 +78,21 @@ impl Behaviour for RewriteRequestParameter {
         format!("replaces the query parameter `{}` by `{}`", self.0.name, self.0.replacement)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::check_path;
+
+    #[test]
+    fn all_of_a_name_become_one() {
+        let check = |query: &str, expected: &str| {
+            let route = "- RewriteRequestParameter=p, new value";
+            check_path(route, &format!("/?{query}"), &format!("/?{expected}"));
+        };
+        check("a=1&p=old&b=2", "a=1&b=2&p=new%20value");
+        check("p=1&p=2", "p=new%20value");
+        check("p", "p=new%20value");
+        check("a=1", "a=1");
+        check("p=1&a=%2B+%7e&b=x:/@!", "a=%2B+%7e&b=x:/@!&p=new%20value");
+    }
+}

@@ -318,8 +318,8 @@ fn span_in(text: &[u8], part: &[u8]) -> Span {
     Span { start: start as u32, len: part.len() as u32 }
 }
 
-/// Refuses lines that end in LF alone. Each line of a head that `httparse` accepted ends in its only
-/// LF, just before the next name; so one look before each name finds every one of them.
+/// Refuses lines that end in LF alone. Each line of a head that `httparse` accepted ends in its
+/// only LF, just before the next name; so one look before each name finds every one of them.
 fn check_line_ends(text: &[u8], headers: &[httparse::Header<'_>]) -> Result<(), HeadError> {
     let ends_in_crlf = |end: usize| text.get(end.wrapping_sub(2)) == Some(&b'\r');
     let starts = headers.iter().map(|header| span_in(text, header.name.as_bytes()).start as usize);
