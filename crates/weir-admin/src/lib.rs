@@ -10,6 +10,7 @@ mod control;
 mod definition;
 mod display;
 mod endpoint;
+mod explain;
 mod hooks;
 mod patience;
 mod serve;
@@ -22,6 +23,7 @@ pub use control::{
 };
 pub use definition::read_definition;
 pub use endpoint::openapi;
+pub use explain::{Candidate, Explanation, Question, Step, explain};
 pub use hooks::{Hooks, Level, Logger, ReadLoggers, SetLogger};
 pub use serve::Server;
 pub use site::{Exposure, Kind, Limits, Site, SiteOptions};

@@ -18,12 +18,12 @@ impl Dice {
     /// The stream number `stream` of `seed`: different streams do not overlap in practice.
     pub fn stream(seed: u64, stream: u64) -> Self {
         let mut dice = Self::new(seed ^ stream.wrapping_mul(0xA076_1D64_78BD_642F));
-        dice.next();
+        dice.bits();
         dice
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -33,12 +33,12 @@ impl Dice {
 
     /// Uniform in [0, 1).
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Uniform in 0..`bound`; 0 for a `bound` of 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
     /// Exponential with mean 1.
@@ -62,8 +62,8 @@ mod tests {
     fn known_values_of_splitmix64() {
         let mut dice = Dice::new(1_234_567);
         // The first outputs of the reference C implementation for this seed.
-        assert_eq!(dice.next(), 6_457_827_717_110_365_317);
-        assert_eq!(dice.next(), 3_203_168_211_198_807_973);
+        assert_eq!(dice.bits(), 6_457_827_717_110_365_317);
+        assert_eq!(dice.bits(), 3_203_168_211_198_807_973);
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod journey;
 mod live;
 pub mod outcome;
 pub mod plan;
+pub mod plan_file;
 pub mod process;
 pub mod record;
 pub mod report;

@@ -117,11 +117,10 @@ fn render(frame: &mut ratatui::Frame<'_>, title: &str, slices: &[Slice]) {
     frame.render_widget(chart("response time", &lines, &|v| show_time(v)), times);
 }
 
-fn chart<'a>(
-    title: &'a str,
-    lines: &[(&'a str, &'a Vec<(f64, f64)>, Color)],
-    label: &dyn Fn(f64) -> String,
-) -> Chart<'a> {
+/// Name, points and colour of a line.
+type Curve<'a> = (&'a str, &'a Vec<(f64, f64)>, Color);
+
+fn chart<'a>(title: &'a str, lines: &[Curve<'a>], label: &dyn Fn(f64) -> String) -> Chart<'a> {
     let all = || lines.iter().flat_map(|(_, points, _)| points.iter());
     let top = all().map(|point| point.1).fold(1.0, f64::max) * 1.1;
     let end = all().map(|point| point.0).fold(1.0, f64::max);

@@ -56,10 +56,10 @@ impl Server {
         let address = loop {
             assert_eq!(out.read(&mut byte).unwrap(), 1, "the server ended: {text}");
             text.push(char::from(byte[0]));
-            if let Some(line) = text.strip_suffix('\n') {
-                if let Some((_, address)) = line.split_once("listening ") {
-                    break address.parse().unwrap();
-                }
+            if let Some(line) = text.strip_suffix('\n')
+                && let Some((_, address)) = line.split_once("listening ")
+            {
+                break address.parse().unwrap();
             }
         };
         Self { child, address }

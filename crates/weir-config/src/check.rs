@@ -1,18 +1,19 @@
 //! What is to be said of the routes of a configuration: each alone, and all together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use weir_route::index::Index;
 use weir_route::{NamedArgs, Route};
 
 use crate::compile::{self, Compiler, Part, Problem};
-use crate::diagnostic::{Code, Diagnostic, Severity, is_secret, mask_url};
+use crate::diagnostic::{Code, Diagnostic, Severity, fills_in_secret, is_secret, mask_url};
 use crate::loaded::Loaded;
 use crate::routes::Written;
 use crate::settings::Settings;
 use crate::snapshot::RouteTarget;
-use crate::source::Span;
+use crate::source::{Sources, Span};
 use crate::spring::{Kind, Node, child};
 
 /// Findings of one kind about routes that are shown; more would not be read.
@@ -22,30 +23,13 @@ const FINDINGS_MAX: usize = 200;
 pub(crate) struct Checks {
     compiler: Arc<Compiler>,
     settings: Arc<Settings>,
-    position: u64,
-    ids: HashMap<String, Span>,
-    /// Predicates seen, with the best place among those who have them.
-    twins: HashMap<u64, Rank>,
-    /// The first route that takes every request.
-    catch_all: Option<Rank>,
-    ranks: Vec<(i32, u64)>,
+    /// Places of the routes so far, by position.
+    heads: Vec<Span>,
+    /// Hashes of the ids so far.
+    ids: HashSet<u64>,
     /// Predicates and filters whose difference from SCG has been told.
     told: Vec<String>,
     counts: HashMap<Code, usize>,
-}
-
-/// Where a route stands in the order of trial.
-#[derive(Clone, Copy)]
-struct Rank {
-    order: i32,
-    position: u64,
-    at: Span,
-}
-
-impl Rank {
-    fn key(self) -> (i32, u64) {
-        (self.order, self.position)
-    }
 }
 
 impl Checks {
@@ -53,11 +37,8 @@ impl Checks {
         let mut checks = Self {
             compiler: Arc::clone(&loaded.compiler),
             settings: Arc::clone(&loaded.settings),
-            position: 0,
-            ids: HashMap::new(),
-            twins: HashMap::new(),
-            catch_all: None,
-            ranks: Vec::new(),
+            heads: Vec::new(),
+            ids: HashSet::new(),
             told: Vec::new(),
             counts: HashMap::new(),
         };
@@ -74,7 +55,7 @@ impl Checks {
         for problem in found {
             let Part::DefaultFilter(at, _) = problem.part else { continue };
             let span = loaded.default_places.get(at).copied().unwrap_or_default();
-            let named = loaded.default_filters.get(at);
+            let named = loaded.default_filters.get(at).filter(|named| names_secret(named));
             self.push(problem, span, named, problems);
         }
     }
@@ -85,8 +66,8 @@ impl Checks {
         written: &Written<'_>,
         problems: &mut Vec<Diagnostic>,
     ) -> Option<Arc<Route<RouteTarget>>> {
-        let position = self.position;
-        self.position += 1;
+        let position = self.heads.len() as u64;
+        self.identify(written, problems);
         let definition = &written.definition;
         if !definition.enabled || !self.settings.gateway_enabled {
             return None;
@@ -115,7 +96,6 @@ impl Checks {
         if refused {
             return None;
         }
-        self.among_others(written, position, problems);
         route
     }
 
@@ -131,17 +111,21 @@ impl Checks {
                 Part::Predicate(at, _) => written.definition.predicates.get(*at),
                 _ => None,
             };
+            let secret = named.filter(|named| {
+                names_secret(named)
+                    || place_of(written.node, &problem.part).is_some_and(holds_secret)
+            });
             let span = locate(written.node, &problem.part);
-            self.push(problem, span, named, problems);
+            self.push(problem, span, secret, problems);
         }
     }
 
-    /// `named` is the predicate or filter that the problem is about.
+    /// `secret` is the predicate or filter that the problem is about, if its values are secret.
     fn push(
         &mut self,
         problem: Problem,
         at: Span,
-        named: Option<&NamedArgs>,
+        secret: Option<&NamedArgs>,
         problems: &mut Vec<Diagnostic>,
     ) {
         if matches!(problem.code, Code::PredicateDiffers | Code::FilterDiffers) {
@@ -153,7 +137,6 @@ impl Checks {
         if self.enough(problem.code) {
             return;
         }
-        let secret = named.filter(|named| names_secret(named));
         let message = secret.map_or_else(
             || mask_url(&problem.message),
             |named| without_values(&problem.message, named),
@@ -179,69 +162,52 @@ impl Checks {
         *count > FINDINGS_MAX
     }
 
-    /// Ids that are there twice, and routes that an earlier one hides.
-    fn among_others(
-        &mut self,
-        written: &Written<'_>,
-        position: u64,
-        problems: &mut Vec<Diagnostic>,
-    ) {
-        let definition = &written.definition;
-        let rank = Rank { order: definition.order, position, at: head(written.node) };
-        self.ranks.push(rank.key());
-        if let Some(first) = self.ids.insert(definition.id.clone(), rank.at) {
-            self.ids.insert(definition.id.clone(), first);
-            if !self.enough(Code::DuplicateRoute) {
-                let message = format!("the id `{}` is there twice", definition.id);
-                let help = "give each route an id of its own; the admin API and metrics go by it";
-                problems
-                    .push(Diagnostic::new(Code::DuplicateRoute, message).at(rank.at).help(help));
-            }
-        }
-        if definition.predicates.iter().any(|named| named.name == "Weight") {
+    /// Ids that are there twice.
+    fn identify(&mut self, written: &Written<'_>, problems: &mut Vec<Diagnostic>) {
+        let id = &written.definition.id;
+        let at = head(written.node);
+        self.heads.push(at);
+        if self.ids.insert(hash_of(id)) || self.enough(Code::DuplicateRoute) {
             return;
         }
-        let mut hasher = DefaultHasher::new();
-        for named in &definition.predicates {
-            named.name.hash(&mut hasher);
-            for (name, value) in &named.args {
-                (name, value.as_str()).hash(&mut hasher);
-            }
+        let message = format!("the id `{id}` is there twice");
+        let help = "give each route an id of its own; the admin API and metrics go by it";
+        problems.push(Diagnostic::new(Code::DuplicateRoute, message).at(at).help(help));
+    }
+
+    /// Routes that never match, because one before them takes all their requests.
+    pub fn shadows(
+        &mut self,
+        index: &Index<RouteTarget>,
+        sources: &Sources,
+        problems: &mut Vec<Diagnostic>,
+    ) {
+        let place = |position: u64| {
+            let position = usize::try_from(position).ok();
+            position.and_then(|position| self.heads.get(position)).copied().unwrap_or_default()
+        };
+        let mut found = Vec::new();
+        for shadowed in index.shadowed() {
+            let by = sources.place(place(shadowed.by.position));
+            let why = match shadowed.duplicate {
+                true => "has the same predicates",
+                false => "takes all its requests",
+            };
+            let message = format!("this route never matches: `{}` ({by}) {why}", shadowed.by.id);
+            let help = "put the narrower route first, or give it a lower `order`; remove what is \
+                        there twice";
+            let at = place(shadowed.route.position);
+            found.push(Diagnostic::new(Code::ShadowedRoute, message).at(at).help(help));
         }
-        let twin = self.twins.entry(hasher.finish()).or_insert(rank);
-        if twin.position != position {
-            let hidden = if twin.key() < rank.key() { rank } else { *twin };
-            if rank.key() < twin.key() {
-                *twin = rank;
-            }
+        for finding in found {
             if !self.enough(Code::ShadowedRoute) {
-                let message = "this route never matches: an earlier one has the same predicates";
-                let help = "remove one of the two, or tell them apart by another predicate";
-                problems
-                    .push(Diagnostic::new(Code::ShadowedRoute, message).at(hidden.at).help(help));
+                problems.push(finding);
             }
-        }
-        let first = self.catch_all.is_none_or(|first| rank.key() < first.key());
-        if first && takes_all(&definition.predicates) {
-            self.catch_all = Some(rank);
         }
     }
 
     /// What can be said once all routes are known.
     pub fn finish(self, problems: &mut Vec<Diagnostic>) {
-        if let Some(first) = self.catch_all {
-            let hidden = self.ranks.iter().filter(|rank| **rank > first.key()).count();
-            if hidden > 0 {
-                let routes = if hidden == 1 { "route" } else { "routes" };
-                let message = format!(
-                    "this route takes every request; {hidden} {routes} behind it \
-                                       never match"
-                );
-                let help = "put it last, or give it a higher `order`";
-                problems
-                    .push(Diagnostic::new(Code::ShadowedRoute, message).at(first.at).help(help));
-            }
-        }
         let mut more: Vec<(Code, usize)> = self.counts.into_iter().collect();
         more.sort_unstable();
         for (code, count) in more.into_iter().filter(|(_, count)| *count > FINDINGS_MAX) {
@@ -255,11 +221,10 @@ impl Checks {
     }
 }
 
-/// `Path=/**` and nothing else.
-fn takes_all(predicates: &[NamedArgs]) -> bool {
-    let [one] = predicates else { return false };
-    let mut values = one.args.values();
-    one.name == "Path" && values.any(|value| value.as_str() == Some("/**"))
+fn hash_of(id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Whether an argument names a header that holds a secret.
@@ -298,8 +263,9 @@ fn locate(node: Node<'_>, part: &Part) -> Span {
         Part::Route => None,
         Part::Uri => field(node, "uri").map(Node::span),
         Part::Predicates => field(node, "predicates").map(Node::key_span),
-        Part::Predicate(at, arg) => element(node, "predicates", *at, arg.as_deref()),
-        Part::Filter(at, arg) => element(node, "filters", *at, arg.as_deref()),
+        Part::Predicate(_, arg) | Part::Filter(_, arg) => {
+            place_of(node, part).map(|element| within(element, arg.as_deref()))
+        }
         Part::Metadata(name) => field(node, "metadata")
             .map(|metadata| child(metadata, name).map_or_else(|| metadata.key_span(), Node::span)),
         Part::DefaultFilter(..) => None,
@@ -307,20 +273,35 @@ fn locate(node: Node<'_>, part: &Part) -> Span {
     found.unwrap_or_else(|| head(node))
 }
 
-fn element(node: Node<'_>, list: &str, at: usize, arg: Option<&str>) -> Option<Span> {
-    let list = field(node, list)?;
-    let element = match list.kind() {
-        Kind::List => list.children().nth(at)?,
-        _ => return Some(list.span()),
+/// The predicate or filter that a part of a route names.
+fn place_of<'t>(node: Node<'t>, part: &Part) -> Option<Node<'t>> {
+    let (list, at) = match part {
+        Part::Predicate(at, _) => ("predicates", *at),
+        Part::Filter(at, _) => ("filters", *at),
+        _ => return None,
     };
+    let list = field(node, list)?;
+    match list.kind() {
+        Kind::List => list.children().nth(at),
+        Kind::Null | Kind::Scalar | Kind::Map => Some(list),
+    }
+}
+
+/// Whether a placeholder in it names a secret.
+fn holds_secret(node: Node<'_>) -> bool {
+    node.written().is_some_and(fills_in_secret) || node.children().any(holds_secret)
+}
+
+/// Where an element is written, or the argument of it that is meant.
+fn within(element: Node<'_>, arg: Option<&str>) -> Span {
     if element.kind() != Kind::Map {
-        return Some(element.span());
+        return element.span();
     }
     let args = child(element, "args");
     let arg = arg.and_then(|arg| child(args?, arg.split('.').next().unwrap_or(arg)));
     let whole = || child(element, "name").map_or_else(|| element.span(), Node::span);
-    Some(arg.map_or_else(whole, |arg| match arg.kind() {
+    arg.map_or_else(whole, |arg| match arg.kind() {
         Kind::Scalar => arg.span(),
         Kind::Null | Kind::List | Kind::Map => arg.key_span(),
-    }))
+    })
 }

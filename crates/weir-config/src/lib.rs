@@ -5,6 +5,7 @@
 
 mod check;
 mod compile;
+mod cors;
 mod definitions;
 mod deviation;
 mod diagnostic;
@@ -32,5 +33,5 @@ pub use settings::{
     ADMIN_PORT, Access, AccessLog, AccessLogFormat, Admin, Compat, Management, PoolSettings,
     ScgLine, Secret, Settings,
 };
-pub use snapshot::{RouteTarget, RouteTimeouts, Service, Snapshot, Upstream};
+pub use snapshot::{RouteCors, RouteTarget, RouteTimeouts, Service, Snapshot, Upstream};
 pub use source::{Format, Place, SOURCE_BYTES_MAX, Source, Sources, Span};

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use weir_route::index::Index;
 use weir_route::pattern::RegexCache;
 use weir_route::{NamedArgs, Route, RouteDefinition};
 
 use crate::check::Checks;
 use crate::compile::{Compiler, Options};
+use crate::cors;
 use crate::definitions::Definitions;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::options;
@@ -88,19 +90,26 @@ impl Loader {
         let profiles = self.documents.active_profiles();
         let layers = self.documents.layers(&profiles);
         let settings = property::settings(&layers, &mut problems);
-        property::unknown(&layers, &mut problems);
+        property::unknown(&layers, settings.compat.scg, &mut problems);
         let filters = routes::default_filters(&layers, &mut problems);
         let (default_filters, default_places): (Vec<_>, Vec<_>) = filters.into_iter().unzip();
+        let settings = Arc::new(settings);
+        let regexes = &self.regexes;
+        let forwarding = options::forwarding(&settings, &layers, regexes, &mut problems);
+        let predicates = options::predicates(&settings, &layers, regexes, &mut problems);
         let compiler = Compiler::new(Options {
-            predicates: options::predicates(&settings, &layers, &self.regexes, &mut problems),
-            filters: options::filters(&layers, &self.regexes),
+            cors: cors::global(&layers, &predicates, &mut problems),
+            predicates,
+            filters: options::filters(&layers, regexes),
             default_filters: default_filters.clone(),
             predicates_off: routes::switched_off(&layers, "predicate"),
             filters_off: routes::switched_off(&layers, "filter"),
             services: routes::services(&layers, &mut problems),
+            settings: Arc::clone(&settings),
+            forwarding: Arc::new(forwarding),
         });
         Loaded {
-            settings: Arc::new(settings),
+            settings,
             compiler: Arc::new(compiler),
             default_filters,
             profiles,
@@ -145,16 +154,14 @@ impl Loaded {
         list
     }
 
-    /// Compiles every route and reports everything about them: the whole of `weir check`, and the
-    /// start of the gateway. Routes are what serves only if [`Loaded::is_refused`] stays false.
+    /// Compiles every route and reports what is wrong with any: the start of the gateway. The
+    /// routes are what serves only if [`Loaded::is_refused`] stays false.
     pub fn compile(&mut self) -> Compiled {
         let mut compiled = Compiled::default();
         let mut problems = Vec::new();
         let mut checks = Checks::new(self, &mut problems);
         routes::each(&self.layers(), &mut problems, |written, problems| {
-            if let Some(route) = checks.route(&written, problems) {
-                compiled.routes.push(route);
-            }
+            compiled.routes.extend(checks.route(&written, problems));
             compiled.definitions.push(&written.definition);
         });
         checks.finish(&mut problems);
@@ -163,15 +170,18 @@ impl Loaded {
         compiled
     }
 
-    /// What [`Loaded::compile`] finds, without keeping a route.
+    /// What [`Loaded::compile`] finds, and what takes longer to find: routes that never match. Gives
+    /// the number of routes.
     pub fn check(&mut self) -> usize {
         let mut problems = Vec::new();
         let mut count = 0;
         let mut checks = Checks::new(self, &mut problems);
+        let mut compiled = Vec::new();
         routes::each(&self.layers(), &mut problems, |written, problems| {
-            checks.route(&written, problems);
+            compiled.extend(checks.route(&written, problems));
             count += 1;
         });
+        checks.shadows(&Index::build(compiled), &self.documents.sources, &mut problems);
         checks.finish(&mut problems);
         self.diagnostics.append(&mut problems);
         count

@@ -1,13 +1,14 @@
 //! What predicates and filters take from the configuration besides their arguments.
 
 use weir_filter::filter::FilterOptions;
+use weir_filter::forwarding::{Forwarding, ForwardingOptions, Part, Untrusted, XForwarded};
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{ApiVersionSource, PredicateOptions};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::routes::names;
 use crate::settings::Settings;
-use crate::spring::{self, Layers, Node, below};
+use crate::spring::{self, Layers, Node};
 
 const API_VERSION: &str = "spring.webflux.apiversion.use";
 
@@ -58,29 +59,101 @@ fn api_version(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Option<Ap
 /// Options of filters.
 pub(crate) fn filters(layers: &Layers<'_>, regexes: &RegexCache) -> FilterOptions {
     let mut options = FilterOptions { regexes: regexes.clone(), ..FilterOptions::default() };
-    for name in names("filter.secure-headers") {
-        for node in layers.roots().filter_map(|root| below(root, &name)) {
-            for entry in node.children() {
-                let known = options.secure_headers.iter().any(|(key, _)| key == entry.key());
-                if !known && entry.key() != "enabled" {
-                    let value = spring::texts(layers, entry).join(",");
-                    let value = match entry.text() {
-                        Some(text) if !is_list(entry) => layers.resolve(&text).0.into_owned(),
-                        _ => value,
-                    };
-                    options.secure_headers.push((entry.key().to_owned(), value));
-                }
+    for node in layers.all_of(&names("filter.secure-headers")) {
+        for entry in node.children() {
+            let name = kebab(entry.key());
+            let known = options.secure_headers.iter().any(|(key, _)| *key == name);
+            if known || name == "enabled" {
+                continue;
             }
+            let value = match (name.as_str(), entry.text()) {
+                ("enable" | "disable", _) | (_, None) => spring::texts(layers, entry).join(","),
+                (_, Some(text)) => layers.resolve(&text).0.into_owned(),
+            };
+            options.secure_headers.push((name, value));
         }
     }
-    let header = layers.first_of(&names("set-status.original-status-header-name"));
-    options.original_status_header = header
-        .and_then(Node::text)
-        .map(|text| layers.resolve(&text).0.trim().to_owned())
-        .filter(|text| !text.is_empty());
+    options.original_status_header = text(layers, "set-status.original-status-header-name");
     options
 }
 
-fn is_list(node: Node<'_>) -> bool {
-    matches!(node.key(), "enable" | "disable")
+/// `frameOptions` → `frame-options`.
+fn kebab(name: &str) -> String {
+    let mut out = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !out.is_empty() && !out.ends_with('-') {
+            out.push('-');
+        }
+        out.push(if c == '_' { '-' } else { c.to_ascii_lowercase() });
+    }
+    out
+}
+
+/// Rules for forwarded heads; the safe default if they are wrong.
+pub(crate) fn forwarding(
+    settings: &Settings,
+    layers: &Layers<'_>,
+    regexes: &RegexCache,
+    problems: &mut Vec<Diagnostic>,
+) -> Forwarding {
+    let hop_by_hop = layers.first_of(&names("filter.remove-hop-by-hop.headers"));
+    let part = |name: &str| Part {
+        enabled: flag(layers, &format!("x-forwarded.{name}-enabled")).unwrap_or(true),
+        append: flag(layers, &format!("x-forwarded.{name}-append")).unwrap_or(true),
+    };
+    let options = ForwardingOptions {
+        trusted_proxies: text(layers, "trusted-proxies"),
+        untrusted: match settings.compat.forwarded.as_str() {
+            "pass" => Untrusted::Pass,
+            "append" => Untrusted::Append,
+            _ => Untrusted::Strip,
+        },
+        x_forwarded: XForwarded {
+            enabled: flag(layers, "x-forwarded.enabled").unwrap_or(true),
+            for_: part("for"),
+            host: part("host"),
+            port: part("port"),
+            proto: part("proto"),
+            prefix: part("prefix"),
+        },
+        forwarded: flag(layers, "forwarded.enabled").unwrap_or(true),
+        forwarded_by: flag(layers, "forwarded.by.enabled").unwrap_or(false),
+        hop_by_hop: hop_by_hop.map(|node| spring::texts(layers, node)),
+    };
+    Forwarding::new(&options, regexes).unwrap_or_else(|error| {
+        let property = match error.arg.as_str() {
+            "trusted-proxies" => "trusted-proxies",
+            _ => "filter.remove-hop-by-hop.headers",
+        };
+        let node = layers.first_of(&names(property));
+        let at = node.map(|node| node.span()).unwrap_or_default();
+        let help = error.help.unwrap_or_else(|| {
+            "write a Java regular expression over whole addresses, such as `10\\..*`".to_owned()
+        });
+        let message = format!("{property}: {}", error.message);
+        problems.push(Diagnostic::new(Code::InvalidProxies, message).at(at).help(help));
+        Forwarding::default()
+    })
+}
+
+fn text(layers: &Layers<'_>, name: &str) -> Option<String> {
+    let text = layers.first_of(&names(name)).and_then(Node::text)?;
+    let text = layers.resolve(&text).0.trim().to_owned();
+    if text.is_empty() { None } else { Some(text) }
+}
+
+fn flag(layers: &Layers<'_>, name: &str) -> Option<bool> {
+    crate::value::bool(&text(layers, name)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kebab;
+
+    #[test]
+    fn names_in_kebab_case() {
+        assert_eq!(kebab("frameOptions"), "frame-options");
+        assert_eq!(kebab("frame-options"), "frame-options");
+        assert_eq!(kebab("frame_options"), "frame-options");
+    }
 }

@@ -53,7 +53,9 @@ fn prefixes() {
     let both = format!(
         "spring.cloud.gateway.routes: [x]\nspring.cloud.gateway.server.webflux.routes: {route}"
     );
-    check(&both, ROUTE);
+    let replaced =
+        "old-prefix `spring.cloud.gateway.server.webflux.routes` takes the place of this one";
+    check(&both, &format!("{ROUTE}\n1: {replaced}"));
 }
 
 #[test]

@@ -26,6 +26,7 @@ impl Reserved {
         let target = RouteTarget {
             chain: Arc::new(Chain::default()),
             upstream: Upstream::Http(Arc::new(target)),
+            cors: None,
             timeouts: None,
         };
         let route = Route {

@@ -120,6 +120,13 @@ impl Fields {
         self.push_spans(name, value);
     }
 
+    /// Adds a line in front of all others.
+    pub fn prepend(&mut self, name: &[u8], value: &[u8]) {
+        let name = self.intern(name);
+        let value = self.intern(value);
+        self.list.insert(0, Field { name, value });
+    }
+
     /// Replaces all lines called `name` by one: at the place of the first, or at the end.
     pub fn set(&mut self, name: &[u8], value: &[u8]) {
         self.require(is_token(name) && is_field_value(value));

@@ -1,7 +1,7 @@
 //! `weir routes`: the routes of a running gateway, through its admin API.
 
 mod change;
-mod client;
+pub(crate) mod client;
 mod import;
 mod read;
 mod show;

@@ -5,6 +5,7 @@ mod logging;
 mod management;
 mod watch;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -47,7 +48,28 @@ pub struct RunArgs {
 ///
 /// # Errors
 /// Whatever keeps it from starting.
-pub fn run(mut args: RunArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
+    run_with(args, async |_| Ok(()), |_| {})
+}
+
+/// Where a gateway listens.
+pub struct Started {
+    /// The data plane.
+    pub gateway: SocketAddr,
+    /// The admin API, unless it is switched off.
+    pub admin: Option<SocketAddr>,
+}
+
+/// Runs the gateway; `prepare` may change the route table before traffic is taken, `announce` is
+/// called once it is.
+///
+/// # Errors
+/// Whatever keeps it from starting.
+pub fn run_with(
+    mut args: RunArgs,
+    prepare: impl AsyncFnOnce(&Control) -> anyhow::Result<()>,
+    announce: impl FnOnce(&Started),
+) -> anyhow::Result<ExitCode> {
     let loggers = logging::start(&args.log)?;
     if let Some(data) = &args.data {
         args.config.set.push(format!("weir.store.path={}", data.display()));
@@ -57,21 +79,25 @@ pub fn run(mut args: RunArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(serve(&args, control, &settings, &limits, loggers))
+    runtime.block_on(async {
+        let control = Arc::new(control);
+        prepare(&control).await?;
+        serve(&args, control, &settings, &limits, loggers, announce).await
+    })
 }
 
 async fn serve(
     args: &RunArgs,
-    control: Control,
+    control: Arc<Control>,
     settings: &Arc<Settings>,
     limits: &Limits,
     loggers: logging::Loggers,
+    announce: impl FnOnce(&Started),
 ) -> anyhow::Result<ExitCode> {
     // Signals are taken from the start, so that none ends the process half-way.
     let mut hangup = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let control = Arc::new(control);
     let management = Management::bind(settings)?;
     let options = ServerOptions {
         seed: random_seed(),
@@ -80,9 +106,11 @@ async fn serve(
     let server =
         Server::start(&control.published(), &options).context("the gateway cannot start")?;
     let ready = Arc::new(AtomicBool::new(true));
-    let addresses = management.addresses();
+    let admin_address = management.admin_address();
     let admin = management.serve(&control, settings, server.metrics().clone(), &ready, loggers)?;
-    report(&control, settings, limits, &server, &addresses);
+    let started = Started { gateway: server.address(), admin: admin_address };
+    report(&control, settings, limits, &server, &started);
+    announce(&started);
     let mut changes = watch::Watch::new(&args.config);
     loop {
         tokio::select! {
@@ -133,7 +161,7 @@ fn report(
     settings: &Settings,
     limits: &Limits,
     server: &Server,
-    addresses: &management::Addresses,
+    started: &Started,
 ) {
     let workers = match server.acceptors() {
         0 => format!("{} (each accepts)", server.workers()),
@@ -152,8 +180,8 @@ fn report(
             settings.backlog, limits.backlog_max
         );
     }
-    if let Some(admin) = addresses.admin {
+    if let Some(admin) = started.admin {
         println!("admin     http {admin}");
     }
-    println!("listening http {}", server.address());
+    println!("listening http {}", started.gateway);
 }

@@ -3,9 +3,6 @@
 use std::sync::Arc;
 
 use weir_config::{Compiled, Compiler, Definitions, RouteTarget, Settings, Snapshot};
-use weir_filter::cors::CorsPolicy;
-use weir_filter::forwarding::Forwarding;
-use weir_route::index::Index;
 use weir_route::{NamedArgs, Route, RouteDefinition};
 
 use super::refusal::Problem;
@@ -24,10 +21,6 @@ pub struct Loaded {
     pub default_filters: Vec<NamedArgs>,
     /// Settings that apply to all routes.
     pub settings: Arc<Settings>,
-    /// Rules for forwarded heads.
-    pub forwarding: Arc<Forwarding>,
-    /// Cross-origin rules.
-    pub cors: Arc<CorsPolicy>,
 }
 
 impl Loaded {
@@ -38,8 +31,6 @@ impl Loaded {
             compiled,
             default_filters: config.default_filters.clone(),
             settings: Arc::clone(&config.settings),
-            forwarding: Arc::default(),
-            cors: Arc::default(),
         }
     }
 
@@ -98,20 +89,10 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The snapshot of `loaded` with `routes`.
-    pub(crate) fn snapshot(loaded: &Loaded, index: Index<RouteTarget>) -> Arc<Snapshot> {
-        Arc::new(Snapshot {
-            index,
-            settings: Arc::clone(&loaded.settings),
-            forwarding: Arc::clone(&loaded.forwarding),
-            cors: Arc::clone(&loaded.cors),
-        })
-    }
-
     /// The same table after a change of the store.
-    pub(crate) fn with(&self, index: Index<RouteTarget>, revision: u64) -> Self {
+    pub(crate) fn with(&self, snapshot: Snapshot, revision: u64) -> Self {
         Self {
-            snapshot: Self::snapshot(&self.loaded, index),
+            snapshot: Arc::new(snapshot),
             loaded: Arc::clone(&self.loaded),
             files: Arc::clone(&self.files),
             generation: self.generation,

@@ -172,8 +172,8 @@ impl Writer {
             Ok((results, transaction.revision()))
         })?;
         if !changes.is_empty() {
-            let index = table.snapshot.index.apply(changes);
-            self.publish(table.with(index, revision));
+            let snapshot = table.snapshot.with_changes(&table.loaded.compiler, changes);
+            self.publish(table.with(snapshot, revision));
         }
         Ok(results)
     }

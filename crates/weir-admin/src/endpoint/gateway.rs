@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use weir_store::StoreError;
 
 use super::Call;
+use super::body;
 use super::routes::{number, parameters};
 use crate::access::Intent;
 use crate::answer::{Failure, empty, moment, ok_json, stream_list};
@@ -148,6 +149,15 @@ fn identity(name: &str) -> String {
 
 pub(super) fn refresh() -> Response {
     empty(StatusCode::OK)
+}
+
+pub(super) async fn explain(call: Call) -> Result<Response, Failure> {
+    let bytes_max = call.site.options.limits.body_bytes_max;
+    let body = body::read_json(&call.parts.headers, call.body, bytes_max).await?;
+    let question = serde_json::from_value(body)
+        .map_err(|error| Failure::bad_request(format!("not a request to explain: {error}")))?;
+    let view = call.site.control.view();
+    Ok(ok_json(&json!(crate::explain(view.snapshot(), &question))))
 }
 
 pub(super) fn stats(call: &Call) -> Result<Response, Failure> {

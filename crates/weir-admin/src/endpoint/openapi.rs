@@ -152,6 +152,19 @@ fn schemas() -> Value {
             "count": { "type": "integer" },
             "revision": { "type": "integer" },
         } } },
+        "Question": {
+            "type": "object",
+            "required": ["method", "target"],
+            "properties": {
+                "method": { "type": "string" },
+                "target": { "type": "string" },
+                "headers": { "type": "array", "items": {
+                    "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2,
+                } },
+                "peer": { "type": "string" },
+                "dice": { "type": "integer" },
+            },
+        },
         "Problem": { "type": "object", "properties": {
             "at": { "type": "string" },
             "message": { "type": "string" },

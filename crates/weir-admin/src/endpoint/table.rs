@@ -31,6 +31,7 @@ pub(crate) enum Operation {
     Refresh,
     Stats,
     Audit,
+    Explain,
 }
 
 /// A parameter in path, query or header.
@@ -400,6 +401,17 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             Operation::Audit,
             "Who changed what, newest first.",
             &[(StatusCode::OK, Some("AuditLog"), "The entries."), BAD, BUSY, FAULT],
+        )
+    },
+    Endpoint {
+        method: "POST",
+        body: Some(BodySpec { media: &["application/json"], schema: "Question" }),
+        ..read(
+            "/gateway/explain",
+            "gateway",
+            Operation::Explain,
+            "Why a request goes where it goes; nothing is sent or changed.",
+            &[OK_OBJECT, BAD, MEDIA],
         )
     },
 ];

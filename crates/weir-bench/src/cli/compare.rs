@@ -37,8 +37,10 @@ pub(super) struct CompareArgs {
     request: RequestArgs,
 }
 
-/// What is compared, and whether more is better.
-const METRICS: [(&str, bool, fn(&Outcome) -> f64); 3] = [
+/// What is compared, whether more is better, and how it is read off.
+type Metric = (&'static str, bool, fn(&Outcome) -> f64);
+
+const METRICS: [Metric; 3] = [
     ("rate", true, |outcome| outcome.rate),
     ("p50 response", false, |outcome| outcome.response.quantile(0.5) as f64),
     ("p99 response", false, |outcome| outcome.response.quantile(0.99) as f64),

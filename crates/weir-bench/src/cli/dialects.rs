@@ -31,7 +31,7 @@ fn go(
     render: impl Fn(&Outcome, &Target) -> String,
 ) -> anyhow::Result<u8> {
     let outcome = conduct(&plan, &target.url(), &[], show)?;
-    print!("{}\n{}", render(&outcome, &target), report::text::verdict(&outcome));
+    super::say(&format!("{}\n{}", render(&outcome, &target), report::text::verdict(&outcome)));
     Ok(super::exit_code(&outcome))
 }
 

@@ -4,6 +4,9 @@
 
 mod compare;
 mod dialects;
+mod jmh;
+mod plan;
+mod report;
 mod seek;
 mod single;
 mod sweep;
@@ -52,6 +55,12 @@ enum Command {
     Sweep(sweep::SweepArgs),
     /// Compare two servers or stored results, or find changes in a history
     Compare(compare::CompareArgs),
+    /// Measure with JMH's modes, forks and iterations, and print its table
+    Jmh(jmh::JmhArgs),
+    /// Run a plan in YAML
+    Plan(plan::PlanArgs),
+    /// Make an HTML page from stored results
+    Report(report::ReportArgs),
 }
 
 /// Runs `weir bench` and gives its exit code.
@@ -65,6 +74,9 @@ pub fn run(args: Args) -> u8 {
         Some(Command::Seek(args)) => seek::run(&args),
         Some(Command::Sweep(args)) => sweep::run(&args),
         Some(Command::Compare(args)) => compare::run(&args),
+        Some(Command::Jmh(args)) => jmh::run(&args),
+        Some(Command::Plan(args)) => plan::run(&args),
+        Some(Command::Report(args)) => report::run(&args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("weir bench: {error:#}");
@@ -86,4 +98,10 @@ pub(crate) fn exit_code(outcome: &Outcome) -> u8 {
     } else {
         OK
     }
+}
+
+/// Writes to standard output; a reader that has gone away is no failure.
+fn say(text: &str) {
+    use std::io::Write;
+    std::io::stdout().write_all(text.as_bytes()).ok();
 }

@@ -116,6 +116,9 @@ pub(super) struct OutputArgs {
     /// Write the result as JSON ('-' for standard output)
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
+    /// Write the report as one HTML page
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
     /// Write the per-second table as CSV
     #[arg(long, value_name = "FILE")]
     pub(super) csv: Option<PathBuf>,
@@ -206,6 +209,10 @@ impl OutputArgs {
             std::fs::write(path, text).with_context(|| path.display().to_string())
         };
         Self::write_json(self.json.as_deref(), outcome)?;
+        if let Some(path) = &self.html {
+            let stored = report::Stored { outcomes: vec![outcome.clone()], points: Vec::new() };
+            file(path, report::html::render(&stored)?)?;
+        }
         if let Some(path) = &self.csv {
             file(path, report::csv::render(outcome))?;
         }
@@ -223,7 +230,7 @@ impl OutputArgs {
         let Some(path) = path else { return Ok(()) };
         let text = serde_json::to_string_pretty(value)? + "\n";
         if path.as_os_str() == "-" {
-            print!("{text}");
+            super::say(&text);
             return Ok(());
         }
         std::fs::write(path, text).with_context(|| path.display().to_string())
@@ -246,7 +253,7 @@ pub(super) fn run(args: &SingleArgs) -> anyhow::Result<u8> {
     let output = &args.output;
     let outcome = conduct(&plan, &target.url(), &output.threshold, output.show())?;
     if output.json.as_ref().is_none_or(|path| path.as_os_str() != "-") {
-        print!("{}", report::text::render(&outcome));
+        super::say(&report::text::render(&outcome));
     }
     output.write(&outcome)?;
     Ok(super::exit_code(&outcome))

@@ -161,7 +161,7 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
         }
     }
     OutputArgs::write_json(args.json.as_deref(), &cells)?;
-    print!("{}", table(&cells, args.repeat));
+    super::say(&table(&cells, args.repeat));
     Ok(if interrupted { super::INTERRUPTED } else { super::OK })
 }
 

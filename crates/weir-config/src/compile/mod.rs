@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use serde_json::{Map, Value};
+use weir_filter::cors::{CorsPolicy, CorsRoute};
 use weir_filter::filter::{Filter, FilterOptions};
+use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, Scheme, Target};
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
@@ -24,9 +26,11 @@ use weir_route::{ArgError, NamedArgs, Route, RouteDefinition};
 pub use problem::{Part, Problem};
 pub(crate) use remarks::{about_filter, remarks};
 
+use crate::cors::{self, GlobalCors};
 use crate::diagnostic::{Code, mask_url};
 use crate::routes::ServiceList;
-use crate::snapshot::{RouteTarget, RouteTimeouts, Service, Upstream};
+use crate::settings::Settings;
+use crate::snapshot::{RouteCors, RouteTarget, RouteTimeouts, Service, Upstream};
 use crate::uri::{self, Destination};
 use crate::value;
 use names::Registry;
@@ -43,6 +47,9 @@ pub(crate) struct Options {
     /// Kebab names of `filter.<kebab>.enabled=false`.
     pub filters_off: Vec<String>,
     pub services: ServiceList,
+    pub settings: Arc<Settings>,
+    pub forwarding: Arc<Forwarding>,
+    pub cors: GlobalCors,
 }
 
 /// Compiles routes under one configuration; equal chains and targets are shared. May be used from
@@ -91,6 +98,24 @@ impl Compiler {
         compiler
     }
 
+    /// Settings that apply to all routes.
+    pub fn settings(&self) -> &Arc<Settings> {
+        &self.options.settings
+    }
+
+    /// Rules for heads that are passed on.
+    pub fn forwarding(&self) -> &Arc<Forwarding> {
+        &self.options.forwarding
+    }
+
+    pub(crate) fn global_cors(&self) -> &GlobalCors {
+        &self.options.cors
+    }
+
+    pub(crate) fn predicate_options(&self) -> &PredicateOptions {
+        &self.options.predicates
+    }
+
     /// Expressions compiled so far, for the next configuration.
     pub fn regexes(&self) -> RegexCache {
         self.options.predicates.regexes.clone()
@@ -115,6 +140,7 @@ impl Compiler {
         let predicates = self.predicates(definition, &mut problems);
         let chain = self.chain(&definition.filters, &mut problems);
         let timeouts = self.timeouts(&definition.metadata, &mut problems);
+        let cors = self.cors(definition, &mut problems);
         let (Some(upstream), Some(chain), true) = (upstream, chain, problems.is_empty()) else {
             return Err(problems);
         };
@@ -123,7 +149,7 @@ impl Compiler {
             order: definition.order,
             position,
             predicates,
-            target: RouteTarget { chain, upstream, timeouts },
+            target: RouteTarget { chain, upstream, cors, timeouts },
         }))
     }
 
@@ -286,6 +312,34 @@ impl Compiler {
     pub(crate) fn lacks_instances(&self, name: &str) -> bool {
         let service = self.services.get(name);
         !self.services.is_empty() && service.is_none_or(|service| service.instances.is_empty())
+    }
+
+    /// The rules of `metadata.cors`, with the pattern they hold for (SCG class
+    /// `CorsGatewayFilterApplicationListener`).
+    fn cors(
+        &self,
+        definition: &RouteDefinition,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Arc<RouteCors>> {
+        let rule = match cors::of_route(definition) {
+            Ok(rule) => Arc::new(rule?),
+            Err(wrong) => {
+                problems.extend(wrong);
+                return None;
+            }
+        };
+        let path = definition.predicates.iter().find(|named| named.name == "Path");
+        let bound = path.and_then(|path| self.registry.predicate("Path")?.bind(&path.args).ok());
+        let pattern = bound.and_then(|args| args.list("patterns").first().cloned());
+        let route = CorsRoute {
+            order: 0,
+            position: 0,
+            pattern: pattern.as_deref(),
+            rule: Arc::clone(&rule),
+        };
+        let tried = CorsPolicy::build(&[], [route], false, &self.options.predicates);
+        // A pattern that is none is reported by the predicate that it is in.
+        tried.ok().map(|_| Arc::new(RouteCors { pattern, rule }))
     }
 
     fn timeouts(

@@ -122,8 +122,6 @@ codes! {
     InvalidCors = "invalid-cors", Mistake, Error;
     /// A trusted-proxies expression that cannot be.
     InvalidProxies = "invalid-proxies", Mistake, Error;
-    /// A route is left out because `fail-on-route-definition-error` is false.
-    RouteSkipped = "route-skipped", Mistake, Warning;
     /// A text that looks like one of a known mistake; it loads all the same.
     Suspicious = "suspicious", Mistake, Warning;
     /// A filter that weir does not have, most often one written in Java.
@@ -142,8 +140,6 @@ codes! {
     NoInstances = "no-instances", Unsupported, Warning;
     /// The old prefix is honoured; Spring Cloud Gateway 4.3 and later ignore it.
     OldPrefix = "old-prefix", Deviation, Note;
-    /// A failing upstream is 502, under Spring Cloud Gateway 500.
-    RefusedStatus = "refused-status", Deviation, Note;
     /// A predicate that differs in a detail.
     PredicateDiffers = "predicate-differs", Deviation, Note;
     /// A filter that differs in a detail.

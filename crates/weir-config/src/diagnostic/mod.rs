@@ -9,7 +9,7 @@ mod secret;
 
 pub use code::{Category, Code};
 pub use render::{Style, render, to_json};
-pub(crate) use secret::{is_secret, mask_url};
+pub(crate) use secret::{fills_in_secret, is_secret, mask_url};
 
 use crate::source::Span;
 

@@ -34,6 +34,12 @@ pub(crate) fn is_secret(name: &str) -> bool {
     secret || words.last().is_some_and(|word| word == "key")
 }
 
+/// Whether a text has a placeholder such as `${db.password}`.
+pub(crate) fn fills_in_secret(text: &str) -> bool {
+    let names = text.split("${").skip(1);
+    names.filter_map(|rest| rest.split([':', '}']).next()).any(is_secret)
+}
+
 /// `apiKey`, `api-key`, `API_KEY` → `api`, `key`.
 fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();

@@ -1,7 +1,7 @@
 //! Reads the registry's properties into [`Settings`].
 
 use super::{Kind, PropertySpec, Usage, Value, registry};
-use crate::diagnostic::{Code, Diagnostic, Severity, is_secret};
+use crate::diagnostic::{Code, Diagnostic, Severity, fills_in_secret, is_secret};
 use crate::settings::{FIXED_POOL_SIZE, Settings};
 use crate::spring::{self, Layers, Node, Trouble};
 
@@ -45,7 +45,8 @@ fn read(
         problems.push(Diagnostic::new(Code::InvalidValue, message).at(node.key_span()).help(help));
         return None;
     };
-    let (text, trouble) = layers.resolve(&text);
+    let written = text;
+    let (text, trouble) = layers.resolve(&written);
     report(trouble, &name, node, problems);
     let empty = text.trim().is_empty();
     if empty && !matches!(spec.kind, Kind::Text) {
@@ -54,7 +55,7 @@ fn read(
     match Value::parse(spec.kind, &text) {
         Ok(value) => Some(value),
         Err(help) => {
-            let secret = spec.kind == Kind::Secret || is_secret(&name);
+            let secret = spec.kind == Kind::Secret || is_secret(&name) || fills_in_secret(&written);
             let shown = if secret { "the value".to_owned() } else { format!("`{}`", text.trim()) };
             let message = format!("{shown} is not a value of `{name}`");
             problems.push(

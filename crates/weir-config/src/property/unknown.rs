@@ -3,7 +3,8 @@
 //! Looks below `weir` and below the gateway's prefixes only; the rest belongs to Spring.
 
 use super::{Kind, OLD_PREFIX, PREFIX, PropertySpec, Root, registry};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::settings::ScgLine;
 use crate::spring::{Kind as NodeKind, Layers, Node, below, child, key};
 use crate::value::nearest;
 
@@ -11,8 +12,11 @@ use crate::value::nearest;
 const FINDINGS_MAX: usize = 100;
 
 /// Reports every unknown key of `layers`.
-pub(crate) fn unknown(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) {
+pub(crate) fn unknown(layers: &Layers<'_>, line: ScgLine, problems: &mut Vec<Diagnostic>) {
     let mut search = Search { problems, found: 0 };
+    if line >= ScgLine::V4_3 {
+        search.old_prefix(layers);
+    }
     for root in layers.roots().filter(|root| !root.joined()) {
         if let Some(node) = child(root, "weir") {
             search.walk(node, Root::Plain, &mut vec!["weir".to_owned()]);
@@ -36,6 +40,44 @@ struct Search<'p> {
 }
 
 impl Search<'_> {
+    /// Spring Cloud Gateway has not read the old prefix since 4.3; weir does. That may surprise most
+    /// where both are used and something was left behind.
+    fn old_prefix(&mut self, layers: &Layers<'_>) {
+        let own =
+            |node: Node<'_>| !["server", "mvc"].iter().any(|name| key::same(name, node.key()));
+        let mixed = layers.find(PREFIX).is_some_and(|node| node.children().next().is_some());
+        for node in layers.all(OLD_PREFIX).filter(|node| !node.joined()) {
+            let mut entries = node.children().filter(|entry| own(*entry));
+            if mixed {
+                for entry in entries {
+                    let name = entry.key();
+                    let twin = layers.find(&format!("{PREFIX}.{name}"));
+                    let replaced = twin.is_some_and(|twin| twin.kind() != NodeKind::Map);
+                    let message = match replaced {
+                        true => format!("`{PREFIX}.{name}` takes the place of this one"),
+                        false => format!("`{OLD_PREFIX}.{name}` counts, beside the new prefix"),
+                    };
+                    let help = format!(
+                        "Spring Cloud Gateway 4.3 and later ignore it; move it to `{PREFIX}.{name}`, \
+                         or remove it"
+                    );
+                    self.problems.push(
+                        Diagnostic::new(Code::OldPrefix, message)
+                            .severity(Severity::Warning)
+                            .at(entry.key_span())
+                            .help(help),
+                    );
+                }
+            } else if let Some(first) = entries.next() {
+                let message = format!("the old prefix `{OLD_PREFIX}` counts");
+                let help = format!("Spring Cloud Gateway 4.3 and later read `{PREFIX}` only");
+                self.problems.push(
+                    Diagnostic::new(Code::OldPrefix, message).at(first.key_span()).help(help),
+                );
+            }
+        }
+    }
+
     /// Below the old prefix lie the new one and the MVC server's, too.
     fn old(&mut self, node: Node<'_>) {
         for entry in node.children() {

@@ -15,7 +15,7 @@ pub enum Shape {
     Exact,
     /// `/svcN/**`
     Prefix,
-    /// `/svcN/{id}/items/{item}`
+    /// `/appN/{id}/items/{item}`
     Template,
     /// Five methods for each path.
     Rest,
@@ -76,12 +76,12 @@ impl Shape {
         match self {
             Shape::Exact => vec![format!("Path=/api/v1/svc{}/resource{n}", n % 1000)],
             Shape::Prefix => vec![format!("Path=/svc{n}/**")],
-            Shape::Template => vec![format!("Path=/svc{n}/{{id}}/items/{{item}}")],
+            Shape::Template => vec![format!("Path=/app{n}/{{id}}/items/{{item}}")],
             Shape::Rest => {
                 vec![format!("Path=/rest/r{}", n / 5), format!("Method={}", METHODS[n % 5])]
             }
             Shape::Tenants => vec![
-                format!("Host=t{}.example.org", n / 100),
+                format!("Host=tenant{}.example.org", n / 100),
                 format!("Path=/tenant/path{}", n % 100),
             ],
             Shape::Wildcard => vec![format!("Host=**.t{n}.example.org")],
@@ -103,12 +103,12 @@ impl Shape {
         match self {
             Shape::Exact => get("www.example.org", &format!("/api/v1/svc{}/resource{n}", n % 1000)),
             Shape::Prefix => get("www.example.org", &format!("/svc{n}/a/b")),
-            Shape::Template => get("www.example.org", &format!("/svc{n}/17/items/4")),
+            Shape::Template => get("www.example.org", &format!("/app{n}/17/items/4")),
             Shape::Rest => {
                 Ask::new(METHODS[n % 5], "www.example.org", &format!("/rest/r{}", n / 5), &FIELDS)
             }
             Shape::Tenants => {
-                get(&format!("t{}.example.org", n / 100), &format!("/tenant/path{}", n % 100))
+                get(&format!("tenant{}.example.org", n / 100), &format!("/tenant/path{}", n % 100))
             }
             Shape::Wildcard => get(&format!("a.t{n}.example.org"), "/"),
             Shape::Header => with_field("X-Api-Id", &id),

@@ -41,39 +41,35 @@ pub(crate) fn best<T>(routes: &Ranked<T>, way: &Way<'_>) -> Option<Dim> {
         }
     }
     filings.sort_unstable();
+    let total = total as f64;
+    let scale = total / size.max(1) as f64;
     let costs = dims.into_iter().zip(covered).enumerate().map(|(at, (dim, covered))| {
         let from = filings.partition_point(|(dim, _)| *dim < at);
         let until = filings.partition_point(|(dim, _)| *dim <= at);
         let keys = filings.get(from..until).unwrap_or_default();
-        (expected_tries(keys, covered, size, total) + dim.effort(), dim)
+        let any = (size - covered) as f64;
+        (tries(keys, covered, any, scale) + dim.effort(), dim)
     });
     let (cost, dim) = costs.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    (cost < worth(total)).then_some(dim)
+    (cost < (total - 2.0).min(total * 0.95)).then_some(dim)
 }
 
-/// Below how many expected tries branching pays.
-fn worth(total: usize) -> f64 {
-    let total = total as f64;
-    (total - 2.0).min(total * 0.95)
-}
-
-/// How many routes a request for one of them would still have to try, one branch further.
-fn expected_tries(keys: &[(usize, u64)], covered: usize, size: usize, total: usize) -> f64 {
-    if covered == 0 {
-        return total as f64;
-    }
-    let scale = total as f64 / size as f64;
+/// How many routes a request would still have to try, one branch further: a request for one of these
+/// routes, or one for any of the values they demand, whichever gains more. (The second lets a few
+/// routes out of a bucket in which thousands demand the same.)
+fn tries(keys: &[(usize, u64)], covered: usize, any: f64, scale: f64) -> f64 {
     let filed = keys.len() as f64;
+    if covered == 0 || keys.is_empty() {
+        return any * scale + covered as f64;
+    }
     // Chance that two filings fall into one bucket: of pairs, so that a sample does not bias it.
-    let pairs: f64 = keys
-        .chunk_by(|a, b| a == b)
-        .map(|same| same.len() as f64 * (same.len() as f64 - 1.0))
-        .sum();
+    let same = keys.chunk_by(|a, b| a == b);
+    let pairs: f64 = same.clone().map(|same| (same.len() * (same.len() - 1)) as f64).sum();
     let together = pairs / (filed * (filed - 1.0)).max(1.0);
-    let bucket = 1.0 + (filed * scale - 1.0) * together;
-    let any = (size - covered) as f64 * scale;
+    let by_route = 1.0 + (filed * scale - 1.0) * together;
+    let by_value = 2.0 * filed * scale / same.count() as f64;
     let copies = filed / covered as f64 - 1.0;
-    any + bucket + copies / 8.0
+    any * scale + by_route.min(by_value) + copies / 8.0
 }
 
 /// Spreads `size` places over `total`, irregularly: tables are periodic more often than not.

@@ -96,21 +96,26 @@ impl Dim {
     /// Adds the dimensions in which `route` demands something.
     pub(crate) fn propose<T>(route: &Route<T>, dims: &mut Vec<Dim>) {
         for key in route.predicates.iter().filter_map(|predicate| predicate.key()) {
-            match key {
-                Key::Path(patterns) => propose_path(patterns, dims),
-                Key::Host(patterns) => propose_host(patterns, dims),
-                Key::Methods(_) => dims.push(Dim::Method),
-                Key::Header { name, split, .. } => {
-                    let name: Arc<str> = name.to_ascii_lowercase().into();
-                    dims.push(Dim::Header { name, split });
-                    dims.push(Dim::AnyHeader { split });
-                }
-                Key::Query { name, .. } => dims.push(Dim::Query { name: name.into() }),
-                Key::Cookie { name, .. } => dims.push(Dim::Cookie { name: name.into() }),
-                Key::RemoteAddr(_) => dims.push(Dim::Peer),
-            }
+            Self::propose_for(key, dims);
         }
         dims.extend(route.predicates.iter().filter_map(prefix::dim));
+    }
+
+    /// Adds the dimensions in which `key` may be looked up.
+    pub(crate) fn propose_for(key: Key<'_>, dims: &mut Vec<Dim>) {
+        match key {
+            Key::Path(patterns) => propose_path(patterns, dims),
+            Key::Host(patterns) => propose_host(patterns, dims),
+            Key::Methods(_) => dims.push(Dim::Method),
+            Key::Header { name, split, .. } => {
+                let name: Arc<str> = name.to_ascii_lowercase().into();
+                dims.push(Dim::Header { name, split });
+                dims.push(Dim::AnyHeader { split });
+            }
+            Key::Query { name, .. } => dims.push(Dim::Query { name: name.into() }),
+            Key::Cookie { name, .. } => dims.push(Dim::Cookie { name: name.into() }),
+            Key::RemoteAddr(_) => dims.push(Dim::Peer),
+        }
     }
 
     /// Fills `demands` with what `route` demands here; `false` if it demands nothing.

@@ -70,3 +70,28 @@ impl<'i, 'q, T> Search<'i, 'q, T> {
         }
     }
 }
+
+impl<T> Bucket<T> {
+    /// Adds every route that a lookup of `request` may try, whatever the others answer.
+    pub(crate) fn candidates<'i>(
+        &'i self,
+        request: &Request<'_>,
+        hash: &Hash,
+        found: &mut Vec<&'i Arc<Route<T>>>,
+    ) {
+        match self {
+            Bucket::One(route) => found.push(route),
+            Bucket::List(list) => found.extend(list.routes.iter()),
+            Bucket::Branch(branch) => {
+                branch.dim.show(request, hash, &branch.sizes, |key| {
+                    if let Some(bucket) = branch.values.get(key) {
+                        bucket.candidates(request, hash, found);
+                    }
+                });
+                if let Some(bucket) = &branch.any {
+                    bucket.candidates(request, hash, found);
+                }
+            }
+        }
+    }
+}

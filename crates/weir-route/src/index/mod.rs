@@ -5,6 +5,7 @@
 //! `docs/decisions/0002-route-index.md`.
 
 mod choice;
+mod cover;
 mod dim;
 mod hash;
 mod keymap;
@@ -12,6 +13,8 @@ mod lookup;
 mod node;
 mod prefix;
 mod ranked;
+mod shadow;
+mod stats;
 mod weights;
 
 use std::sync::Arc;
@@ -21,6 +24,8 @@ use crate::request::Request;
 use crate::route::Route;
 
 pub use hash::DEFAULT_SEED;
+pub use shadow::Shadowed;
+pub use stats::{BranchStats, Crowded, Stats};
 
 use hash::Hash;
 use keymap::KeyMap;
@@ -168,6 +173,18 @@ impl<T> Index<T> {
     /// `RoutePredicateHandlerMapping`).
     pub fn scan(&self, request: &Request<'_>) -> Option<&Arc<Route<T>>> {
         self.routes.find(&mut |route| route.matches(request, self.groups()) == Ok(true))
+    }
+
+    /// The routes that a lookup of `request` considers, in order of trial: all that match are among
+    /// them. For `weir explain`.
+    pub fn candidates(&self, request: &Request<'_>) -> Vec<&Arc<Route<T>>> {
+        let mut found = Vec::new();
+        if let Some(root) = &self.root {
+            root.candidates(request, &self.hash, &mut found);
+        }
+        found.sort_by_key(|route| Rank::of(route));
+        found.dedup_by_key(|route| route.position);
+        found
     }
 
     fn update_orders(&self, ops: &[Op<'_, T>]) -> KeyMap<i32> {

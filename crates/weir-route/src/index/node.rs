@@ -102,6 +102,16 @@ impl<'a> Way<'a> {
         Self { hash, dims: Vec::new() }
     }
 
+    /// Passes a branch.
+    pub(crate) fn enter(&mut self, dim: &Dim) {
+        self.dims.push(dim.clone());
+    }
+
+    /// Goes back before the branch passed last.
+    pub(crate) fn leave(&mut self) {
+        self.dims.pop();
+    }
+
     /// The bucket after `ops`, which are sorted by [`Op::sort_key`]; `None` if it is empty then.
     pub(crate) fn update<T>(
         &mut self,
@@ -175,7 +185,7 @@ impl<'a> Way<'a> {
             }
         }
         under.sort_by_key(|(key, _)| *key);
-        self.dims.push(branch.dim.clone());
+        self.enter(&branch.dim);
         let any = self.update(branch.any.as_ref(), &any);
         let mut same = Vec::new();
         let values = branch.values.update(&under, &mut |bucket, ops| {
@@ -183,7 +193,7 @@ impl<'a> Way<'a> {
             same.extend(ops.iter().map(|(_, op)| *op));
             self.update(bucket, &same)
         });
-        self.dims.pop();
+        self.leave();
         if filed[0] == 0 {
             return any;
         }

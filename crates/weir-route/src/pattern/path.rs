@@ -96,9 +96,10 @@ impl PathPattern {
         &self.text
     }
 
-    /// Whether it can match at all: a pattern without a leading `/` never does.
+    /// Whether it can match at all: a pattern without a leading `/` never does, unless it starts with
+    /// `**` or `{*name}`.
     pub fn can_match(&self) -> bool {
-        self.text.starts_with('/')
+        self.text.starts_with('/') || matches!(self.parts.first(), Some(Part::Rest(_)))
     }
 
     /// The whole text of a pattern without wildcards or variables, such as `/a/b` or `/a/`.
@@ -236,14 +237,16 @@ impl PathPattern {
                 }
                 let rest = texts.start..count - behind;
                 texts.start = rest.end;
-                for segment in segments {
-                    if !take(segment, path, &mut texts, count, visit)? {
+                while let Some(segment) = segments.next() {
+                    let last = segments.clone().next().is_none();
+                    if !take(segment, path, &mut texts, last, visit)? {
                         return Ok(None);
                     }
                 }
                 return Ok(Some(rest));
             }
-            if !take(segment, path, &mut texts, count, visit)? {
+            let last = segments.clone().next().is_none();
+            if !take(segment, path, &mut texts, last, visit)? {
                 return Ok(None);
             }
         }
@@ -256,18 +259,17 @@ fn take<'p>(
     segment: Segment<'_>,
     path: &'p PathSegments,
     texts: &mut Range<usize>,
-    count: usize,
+    last: bool,
     visit: &mut impl FnMut(Segment<'_>, &'p str),
 ) -> Result<bool, RegexError> {
     let Some(at) = texts.next() else { return Ok(false) };
     let Some(text) = path.get(at) else { return Ok(false) };
     visit(segment, text);
-    segment.accepts(text, at + 1 == count)
+    segment.accepts(text, last)
 }
 
 impl Segment<'_> {
-    /// Whether this segment takes `text`, which is the `last` of the path or not. A `Rest` takes
-    /// any.
+    /// Whether this segment, the `last` of its pattern or not, takes `text`. A `Rest` takes any.
     ///
     /// # Errors
     /// A regular expression that cannot decide.

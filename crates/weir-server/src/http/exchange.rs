@@ -126,11 +126,11 @@ pub(crate) async fn exchange(
     x.record = Record::new(Some(client.peer));
     worker.deadlines.see(x.record.started);
     let snapshot = worker.snapshot();
-    let route = match admit(x) {
+    let (route, cors) = match admit(x) {
         Ok(()) => find(worker, &snapshot, client, x),
         Err(error) => return refuse(worker, client, x, error).await,
     };
-    let outcome = serve(worker, client, x, framing, &snapshot, route).await;
+    let outcome = serve(worker, client, x, framing, &snapshot, route, cors).await;
     let next = match outcome {
         Ok(next) => next,
         Err(error) => answer_error(worker, client, x, Some(framing), &snapshot, &error).await,
@@ -170,16 +170,17 @@ fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
     Ok(())
 }
 
+/// The route of a request, and what the cross-origin rules say of it.
 fn find<'s>(
     worker: &'s Worker,
     snapshot: &'s Snapshot,
     client: &Client,
     x: &mut Exchange,
-) -> Option<&'s Arc<Route<RouteTarget>>> {
+) -> (Option<&'s Arc<Route<RouteTarget>>>, CorsDecision) {
     if let Some(reserved) = &worker.reserved
         && reserved.takes(x.request.path())
     {
-        return Some(&reserved.route);
+        return (Some(&reserved.route), CorsDecision::NotCors);
     }
     let mut parts = worker.parts.borrow_mut();
     parts.read(&x.request);
@@ -190,13 +191,20 @@ fn find<'s>(
         now_ms: now_ms(),
         dice: worker.roll(),
     };
-    let route = snapshot.index.lookup(&request, &mut worker.lookup.borrow_mut())?;
-    if route.target.chain.needs_vars() {
+    let scratch = &mut worker.lookup.borrow_mut();
+    let route = snapshot.index.lookup(&request, scratch);
+    let cors = match x.request.fields.contains(b"origin") {
+        true => snapshot.cors.decide(&request, false, route.is_some(), scratch),
+        false => CorsDecision::NotCors,
+    };
+    if let Some(route) = route
+        && route.target.chain.needs_vars()
+    {
         for predicate in &route.predicates {
             predicate.publish(&request, &mut x.vars);
         }
     }
-    Some(route)
+    (route, cors)
 }
 
 async fn serve(
@@ -206,8 +214,9 @@ async fn serve(
     framing: RequestFraming,
     snapshot: &Snapshot,
     route: Option<&Arc<Route<RouteTarget>>>,
+    cors: CorsDecision,
 ) -> Result<Next, ProxyError> {
-    match snapshot.cors.decide(&x.request) {
+    match cors {
         CorsDecision::NotCors => {}
         CorsDecision::Respond(local) => {
             return answer(worker, client, x, framing, snapshot, None, &local).await;

@@ -21,13 +21,16 @@ use crate::worker::{SCRATCH_BYTES, Worker};
 /// How long a client may take to read an answer of the gateway.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Runs the response filters that are due, then adds the CORS fields.
+/// Runs the response filters that are due, on top of the CORS fields.
 pub(crate) fn filter_response(
     x: &mut Exchange,
     route: Option<&Arc<Route<RouteTarget>>>,
 ) -> Result<(), ProxyError> {
     for (name, value) in &x.early_fields {
         x.response.fields.append(name.as_bytes(), value);
+    }
+    for (name, value) in x.cors_fields.iter().rev() {
+        x.response.fields.prepend(name.as_bytes(), value);
     }
     if let Some(route) = route {
         let mut context = ResponseContext {
@@ -38,9 +41,6 @@ pub(crate) fn filter_response(
         };
         let result = route.target.chain.response(&mut context, x.record.filters_ran);
         result.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))?;
-    }
-    for (name, value) in &x.cors_fields {
-        x.response.fields.append(name.as_bytes(), value);
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// One gateway.
-pub(super) struct Client {
+pub(crate) struct Client {
     runtime: Runtime,
     /// `host:port`.
     authority: String,
@@ -28,35 +28,35 @@ pub(super) struct Client {
 
 /// A request.
 #[derive(Default)]
-pub(super) struct Ask {
-    pub(super) method: Method,
+pub(crate) struct Ask {
+    pub(crate) method: Method,
     /// Below `/actuator/gateway`.
-    pub(super) target: String,
-    pub(super) media: Option<&'static str>,
-    pub(super) body: Vec<u8>,
+    pub(crate) target: String,
+    pub(crate) media: Option<&'static str>,
+    pub(crate) body: Vec<u8>,
     /// `If-Match` or `If-None-Match`.
-    pub(super) condition: Option<(header::HeaderName, String)>,
+    pub(crate) condition: Option<(header::HeaderName, String)>,
 }
 
 /// What came back.
-pub(super) struct Reply {
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
+pub(crate) struct Reply {
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
 }
 
 impl Ask {
-    pub(super) fn get(target: String) -> Self {
+    pub(crate) fn get(target: String) -> Self {
         Self { target, ..Self::default() }
     }
 }
 
 impl Reply {
-    pub(super) fn json(&self) -> anyhow::Result<Value> {
+    pub(crate) fn json(&self) -> anyhow::Result<Value> {
         serde_json::from_slice(&self.body).context("the gateway's answer is not JSON")
     }
 
     /// A header with a number in it; 0 if it is not there.
-    pub(super) fn number(&self, name: &str) -> u64 {
+    pub(crate) fn number(&self, name: &str) -> u64 {
         let text = self.headers.get(name).and_then(|value| value.to_str().ok());
         text.and_then(|text| text.trim_matches('"').parse().ok()).unwrap_or(0)
     }
@@ -67,7 +67,7 @@ impl Client {
     ///
     /// # Errors
     /// Not a URL of that kind.
-    pub(super) fn new(url: &str, token: Option<String>) -> anyhow::Result<Self> {
+    pub(crate) fn new(url: &str, token: Option<String>) -> anyhow::Result<Self> {
         let uri: Uri = match url.contains("://") {
             true => url.parse(),
             false => format!("http://{url}").parse(),
@@ -88,14 +88,14 @@ impl Client {
     }
 
     /// Asks, and takes every status under 400 as done.
-    pub(super) fn ask(&self, ask: Ask) -> anyhow::Result<Reply> {
+    pub(crate) fn ask(&self, ask: Ask) -> anyhow::Result<Reply> {
         let (status, reply) = self.send(ask)?;
         self.done(status, &reply)?;
         Ok(reply)
     }
 
     /// An error for every status from 400 up.
-    pub(super) fn done(&self, status: StatusCode, reply: &Reply) -> anyhow::Result<()> {
+    pub(crate) fn done(&self, status: StatusCode, reply: &Reply) -> anyhow::Result<()> {
         match status.as_u16() < 400 {
             true => Ok(()),
             false => Err(self.refused(status, reply)),
@@ -103,7 +103,7 @@ impl Client {
     }
 
     /// The same for what may not be there: `None` is 404.
-    pub(super) fn find(&self, ask: Ask) -> anyhow::Result<Option<Reply>> {
+    pub(crate) fn find(&self, ask: Ask) -> anyhow::Result<Option<Reply>> {
         let (status, reply) = self.send(ask)?;
         match status {
             StatusCode::NOT_FOUND if !says_no_gateway(&reply) => Ok(None),
@@ -113,7 +113,7 @@ impl Client {
     }
 
     /// Asks, whatever the answer.
-    pub(super) fn send(&self, ask: Ask) -> anyhow::Result<(StatusCode, Reply)> {
+    pub(crate) fn send(&self, ask: Ask) -> anyhow::Result<(StatusCode, Reply)> {
         let request = self.request(ask)?;
         self.runtime.block_on(async {
             let connecting = TcpStream::connect(&self.authority);
@@ -226,7 +226,7 @@ fn told(problems: &[Value]) -> String {
 }
 
 /// `text` as part of a path or query.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

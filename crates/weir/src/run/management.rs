@@ -19,12 +19,6 @@ pub struct Management {
     main: Option<TcpListener>,
 }
 
-/// Where the admin API listens.
-pub struct Addresses {
-    /// `management.server.*`, or 127.0.0.1:9090.
-    pub admin: Option<SocketAddr>,
-}
-
 impl Management {
     /// Binds.
     ///
@@ -50,9 +44,9 @@ impl Management {
         Some((base_path.to_owned(), address))
     }
 
-    /// Where it listens.
-    pub fn addresses(&self) -> Addresses {
-        Addresses { admin: self.admin.as_ref().and_then(|listener| listener.local_addr().ok()) }
+    /// Where the admin API listens.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin.as_ref().and_then(|listener| listener.local_addr().ok())
     }
 
     /// Starts serving.

@@ -31,8 +31,9 @@ impl PathPattern {
             }
             start = end + 1;
         }
-        check_rests(text, &parts)?;
-        if literal || !text.starts_with('/') {
+        check_rests(&parts)?;
+        let rooted = text.starts_with('/') || matches!(parts.first(), Some(Part::Rest(_)));
+        if literal || !rooted {
             parts.clear();
         }
         Ok(Self { text: text.into(), parts: parts.into(), tolerates_trailing_slash: false })
@@ -116,8 +117,9 @@ fn parse_segment<'a>(
         [] => Ok(Part::Literal(place(range.clone(), false))),
         [Piece::Text(_)] => Ok(Part::Literal(place(range.clone(), false))),
         [Piece::Star] => Ok(Part::One(place(range.start..range.start, false))),
-        [Piece::Star, Piece::Star] if range.start > 0 => {
-            Ok(Part::Rest(place(range.start..range.start, false)))
+        [Piece::Star, Piece::Star] => Ok(Part::Rest(place(range.start..range.start, false))),
+        pieces if pieces.iter().all(|piece| matches!(piece, Piece::Star)) => {
+            Ok(Part::One(place(range.start..range.start, false)))
         }
         [Piece::Variable { name, regex: None }] => {
             Ok(Part::One(place(range.start + 1..range.start + 1 + name.len(), true)))
@@ -239,14 +241,13 @@ fn regex_shape(pieces: &[Piece<'_>], regexes: &RegexCache) -> Result<SegmentShap
             Piece::Rest { .. } => {}
         }
     }
-    // A segment that is one variable keeps Java's default, in which a dot takes no line end.
-    let flags = Flags { dot_all: pieces.len() > 1, ..Flags::default() };
+    let flags = Flags { dot_all: true, ..Flags::default() };
     let regex = regexes.get(&source, flags)?;
     let broken = regex.groups() != variables.len();
     Ok(SegmentShape::Regex { regex, variables: variables.into(), broken })
 }
 
-fn check_rests(text: &str, parts: &[Part]) -> Result<(), PatternError> {
+fn check_rests(parts: &[Part]) -> Result<(), PatternError> {
     let mut rests = parts.iter().enumerate().filter(|(_, part)| matches!(part, Part::Rest(_)));
     let Some((at, Part::Rest(place))) = rests.next() else { return Ok(()) };
     if let Some((_, Part::Rest(second))) = rests.next() {
@@ -256,8 +257,7 @@ fn check_rests(text: &str, parts: &[Part]) -> Result<(), PatternError> {
         )
         .help("keep the one at the start or the one at the end; `*` takes one segment"));
     }
-    let starts = at == 0 && text.starts_with('/');
-    if starts || at + 1 == parts.len() {
+    if at == 0 || at + 1 == parts.len() {
         return Ok(());
     }
     let message = "`**` or `{*name}` is neither at the start nor at the end";
