@@ -1,8 +1,8 @@
 //! `weir bench seek URL --slo 'p99<50ms'`: the highest rate that is sustained, as an interval.
 //!
-//! A closed-loop probe gives a ceiling; rising trials bracket the limit; bisection in log space with
-//! growing trials narrows it; repeats at both ends confirm it or widen it. Between trials nothing is
-//! in flight. A trial limited by the generator or its host is void and repeated once.
+//! A closed-loop probe gives a ceiling; rising trials bracket the limit; bisection in log space
+//! with growing trials narrows it; repeats at both ends confirm it or widen it. Between trials
+//! nothing is in flight. A trial limited by the generator or its host is void and repeated once.
 
 use super::single::{OutputArgs, RequestArgs};
 use crate::arrival::{Arrival, Profile, Schedule, Spacing};
