@@ -12,6 +12,7 @@ pub mod dialect;
 pub mod dice;
 pub mod driver;
 pub mod environment;
+pub mod import;
 mod interrupt;
 pub mod journey;
 pub mod lab;
