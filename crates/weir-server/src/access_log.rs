@@ -23,6 +23,8 @@ const QUEUE_MAX: usize = 64;
 pub(crate) struct Line<'a> {
     pub(crate) record: &'a Record,
     pub(crate) request: &'a RequestHead,
+    /// Host the client asked for.
+    pub(crate) host: &'a [u8],
     pub(crate) route: Option<&'a Arc<Route<RouteTarget>>>,
     pub(crate) took: Duration,
 }
@@ -130,7 +132,7 @@ fn json_line(out: &mut Vec<u8>, line: &Line<'_>) {
         "method": text(line.request.method()),
         "path": text(&path),
         "query": line.request.received_query().map(text),
-        "host": text(line.request.host()),
+        "host": text(line.host),
         "status": line.record.status,
         "bytes": line.record.sent_bytes,
         "us": line.took.as_micros() as u64,

@@ -17,7 +17,7 @@ use weir_wire::http1::{
 };
 
 use super::downstream::{Client, write_all};
-use super::exchange::{Exchange, Next};
+use super::exchange::{BodyRead, Exchange, Next};
 use super::local::{filter_response, finish_head};
 use super::relay::{Framing, Relay, RelayError, Waiting};
 use super::upstream::{Upstream, Wanted, acquire, poll_gone};
@@ -148,10 +148,14 @@ fn prepare(
     head.clear();
     x.request.write_to(&mut head);
     let mut upload = Relay::new(framing.body, body);
+    x.record.body = BodyRead::Partly;
     upload.content_max = outgoing.content_max;
     upload.lead_with(head);
     let filled = upload.fill(&mut client.carry, SCRATCH_BYTES);
     filled.map_err(|error| upload_error(&error, outgoing.content_max))?;
+    if upload.is_decoded() {
+        x.record.body = BodyRead::Whole;
+    }
     Ok(upload)
 }
 
@@ -199,6 +203,9 @@ async fn await_head(
                 wait.timing = Timing::new(client, outgoing, upload);
             }
             Err(error) => {
+                if upload.is_decoded() {
+                    x.record.body = BodyRead::Whole;
+                }
                 let quiet = upstream.carry.is_empty() && upstream.reused;
                 let stale = quiet && error.kind == ErrorKind::UpstreamClosed;
                 let unsent = (stale && upload.is_untouched()).then(|| std::mem::take(upload));
