@@ -21,8 +21,8 @@ struct Group {
 }
 
 impl WeightGroups {
-    /// The groups of `weights`, which come in definition order. Of several with the same route id in
-    /// a group the last one counts, in the place of the first.
+    /// The groups of `weights`, which come in definition order. Of several with the same route id
+    /// in a group the last one counts, in the place of the first.
     pub fn new<'a>(weights: impl IntoIterator<Item = &'a Weight>) -> Self {
         let mut groups: HashMap<&str, Vec<(&str, u32)>> = HashMap::new();
         for weight in weights {
