@@ -1,17 +1,48 @@
-//! The route table: `lookup` through a decision index, `scan` as its oracle.
+//! The route table: `lookup` through a decision tree, `scan` as its oracle.
 //!
 //! The two give the same answer for every table and every request. An [`Index`] is immutable; a
-//! change gives a new one that shares what did not change.
+//! change gives a new one that shares what did not change. How and why:
+//! `docs/decisions/0002-route-index.md`.
+
+mod choice;
+mod cover;
+mod dim;
+mod hash;
+pub(crate) mod keymap;
+mod lookup;
+mod node;
+mod prefix;
+mod ranked;
+mod shadow;
+mod stats;
 
 use std::sync::Arc;
 
-use crate::predicate::{PredicateError, WeightGroups};
+use crate::predicate::{Predicate, PredicateError, WeightChange, WeightGroups};
 use crate::request::Request;
 use crate::route::Route;
 
+pub use hash::DEFAULT_SEED;
+pub use shadow::Shadowed;
+pub use stats::{BranchStats, Crowded, Stats};
+
+use hash::Hash;
+use keymap::KeyMap;
+use lookup::Search;
+use node::{Bucket, Way};
+use ranked::{Op, Rank, Ranked};
+
 /// Memory a lookup reuses: one per worker.
 #[derive(Debug, Default)]
-pub struct Scratch {}
+pub struct Scratch {
+    /// Lookups so far; debug builds compare some of them with [`Index::scan`].
+    lookups: u32,
+}
+
+/// In debug builds, one lookup of this many is compared with a scan, ...
+const CHECK_EVERY: u32 = 64;
+/// ... unless the table has more routes than this.
+const CHECK_ROUTES_MAX: usize = 10_000;
 
 /// One change of a table. A route is known by its `position`.
 #[derive(Debug)]
@@ -25,38 +56,70 @@ pub enum Change<T> {
 /// An immutable table of routes.
 #[derive(Debug)]
 pub struct Index<T> {
-    /// Sorted by (order, position): SCG's order of trial.
-    routes: Vec<Arc<Route<T>>>,
+    hash: Hash,
+    /// All routes in order of trial.
+    routes: Ranked<T>,
+    /// The order of every route that has another one than 0, by [`scatter`]ed position.
+    orders: KeyMap<i32>,
     groups: WeightGroups,
+    root: Option<Bucket<T>>,
 }
 
 impl<T> Default for Index<T> {
     fn default() -> Self {
-        Self { routes: Vec::new(), groups: WeightGroups::default() }
+        Self::with_seed(DEFAULT_SEED)
     }
 }
 
 impl<T> Index<T> {
-    /// A table of `routes`, in any order.
-    pub fn build(mut routes: Vec<Arc<Route<T>>>) -> Self {
-        routes.sort_by_key(|route| (route.order, route.position));
-        Self { routes, groups: WeightGroups::default() }
+    /// A table of `routes`, in any order. Of several with one position the last one counts.
+    pub fn build(routes: Vec<Arc<Route<T>>>) -> Self {
+        Self::default().apply(routes.into_iter().map(Change::Put).collect())
     }
 
-    /// A table with `changes` applied in order.
-    pub fn apply(&self, changes: Vec<Change<T>>) -> Self {
-        let mut routes = self.routes.clone();
-        for change in changes {
-            let position = match &change {
-                Change::Put(route) => route.position,
-                Change::Remove(position) => *position,
-            };
-            routes.retain(|route| route.position != position);
-            if let Change::Put(route) = change {
-                routes.push(route);
-            }
+    /// An empty table whose hash function nobody can foretell who does not know `seed`. Tables that
+    /// come of it by [`Index::apply`] keep the seed.
+    pub fn with_seed(seed: u64) -> Self {
+        Self {
+            hash: Hash::new(seed),
+            routes: Ranked::default(),
+            orders: KeyMap::default(),
+            groups: WeightGroups::default(),
+            root: None,
         }
-        Self::build(routes)
+    }
+
+    /// A table with `changes` applied in order: all of them become visible at once. Costs what the
+    /// changes cost, not what the table does.
+    pub fn apply(&self, changes: Vec<Change<T>>) -> Self {
+        let mut wanted: Vec<(u64, Option<Arc<Route<T>>>)> = changes
+            .into_iter()
+            .map(|change| match change {
+                Change::Put(route) => (route.position, Some(route)),
+                Change::Remove(position) => (position, None),
+            })
+            .collect();
+        wanted.sort_by_key(|(position, _)| *position);
+        wanted.dedup_by(|later, earlier| {
+            let same = later.0 == earlier.0;
+            if same {
+                std::mem::swap(later, earlier);
+            }
+            same
+        });
+        let leaving: Vec<_> = wanted.iter().filter_map(|(at, _)| self.at_position(*at)).collect();
+        let coming = wanted.iter().filter_map(|(_, route)| route.as_ref());
+        let leave = leaving.into_iter().map(|route| Op { route, put: false });
+        let come = coming.map(|route| Op { route, put: true });
+        let mut ops: Vec<_> = leave.chain(come).collect();
+        ops.sort_by_key(Op::sort_key);
+        Self {
+            hash: self.hash.clone(),
+            routes: self.routes.update(&ops),
+            orders: self.update_orders(&ops),
+            groups: self.update_groups(&ops),
+            root: Way::new(&self.hash).update(self.root.as_ref(), &ops),
+        }
     }
 
     /// Number of routes.
@@ -66,7 +129,7 @@ impl<T> Index<T> {
 
     /// Whether there is no route.
     pub fn is_empty(&self) -> bool {
-        self.routes.is_empty()
+        self.len() == 0
     }
 
     /// All routes in order of trial.
@@ -74,17 +137,80 @@ impl<T> Index<T> {
         self.routes.iter()
     }
 
-    /// The first route whose predicates all hold; a failing predicate skips its route.
+    /// The route at this position.
+    pub fn at_position(&self, position: u64) -> Option<&Arc<Route<T>>> {
+        let order = self.orders.get(scatter(position)).copied().unwrap_or(0);
+        self.routes.get(Rank { order, position })
+    }
+
+    /// The weight groups of the table.
+    pub fn groups(&self) -> &WeightGroups {
+        &self.groups
+    }
+
+    /// The first route whose predicates all hold; a failing predicate skips its route. Allocates
+    /// nothing.
     pub fn lookup(&self, request: &Request<'_>, scratch: &mut Scratch) -> Option<&Arc<Route<T>>> {
-        let _ = scratch;
-        self.scan(request)
+        let mut search = Search::new(request, &self.hash, self.groups());
+        if let Some(root) = &self.root {
+            search.visit(root);
+        }
+        let found = search.best;
+        scratch.lookups = scratch.lookups.wrapping_add(1);
+        if cfg!(debug_assertions)
+            && scratch.lookups % CHECK_EVERY == 1
+            && self.len() <= CHECK_ROUTES_MAX
+        {
+            let expected = self.scan(request).map(Arc::as_ptr);
+            debug_assert_eq!(found.map(Arc::as_ptr), expected, "lookup and scan differ");
+        }
+        found
     }
 
     /// What [`Index::lookup`] must answer: every route tried in order (SCG class
     /// `RoutePredicateHandlerMapping`).
     pub fn scan(&self, request: &Request<'_>) -> Option<&Arc<Route<T>>> {
-        self.routes.iter().find(|route| route.matches(request, &self.groups) == Ok(true))
+        self.routes.find(&mut |route| route.matches(request, self.groups()) == Ok(true))
     }
+
+    /// The routes that a lookup of `request` considers, in order of trial: all that match are among
+    /// them. For `weir explain`.
+    pub fn candidates(&self, request: &Request<'_>) -> Vec<&Arc<Route<T>>> {
+        let mut found = Vec::new();
+        if let Some(root) = &self.root {
+            root.candidates(request, &self.hash, &mut found);
+        }
+        found.sort_by_key(|route| Rank::of(route));
+        found.dedup_by_key(|route| route.position);
+        found
+    }
+
+    fn update_groups(&self, ops: &[Op<'_, T>]) -> WeightGroups {
+        let changes = ops.iter().flat_map(|op| {
+            let weights = op.route.predicates.iter().filter_map(Predicate::weight);
+            let (position, put) = (op.route.position, op.put);
+            weights.map(move |weight| WeightChange { position, weight, put })
+        });
+        self.groups.update(changes.collect())
+    }
+
+    fn update_orders(&self, ops: &[Op<'_, T>]) -> KeyMap<i32> {
+        let mut orders: Vec<_> = ops
+            .iter()
+            .filter(|op| op.route.order != 0)
+            .map(|op| (scatter(op.route.position), op.put.then_some(op.route.order)))
+            .collect();
+        orders.sort_by_key(|(key, order)| (*key, order.is_some()));
+        self.orders.update(&orders, &mut |_, orders| orders.last().and_then(|(_, order)| *order))
+    }
+}
+
+/// Spreads positions over all 64 bits, each to another place (the finaliser of SplitMix64).
+fn scatter(position: u64) -> u64 {
+    let x = position.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
 }
 
 impl<T> Route<T> {

@@ -1,0 +1,80 @@
+//! Which one thing tells the routes of a crowded bucket apart best: an estimate from a sample.
+
+use super::dim::Dim;
+use super::node::Way;
+use super::ranked::Ranked;
+
+/// Routes looked at in a bucket, and in one of more than `BIG`.
+const SAMPLE: usize = 64;
+const SAMPLE_BIG: usize = 1024;
+const BIG: usize = 8192;
+
+/// The dimension to branch on, `None` if none is worth it.
+pub(crate) fn best<T>(routes: &Ranked<T>, way: &Way<'_>) -> Option<Dim> {
+    let total = routes.len();
+    let size = total.min(if total > BIG { SAMPLE_BIG } else { SAMPLE });
+    let mut dims: Vec<Dim> = Vec::new();
+    let mut filings: Vec<(usize, u64)> = Vec::new();
+    let mut covered: Vec<usize> = Vec::new();
+    let mut keys = Vec::new();
+    let mut proposed = Vec::new();
+    for n in 0..size {
+        let Some(route) = routes.at(place(n, size, total)) else { continue };
+        proposed.clear();
+        Dim::propose(route, &mut proposed);
+        for dim in &proposed {
+            if dims.len() < SAMPLE_BIG && !dims.contains(dim) {
+                dims.push(dim.clone());
+                covered.push(0);
+            }
+        }
+    }
+    for n in 0..size {
+        let Some(route) = routes.at(place(n, size, total)) else { continue };
+        for (at, dim) in dims.iter().enumerate() {
+            if way.keys(route, dim, &mut keys) {
+                if let Some(count) = covered.get_mut(at) {
+                    *count += 1;
+                }
+                filings.extend(keys.iter().map(|demand| (at, demand.key)));
+            }
+        }
+    }
+    filings.sort_unstable();
+    let total = total as f64;
+    let scale = total / size.max(1) as f64;
+    let costs = dims.into_iter().zip(covered).enumerate().map(|(at, (dim, covered))| {
+        let from = filings.partition_point(|(dim, _)| *dim < at);
+        let until = filings.partition_point(|(dim, _)| *dim <= at);
+        let keys = filings.get(from..until).unwrap_or_default();
+        let any = (size - covered) as f64;
+        (tries(keys, covered, any, scale) + dim.effort(), dim)
+    });
+    let (cost, dim) = costs.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    (cost < (total - 2.0).min(total * 0.95)).then_some(dim)
+}
+
+/// How many routes a request would still have to try, one branch further: a request for one of these
+/// routes, or one for any of the values they demand, whichever gains more. (The second lets a few
+/// routes out of a bucket in which thousands demand the same.)
+fn tries(keys: &[(usize, u64)], covered: usize, any: f64, scale: f64) -> f64 {
+    let filed = keys.len() as f64;
+    if covered == 0 || keys.is_empty() {
+        return any * scale + covered as f64;
+    }
+    // Chance that two filings fall into one bucket: of pairs, so that a sample does not bias it.
+    let same = keys.chunk_by(|a, b| a == b);
+    let pairs: f64 = same.clone().map(|same| (same.len() * (same.len() - 1)) as f64).sum();
+    let together = pairs / (filed * (filed - 1.0)).max(1.0);
+    let by_route = 1.0 + (filed * scale - 1.0) * together;
+    let by_value = 2.0 * filed * scale / same.count() as f64;
+    let copies = filed / covered as f64 - 1.0;
+    any * scale + by_route.min(by_value) + copies / 8.0
+}
+
+/// Spreads `size` places over `total`, irregularly: tables are periodic more often than not.
+fn place(n: usize, size: usize, total: usize) -> usize {
+    let step = total / size;
+    let jitter = (n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
+    n * total / size + jitter as usize % step.max(1)
+}

@@ -1,0 +1,439 @@
+//! The things of a request by which routes are filed: what a route demands there, what a request
+//! shows there.
+//!
+//! One rule makes the index exact, and each dimension keeps it: *if a route demands something and
+//! matches a request, then one of the keys that the route demands is among those that the request
+//! shows.* More keys than needed cost time and nothing else, and so do two texts with one hash.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+
+use super::hash::Hash;
+use super::prefix;
+use crate::pattern::{HostPattern, Label, PathPattern, Segment};
+use crate::predicate::{Key, cookie_values, header_values, query_values};
+use crate::request::Request;
+use crate::route::Route;
+
+/// Keys of one route in one dimension; a predicate with more is not looked up by it.
+const KEYS_MAX: usize = 256;
+/// Segments and labels from here on are not looked up one by one.
+const DEPTH_MAX: usize = 64;
+/// Names longer than this are not looked up among all headers.
+const NAME_MAX: usize = 64;
+
+/// One thing of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Dim {
+    /// The whole decoded path.
+    Path,
+    /// The decoded path segment with this index, counted from the start or from the end.
+    Segment {
+        at: u16,
+        from_end: bool,
+    },
+    /// The first bytes of that segment.
+    SegmentStart {
+        at: u16,
+    },
+    /// The whole host.
+    Host {
+        port: bool,
+    },
+    /// The host label with this index, counted from the start or from the end.
+    Label {
+        at: u16,
+        from_end: bool,
+        port: bool,
+    },
+    Method,
+    /// A value of the header with this lower-case name.
+    Header {
+        name: Arc<str>,
+        split: bool,
+    },
+    /// The first bytes of such a value.
+    HeaderStart {
+        name: Arc<str>,
+        split: bool,
+    },
+    /// Name and value of any header: for tables that tell routes apart by many headers.
+    AnyHeader {
+        split: bool,
+    },
+    Query {
+        name: Arc<str>,
+    },
+    QueryStart {
+        name: Arc<str>,
+    },
+    Cookie {
+        name: Arc<str>,
+    },
+    CookieStart {
+        name: Arc<str>,
+    },
+    /// The network that the peer is in.
+    Peer,
+}
+
+/// A key that a route demands: a hash, and how many bytes or bits of the request's text or address
+/// it covers (0: all of it).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Demand {
+    pub(crate) key: u64,
+    pub(crate) size: u16,
+}
+
+/// Size of an IPv4 network of all addresses: a network of n leading bits has size `IPV4 + n`.
+const IPV4: u16 = 1;
+/// The same for IPv6.
+const IPV6: u16 = 256;
+
+impl Dim {
+    /// Adds the dimensions in which `route` demands something.
+    pub(crate) fn propose<T>(route: &Route<T>, dims: &mut Vec<Dim>) {
+        for key in route.predicates.iter().filter_map(|predicate| predicate.key()) {
+            Self::propose_for(key, dims);
+        }
+        dims.extend(route.predicates.iter().filter_map(prefix::dim));
+    }
+
+    /// Adds the dimensions in which `key` may be looked up.
+    pub(crate) fn propose_for(key: Key<'_>, dims: &mut Vec<Dim>) {
+        match key {
+            Key::Path(patterns) => propose_path(patterns, dims),
+            Key::Host(patterns) => propose_host(patterns, dims),
+            Key::Methods(_) => dims.push(Dim::Method),
+            Key::Header { name, split, .. } => {
+                let name: Arc<str> = name.to_ascii_lowercase().into();
+                dims.push(Dim::Header { name, split });
+                dims.push(Dim::AnyHeader { split });
+            }
+            Key::Query { name, .. } => dims.push(Dim::Query { name: name.into() }),
+            Key::Cookie { name, .. } => dims.push(Dim::Cookie { name: name.into() }),
+            Key::RemoteAddr(_) => dims.push(Dim::Peer),
+        }
+    }
+
+    /// Fills `demands` with what `route` demands here; `false` if it demands nothing.
+    pub(crate) fn demands<T>(
+        &self,
+        route: &Route<T>,
+        hash: &Hash,
+        demands: &mut Vec<Demand>,
+    ) -> bool {
+        for predicate in &route.predicates {
+            demands.clear();
+            let found = match predicate.key() {
+                Some(key) => self.demands_of(key, hash, demands),
+                None => prefix::demands(self, predicate, hash, demands),
+            };
+            if found.is_some() && demands.len() <= KEYS_MAX {
+                demands.sort_unstable();
+                demands.dedup();
+                return true;
+            }
+        }
+        demands.clear();
+        false
+    }
+
+    fn demands_of(&self, key: Key<'_>, hash: &Hash, demands: &mut Vec<Demand>) -> Option<()> {
+        let mut text =
+            |text: &str| demands.push(Demand { key: hash.text(text.as_bytes()), size: 0 });
+        match (self, key) {
+            (Dim::Path, Key::Path(patterns)) => {
+                for pattern in patterns.iter().filter(|pattern| pattern.can_match()) {
+                    let literal = pattern.literal()?;
+                    text(literal);
+                    if pattern.tolerates_trailing_slash() {
+                        text(&format!("{literal}/"));
+                    }
+                }
+            }
+            (Dim::Segment { at, from_end }, Key::Path(patterns)) => {
+                for pattern in patterns.iter().filter(|pattern| pattern.can_match()) {
+                    text(segment(pattern, *at, *from_end)?);
+                }
+            }
+            (Dim::SegmentStart { at }, Key::Path(patterns)) => {
+                return prefix::of_patterns(patterns, *at, hash, demands);
+            }
+            (Dim::Host { port }, Key::Host(patterns)) => {
+                for pattern in patterns {
+                    text(pattern.literal().filter(|_| pattern.includes_port() == *port)?);
+                }
+            }
+            (Dim::Label { at, from_end, port }, Key::Host(patterns)) => {
+                for pattern in patterns {
+                    text(label(pattern, *at, *from_end, *port)?);
+                }
+            }
+            (Dim::Method, Key::Methods(methods)) => methods.iter().for_each(|method| text(method)),
+            (Dim::Header { name, split }, Key::Header { name: other, value, split: splits })
+                if splits == *split && other.eq_ignore_ascii_case(name) =>
+            {
+                text(value);
+            }
+            (Dim::AnyHeader { split }, Key::Header { name, value, split: splits })
+                if splits == *split =>
+            {
+                demands.push(Demand { key: named(name.as_bytes(), value, hash)?, size: 0 });
+            }
+            (Dim::Query { name }, Key::Query { name: other, value }) if *other == **name => {
+                text(value);
+            }
+            (Dim::Cookie { name }, Key::Cookie { name: other, value }) if *other == **name => {
+                text(value);
+            }
+            (Dim::Peer, Key::RemoteAddr(nets)) => {
+                demands.extend(nets.iter().map(|net| network(net, hash)));
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Calls `visit` with every key that `request` shows here; `sizes` are those that are demanded.
+    #[inline]
+    pub(crate) fn show(
+        &self,
+        request: &Request<'_>,
+        hash: &Hash,
+        sizes: &[u16],
+        mut visit: impl FnMut(u64),
+    ) {
+        let parts = request.parts;
+        match self {
+            Dim::Path => visit(hash.text(parts.path.text().as_bytes())),
+            Dim::Segment { at, from_end } => {
+                let at = place(*at, *from_end, parts.path.len());
+                if let Some(text) = at.and_then(|at| parts.path.get(at)) {
+                    visit(hash.text(text.as_bytes()));
+                }
+            }
+            Dim::Host { port } => visit(hash.text(parts.host.text(*port).as_bytes())),
+            Dim::Label { at, from_end, port } => {
+                let at = place(*at, *from_end, parts.host.len());
+                if let Some(text) = at.and_then(|at| parts.host.label(at, *port)) {
+                    visit(hash.text(text.as_bytes()));
+                }
+            }
+            Dim::Method => visit(hash.text(request.head.method())),
+            Dim::SegmentStart { at } => {
+                if let Some(text) = parts.path.get(usize::from(*at)) {
+                    prefix::show(text, hash, sizes, &mut visit);
+                }
+            }
+            Dim::Peer => show_networks(request.peer, hash, sizes, visit),
+            _ => self.show_values(request, hash, sizes, &mut visit),
+        }
+    }
+
+    fn show_values(
+        &self,
+        request: &Request<'_>,
+        hash: &Hash,
+        sizes: &[u16],
+        visit: &mut impl FnMut(u64),
+    ) {
+        let fields = &request.head.fields;
+        match self {
+            Dim::Header { name, split } => {
+                header_values(fields, name, *split, |value| {
+                    visit(hash.text(value.as_bytes()));
+                    false
+                });
+            }
+            Dim::HeaderStart { name, split } => {
+                header_values(fields, name, *split, |value| {
+                    prefix::show(value, hash, sizes, visit);
+                    false
+                });
+            }
+            Dim::AnyHeader { split } => {
+                for (name, _) in fields.iter() {
+                    let Ok(name) = std::str::from_utf8(name) else { continue };
+                    header_values(fields, name, *split, |value| {
+                        named(name.as_bytes(), value, hash).into_iter().for_each(&mut *visit);
+                        false
+                    });
+                }
+            }
+            Dim::Query { name } => {
+                for value in query_values(request.head.query(), name).flatten() {
+                    visit(hash.text(value.as_bytes()));
+                }
+            }
+            Dim::QueryStart { name } => {
+                for value in query_values(request.head.query(), name).flatten() {
+                    prefix::show(&value, hash, sizes, visit);
+                }
+            }
+            Dim::Cookie { name } => {
+                for value in cookie_values(fields, name) {
+                    visit(hash.text(value.as_bytes()));
+                }
+            }
+            Dim::CookieStart { name } => {
+                for value in cookie_values(fields, name) {
+                    prefix::show(value, hash, sizes, visit);
+                }
+            }
+            Dim::Path
+            | Dim::Segment { .. }
+            | Dim::SegmentStart { .. }
+            | Dim::Host { .. }
+            | Dim::Label { .. }
+            | Dim::Method
+            | Dim::Peer => {}
+        }
+    }
+
+    /// What a lookup pays here, in routes tried.
+    pub(crate) fn effort(&self) -> f64 {
+        match self {
+            Dim::Path => 0.0,
+            Dim::Method | Dim::Host { .. } => 0.1,
+            Dim::Segment { .. } | Dim::Label { .. } => 0.2,
+            Dim::Header { .. } => 0.6,
+            Dim::Peer => 0.8,
+            Dim::Query { .. } | Dim::Cookie { .. } => 1.0,
+            Dim::SegmentStart { .. }
+            | Dim::HeaderStart { .. }
+            | Dim::QueryStart { .. }
+            | Dim::CookieStart { .. } => 1.5,
+            Dim::AnyHeader { .. } => 6.0,
+        }
+    }
+}
+
+fn propose_path(patterns: &[PathPattern], dims: &mut Vec<Dim>) {
+    let Some(pattern) = patterns.iter().find(|pattern| pattern.can_match()) else {
+        return dims.push(Dim::Path);
+    };
+    if pattern.literal().is_some() {
+        dims.push(Dim::Path);
+    }
+    let mut from_end = false;
+    for (at, segment) in pattern.segments().take(DEPTH_MAX).enumerate() {
+        let at = at as u16;
+        match segment {
+            Segment::Literal(_) => dims.push(Dim::Segment { at, from_end: false }),
+            Segment::Shape(_) => dims.push(Dim::SegmentStart { at }),
+            Segment::One { .. } => {}
+            Segment::Rest { .. } => from_end = true,
+        }
+        if from_end {
+            break;
+        }
+    }
+    if from_end {
+        let behind = pattern.segments().rev().take(DEPTH_MAX);
+        let behind = behind.take_while(|segment| !matches!(segment, Segment::Rest { .. }));
+        dims.extend(behind.enumerate().filter_map(|(at, segment)| {
+            let literal = matches!(segment, Segment::Literal(_));
+            literal.then_some(Dim::Segment { at: at as u16, from_end: true })
+        }));
+    }
+}
+
+fn propose_host(patterns: &[HostPattern], dims: &mut Vec<Dim>) {
+    let Some(pattern) = patterns.first() else {
+        return dims.push(Dim::Host { port: true });
+    };
+    let port = pattern.includes_port();
+    if pattern.literal().is_some() {
+        dims.push(Dim::Host { port });
+    }
+    let mut labels = |labels: &mut dyn Iterator<Item = Label<'_>>, from_end: bool| {
+        for (at, label) in labels.take(DEPTH_MAX).enumerate() {
+            match label {
+                Label::Literal(_) => dims.push(Dim::Label { at: at as u16, from_end, port }),
+                Label::Many => return true,
+                Label::One { .. } | Label::Shape(_) => {}
+            }
+        }
+        false
+    };
+    if labels(&mut pattern.labels().rev(), true) {
+        labels(&mut pattern.labels(), false);
+    }
+}
+
+/// The text that every path of `pattern` has as the segment `at`.
+fn segment(pattern: &PathPattern, at: u16, from_end: bool) -> Option<&str> {
+    let found = if !from_end {
+        pattern.segments().take_while(fixed).nth(usize::from(at))
+    } else if pattern.tolerates_trailing_slash() {
+        None
+    } else {
+        pattern.segments().rev().take_while(fixed).nth(usize::from(at))
+    };
+    match found? {
+        Segment::Literal(text) => Some(text),
+        Segment::One { .. } | Segment::Shape(_) | Segment::Rest { .. } => None,
+    }
+}
+
+fn fixed(segment: &Segment<'_>) -> bool {
+    !matches!(segment, Segment::Rest { .. })
+}
+
+/// The text that every host of `pattern` has as the label `at`.
+fn label(pattern: &HostPattern, at: u16, from_end: bool, port: bool) -> Option<&str> {
+    if pattern.includes_port() != port {
+        return None;
+    }
+    let fixed = |label: &Label<'_>| !matches!(label, Label::Many);
+    let at = usize::from(at);
+    let found = match from_end {
+        true => pattern.labels().rev().take_while(fixed).nth(at),
+        false => pattern.labels().take_while(fixed).nth(at),
+    };
+    match found? {
+        Label::Literal(text) => Some(text),
+        Label::One { .. } | Label::Shape(_) | Label::Many => None,
+    }
+}
+
+fn place(at: u16, from_end: bool, len: usize) -> Option<usize> {
+    let at = usize::from(at);
+    if from_end { len.checked_sub(at + 1) } else { Some(at) }
+}
+
+/// Hash of a name in any case and a value.
+fn named(name: &[u8], value: &str, hash: &Hash) -> Option<u64> {
+    let mut lower = [0; NAME_MAX];
+    let lower = lower.get_mut(..name.len())?;
+    lower.copy_from_slice(name);
+    lower.make_ascii_lowercase();
+    let both = u128::from(hash.text(lower)) << 64 | u128::from(hash.text(value.as_bytes()));
+    Some(hash.number(both, 0))
+}
+
+fn network(net: &IpNet, hash: &Hash) -> Demand {
+    let size = u16::from(net.prefix_len()) + if net.addr().is_ipv6() { IPV6 } else { IPV4 };
+    Demand { key: hash.number(leading_bits(net.addr(), net.prefix_len()), size), size }
+}
+
+fn show_networks(peer: IpAddr, hash: &Hash, sizes: &[u16], mut visit: impl FnMut(u64)) {
+    let peer = peer.to_canonical();
+    let family = if peer.is_ipv6() { IPV6 } else { IPV4 };
+    for size in sizes.iter().filter(|size| (**size >= IPV6) == peer.is_ipv6()) {
+        let bits = (size - family) as u8;
+        visit(hash.number(leading_bits(peer, bits), *size));
+    }
+}
+
+/// The first `bits` bits of an address, as a number.
+fn leading_bits(address: IpAddr, bits: u8) -> u128 {
+    let (value, width) = match address {
+        IpAddr::V4(v4) => (u128::from(v4.to_bits()), 32),
+        IpAddr::V6(v6) => (v6.to_bits(), 128),
+    };
+    value.checked_shr(width - u32::from(bits).min(width)).unwrap_or_default()
+}

@@ -1,0 +1,97 @@
+//! Finding a route: down the branches by what the request shows, least rank first.
+
+use std::sync::Arc;
+
+use super::hash::Hash;
+use super::node::{Branch, Bucket};
+use super::ranked::Rank;
+use crate::predicate::WeightGroups;
+use crate::request::Request;
+use crate::route::Route;
+
+/// One lookup under way: what is asked, and the best answer so far.
+pub(crate) struct Search<'i, 'q, T> {
+    pub(crate) request: &'q Request<'q>,
+    pub(crate) hash: &'i Hash,
+    pub(crate) groups: &'i WeightGroups,
+    pub(crate) best: Option<&'i Arc<Route<T>>>,
+    /// Rank of `best`: what is not before it need not be looked at.
+    before: Rank,
+}
+
+impl<'i, 'q, T> Search<'i, 'q, T> {
+    pub(crate) fn new(request: &'q Request<'q>, hash: &'i Hash, groups: &'i WeightGroups) -> Self {
+        Self { request, hash, groups, best: None, before: Rank::LAST }
+    }
+
+    /// Looks through `bucket` for a better answer.
+    pub(crate) fn visit(&mut self, bucket: &'i Bucket<T>) {
+        match bucket {
+            Bucket::One(route) => {
+                self.try_route(route);
+            }
+            Bucket::List(list) => {
+                list.routes.find(&mut |route| self.try_route(route));
+            }
+            Bucket::Branch(branch) if branch.least <= self.before => self.descend(branch),
+            Bucket::Branch(_) => {}
+        }
+    }
+
+    /// Tries a route unless it comes too late; tells whether later ones of its list can be left out.
+    #[inline]
+    fn try_route(&mut self, route: &'i Arc<Route<T>>) -> bool {
+        let rank = Rank::of(route);
+        if rank > self.before {
+            return true;
+        }
+        if route.matches(self.request, self.groups) != Ok(true) {
+            return false;
+        }
+        self.best = Some(route);
+        self.before = rank;
+        true
+    }
+
+    /// Visits what the request's keys lead to and `any`, whichever may have the least rank first: the
+    /// first match then cuts off most of the rest.
+    fn descend(&mut self, branch: &'i Branch<T>) {
+        let mut any = branch.any.as_ref();
+        let (request, hash) = (self.request, self.hash);
+        branch.dim.show(request, hash, &branch.sizes, |key| {
+            let Some(bucket) = branch.values.get(key) else { return };
+            if let Some(earlier) = any.take_if(|any| any.least() < bucket.least()) {
+                self.visit(earlier);
+            }
+            self.visit(bucket);
+        });
+        if let Some(any) = any {
+            self.visit(any);
+        }
+    }
+}
+
+impl<T> Bucket<T> {
+    /// Adds every route that a lookup of `request` may try, whatever the others answer.
+    pub(crate) fn candidates<'i>(
+        &'i self,
+        request: &Request<'_>,
+        hash: &Hash,
+        found: &mut Vec<&'i Arc<Route<T>>>,
+    ) {
+        match self {
+            Bucket::One(route) => found.push(route),
+            Bucket::List(list) => found.extend(list.routes.iter()),
+            Bucket::Branch(branch) => {
+                branch.dim.show(request, hash, &branch.sizes, |key| {
+                    if let Some(bucket) = branch.values.get(key) {
+                        bucket.candidates(request, hash, found);
+                    }
+                });
+                if let Some(bucket) = &branch.any {
+                    bucket.candidates(request, hash, found);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The decision tree of the index and how it changes.
+//!
+//! A bucket of few routes is a list. A crowded one branches on the one thing that tells its routes
+//! apart best ([`crate::index::choice`]): each route is filed under the hashes of the values it
+//! demands there, or under `any` if it demands none. Whatever a request shows there leads to the
+//! routes that demand it, and to `any`; all others cannot match it.
+
+use std::sync::Arc;
+
+use super::choice;
+use super::dim::{Demand, Dim};
+use super::hash::Hash;
+use super::keymap::KeyMap;
+use super::ranked::{Op, Rank, Ranked};
+use crate::route::Route;
+
+/// A list longer than this branches if that helps.
+pub(crate) const LIST_MAX: usize = 4;
+/// A branch with no more filings than this becomes a list again.
+const BRANCH_MIN: usize = 2;
+/// A route is filed under at most this many buckets by all branches above it together.
+const FILINGS_MAX: usize = 1024;
+/// Branches above a bucket; below that, it stays a list.
+const DEPTH_MAX: usize = 128;
+
+/// A bucket: what is left of the table once some things of the request are known.
+#[derive(Debug)]
+pub(crate) enum Bucket<T> {
+    One(Arc<Route<T>>),
+    List(Arc<List<T>>),
+    Branch(Arc<Branch<T>>),
+}
+
+/// Routes that are tried one after the other.
+#[derive(Debug)]
+pub(crate) struct List<T> {
+    pub(crate) routes: Ranked<T>,
+    /// Number of routes when nothing was found that tells them apart.
+    hopeless: usize,
+}
+
+/// Routes filed by what they demand of one thing.
+#[derive(Debug)]
+pub(crate) struct Branch<T> {
+    pub(crate) dim: Dim,
+    /// No route below has a lesser rank (there may be none with this one any more).
+    pub(crate) least: Rank,
+    pub(crate) values: KeyMap<Bucket<T>>,
+    pub(crate) any: Option<Bucket<T>>,
+    /// How much of a text or address the keys below cover, each once; empty if all of it.
+    pub(crate) sizes: Box<[u16]>,
+    /// Filings under `values` and under `any`.
+    pub(crate) filed: [usize; 2],
+}
+
+impl<T> Clone for Bucket<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Bucket::One(route) => Bucket::One(Arc::clone(route)),
+            Bucket::List(list) => Bucket::List(Arc::clone(list)),
+            Bucket::Branch(branch) => Bucket::Branch(Arc::clone(branch)),
+        }
+    }
+}
+
+impl<T> Bucket<T> {
+    /// A rank that no route in this bucket is before.
+    #[inline]
+    pub(crate) fn least(&self) -> Rank {
+        match self {
+            Bucket::One(route) => Rank::of(route),
+            Bucket::List(list) => list.routes.first().map_or(Rank::LAST, |r| Rank::of(r)),
+            Bucket::Branch(branch) => branch.least,
+        }
+    }
+
+    /// Calls `visit` with every route filed below, once for each filing.
+    pub(crate) fn for_each<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<Route<T>>)) {
+        match self {
+            Bucket::One(route) => visit(route),
+            Bucket::List(list) => list.routes.iter().for_each(visit),
+            Bucket::Branch(branch) => {
+                let mut stack = Vec::new();
+                branch.values.for_each(&mut |bucket| stack.push(bucket));
+                stack.extend(&branch.any);
+                while let Some(bucket) = stack.pop() {
+                    bucket.for_each(visit);
+                }
+            }
+        }
+    }
+}
+
+/// What stays the same on the way down: the hash function and the branches passed.
+pub(crate) struct Way<'a> {
+    pub(crate) hash: &'a Hash,
+    dims: Vec<Dim>,
+}
+
+impl<'a> Way<'a> {
+    pub(crate) fn new(hash: &'a Hash) -> Self {
+        Self { hash, dims: Vec::new() }
+    }
+
+    /// Passes a branch.
+    pub(crate) fn enter(&mut self, dim: &Dim) {
+        self.dims.push(dim.clone());
+    }
+
+    /// Goes back before the branch passed last.
+    pub(crate) fn leave(&mut self) {
+        self.dims.pop();
+    }
+
+    /// The bucket after `ops`, which are sorted by [`Op::sort_key`]; `None` if it is empty then.
+    pub(crate) fn update<T>(
+        &mut self,
+        bucket: Option<&Bucket<T>>,
+        ops: &[Op<'_, T>],
+    ) -> Option<Bucket<T>> {
+        match bucket {
+            None => match ops {
+                [] => None,
+                [op] => op.put.then(|| Bucket::One(Arc::clone(op.route))),
+                _ => self.bucket_of(Ranked::default().update(ops), 0),
+            },
+            Some(bucket) if ops.is_empty() => Some(bucket.clone()),
+            Some(Bucket::One(route)) => {
+                let one = Ranked::default().update(&[Op { route, put: true }]);
+                self.bucket_of(one.update(ops), 0)
+            }
+            Some(Bucket::List(list)) => self.bucket_of(list.routes.update(ops), list.hopeless),
+            Some(Bucket::Branch(branch)) => self.update_branch(branch, ops),
+        }
+    }
+
+    /// The best bucket for `routes`, given that `hopeless` of them could not be told apart.
+    fn bucket_of<T>(&mut self, routes: Ranked<T>, mut hopeless: usize) -> Option<Bucket<T>> {
+        let len = routes.len();
+        if len <= 1 {
+            return routes.first().map(|route| Bucket::One(Arc::clone(route)));
+        }
+        if len > LIST_MAX.max(2 * hopeless) && self.dims.len() < DEPTH_MAX {
+            if let Some(dim) = choice::best(&routes, self) {
+                let ops: Vec<_> = routes.iter().map(|route| Op { route, put: true }).collect();
+                let empty = Branch {
+                    dim,
+                    least: Rank::LAST,
+                    values: KeyMap::default(),
+                    any: None,
+                    sizes: Box::new([]),
+                    filed: [0, 0],
+                };
+                return self.update_branch(&empty, &ops);
+            }
+            hopeless = len;
+        }
+        Some(Bucket::List(Arc::new(List { routes, hopeless })))
+    }
+
+    fn update_branch<T>(&mut self, branch: &Branch<T>, ops: &[Op<'_, T>]) -> Option<Bucket<T>> {
+        let mut under = Vec::with_capacity(ops.len());
+        let mut any = Vec::new();
+        let mut least = branch.least;
+        let mut filed = branch.filed;
+        let mut sizes = branch.sizes.to_vec();
+        let mut keys = Vec::new();
+        for op in ops {
+            let demands = self.keys(op.route, &branch.dim, &mut keys);
+            let kind = usize::from(!demands);
+            let count = if demands { keys.len() } else { 1 };
+            if op.put {
+                least = least.min(Rank::of(op.route));
+                filed[kind] += count;
+                sizes.extend(keys.iter().map(|demand| demand.size).filter(|size| *size > 0));
+                sizes.sort_unstable();
+                sizes.dedup();
+            } else {
+                filed[kind] = filed[kind].saturating_sub(count);
+            }
+            if demands {
+                under.extend(keys.iter().map(|demand| (demand.key, *op)));
+            } else {
+                any.push(*op);
+            }
+        }
+        under.sort_by_key(|(key, _)| *key);
+        self.enter(&branch.dim);
+        let any = self.update(branch.any.as_ref(), &any);
+        let mut same = Vec::new();
+        let values = branch.values.update(&under, &mut |bucket, ops| {
+            same.clear();
+            same.extend(ops.iter().map(|(_, op)| *op));
+            self.update(bucket, &same)
+        });
+        self.leave();
+        if filed[0] == 0 {
+            return any;
+        }
+        let sizes = sizes.into();
+        let branch = Branch { dim: branch.dim.clone(), least, values, any, sizes, filed };
+        let bucket = Bucket::Branch(Arc::new(branch));
+        if filed[0] + filed[1] > BRANCH_MIN {
+            return Some(bucket);
+        }
+        let mut left = Vec::new();
+        bucket.for_each(&mut |route| left.push(Op { route, put: true }));
+        left.sort_by_key(Op::sort_key);
+        left.dedup_by_key(|op| Rank::of(op.route));
+        self.bucket_of(Ranked::default().update(&left), 0)
+    }
+
+    /// Fills `keys` with what `route` demands of `dim`; `false` if it demands nothing,
+    /// or is filed in so many buckets by now that it goes under `any`.
+    ///
+    /// The answer depends on the branches passed and on the route alone, so that a route leaves
+    /// by the way it came.
+    pub(crate) fn keys<T>(&self, route: &Route<T>, dim: &Dim, keys: &mut Vec<Demand>) -> bool {
+        if !dim.demands(route, self.hash, keys) {
+            return false;
+        }
+        if keys.len() <= 1 {
+            return true;
+        }
+        let mut spent = 1;
+        let mut others = Vec::new();
+        for dim in &self.dims {
+            if dim.demands(route, self.hash, &mut others) && spent * others.len() <= FILINGS_MAX {
+                spent *= others.len().max(1);
+            }
+        }
+        spent * keys.len() <= FILINGS_MAX
+    }
+}

@@ -1,0 +1,178 @@
+//! The shape of an index: what `weir routes stats` shows, and which routes are scanned and why.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::Index;
+use super::dim::Dim;
+use super::node::{Branch, Bucket, LIST_MAX, List};
+use crate::route::Route;
+
+/// Crowded buckets that are described one by one; the largest come first.
+const CROWDED_SHOWN: usize = 20;
+/// Routes of a crowded bucket that are named.
+const ROUTES_SHOWN: usize = 3;
+
+/// The shape of an index. A route counts once for every bucket it is filed in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Routes in the table.
+    pub routes: usize,
+    /// Filings that are alone in their bucket.
+    pub alone: usize,
+    /// Filings in buckets of few routes, which are tried one after the other.
+    pub in_short_lists: usize,
+    /// Filings in crowded buckets: each is tried for every request that gets there, if no route
+    /// before it matches.
+    pub scanned: usize,
+    /// What the index branches on, and how many routes that tells apart.
+    pub branches: BTreeMap<String, BranchStats>,
+    /// The most crowded buckets, largest first, and why they are.
+    pub crowded: Vec<Crowded>,
+    /// Most branches on the way to a bucket.
+    pub depth_max: usize,
+    /// Bytes that the index takes, without the routes.
+    pub bytes: usize,
+}
+
+/// All branches on one thing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BranchStats {
+    /// How many branches there are.
+    pub branches: usize,
+    /// Filings under the values they tell apart.
+    pub told_apart: usize,
+    /// Filings of routes that do not care.
+    pub any: usize,
+}
+
+/// A bucket whose routes cannot be told apart by keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Crowded {
+    /// Number of routes.
+    pub routes: usize,
+    /// Ids of the first of them.
+    pub ids: Vec<Arc<str>>,
+    /// The way there: what the branches above look at; `any …` where its routes do not care.
+    pub way: Vec<String>,
+    /// Predicates that have no key, one of each kind, as SCG's actuator shows them, with the number
+    /// of routes that have one of that kind: only trying them tells these routes apart.
+    pub only_by: Vec<(String, usize)>,
+}
+
+impl<T> Index<T> {
+    /// The shape of this index. Walks all of it.
+    pub fn stats(&self) -> Stats {
+        let mut walk = Walk { stats: Stats::default(), way: Vec::new() };
+        walk.stats.routes = self.len();
+        walk.stats.bytes = self.routes.bytes() + self.orders.bytes();
+        if let Some(root) = &self.root {
+            walk.bucket(root);
+        }
+        walk.stats.crowded.sort_by_key(|crowded| std::cmp::Reverse(crowded.routes));
+        walk.stats.crowded.truncate(CROWDED_SHOWN);
+        walk.stats
+    }
+}
+
+struct Walk {
+    stats: Stats,
+    way: Vec<String>,
+}
+
+impl Walk {
+    fn bucket<T>(&mut self, bucket: &Bucket<T>) {
+        const COUNTS: usize = 2 * size_of::<usize>();
+        self.stats.depth_max = self.stats.depth_max.max(self.way.len());
+        match bucket {
+            Bucket::One(_) => self.stats.alone += 1,
+            Bucket::List(list) => {
+                self.stats.bytes += COUNTS + size_of::<List<T>>() + list.routes.bytes();
+                let len = list.routes.len();
+                if len <= LIST_MAX {
+                    self.stats.in_short_lists += len;
+                } else {
+                    self.stats.scanned += len;
+                    self.crowded(list);
+                }
+            }
+            Bucket::Branch(branch) => {
+                self.stats.bytes += COUNTS + size_of::<Branch<T>>() + branch.values.bytes();
+                let name = branch.dim.to_string();
+                let stats = self.stats.branches.entry(name.clone()).or_default();
+                let [told_apart, any] = branch.filed;
+                stats.branches += 1;
+                stats.told_apart += told_apart;
+                stats.any += any;
+                self.way.push(name);
+                branch.values.for_each(&mut |bucket| self.bucket(bucket));
+                self.way.pop();
+                if let Some(bucket) = &branch.any {
+                    self.way.push(format!("any {}", branch.dim));
+                    self.bucket(bucket);
+                    self.way.pop();
+                }
+            }
+        }
+    }
+
+    fn crowded<T>(&mut self, list: &List<T>) {
+        let mut only_by: BTreeMap<String, (String, usize)> = BTreeMap::new();
+        for route in list.routes.iter() {
+            for text in unkeyed(route) {
+                let kind = text.split(':').next().unwrap_or_default().to_owned();
+                only_by.entry(kind).or_insert((text, 0)).1 += 1;
+            }
+        }
+        self.stats.crowded.push(Crowded {
+            routes: list.routes.len(),
+            ids: list.routes.iter().take(ROUTES_SHOWN).map(|route| route.id.clone()).collect(),
+            way: self.way.clone(),
+            only_by: only_by.into_values().collect(),
+        });
+        // However many there are, only the largest are kept.
+        if self.stats.crowded.len() > 64 * CROWDED_SHOWN {
+            self.stats.crowded.sort_by_key(|crowded| std::cmp::Reverse(crowded.routes));
+            self.stats.crowded.truncate(CROWDED_SHOWN);
+        }
+    }
+}
+
+/// Predicates of `route` that no branch can be made of, or only by the start of a text.
+fn unkeyed<T>(route: &Route<T>) -> impl Iterator<Item = String> {
+    let mut dims = Vec::new();
+    route.predicates.iter().filter_map(move |predicate| {
+        dims.clear();
+        if let Some(key) = predicate.key() {
+            Dim::propose_for(key, &mut dims);
+        }
+        dims.is_empty().then(|| predicate.to_string())
+    })
+}
+
+impl fmt::Display for Dim {
+    /// What it looks at, for the operator.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nth = |at: &u16, from_end: &bool| match from_end {
+            true => format!("{} from the end", at + 1),
+            false => format!("{}", at + 1),
+        };
+        match self {
+            Dim::Path => write!(f, "path"),
+            Dim::Segment { at, from_end } => write!(f, "path segment {}", nth(at, from_end)),
+            Dim::SegmentStart { at } => write!(f, "start of path segment {}", at + 1),
+            Dim::Host { .. } => write!(f, "host"),
+            Dim::Label { at, from_end, .. } => write!(f, "host label {}", nth(at, from_end)),
+            Dim::Method => write!(f, "method"),
+            Dim::Header { name, .. } => write!(f, "header {name}"),
+            Dim::HeaderStart { name, .. } => write!(f, "start of header {name}"),
+            Dim::AnyHeader { .. } => write!(f, "all headers"),
+            Dim::Query { name } => write!(f, "query parameter {name}"),
+            Dim::QueryStart { name } => write!(f, "start of query parameter {name}"),
+            Dim::Cookie { name } => write!(f, "cookie {name}"),
+            Dim::CookieStart { name } => write!(f, "start of cookie {name}"),
+            Dim::Peer => write!(f, "address of the peer"),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! `Index::lookup` answers what `Index::scan` answers, for any table, any request, any history.
+
+#[path = "../benches/tables/mod.rs"]
+mod tables;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::collection::vec;
+use proptest::prelude::{Strategy, any, prop_oneof};
+use proptest::test_runner::Config;
+use proptest::{prop_assert, proptest};
+use tables::random::{Asked, Written, asked, options, written};
+use tables::route;
+use weir_route::Route;
+use weir_route::index::{Change, Index, Scratch};
+use weir_route::predicate::{PredicateOptions, WeightGroups};
+
+type Table = Index<()>;
+
+fn routes(options: &PredicateOptions, table: &[Written]) -> Vec<Arc<Route<()>>> {
+    let numbered = table.iter().enumerate();
+    numbered.filter_map(|(n, w)| route(options, n as u64, w.order, &w.predicates)).collect()
+}
+
+/// `None` if lookup and scan agree on every request, else the first on which they do not.
+fn disagreement<'a>(table: &Table, requests: &'a [Asked]) -> Option<&'a Asked> {
+    let mut scratch = Scratch::default();
+    requests.iter().find(|asked| {
+        let ask = asked.ask();
+        let found = table.lookup(&ask.request(), &mut scratch).map(Arc::as_ptr);
+        found != table.scan(&ask.request()).map(Arc::as_ptr)
+    })
+}
+
+proptest! {
+    #![proptest_config(Config::with_cases(300))]
+    #[test]
+    fn lookup_is_scan(
+        options in options(),
+        table in prop_oneof![3 => vec(written(), 1..40), 1 => vec(written(), 40..400)],
+        requests in vec(asked(), 1..60),
+    ) {
+        let index = Table::build(routes(&options, &table));
+        prop_assert!(disagreement(&index, &requests).is_none(),
+            "{:?}", disagreement(&index, &requests));
+    }
+}
+
+proptest! {
+    #![proptest_config(Config::with_cases(60))]
+    #[test]
+    fn lookup_is_scan_after_any_history(
+        options in options(),
+        batches in vec(vec((0..120u64, proptest::option::weighted(0.7, written())), 1..60), 1..12),
+        requests in vec(asked(), 1..30),
+        seed in any::<u64>(),
+    ) {
+        let mut index = Table::with_seed(seed);
+        let mut model: BTreeMap<(i32, u64), Arc<Route<()>>> = BTreeMap::new();
+        for batch in &batches {
+            let old: Vec<_> = index.iter().map(Arc::as_ptr).collect();
+            let changes = batch.iter().map(|(position, written)| {
+                let put = written.as_ref();
+                let put = put.and_then(|w| route(&options, *position, w.order, &w.predicates));
+                model.retain(|key, _| key.1 != *position);
+                match put {
+                    Some(route) => {
+                        model.insert((route.order, *position), Arc::clone(&route));
+                        Change::Put(route)
+                    }
+                    None => Change::Remove(*position),
+                }
+            });
+            let next = index.apply(changes.collect());
+            prop_assert!(next.iter().map(Arc::as_ptr).eq(model.values().map(Arc::as_ptr)));
+            prop_assert!(next.len() == model.len());
+            prop_assert!(disagreement(&next, &requests).is_none(),
+                "{:?}", disagreement(&next, &requests));
+            let mut in_order: Vec<_> = model.values().collect();
+            in_order.sort_by_key(|route| route.position);
+            let groups = WeightGroups::of_routes(in_order);
+            for dice in requests.iter().map(|asked| asked.dice) {
+                for group in ["g", "h"] {
+                    prop_assert!(next.groups().winner(group, dice) == groups.winner(group, dice));
+                }
+            }
+            prop_assert!(index.iter().map(Arc::as_ptr).eq(old), "an old snapshot has changed");
+            prop_assert!(disagreement(&index, &requests).is_none(), "an old snapshot has changed");
+            index = next;
+        }
+    }
+}
+
+#[test]
+fn lookup_is_scan_in_a_table_of_5000() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut sample = |count: usize| {
+        let tree = vec(written(), count).new_tree(&mut runner).expect("a table");
+        proptest::strategy::ValueTree::current(&tree)
+    };
+    let options = PredicateOptions::default();
+    let index = Table::build(routes(&options, &sample(5_000)));
+    assert!(index.len() > 2_500, "most routes are accepted: {}", index.len());
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let tree = vec(asked(), 1_000).new_tree(&mut runner).expect("requests");
+    let requests = proptest::strategy::ValueTree::current(&tree);
+    assert!(disagreement(&index, &requests).is_none(), "{:?}", disagreement(&index, &requests));
+    let answered = requests.iter().filter(|asked| index.scan(&asked.ask().request()).is_some());
+    assert!(answered.count() > 300, "requests meet the table");
+}
