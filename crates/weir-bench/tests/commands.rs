@@ -1,4 +1,5 @@
-//! Every command end to end against a small server: what is counted, what is refused, which exit code.
+//! Every command end to end against a small server: what is counted, what is refused, which exit
+//! code.
 
 use clap::Parser;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -174,7 +175,8 @@ fn a_journey_carries_values_from_step_to_step() {
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plan.yaml");
     let text = format!(
-        "target: {}\njourney: true\nload: {{requests: 25, connections: 4}}\nfeeders: [{{file: u.csv}}]\n\
+        "target: {}\njourney: true\nload: {{requests: 25, connections: 4}}\n\
+         feeders: [{{file: u.csv}}]\n\
          requests:\n  - {{path: '/login?u=${{user}}', extract: {{token: {{json: /token}}}}}}\n  \
          - path: /items\n    headers: {{Authorization: 'Bearer ${{token}}'}}\n    \
          checks: [{{json: /count, equals: '3'}}, {{header: server, equals: test}}]\n",
@@ -266,8 +268,8 @@ fn grids_tables_pages_and_comparisons_are_made() {
     assert_eq!(bench(&format!("compare {url} {url} --pairs 1 -d 100ms -c 1")), 4);
 }
 
-/// The server answers at once, so every rate the test asks for is met or the run is void; the search
-/// must end with an interval whose bounds it tried.
+/// The server answers at once, so every rate the test asks for is met or the run is void; the
+/// search must end with an interval whose bounds it tried.
 #[test]
 fn a_search_ends_with_an_interval_it_tried() {
     let server = Server::start();
