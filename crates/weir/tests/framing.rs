@@ -9,7 +9,8 @@ async fn start(filters: &str, answers: Vec<Answer>) -> (weir_testkit::Gateway, O
     let origin = Origin::with(answers).await;
     let config = format!(
         "server: {{ port: 0, address: 127.0.0.1 }}\nmanagement.server.port: -1\n\
-         spring.cloud.gateway.server.webflux.routes:\n- id: all\n  uri: {}\n  predicates: [ 'Path=/**' ]\n  filters: [ {filters} ]\n",
+         spring.cloud.gateway.server.webflux.routes:\n- id: all\n  uri: {}\n  \
+         predicates: [ 'Path=/**' ]\n  filters: [ {filters} ]\n",
         origin.uri()
     );
     (spawn_weir(WEIR, &["run", "{config}"], &config), origin)

@@ -36,8 +36,8 @@ X-A: 1
     args: &[required("status", ArgKind::Status, "Number, or name such as NOT_FOUND.")],
     shortcut: Shortcut::Default,
     compatibility: Compatibility::Differs(
-        "a 1xx status is refused; a non-standard one has no reason phrase and is kept on HEAD, where \
-         SCG loses it",
+        "a 1xx status is refused; a non-standard one has no reason phrase and is kept on HEAD, \
+         where SCG loses it",
     ),
     build,
 };
