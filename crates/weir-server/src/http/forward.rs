@@ -138,11 +138,14 @@ fn prepare(
     };
     forwarding.request(&mut x.request, &hop);
     let body = match framing.body {
-        BodyKind::Chunked => {
+        BodyKind::None => Framing::Identity,
+        BodyKind::Length(_) if x.request.fields.contains(b"content-length") => Framing::Identity,
+        // A filter may have removed the length: without either field the upstream would take the
+        // content for the next request.
+        BodyKind::Length(_) | BodyKind::Chunked | BodyKind::UntilClose => {
             x.request.fields.append(b"transfer-encoding", b"chunked");
             Framing::Chunked
         }
-        _ => Framing::Identity,
     };
     let mut head = std::mem::take(&mut x.up);
     head.clear();
@@ -433,7 +436,18 @@ fn downstream_framing(
     }
     let _ = request;
     match body {
-        BodyKind::None | BodyKind::Length(_) => (Framing::Identity, body, true),
+        BodyKind::None => {
+            // The upstream's status had no content; a filter may have given it one that has.
+            x.response.fields.set(b"content-length", b"0");
+            (Framing::Identity, body, true)
+        }
+        BodyKind::Length(length) => {
+            // A filter may have removed it, but it tells the client where the next response starts.
+            if !x.response.fields.contains(b"content-length") {
+                x.response.fields.append(b"content-length", length.to_string().as_bytes());
+            }
+            (Framing::Identity, body, true)
+        }
         BodyKind::Chunked | BodyKind::UntilClose if x.request.version == Version::Http10 => {
             (Framing::Identity, body, false)
         }
