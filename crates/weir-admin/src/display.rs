@@ -287,13 +287,17 @@ mod tests {
         check("[]", "λ");
         check(
             r#"["Path=/first/**, /uno", "Method=GET,POST", "Header=X-A, \\d+"]"#,
-            r"(((λ && Paths: [/first/**, /uno], match trailing slash: true) && Methods: [GET, POST]) && Header: X-A regexp=\d+)",
+            "(((λ && Paths: [/first/**, /uno], match trailing slash: true) \
+             && Methods: [GET, POST]) && Header: X-A regexp=\\d+)",
         );
         check(
             r#"["Host=**.example.org", {"name":"Query","args":{"param":"q","regexp":"a{1,3}"}},
                 "Cookie=c, v", "After=2017-01-20T17:42:47.789-07:00[America/Denver]",
                 "RemoteAddr=127.0.0.1/8", "Weight=g, 5"]"#,
-            "((((((λ && Hosts: [**.example.org]) && Query: param=q regexp=a{1,3}) && Cookie: name=c regexp=v) && After: 2017-01-20T17:42:47.789-07:00[America/Denver]) && RemoteAddrs: [127.0.0.1/8]) && Weight: g 5)",
+            "((((((λ && Hosts: [**.example.org]) && Query: param=q regexp=a{1,3}) \
+             && Cookie: name=c regexp=v) \
+             && After: 2017-01-20T17:42:47.789-07:00[America/Denver]) \
+             && RemoteAddrs: [127.0.0.1/8]) && Weight: g 5)",
         );
         check(r#"["Header=X-A", "Nope=a,b"]"#, "((λ && Header: X-A regexp=null) && Nope: a b)");
     }

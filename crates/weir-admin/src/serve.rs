@@ -15,10 +15,13 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::endpoint::{Peer, router};
+use crate::patience::Patience;
 use crate::site::Site;
 
 /// A request head must be complete within this time; an idle connection ends after it too.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// A client that reads an answer must go on reading within this time.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Memory for the head of a request.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// Requests in flight get this long when the server stops.
@@ -142,7 +145,7 @@ async fn converse(
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Patience::new(stream, WRITE_TIMEOUT)), service);
     let mut connection = std::pin::pin!(connection);
     // Errors here are the peer's: it went away, or did not speak HTTP.
     tokio::select! {

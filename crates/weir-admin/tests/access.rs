@@ -28,7 +28,8 @@ fn bodies_have_bounds() {
     assert_eq!(api.post("/actuator/gateway/routes/a", &long).status, 413);
     let chunked = format!(
         "POST /actuator/gateway/routes/a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{long}\r\n0\r\n\r\n",
+         Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n\
+         {:x}\r\n{long}\r\n0\r\n\r\n",
         long.len()
     );
     assert_eq!(api.raw(chunked.as_bytes()).status, 413);
@@ -162,7 +163,7 @@ fn another_base_path_moves_everything() {
 fn the_openapi_document_is_what_the_router_serves() {
     let api = admin(&[("a", "http://x")]);
     let document = api.get("/openapi.json").json();
-    assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!(document, weir_admin::openapi());
     let all = ["GET", "POST", "PUT", "DELETE"];
     for (path, methods) in document["paths"].as_object().expect("paths") {
         let target = path.replace("{id}", "nope").replace("{name}", "nope");

@@ -77,7 +77,8 @@ impl View {
         self.entries(&routes)
     }
 
-    /// The routes that `filter` means in order of trial, given to `visit` a few at a time until it says
+    /// The routes that `filter` means in order of trial, given to `visit` a few at a time until it
+    /// says
     /// `false`; of those, `skip` are left out and no more than `limit` are given.
     ///
     /// # Errors
@@ -121,8 +122,8 @@ impl View {
         routes.filter(move |route| from.is_none_or(|from| from == origin(route)))
     }
 
-    /// All definitions in the order they were written, files first, those that do not serve included,
-    /// given to `visit` until it says `false`.
+    /// All definitions in the order they were written, files first, those that do not serve
+    /// included, given to `visit` until it says `false`.
     ///
     /// # Errors
     /// The store cannot be read.

@@ -1,9 +1,9 @@
 //! The route table's control: the one place that changes it.
 //!
-//! [`Control`] merges the routes of the configuration files with those of the store, as SCG merges its
-//! sources, and publishes the result for the data plane. Every change is validated whole, written
-//! durably, then made visible with one swap, then answered. The data plane knows only the published
-//! snapshot.
+//! [`Control`] merges the routes of the configuration files with those of the store, as SCG merges
+//! its sources, and publishes the result for the data plane. Every change is validated whole,
+//! written durably, then made visible with one swap, then answered. The data plane knows only the
+//! published snapshot.
 
 mod assemble;
 mod batch;
@@ -159,6 +159,17 @@ impl Control {
     /// Whether the store takes changes, as far as is known.
     pub fn store_is_open(&self) -> bool {
         !self.store.is_closed()
+    }
+
+    /// Opens the store again if a failure has shut it.
+    ///
+    /// # Errors
+    /// See [`Refusal`]; the table that serves goes on.
+    pub async fn recover(&self) -> Result<(), Refusal> {
+        if self.store_is_open() {
+            return Ok(());
+        }
+        self.submit(Work::Recover, String::new()).await.map(drop)
     }
 
     /// The store's file.

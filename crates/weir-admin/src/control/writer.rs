@@ -82,6 +82,8 @@ pub(crate) struct Job {
 pub(crate) enum Work {
     Edit(Box<Edit>),
     Reload(Box<Loaded>),
+    /// Opens the store again if a failure has shut it.
+    Recover,
 }
 
 /// An edit and who asks for it.
@@ -116,6 +118,10 @@ impl Writer {
                         // A caller that is gone does not undo its change.
                         let _ = reply.send(self.reload(*loaded, who, at_ms));
                     }
+                    Work::Recover => {
+                        let opened = self.open_store().map(|()| Done::default());
+                        let _ = reply.send(opened.map_err(Refusal::Store));
+                    }
                 }
             }
             self.commit(edits, replies);
@@ -141,16 +147,16 @@ impl Writer {
                     let _ = reply.send(Err(Refusal::Store(error.clone())));
                 }
             }
-            Err(_) => self.recover(),
+            Err(_) => {
+                self.recover();
+                self.resync();
+            }
         }
     }
 
     /// Durable first, then visible, then answered.
     fn commit_all(&self, edits: Vec<Asked>) -> Result<Vec<Result<Done, Refusal>>, StoreError> {
-        if self.store.is_closed() {
-            self.store.reopen()?;
-            self.resync();
-        }
+        self.open_store()?;
         let table = self.table.load_full();
         let mut changes = Vec::new();
         let (results, revision) = self.store.commit(|transaction| {
@@ -203,10 +209,17 @@ impl Writer {
 
     /// After a failed commit: opens the store again and shows what it turns out to hold.
     fn recover(&self) {
-        match self.store.reopen() {
-            Ok(()) => self.resync(),
-            Err(error) => tracing::error!(%error, remedy = error.remedy(), "the store stays shut"),
+        if let Err(error) = self.open_store() {
+            tracing::error!(%error, remedy = error.remedy(), "the store stays shut");
         }
+    }
+
+    fn open_store(&self) -> Result<(), StoreError> {
+        if self.store.is_closed() {
+            self.store.reopen()?;
+            self.resync();
+        }
+        Ok(())
     }
 
     fn resync(&self) {

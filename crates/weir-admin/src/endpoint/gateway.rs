@@ -67,7 +67,10 @@ pub(super) fn index(call: &Call) -> Result<Response, Failure> {
     let has_writes = site.serves("gateway", Intent::Write);
     let base = format!("{}/gateway", site.options.base_path);
     Ok(stream_list(move |list| {
-        let link = |path: &str, methods: &[&str]| json!({ "href": format!("{base}{path}"), "methods": methods });
+        let link = |path: &str, methods: &[&str]| {
+            let href = format!("{base}{path}");
+            json!({ "href": href, "methods": methods })
+        };
         let (routes, route): (&[&str], &[&str]) = match has_writes {
             true => (&["POST", "GET"], &["POST", "DELETE", "GET"]),
             false => (&["GET"], &["GET"]),

@@ -22,6 +22,7 @@ use http::{StatusCode, header};
 use crate::access::Intent;
 use crate::answer::{Failure, ok_json};
 use crate::site::{Kind, Site};
+pub use openapi::openapi;
 use table::{ENDPOINTS, Endpoint, Operation};
 
 /// The TCP peer of a connection, put into each of its requests.
@@ -59,7 +60,7 @@ pub(crate) fn router(site: &Arc<Site>) -> Router {
                 let path = request.uri().path().to_owned();
                 let (parts, body) = request.into_parts();
                 match admit(site, Intent::Read, parts, body) {
-                    Ok(call) => ok_json(&openapi::document(&call.site)),
+                    Ok(call) => ok_json(&openapi::of_site(&call.site)),
                     Err(failure) => failure.answer(&path),
                 }
             }
@@ -109,7 +110,7 @@ async fn serve(site: Arc<Site>, endpoint: &'static Endpoint, request: Request) -
     let path = request.uri().path().to_owned();
     let (parts, body) = request.into_parts();
     let answered = match admit(site, endpoint.intent, parts, body) {
-        Ok(call) => dispatch(endpoint.operation, call).await,
+        Ok(call) => answer(endpoint, call).await,
         Err(failure) => Err(failure),
     };
     answered.unwrap_or_else(|failure| failure.answer(&path))
@@ -123,6 +124,22 @@ fn admit(site: Arc<Site>, intent: Intent, parts: Parts, body: Body) -> Result<Ca
         Kind::Main => String::new(),
     };
     Ok(Call { site, who, parts, body })
+}
+
+async fn answer(endpoint: &Endpoint, call: Call) -> Result<Response, Failure> {
+    let reads_store = matches!(
+        endpoint.operation,
+        Operation::ListRoutes
+            | Operation::GetRoute
+            | Operation::CombinedFilters
+            | Operation::RouteDefinitions
+            | Operation::Audit
+    );
+    // A list is answered 200 before it is read to its end, so this is the time to find out.
+    if reads_store {
+        call.site.control.recover().await?;
+    }
+    dispatch(endpoint.operation, call).await
 }
 
 async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure> {

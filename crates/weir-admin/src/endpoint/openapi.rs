@@ -6,14 +6,20 @@ use super::table::{ENDPOINTS, Endpoint};
 use crate::access::Intent;
 use crate::site::Site;
 
+/// OpenAPI 3.1 of the whole admin API, for the reference.
+pub fn openapi() -> Value {
+    document("/actuator", |_| true)
+}
+
 /// OpenAPI 3.1 of what `site` serves.
-pub(crate) fn document(site: &Site) -> Value {
+pub(super) fn of_site(site: &Site) -> Value {
+    document(&site.options.base_path, |endpoint| super::is_served(site, endpoint))
+}
+
+fn document(base_path: &str, is_served: impl Fn(&Endpoint) -> bool) -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for endpoint in ENDPOINTS {
-        if !super::is_served(site, endpoint) {
-            continue;
-        }
-        let path = format!("{}{}", site.options.base_path, endpoint.path);
+    for endpoint in ENDPOINTS.iter().filter(|endpoint| is_served(endpoint)) {
+        let path = format!("{base_path}{}", endpoint.path);
         let methods = paths.entry(path).or_insert_with(|| json!({}));
         if let Value::Object(methods) = methods {
             methods.insert(endpoint.method.to_ascii_lowercase(), operation(endpoint));
@@ -23,7 +29,7 @@ pub(crate) fn document(site: &Site) -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "weir admin API",
-            "description": "Spring Cloud Gateway's actuator, with validation, revisions and search.",
+            "description": "Spring Cloud Gateway's actuator, with checks, revisions and search.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
             "version": env!("CARGO_PKG_VERSION"),
         },
@@ -89,7 +95,16 @@ fn reference(schema: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{schema}") })
 }
 
-fn schemas() -> Value {
+fn schemas() -> Map<String, Value> {
+    let parts = [process_schemas(), route_schemas(), answer_schemas()];
+    let objects = parts.into_iter().filter_map(|part| match part {
+        Value::Object(schemas) => Some(schemas),
+        _ => None,
+    });
+    objects.flatten().collect()
+}
+
+fn process_schemas() -> Value {
     json!({
         "Object": { "type": "object" },
         "Text": { "type": "string" },
@@ -110,6 +125,11 @@ fn schemas() -> Value {
                     "name": { "type": "string" }, "args": { "type": "object" } } },
             ],
         },
+    })
+}
+
+fn route_schemas() -> Value {
+    json!({
         "RouteDefinition": {
             "type": "object",
             "required": ["uri"],
@@ -146,6 +166,11 @@ fn schemas() -> Value {
             "count": { "type": "integer" },
             "revision": { "type": "integer" },
         } } },
+    })
+}
+
+fn answer_schemas() -> Value {
+    json!({
         "Question": {
             "type": "object",
             "required": ["method", "target"],

@@ -240,7 +240,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "gateway",
             Operation::ListRoutes,
             "Routes in the order they are tried; X-Total-Count and Link say what is left.",
-            &[(StatusCode::OK, Some("Routes"), "The routes."), BAD, FAULT],
+            &[(StatusCode::OK, Some("Routes"), "The routes."), BAD, BUSY, FAULT],
         )
     },
     Endpoint {
@@ -293,7 +293,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "gateway",
             Operation::GetRoute,
             "One route; ETag is its revision if it is in the store.",
-            &[(StatusCode::OK, Some("Route"), "The route."), BAD, NOT_FOUND, FAULT],
+            &[(StatusCode::OK, Some("Route"), "The route."), BAD, NOT_FOUND, BUSY, FAULT],
         )
     },
     Endpoint {
@@ -347,7 +347,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "gateway",
             Operation::CombinedFilters,
             "The route as text, with its filters in order; `{}` if there is none.",
-            &[OK_OBJECT, FAULT],
+            &[OK_OBJECT, BUSY, FAULT],
         )
     },
     read(
@@ -355,7 +355,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         "gateway",
         Operation::RouteDefinitions,
         "All routes as they were written.",
-        &[(StatusCode::OK, Some("RouteDefinitions"), "The definitions."), FAULT],
+        &[(StatusCode::OK, Some("RouteDefinitions"), "The definitions."), BUSY, FAULT],
     ),
     read(
         "/gateway/globalfilters",
@@ -391,7 +391,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         "gateway",
         Operation::Stats,
         "Counts of the route table, the store and the data plane.",
-        &[OK_OBJECT, FAULT],
+        &[OK_OBJECT, BUSY, FAULT],
     ),
     Endpoint {
         parameters: &[BEFORE, COUNT],
@@ -400,7 +400,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "gateway",
             Operation::Audit,
             "Who changed what, newest first.",
-            &[(StatusCode::OK, Some("AuditLog"), "The entries."), BAD, FAULT],
+            &[(StatusCode::OK, Some("AuditLog"), "The entries."), BAD, BUSY, FAULT],
         )
     },
     Endpoint {

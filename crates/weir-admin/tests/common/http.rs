@@ -47,7 +47,11 @@ pub fn admin(files: &[(&str, &str)]) -> Api {
 
 pub fn start(options: SiteOptions, files: &[(&str, &str)]) -> Api {
     let directory = tempfile::tempdir().expect("a directory");
-    let control = Arc::new(super::control(&directory, files));
+    start_with(super::control(&directory, files), directory, options)
+}
+
+pub fn start_with(control: Control, directory: tempfile::TempDir, options: SiteOptions) -> Api {
+    let control = Arc::new(control);
     let ready = Arc::new(AtomicBool::new(true));
     let hooks = hooks(Arc::clone(&ready));
     let site = Site::new(Arc::clone(&control), hooks, options);

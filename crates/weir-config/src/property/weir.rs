@@ -147,6 +147,14 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Sets(|s, v| s.store_path = v.text().into()),
     ),
     PropertySpec::new(
+        "weir.admin.port",
+        Kind::Int(-1, 65_535),
+        Some("9090"),
+        "Port of the admin API on 127.0.0.1 while `management.server.port` is not set; 0 is any free \
+         one, -1 none.",
+        Usage::Sets(|s, v| s.management.own_port = v.int()),
+    ),
+    PropertySpec::new(
         "weir.admin.token",
         Kind::Secret,
         None,

@@ -82,3 +82,32 @@ impl Behaviour for SetStatus {
         format!("sets the status of the response to {}", self.status)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::filter::FilterOptions;
+    use crate::trial::{Trial, check_refused, check_response};
+
+    #[test]
+    fn statuses() {
+        let check = |route, expected| check_response(route, "GET / HTTP/1.1", "", expected);
+        check("- SetStatus=BAD_REQUEST", "HTTP/1.1 400 Bad Request");
+        check("- SetStatus=432", "HTTP/1.1 432 ");
+        check("- SetStatus=401\n- SetStatus=402", "HTTP/1.1 401 Unauthorized");
+        check_refused("SetStatus=NOPE", "status");
+        check_refused("SetStatus=99", "status");
+    }
+
+    #[test]
+    fn the_original_status_goes_into_a_header() {
+        let options = FilterOptions {
+            original_status_header: Some("original-http-status".to_owned()),
+            ..FilterOptions::default()
+        };
+        let trial = Trial::with_options("- SetStatus=401", &options);
+        let response = trial.run("GET / HTTP/1.1", "HTTP/1.1 432 Whatever").response;
+        let expected = "HTTP/1.1 401 Unauthorized\noriginal-http-status: [432]";
+        assert_eq!(response.as_deref(), Some(expected));
+        assert_eq!(trial.chain.entries()[0].to_string(), "[[SetStatus status = '401'], order = 1]");
+    }
+}

@@ -299,6 +299,14 @@ fn parse_with(source: &str, flags: Flags) -> Result<Parsed, PatternError> {
     parse(source, ModeFlags { dot_all, ignore_case, ..ModeFlags::default() })
 }
 
+/// Whether `source` is an expression, without making anything of it.
+///
+/// # Errors
+/// Where and why it is not.
+pub(super) fn check_syntax(source: &str) -> Result<(), PatternError> {
+    parse_with(source, Flags::default()).map(|_| ())
+}
+
 /// The place behind the character at byte `at`.
 fn after_char(text: &str, at: usize) -> usize {
     let char = text.get(at..).and_then(|rest| rest.chars().next());

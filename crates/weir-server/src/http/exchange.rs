@@ -193,10 +193,8 @@ fn find<'s>(
     };
     let scratch = &mut worker.lookup.borrow_mut();
     let route = snapshot.index.lookup(&request, scratch);
-    let cors = match x.request.fields.contains(b"origin") {
-        true => snapshot.cors.decide(&request, false, route.is_some(), scratch),
-        false => CorsDecision::NotCors,
-    };
+    // Without an Origin too: what depends on it must say so (Vary).
+    let cors = snapshot.cors.decide(&request, false, route.is_some(), scratch);
     if let Some(route) = route
         && route.target.chain.needs_vars()
     {

@@ -33,7 +33,7 @@ pub(super) fn list(client: &Client, args: &ListArgs, json: bool) -> anyhow::Resu
         println!("{}", Value::Array(entries));
         return Ok(());
     }
-    let rows: Vec<Vec<String>> = entries.iter().map(|entry| row(entry)).collect();
+    let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
     print!("{}", show::table(&["ID", "ORDER", "URI", "PREDICATES", "FILTERS", "FROM"], &rows));
     if total > rows.len() {
         eprintln!("{} of {total} routes; more with --limit N or --all", rows.len());

@@ -135,8 +135,7 @@ mod tests {
             vec!["a".to_owned(), "http://x".to_owned()],
             vec!["b\u{1b}[2J".to_owned(), "y".repeat(80)],
         ];
-        let expected =
-            format!("ID      URI\na       http://x\nb\u{fffd}[2J   {}…\n", "y".repeat(59));
+        let expected = format!("ID     URI\na      http://x\nb\u{fffd}[2J  {}…\n", "y".repeat(59));
         assert_eq!(table(&["ID", "URI"], &rows), expected);
         assert_eq!(table(&["ID"], &[]), "ID\n");
     }

@@ -29,7 +29,7 @@ impl Management {
             TcpListener::bind(address).with_context(|| {
                 format!(
                     "the admin API cannot listen on {address}; choose another port with \
-                     management.server.port, or none with -1"
+                     weir.admin.port or management.server.port, or none with -1"
                 )
             })
         });
