@@ -18,6 +18,7 @@ use weir_wire::http1::{
 
 use super::downstream::{Client, write_all};
 use super::exchange::{Exchange, Next};
+use super::framing::{frame, frame_response};
 use super::local::{filter_response, finish_head};
 use super::relay::{Framing, Relay, RelayError, Waiting};
 use super::upstream::{Upstream, Wanted, acquire, poll_gone};
@@ -137,13 +138,7 @@ fn prepare(
         upgrade: framing.upgrade,
     };
     forwarding.request(&mut x.request, &hop);
-    let body = match framing.body {
-        BodyKind::Chunked => {
-            x.request.fields.append(b"transfer-encoding", b"chunked");
-            Framing::Chunked
-        }
-        _ => Framing::Identity,
-    };
+    let body = frame(&mut x.request.fields, framing.body);
     let mut head = std::mem::take(&mut x.up);
     head.clear();
     x.request.write_to(&mut head);
@@ -359,7 +354,7 @@ async fn respond(
     if switching {
         return switch(client, x, upstream).await;
     }
-    let (framing, body, mut keep) = downstream_framing(x, outgoing.framing, response.body);
+    let (framing, body, mut keep) = frame_response(x, response.body);
     keep &= upload.is_done() && !must_close(worker, client, outgoing);
     finish_head(x, keep);
     x.record.status = x.response.status;
@@ -408,33 +403,6 @@ fn must_close(worker: &Worker, client: &Client, outgoing: &Outgoing<'_>) -> bool
     outgoing.framing.connection == Connection::Close
         || worker.draining()
         || max.is_some_and(|max| client.requests >= max)
-}
-
-/// How the response goes to the client: framing, what the upstream's body is read as, and whether
-/// the client's connection can be kept. Sets the framing fields.
-fn downstream_framing(
-    x: &mut Exchange,
-    request: RequestFraming,
-    body: BodyKind,
-) -> (Framing, BodyKind, bool) {
-    let bodiless = matches!(x.response.status, 204 | 304) || x.request.method() == b"HEAD";
-    if bodiless {
-        if x.response.status == 204 {
-            x.response.fields.remove(b"content-length");
-        }
-        return (Framing::Discard, body, true);
-    }
-    let _ = request;
-    match body {
-        BodyKind::None | BodyKind::Length(_) => (Framing::Identity, body, true),
-        BodyKind::Chunked | BodyKind::UntilClose if x.request.version == Version::Http10 => {
-            (Framing::Identity, body, false)
-        }
-        BodyKind::Chunked | BodyKind::UntilClose => {
-            x.response.fields.append(b"transfer-encoding", b"chunked");
-            (Framing::Chunked, body, true)
-        }
-    }
 }
 
 /// Relays the response, and what is left of the request, until the response is complete.
