@@ -21,7 +21,7 @@ use crate::drain::{DrainState, Phase};
 use crate::http::downstream::serve;
 use crate::listener::{BindError, bind};
 use crate::metrics::{Metrics, WorkerCounters};
-use crate::reserved::Reserved;
+use crate::reserved::{Reserved, ReservedPaths};
 use crate::worker::Worker;
 
 /// Time between two accepts when the system has no file descriptor left.
@@ -34,8 +34,8 @@ const TIDY: Duration = Duration::from_secs(1);
 pub struct ServerOptions {
     /// Seed of all chance (weights, request ids): 64 random bits.
     pub seed: u64,
-    /// A path prefix whose requests go to this address, whatever the routes say.
-    pub reserved: Option<(String, SocketAddr)>,
+    /// Paths that are not left to the routes.
+    pub reserved: Option<ReservedPaths>,
 }
 
 /// Why the server did not start.
@@ -96,8 +96,7 @@ impl Server {
         let drain = Arc::new(DrainState::default());
         let counters: Vec<_> =
             (0..workers).map(|_| Arc::new(WorkerCounters::new(workers))).collect();
-        let reserved =
-            options.reserved.as_ref().map(|(prefix, to)| Arc::new(Reserved::new(prefix, *to)));
+        let reserved = options.reserved.as_ref().map(|paths| Arc::new(Reserved::new(paths)));
         let plan = Plan { snapshot, settings: &settings, log, drain: &drain, stopped, reserved };
         let mut threads = plan.spawn(listeners, &counters, acceptors, options.seed)?;
         // Joined last: it ends when the workers have let go of their ends of the log.

@@ -17,7 +17,12 @@ use weir_wire::http1::{
 };
 
 use super::downstream::{Client, write_all};
+<<<<<<< HEAD
 use super::exchange::{BodyRead, Exchange, Next};
+=======
+use super::exchange::{Exchange, Next};
+use super::framing::{frame, frame_response};
+>>>>>>> compat
 use super::local::{filter_response, finish_head};
 use super::relay::{Framing, Relay, RelayError, Waiting};
 use super::upstream::{Upstream, Wanted, acquire, poll_gone};
@@ -137,6 +142,7 @@ fn prepare(
         upgrade: framing.upgrade,
     };
     forwarding.request(&mut x.request, &hop);
+<<<<<<< HEAD
     let body = match framing.body {
         BodyKind::None => Framing::Identity,
         BodyKind::Length(_) if x.request.fields.contains(b"content-length") => Framing::Identity,
@@ -147,6 +153,9 @@ fn prepare(
             Framing::Chunked
         }
     };
+=======
+    let body = frame(&mut x.request.fields, framing.body);
+>>>>>>> compat
     let mut head = std::mem::take(&mut x.up);
     head.clear();
     x.request.write_to(&mut head);
@@ -369,7 +378,7 @@ async fn respond(
     if switching {
         return switch(client, x, upstream).await;
     }
-    let (framing, body, mut keep) = downstream_framing(x, outgoing.framing, response.body);
+    let (framing, body, mut keep) = frame_response(x, response.body);
     keep &= upload.is_done() && !must_close(worker, client, outgoing);
     finish_head(x, keep);
     x.record.status = x.response.status;
@@ -420,6 +429,7 @@ fn must_close(worker: &Worker, client: &Client, outgoing: &Outgoing<'_>) -> bool
         || max.is_some_and(|max| client.requests >= max)
 }
 
+<<<<<<< HEAD
 /// How the response goes to the client: framing, what the upstream's body is read as, and whether
 /// the client's connection can be kept. Sets the framing fields.
 fn downstream_framing(
@@ -458,6 +468,8 @@ fn downstream_framing(
     }
 }
 
+=======
+>>>>>>> compat
 /// Relays the response, and what is left of the request, until the response is complete.
 async fn relay_both(
     worker: &Rc<Worker>,
