@@ -101,10 +101,9 @@ impl Walk {
                 self.stats.bytes += COUNTS + size_of::<Branch<T>>() + branch.values.bytes();
                 let name = branch.dim.to_string();
                 let stats = self.stats.branches.entry(name.clone()).or_default();
-                let [told_apart, any] = branch.filed;
                 stats.branches += 1;
-                stats.told_apart += told_apart;
-                stats.any += any;
+                stats.told_apart += branch.filed.values;
+                stats.any += branch.filed.any;
                 self.way.push(name);
                 branch.values.for_each(&mut |bucket| self.bucket(bucket));
                 self.way.pop();
