@@ -1,2 +1,48 @@
-//! Work around the code: checks, generated documents, comparisons with peers.
-fn main() {}
+//! Work around the code: checks that run as tests, generated documents, comparisons with peers.
+
+mod layers;
+mod tidy;
+mod tree;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Work around weir's code.
+#[derive(Debug, Parser)]
+struct Xtask {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Checks sizes, headers and words of the sources, and which crate may use which.
+    Tidy,
+    /// Writes docs/reference anew from the code.
+    Docs,
+}
+
+fn main() -> ExitCode {
+    match Xtask::parse().command {
+        Command::Docs => {
+            let written = std::process::Command::new(env!("CARGO"))
+                .current_dir(tree::root())
+                .args(["run", "--quiet", "--package", "weir", "--"])
+                .args(["reference", "--write", "docs/reference"])
+                .status();
+            match written {
+                Ok(status) if status.success() => ExitCode::SUCCESS,
+                _ => ExitCode::FAILURE,
+            }
+        }
+        Command::Tidy => {
+            let mut findings = tidy::findings();
+            findings.extend(layers::findings());
+            for finding in &findings {
+                eprintln!("{finding}");
+            }
+            if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+    }
+}

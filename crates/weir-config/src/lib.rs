@@ -3,8 +3,35 @@
 //! Pure: text goes in, a snapshot or every problem at once (with its place) comes out. Reading files
 //! and the environment is done by the caller.
 
+mod check;
+mod compile;
+mod cors;
+mod definitions;
+mod deviation;
+mod diagnostic;
+mod loaded;
+mod options;
+mod property;
+mod routes;
 mod settings;
 mod snapshot;
+mod source;
+mod spring;
+mod uri;
+mod value;
 
-pub use settings::{AccessLog, AccessLogFormat, PoolSettings, Settings};
-pub use snapshot::{RouteTarget, RouteTimeouts, Service, Snapshot, Upstream};
+pub use compile::{Compiler, Part, Problem};
+pub use definitions::Definitions;
+pub use deviation::{DEVIATIONS, Deviation};
+pub use diagnostic::{Category, Code, Diagnostic, Severity, Style, render, to_json};
+pub use loaded::{Compiled, Loaded, Loader};
+pub use property::{
+    Kind as PropertyKind, PropertySpec, Root as PropertyRoot, Usage as PropertyUsage, json_schema,
+    reference, registry,
+};
+pub use settings::{
+    ADMIN_PORT, Access, AccessLog, AccessLogFormat, Admin, Compat, Management, PoolSettings,
+    ScgLine, Secret, Settings,
+};
+pub use snapshot::{RouteCors, RouteTarget, RouteTimeouts, Service, Snapshot, Upstream};
+pub use source::{Format, Place, SOURCE_BYTES_MAX, Source, Sources, Span};

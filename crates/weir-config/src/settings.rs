@@ -1,14 +1,23 @@
 //! What the configuration means for the gateway as a whole, routes aside.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use weir_wire::http1::HeadLimits;
 
-/// Settings of the gateway. Each field names the property it comes from and its default.
+/// Port of the admin API while neither `management.server.port` nor `weir.admin.port` is set.
+pub const ADMIN_PORT: u16 = 9090;
+
+/// Connections of a pool of type `fixed` while `max-connections` is not set.
+pub(crate) const FIXED_POOL_SIZE: usize = 500;
+
+/// Settings of the gateway. Each field names the property it comes from and its default; the
+/// property registry declares and sets them.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// `server.address` (all addresses) and `server.port` (8080).
-    pub listen: std::net::SocketAddr,
+    pub listen: SocketAddr,
     /// `weir.server.workers` or `reactor.netty.ioWorkerCount`; 0 means one per core.
     pub workers: usize,
     /// `weir.server.acceptors` or `reactor.netty.ioSelectCount`; 0 means each worker accepts.
@@ -17,6 +26,8 @@ pub struct Settings {
     pub backlog: u32,
     /// `server.max-http-request-header-size` and friends.
     pub head_limits: HeadLimits,
+    /// `httpclient.max-header-size`: bounds of an upstream's response head.
+    pub response_head_limits: HeadLimits,
     /// `weir.server.body-bytes-max`; per route by the RequestSize filter.
     pub body_bytes_max: Option<u64>,
     /// `weir.server.head-timeout` (10 s): a head must be complete so long after its first byte.
@@ -38,16 +49,38 @@ pub struct Settings {
     pub response_timeout: Option<Duration>,
     /// `httpclient.pool.*`.
     pub pool: PoolSettings,
-    /// `spring.lifecycle.timeout-per-shutdown-phase` (30 s).
+    /// `spring.lifecycle.timeout-per-shutdown-phase` (30 s); zero with `server.shutdown=immediate`.
     pub shutdown_timeout: Duration,
     /// `weir.access-log.*`.
     pub access_log: Option<AccessLog>,
     /// `metrics.enabled`.
     pub metrics_enabled: bool,
+    /// `metrics.prefix` (`spring.cloud.gateway`).
+    pub metrics_prefix: String,
+    /// `metrics.tags.*`: labels with fixed values.
+    pub metrics_tags: Vec<(String, String)>,
     /// `weir.compat.refused-status` (502; SCG 500).
     pub refused_status: u16,
+    /// `loadbalancer.use404`: 503, or 404.
+    pub no_instance_status: u16,
     /// `server.error.include-message` / `spring.web.error.include-message` = always.
     pub error_include_message: bool,
+    /// `spring.webflux.base-path`, without a slash at its end; prepended to Path patterns.
+    pub base_path: String,
+    /// `P.enabled` (true): `false` leaves no route.
+    pub gateway_enabled: bool,
+    /// `P.fail-on-route-definition-error` (true).
+    pub fail_on_route_definition_error: bool,
+    /// `P.actuator.verbose.enabled` (true).
+    pub actuator_verbose: bool,
+    /// `management.*`.
+    pub management: Management,
+    /// `weir.admin.*`.
+    pub admin: Admin,
+    /// `weir.store.path` (`weir-data`).
+    pub store_path: PathBuf,
+    /// `weir.compat.*`.
+    pub compat: Compat,
 }
 
 /// `httpclient.pool.*`.
@@ -55,6 +88,8 @@ pub struct Settings {
 pub struct PoolSettings {
     /// `type: DISABLED` closes every upstream connection after use.
     pub enabled: bool,
+    /// `type: FIXED`; otherwise [`PoolSettings::connections_max`] is `None`.
+    pub fixed: bool,
     /// `max-connections`, per upstream address over all workers; `None` is elastic.
     pub connections_max: Option<usize>,
     /// `weir.pool.queue-max`: requests waiting for a connection, per upstream.
@@ -67,13 +102,88 @@ pub struct PoolSettings {
     pub life_timeout: Option<Duration>,
 }
 
+/// Where and what the admin API and actuator serve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Management {
+    /// `management.server.port`: -1 is off; `None` while it is not set.
+    pub port: Option<i64>,
+    /// `management.server.address`.
+    pub address: Option<IpAddr>,
+    /// `weir.admin.port`: the port on 127.0.0.1 while neither of the two is set; -1 is off.
+    pub own_port: i64,
+    /// `management.endpoints.web.base-path` (`/actuator`), without a slash at its end.
+    pub base_path: String,
+    /// `management.endpoints.web.exposure.include` (`health`); `*` is all.
+    pub include: Vec<String>,
+    /// `management.endpoints.web.exposure.exclude`.
+    pub exclude: Vec<String>,
+    /// `management.endpoint.gateway.access`.
+    pub gateway: Access,
+    /// `management.endpoint.health.show-details=always`.
+    pub health_details: bool,
+}
+
+/// What an endpoint allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It is not there.
+    None,
+    /// Reads only.
+    ReadOnly,
+    /// Reads and writes; who may write is decided elsewhere.
+    Unrestricted,
+}
+
+/// `weir.admin.*`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Admin {
+    /// `weir.admin.token`.
+    pub token: Option<Secret>,
+    /// `weir.admin.hosts`.
+    pub hosts: Vec<String>,
+}
+
+/// A text that shows itself to nobody by accident.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+/// How to behave where the lines of Spring Cloud Gateway differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compat {
+    /// `weir.compat.scg`.
+    pub scg: ScgLine,
+    /// `weir.compat.trailing-slash`.
+    pub trailing_slash: bool,
+    /// `weir.compat.split-header-values`.
+    pub split_header_values: bool,
+    /// `weir.compat.host-port`, `predicate.host.include-port`.
+    pub host_port: bool,
+    /// `weir.compat.forwarded`: `strip`, `pass` or `append`.
+    pub forwarded: String,
+}
+
+/// A line of Spring Cloud Gateway releases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ScgLine {
+    /// 3.1.
+    V3_1,
+    /// 4.1.
+    V4_1,
+    /// 4.2.
+    V4_2,
+    /// 4.3.
+    V4_3,
+    /// 5.0.
+    V5_0,
+}
+
 /// `weir.access-log.format` and where it goes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessLog {
     /// `common`, `combined` or `json`.
     pub format: AccessLogFormat,
     /// `weir.access-log.path`; `None` is standard output.
-    pub path: Option<std::path::PathBuf>,
+    pub path: Option<PathBuf>,
 }
 
 /// Form of an access log line.
@@ -87,14 +197,91 @@ pub enum AccessLogFormat {
     Json,
 }
 
+impl Management {
+    /// Whether the operator says where it listens. If not, only the local machine reaches it, and
+    /// health alone answers on the main port.
+    pub fn is_configured(&self) -> bool {
+        self.port.is_some() || self.address.is_some()
+    }
+
+    /// Where it listens; `None` is nowhere.
+    pub fn listen(&self) -> Option<SocketAddr> {
+        let ip = match (self.address, self.port) {
+            (Some(ip), _) => ip,
+            (None, Some(_)) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            (None, None) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        };
+        let port = u16::try_from(self.port.unwrap_or(self.own_port)).ok()?;
+        Some(SocketAddr::new(ip, port))
+    }
+
+    /// Whether `management.endpoints.web.exposure.*` lets `endpoint` out.
+    pub fn exposes(&self, endpoint: &str) -> bool {
+        let names = |list: &[String]| {
+            list.iter().any(|name| name == "*" || name.eq_ignore_ascii_case(endpoint))
+        };
+        names(&self.include) && !names(&self.exclude)
+    }
+}
+
+impl Secret {
+    /// Hides `text`.
+    pub fn new(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// The text, for comparing.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("******")
+    }
+}
+
+impl ScgLine {
+    /// The line called `4.3` or the like; the newest for any other text.
+    pub(crate) fn of(text: &str) -> Self {
+        match text {
+            "3.1" => Self::V3_1,
+            "4.1" => Self::V4_1,
+            "4.2" => Self::V4_2,
+            "4.3" => Self::V4_3,
+            _ => Self::V5_0,
+        }
+    }
+}
+
+impl Compat {
+    /// Takes over what `line` does.
+    pub(crate) fn set_line(&mut self, line: ScgLine) {
+        let forwarded = match line {
+            ScgLine::V3_1 => "append",
+            ScgLine::V4_1 | ScgLine::V4_2 => "pass",
+            ScgLine::V4_3 | ScgLine::V5_0 => "strip",
+        };
+        *self = Self {
+            scg: line,
+            trailing_slash: line < ScgLine::V5_0,
+            split_header_values: line > ScgLine::V3_1,
+            host_port: true,
+            forwarded: forwarded.to_owned(),
+        };
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            listen: std::net::SocketAddr::from(([0, 0, 0, 0], 8080)),
+            listen: SocketAddr::from(([0, 0, 0, 0], 8080)),
             workers: 0,
             acceptors: 0,
             backlog: 4096,
             head_limits: HeadLimits::default(),
+            response_head_limits: HeadLimits::default(),
             body_bytes_max: None,
             head_timeout: Duration::from_secs(10),
             keep_alive_timeout: Duration::from_secs(75),
@@ -108,8 +295,19 @@ impl Default for Settings {
             shutdown_timeout: Duration::from_secs(30),
             access_log: None,
             metrics_enabled: true,
+            metrics_prefix: "spring.cloud.gateway".to_owned(),
+            metrics_tags: Vec::new(),
             refused_status: 502,
+            no_instance_status: 503,
             error_include_message: false,
+            base_path: String::new(),
+            gateway_enabled: true,
+            fail_on_route_definition_error: true,
+            actuator_verbose: true,
+            management: Management::default(),
+            admin: Admin::default(),
+            store_path: PathBuf::from("weir-data"),
+            compat: Compat::default(),
         }
     }
 }
@@ -118,11 +316,45 @@ impl Default for PoolSettings {
     fn default() -> Self {
         Self {
             enabled: true,
+            fixed: false,
             connections_max: None,
             queue_max: 10_000,
             acquire_timeout: Duration::from_secs(45),
             idle_timeout: Duration::from_secs(60),
             life_timeout: None,
         }
+    }
+}
+
+impl Default for Management {
+    fn default() -> Self {
+        Self {
+            port: None,
+            address: None,
+            own_port: i64::from(ADMIN_PORT),
+            base_path: "/actuator".to_owned(),
+            include: vec!["health".to_owned()],
+            exclude: Vec::new(),
+            gateway: Access::Unrestricted,
+            health_details: false,
+        }
+    }
+}
+
+impl Default for Compat {
+    fn default() -> Self {
+        Self {
+            scg: ScgLine::V5_0,
+            trailing_slash: false,
+            split_header_values: true,
+            host_port: true,
+            forwarded: "strip".to_owned(),
+        }
+    }
+}
+
+impl Default for AccessLog {
+    fn default() -> Self {
+        Self { format: AccessLogFormat::Common, path: None }
     }
 }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use weir_filter::cors::CorsPolicy;
+use weir_filter::cors::{CorsChange, CorsPolicy, CorsRoute, CorsRule};
 use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, Target};
-use weir_route::index::Index;
+use weir_route::Route;
+use weir_route::index::{Change, Index};
 
+use crate::compile::Compiler;
 use crate::settings::Settings;
 
 /// What a matched route leads to.
@@ -18,8 +20,19 @@ pub struct RouteTarget {
     pub chain: Arc<Chain>,
     /// Where requests go.
     pub upstream: Upstream,
+    /// `metadata.cors`; `None` for most routes. The policy of a [`Snapshot`] is made from them.
+    pub cors: Option<Arc<RouteCors>>,
     /// `metadata.connect-timeout` and `metadata.response-timeout`; shared, `None` for most routes.
     pub timeouts: Option<Arc<RouteTimeouts>>,
+}
+
+/// Cross-origin rules that a route brings.
+#[derive(Debug)]
+pub struct RouteCors {
+    /// First pattern of the first Path predicate; `None` is every path.
+    pub pattern: Option<String>,
+    /// The rules.
+    pub rule: Arc<CorsRule>,
 }
 
 /// Timeouts that a route sets for itself.
@@ -64,4 +77,66 @@ pub struct Snapshot {
     pub forwarding: Arc<Forwarding>,
     /// `globalcors` and every route's `metadata.cors`.
     pub cors: Arc<CorsPolicy>,
+}
+
+impl Snapshot {
+    /// What serves `routes` under the configuration that `compiler` belongs to.
+    pub fn build(compiler: &Compiler, routes: Vec<Arc<Route<RouteTarget>>>) -> Self {
+        let brought = routes.iter().filter_map(|route| cors_of(route));
+        let global = compiler.global_cors();
+        let policy = CorsPolicy::build(
+            &global.rules,
+            brought,
+            global.without_route,
+            compiler.predicate_options(),
+        );
+        Self {
+            // Global patterns were tried when they were read, a route's when it was compiled.
+            cors: policy.map(Arc::new).unwrap_or_default(),
+            index: Index::build(routes),
+            settings: Arc::clone(compiler.settings()),
+            forwarding: Arc::clone(compiler.forwarding()),
+        }
+    }
+
+    /// The snapshot with `changes` applied in order; what did not change is shared.
+    pub fn with_changes(&self, compiler: &Compiler, changes: Vec<Change<RouteTarget>>) -> Self {
+        Self {
+            cors: self.cors_with(compiler, &changes),
+            index: self.index.apply(changes),
+            settings: Arc::clone(&self.settings),
+            forwarding: Arc::clone(&self.forwarding),
+        }
+    }
+
+    fn cors_with(&self, compiler: &Compiler, changes: &[Change<RouteTarget>]) -> Arc<CorsPolicy> {
+        let brings = |change: &Change<RouteTarget>| match change {
+            Change::Put(route) => route.target.cors.is_some(),
+            Change::Remove(_) => false,
+        };
+        if self.cors.is_empty() && !changes.iter().any(brings) {
+            return Arc::clone(&self.cors);
+        }
+        let changes: Vec<CorsChange<'_>> = changes
+            .iter()
+            .map(|change| match change {
+                Change::Put(route) => {
+                    cors_of(route).map_or(CorsChange::Remove(route.position), CorsChange::Put)
+                }
+                Change::Remove(position) => CorsChange::Remove(*position),
+            })
+            .collect();
+        let policy = self.cors.apply(&changes, compiler.predicate_options());
+        policy.map_or_else(|_| Arc::clone(&self.cors), Arc::new)
+    }
+}
+
+fn cors_of(route: &Route<RouteTarget>) -> Option<CorsRoute<'_>> {
+    let cors = route.target.cors.as_ref()?;
+    Some(CorsRoute {
+        order: route.order,
+        position: route.position,
+        pattern: cors.pattern.as_deref(),
+        rule: Arc::clone(&cors.rule),
+    })
 }

@@ -1,10 +1,13 @@
 //! The filters of one route in the order they run.
 
+use std::fmt;
+
 use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
 use crate::filter::Filter;
 
-/// A filter with its place: `order` sorts, ties keep the order written.
-#[derive(Debug)]
+/// A filter with its place: `order` sorts, ties keep the order written. Text is that of SCG's
+/// actuator: `[[AddRequestHeader X = 'Bar'], order = 1]`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ChainEntry {
     /// 1-based number within its list, or the filter's own order.
     pub order: i32,
@@ -12,18 +15,27 @@ pub struct ChainEntry {
     pub filter: Filter,
 }
 
-/// The filters of a route, default filters merged in. Equal chains are shared between routes.
-#[derive(Debug, Default)]
+/// The filters of a route, default filters merged in. Compares and hashes by how it was written, so
+/// that equal chains are shared between routes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Chain {
     entries: Box<[ChainEntry]>,
+    needs_vars: bool,
 }
 
 impl Chain {
     /// Merges default and route filters as SCG does: each list is numbered from 1, the lists are
     /// concatenated (default first) and stably sorted by number, own orders kept (scg.md 1.4).
     pub fn merge(defaults: Vec<Filter>, own: Vec<Filter>) -> Self {
-        let _ = (defaults, own);
-        Self::default()
+        let mut entries: Vec<_> = numbered(defaults).chain(numbered(own)).collect();
+        entries.sort_by_key(|entry| entry.order);
+        let mut path_changes = false;
+        for entry in &mut entries {
+            entry.filter.place_after(path_changes);
+            path_changes |= entry.filter.changes_path();
+        }
+        let needs_vars = entries.iter().any(|entry| !entry.filter.variables().is_empty());
+        Self { entries: entries.into(), needs_vars }
     }
 
     /// The filters in request order.
@@ -33,11 +45,20 @@ impl Chain {
 
     /// Whether any filter reads URI variables, so that matching must publish them.
     pub fn needs_vars(&self) -> bool {
-        false
+        self.needs_vars
+    }
+
+    /// Most bytes of content a request may have (RequestSize). The filter itself looks at
+    /// Content-Length; the server counts bodies without one and answers
+    /// [`request_too_large`](crate::filter::request_too_large).
+    pub fn request_size_max(&self) -> Option<u64> {
+        self.entries.iter().filter_map(|entry| entry.filter.request_size_max()).min()
     }
 
     /// Runs the request side in order until a filter responds or fails. `ran` is set to how many
-    /// filters have run, the one that ended it included: the response side starts from there.
+    /// filters have run: the response side starts from there. It is 0 when a filter responds
+    /// itself, since in SCG such a response is on its way before the response side of any filter
+    /// runs.
     ///
     /// # Errors
     /// The first filter that fails.
@@ -46,7 +67,14 @@ impl Chain {
         context: &mut RequestContext<'_>,
         ran: &mut usize,
     ) -> Result<Verdict, FilterError> {
-        let _ = (context, ran);
+        *ran = 0;
+        for entry in &self.entries {
+            match entry.filter.request(context)? {
+                Verdict::Continue => {}
+                Verdict::Respond(response) => return Ok(Verdict::Respond(response)),
+            }
+        }
+        *ran = self.entries.len();
         Ok(Verdict::Continue)
     }
 
@@ -59,7 +87,22 @@ impl Chain {
         context: &mut ResponseContext<'_>,
         ran: usize,
     ) -> Result<(), FilterError> {
-        let _ = (context, ran);
-        Ok(())
+        let ran = self.entries.get(..ran).unwrap_or(&self.entries);
+        ran.iter().rev().try_for_each(|entry| entry.filter.response(context))
     }
 }
+
+fn numbered(filters: Vec<Filter>) -> impl Iterator<Item = ChainEntry> {
+    (1..)
+        .zip(filters)
+        .map(|(number, filter)| ChainEntry { order: filter.own_order().unwrap_or(number), filter })
+}
+
+impl fmt::Display for ChainEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}, order = {}]", self.filter, self.order)
+    }
+}
+
+#[cfg(test)]
+mod tests;

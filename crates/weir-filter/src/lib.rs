@@ -1,15 +1,28 @@
 //! Gateway filters: they edit heads and return verdicts.
 //!
-//! Pure: a filter never waits, never calls the next one and knows no socket. It edits a head, or the
-//! route's policy, and returns a [`Verdict`]; only the server awaits.
+//! Pure: a filter never waits, never calls the next one and knows no socket. It edits a head, or
+//! the route's policy, and returns a [`Verdict`]; only the server awaits.
 
+mod assembly;
 mod chain;
 mod context;
 pub mod cors;
 pub mod filter;
 pub mod forwarding;
+mod header;
+mod path;
+mod plain_rewrite;
+mod query;
+mod status;
+mod styled;
+mod substitution;
+mod template;
+#[cfg(test)]
+mod trial;
+mod uri;
 
 pub use chain::{Chain, ChainEntry};
 pub use context::{
     FilterError, LocalResponse, RequestContext, ResponseContext, Scheme, Target, Verdict,
 };
+pub use status::reason;

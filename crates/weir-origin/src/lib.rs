@@ -1,1 +1,136 @@
 //! Upstreams for tests, demonstrations and experiments.
+//!
+//! One server for all of them: a constant answer as cheap as it gets (`/ok`), answers after a delay
+//! with threads that really block or without (`/hello/{ms}`), reflections of the request
+//! (`/anything`), streams, events, WebSocket echo. It speaks HTTP through `hyper`, not through
+//! `weir-wire`, so that it never agrees with a mistake of the gateway's own parser. `weir origin`
+//! and the benchmarks call [`serve`].
+
+mod endpoint;
+mod payload;
+mod pool;
+mod reflection;
+mod stats;
+mod websocket;
+mod worker;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tokio::sync::watch;
+
+pub use stats::Stats;
+
+use pool::Pool;
+use stats::Counters;
+use worker::{Shared, Worker};
+
+/// What to serve and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where to listen; port 0 picks a free one.
+    pub address: SocketAddr,
+    /// Threads that accept and serve connections, each with its own listener (`SO_REUSEPORT`).
+    pub workers: usize,
+    /// `/hello` and `/delay` occupy a thread each while they wait, as a servlet container does.
+    pub blocking: bool,
+    /// Most such threads. They are started when needed.
+    pub threads: usize,
+    /// Most requests that wait for such a thread; one more is answered with 503.
+    pub queue: usize,
+    /// Connections the kernel may hold that have not been accepted yet; it caps this at
+    /// `net.core.somaxconn`.
+    pub backlog: i32,
+    /// Tells each request to `tracing` (target `weir_origin::access`).
+    pub access_log: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 9999)),
+            workers: 1,
+            blocking: false,
+            threads: 200,
+            queue: 10_000,
+            backlog: 65_535,
+            access_log: false,
+        }
+    }
+}
+
+/// A running origin. Stops when dropped; what is in flight then is cut off.
+#[derive(Debug)]
+pub struct Running {
+    address: SocketAddr,
+    counters: Arc<Counters>,
+    pool: Option<Arc<Pool>>,
+    stop: watch::Sender<bool>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+impl Running {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Connections, requests and threads now and so far.
+    pub fn stats(&self) -> Stats {
+        Stats::read(&self.counters, self.pool.as_deref())
+    }
+
+    /// Waits until all workers have ended, which they do not by themselves.
+    pub fn wait(mut self) {
+        self.join();
+    }
+
+    fn join(&mut self) {
+        for worker in self.workers.drain(..) {
+            // A worker that panicked has already said so.
+            let _ = worker.join();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+        if let Some(pool) = &self.pool {
+            pool.close();
+        }
+        self.join();
+    }
+}
+
+/// Listens, then serves in threads of its own until the result is dropped.
+///
+/// # Errors
+/// The address cannot be listened on, or a thread cannot be started.
+pub fn serve(options: Options) -> io::Result<Running> {
+    let pool = options.blocking.then(|| Arc::new(Pool::new(options.threads, options.queue)));
+    let counters = Arc::new(Counters::default());
+    let stop = watch::Sender::new(false);
+    let mut address = options.address;
+    let mut running = Running { address, counters, pool, stop, workers: Vec::new() };
+    let mut listeners = Vec::new();
+    for _ in 0..options.workers.max(1) {
+        let listener = worker::listen(address, options.backlog)?;
+        address = listener.local_addr()?;
+        listeners.push(listener);
+    }
+    running.address = address;
+    for (number, listener) in listeners.into_iter().enumerate() {
+        let shared = Shared {
+            counters: Arc::clone(&running.counters),
+            pool: running.pool.clone(),
+            access_log: options.access_log,
+        };
+        let worker = Worker::new(listener, shared, running.stop.subscribe())?;
+        let name = format!("origin-{number}");
+        running.workers.push(std::thread::Builder::new().name(name).spawn(|| worker.run())?);
+    }
+    Ok(running)
+}

@@ -1,1 +1,41 @@
-//! Test parts: recording origin, raw client, a gateway under test.
+//! Test parts: a recording origin, a raw client, a gateway under test.
+//!
+//! Everything listens on port 0 of 127.0.0.1, waits on conditions and never sleeps. Whatever does
+//! not happen within [`PATIENCE`] panics and tells what has been seen until then.
+
+mod answer;
+mod client;
+mod gate;
+mod gateway;
+mod origin;
+mod received;
+
+use std::future::Future;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::time::Duration;
+
+pub use answer::Answer;
+pub use client::{Client, Cut, Response};
+pub use gate::Gate;
+pub use gateway::{Gateway, spawn_weir};
+pub use origin::Origin;
+pub use received::{Body, Received};
+
+/// How long anything is waited for: far longer than it takes, so that it only ends what hangs.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An address on which nothing listens: connecting is refused.
+pub fn closed_port() -> SocketAddr {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .expect("a free port")
+}
+
+/// Awaits `done`, or panics with what `seen` tells after [`PATIENCE`].
+async fn patiently<T>(done: impl Future<Output = T>, what: &str) -> Option<T> {
+    let result = tokio::time::timeout(PATIENCE, done).await.ok();
+    if result.is_none() {
+        eprintln!("gave up after {PATIENCE:?} waiting for {what}");
+    }
+    result
+}

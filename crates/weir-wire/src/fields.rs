@@ -3,6 +3,8 @@
 //! Order and case of names survive; an edit appends its bytes behind the received ones, so no field
 //! owns memory of its own and a reused [`Fields`] allocates nothing in steady state.
 
+use crate::syntax::{is_field_value, is_token};
+
 /// A range of bytes in the text of a [`Fields`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
@@ -34,6 +36,7 @@ pub struct Field {
 pub struct Fields {
     text: Vec<u8>,
     list: Vec<Field>,
+    unsound: bool,
 }
 
 impl Fields {
@@ -41,6 +44,18 @@ impl Fields {
     pub fn clear(&mut self) {
         self.text.clear();
         self.list.clear();
+        self.unsound = false;
+    }
+
+    /// Whether every edit so far can be sent: names were tokens and values had no CR, LF, NUL or
+    /// other control byte. A head that is not sound must not be written to a connection.
+    pub fn is_sound(&self) -> bool {
+        !self.unsound
+    }
+
+    /// Notes whether an edit can be sent.
+    pub(crate) fn require(&mut self, sound: bool) {
+        self.unsound |= !sound;
     }
 
     /// Number of field lines.
@@ -99,13 +114,23 @@ impl Fields {
 
     /// Appends a line at the end.
     pub fn append(&mut self, name: &[u8], value: &[u8]) {
+        self.require(is_token(name) && is_field_value(value));
         let name = self.intern(name);
         let value = self.intern(value);
         self.push_spans(name, value);
     }
 
+    /// Adds a line in front of all others.
+    pub fn prepend(&mut self, name: &[u8], value: &[u8]) {
+        self.require(is_token(name) && is_field_value(value));
+        let name = self.intern(name);
+        let value = self.intern(value);
+        self.list.insert(0, Field { name, value });
+    }
+
     /// Replaces all lines called `name` by one: at the place of the first, or at the end.
     pub fn set(&mut self, name: &[u8], value: &[u8]) {
+        self.require(is_token(name) && is_field_value(value));
         let value = self.intern(value);
         let text = &self.text;
         let first = self.list.iter().position(|f| f.name.of(text).eq_ignore_ascii_case(name));
@@ -145,6 +170,7 @@ impl Fields {
             let Some(field) = self.list.get(at).copied() else { continue };
             let new = edit(field.name.of(&self.text), field.value.of(&self.text));
             let Some(new) = new else { continue };
+            self.require(is_field_value(&new));
             let value = self.intern(&new);
             if let Some(field) = self.list.get_mut(at) {
                 field.value = value;
@@ -183,6 +209,7 @@ mod tests {
     fn edits_keep_order_and_case() {
         check(|_| {}, "Host: a|X-A: 1|x-a: 2|Accept: */*|");
         check(|f| f.append(b"x-A", b"3"), "Host: a|X-A: 1|x-a: 2|Accept: */*|x-A: 3|");
+        check(|f| f.prepend(b"A", b"3"), "A: 3|Host: a|X-A: 1|x-a: 2|Accept: */*|");
         check(|f| f.set(b"x-a", b"9"), "Host: a|X-A: 9|Accept: */*|");
         check(|f| f.set(b"New", b""), "Host: a|X-A: 1|x-a: 2|Accept: */*|New: |");
         check(|f| assert!(f.remove(b"X-a")), "Host: a|Accept: */*|");
@@ -197,8 +224,12 @@ mod tests {
         let mut fields = Fields::default();
         fields.append(b"X-A", b"1");
         fields.append(b"x-a", b"2");
+        fields.append(b"X-B", b"3");
         assert_eq!(fields.get(b"x-A"), Some(&b"1"[..]));
-        assert_eq!(fields.get_all(b"X-a").count(), 2);
+        assert_eq!(fields.get_all(b"X-a").collect::<Vec<_>>(), [b"1", b"2"]);
         assert!(!fields.contains(b"x"));
+        assert_eq!((fields.len(), fields.is_empty()), (3, false));
+        fields.clear();
+        assert_eq!((fields.len(), fields.is_empty(), fields.get(b"x-a")), (0, true, None));
     }
 }

@@ -1,6 +1,7 @@
 //! Request and response heads, as received and as edited by filters.
 
 use crate::fields::{Fields, Span};
+use crate::syntax::{is_field_value, is_target_byte, is_token};
 
 /// HTTP version of a message. Order is age.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,8 +15,8 @@ pub enum Version {
 
 /// A request head (RFC 9112 section 2.1). Reuse one value for many requests: nothing is freed.
 ///
-/// The target is kept apart as scheme and authority (from an absolute-form target), raw path and raw
-/// query, none of them decoded.
+/// The target is kept apart as authority (from an absolute-form target), raw path and raw query,
+/// none of them decoded.
 #[derive(Clone, Debug, Default)]
 pub struct RequestHead {
     /// HTTP version the client speaks.
@@ -74,27 +75,32 @@ impl RequestHead {
         self.authority().or_else(|| self.fields.get(b"host")).unwrap_or_default()
     }
 
-    /// Sets the method.
+    /// Sets the method. One that is not a token makes the head unsound ([`Fields::is_sound`]).
     pub fn set_method(&mut self, method: &[u8]) {
+        self.fields.require(is_token(method));
         self.method = self.fields.intern(method);
     }
 
     /// Sets path, query and authority as received: the edited target starts out equal to them.
     pub fn receive_target(&mut self, path: &[u8], query: Option<&[u8]>, authority: Option<&[u8]>) {
-        self.path = self.fields.intern(path);
-        self.query = query.map(|q| self.fields.intern(q));
+        self.set_path(path);
+        self.set_query(query);
         self.authority = authority.map(|a| self.fields.intern(a));
         self.received_path = self.path;
         self.received_query = self.query;
     }
 
-    /// Replaces the raw path.
+    /// Replaces the raw path. A byte that a path cannot have (a blank, `?`, `#`, a control, 8-bit)
+    /// makes the head unsound ([`Fields::is_sound`]): encode it first.
     pub fn set_path(&mut self, path: &[u8]) {
+        self.fields.require(path.iter().all(|&byte| byte != b'?' && is_target_byte(byte)));
         self.path = self.fields.intern(path);
     }
 
-    /// Replaces the raw query (`None` removes the `?` too).
+    /// Replaces the raw query (`None` removes the `?` too). Bytes as for [`RequestHead::set_path`],
+    /// but `?` may stand in it.
     pub fn set_query(&mut self, query: Option<&[u8]>) {
+        self.fields.require(query.is_none_or(|query| query.iter().all(|&b| is_target_byte(b))));
         self.query = query.map(|q| self.fields.intern(q));
     }
 
@@ -114,11 +120,18 @@ impl RequestHead {
         self.received_query = query;
     }
 
-    /// Writes the request line in origin-form, then the fields, then the empty line.
+    /// Writes the request line as HTTP/1.1 in origin-form (authority-form for CONNECT), then the
+    /// fields, then the empty line. An empty path is written as `/`.
     pub fn write_to(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.method());
         out.push(b' ');
-        out.extend_from_slice(self.path());
+        match (self.path(), self.authority()) {
+            (b"", Some(authority)) if self.method() == b"CONNECT" => {
+                out.extend_from_slice(authority);
+            }
+            (b"", _) => out.push(b'/'),
+            (path, _) => out.extend_from_slice(path),
+        }
         if let Some(query) = self.query() {
             out.push(b'?');
             out.extend_from_slice(query);
@@ -158,7 +171,14 @@ impl ResponseHead {
     /// Sets status and reason phrase.
     pub fn set_status(&mut self, status: u16, reason: &[u8]) {
         self.status = status;
+        self.fields.require(is_field_value(reason));
         self.reason = self.fields.intern(reason);
+    }
+
+    /// Fills this head with what a parser found in text already interned.
+    pub(crate) fn adopt(&mut self, status: u16, reason: Span) {
+        self.status = status;
+        self.reason = reason;
     }
 
     /// Writes the status line as HTTP/1.1, then the fields, then the empty line.
@@ -171,5 +191,84 @@ impl ResponseHead {
         out.extend_from_slice(b"\r\n");
         self.fields.write_to(out);
         out.extend_from_slice(b"\r\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RequestHead, ResponseHead, Version};
+
+    fn check(edit: impl FnOnce(&mut RequestHead), expected: &str, sound: bool) {
+        let mut head = RequestHead::default();
+        head.set_method(b"GET");
+        head.receive_target(b"/a", Some(b"b"), None);
+        head.fields.append(b"Host", b"c");
+        edit(&mut head);
+        let mut out = Vec::new();
+        head.write_to(&mut out);
+        assert_eq!(String::from_utf8_lossy(&out).replace("\r\n", "|"), expected);
+        assert_eq!(head.fields.is_sound(), sound);
+        assert_eq!((head.received_path(), head.received_query()), (&b"/a"[..], Some(&b"b"[..])));
+    }
+
+    #[test]
+    fn request_heads_are_written_in_origin_form() {
+        check(|_| {}, "GET /a?b HTTP/1.1|Host: c||", true);
+        check(|h| h.set_path(b"/x%20y"), "GET /x%20y?b HTTP/1.1|Host: c||", true);
+        check(|h| h.set_query(Some(b"")), "GET /a? HTTP/1.1|Host: c||", true);
+        check(|h| h.set_query(None), "GET /a HTTP/1.1|Host: c||", true);
+        check(|h| h.set_query(Some(b"c?d")), "GET /a?c?d HTTP/1.1|Host: c||", true);
+        check(|h| h.set_path(b""), "GET /?b HTTP/1.1|Host: c||", true);
+        check(|h| h.set_method(b"PUT"), "PUT /a?b HTTP/1.1|Host: c||", true);
+        let mut head = RequestHead::default();
+        for (method, line) in
+            [("CONNECT", "CONNECT c:1 HTTP/1.1\r\n"), ("GET", "GET / HTTP/1.1\r\n")]
+        {
+            head.set_method(method.as_bytes());
+            head.receive_target(b"", None, Some(b"c:1"));
+            let mut out = Vec::new();
+            head.write_to(&mut out);
+            assert_eq!(String::from_utf8_lossy(&out), format!("{line}\r\n"));
+        }
+    }
+
+    #[test]
+    fn edits_that_would_break_the_head_make_it_unsound() {
+        check(|h| h.set_path(b"/ "), "GET / ?b HTTP/1.1|Host: c||", false);
+        check(|h| h.set_path(b"/?"), "GET /??b HTTP/1.1|Host: c||", false);
+        check(|h| h.set_path(b"/\r\n"), "GET /|?b HTTP/1.1|Host: c||", false);
+        check(|h| h.set_query(Some(b"#")), "GET /a?# HTTP/1.1|Host: c||", false);
+        check(|h| h.set_method(b"A B"), "A B /a?b HTTP/1.1|Host: c||", false);
+        check(
+            |h| h.fields.append(b"A", b"\r\nB: 1"),
+            "GET /a?b HTTP/1.1|Host: c|A: |B: 1||",
+            false,
+        );
+        check(|h| h.fields.set(b"Host", b"\0"), "GET /a?b HTTP/1.1|Host: \0||", false);
+        check(|h| h.fields.prepend(b"A", b"\r"), "GET /a?b HTTP/1.1|A: \r|Host: c||", false);
+        check(|h| h.fields.append(b"A:", b""), "GET /a?b HTTP/1.1|Host: c|A:: ||", false);
+        let newline = |_: &[u8], _: &[u8]| Some(b"\n".to_vec());
+        check(|h| h.fields.rewrite(newline), "GET /a?b HTTP/1.1|Host: \n||", false);
+        let mut head = RequestHead::default();
+        head.set_path(b"\n");
+        head.clear();
+        assert!(head.fields.is_sound());
+    }
+
+    #[test]
+    fn response_heads_are_written_as_http_11() {
+        let mut head = ResponseHead::default();
+        head.set_status(418, b"I'm a teapot");
+        head.fields.append(b"A", b"1");
+        let mut out = Vec::new();
+        head.write_to(&mut out);
+        assert_eq!(String::from_utf8_lossy(&out), "HTTP/1.1 418 I'm a teapot\r\nA: 1\r\n\r\n");
+        assert!(head.fields.is_sound());
+        head.version = Version::Http10;
+        head.clear();
+        assert_eq!((head.status, head.reason(), head.version), (0, &b""[..], Version::Http11));
+        assert!(head.fields.is_empty());
+        head.set_status(200, b"\r\n");
+        assert!(!head.fields.is_sound());
     }
 }

@@ -1,2 +1,70 @@
-//! The `weir` command.
-fn main() {}
+//! The `weir` command: one file per subcommand.
+
+mod check;
+mod configuration;
+mod demo;
+mod explain;
+mod generated;
+mod origin;
+mod reference;
+mod routes;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// An API gateway whose cost does not grow with its route table.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, max_term_width = 100)]
+struct Weir {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs the gateway.
+    Run(run::RunArgs),
+    /// Tells everything that is wrong with a configuration, what differs from SCG, and what is not
+    /// supported.
+    Check(check::CheckArgs),
+    /// Tells which route a request takes, why, and what its filters do to it.
+    Explain(explain::ExplainArgs),
+    /// Shows and changes the routes of a running gateway.
+    Routes(routes::RoutesArgs),
+    /// Sends load and measures it, with honest latency.
+    Bench(weir_bench::cli::Args),
+    /// Runs the experiments that weir is measured by.
+    Lab(weir_bench::lab::Args),
+    /// Runs an upstream for tests, demonstrations and experiments.
+    Origin(origin::OriginArgs),
+    /// Runs origin, gateway and 100,000 routes, with the lines to try them.
+    Demo(demo::DemoArgs),
+    /// Shows the reference of predicates and filters.
+    Reference(reference::ReferenceArgs),
+    /// Prints the completions of a shell.
+    Completions(generated::CompletionsArgs),
+    /// Writes man pages.
+    Man(generated::ManArgs),
+}
+
+fn main() -> ExitCode {
+    let result = match Weir::parse().command {
+        Command::Run(args) => run::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Routes(args) => routes::run(args),
+        Command::Bench(args) => Ok(ExitCode::from(weir_bench::cli::run(args))),
+        Command::Lab(args) => Ok(ExitCode::from(weir_bench::lab::run(&args))),
+        Command::Origin(args) => origin::run(args),
+        Command::Demo(args) => demo::run(args),
+        Command::Reference(args) => reference::run(args),
+        Command::Completions(args) => generated::completions::<Weir>(args),
+        Command::Man(args) => generated::man::<Weir>(args),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}

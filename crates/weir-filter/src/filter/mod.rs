@@ -1,6 +1,47 @@
 //! Filters: one file each, registered in [`SPECS`].
 
-use weir_route::{ArgError, Args, Spec};
+use std::fmt;
+
+use weir_route::pattern::RegexCache;
+use weir_route::{ArgError, ArgKind, ArgSpec, Args, Spec};
+
+use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
+use crate::styled::Styled;
+
+mod add_request_header;
+mod add_request_headers_if_not_present;
+mod add_request_parameter;
+mod add_response_header;
+mod dedupe_response_header;
+mod later;
+mod map_request_header;
+mod prefix_path;
+mod preserve_host_header;
+mod redirect_to;
+mod remove_request_header;
+mod remove_request_parameter;
+mod remove_response_header;
+mod request_header_size;
+mod request_header_to_request_uri;
+mod request_size;
+mod rewrite_location_response_header;
+mod rewrite_path;
+mod rewrite_request_parameter;
+mod rewrite_response_header;
+mod save_session;
+mod secure_headers;
+mod set_path;
+mod set_request_header;
+mod set_request_host_header;
+mod set_request_uri;
+mod set_response_header;
+mod set_status;
+#[cfg(test)]
+mod spec_tests;
+mod strip_prefix;
+
+pub use later::LATER;
+pub use request_size::request_too_large;
 
 /// What filters need to know of the configuration when they are built.
 #[derive(Clone, Debug, Default)]
@@ -9,14 +50,248 @@ pub struct FilterOptions {
     pub secure_headers: Vec<(String, String)>,
     /// `set-status.original-status-header-name`.
     pub original_status_header: Option<String>,
+    /// Expressions compiled so far: the same cache as that of the predicates, kept over reloads.
+    pub regexes: RegexCache,
 }
 
 /// Makes a filter from bound arguments.
 pub type Build = fn(&Args, &FilterOptions) -> Result<Filter, ArgError>;
 
-/// A filter. Closed: a new one does not compile until its meaning is decided.
-#[derive(Debug)]
-pub enum Filter {}
+/// A filter. Closed: a new one does not compile until its meaning is decided. Compares and hashes
+/// by how it was written, so that equal chains can be shared. Text is that of SCG's actuator.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the registry documents each filter under the same name")]
+pub enum Filter {
+    AddRequestHeader(add_request_header::AddRequestHeader),
+    AddRequestHeadersIfNotPresent(
+        add_request_headers_if_not_present::AddRequestHeadersIfNotPresent,
+    ),
+    AddRequestParameter(add_request_parameter::AddRequestParameter),
+    AddResponseHeader(add_response_header::AddResponseHeader),
+    DedupeResponseHeader(dedupe_response_header::DedupeResponseHeader),
+    MapRequestHeader(map_request_header::MapRequestHeader),
+    PrefixPath(prefix_path::PrefixPath),
+    PreserveHostHeader(preserve_host_header::PreserveHostHeader),
+    RedirectTo(redirect_to::RedirectTo),
+    RemoveRequestHeader(remove_request_header::RemoveRequestHeader),
+    RemoveRequestParameter(remove_request_parameter::RemoveRequestParameter),
+    RemoveResponseHeader(remove_response_header::RemoveResponseHeader),
+    RequestHeaderSize(request_header_size::RequestHeaderSize),
+    RequestHeaderToRequestUri(request_header_to_request_uri::RequestHeaderToRequestUri),
+    RequestSize(request_size::RequestSize),
+    RewriteLocationResponseHeader(rewrite_location_response_header::RewriteLocationResponseHeader),
+    RewritePath(rewrite_path::RewritePath),
+    RewriteRequestParameter(rewrite_request_parameter::RewriteRequestParameter),
+    RewriteResponseHeader(rewrite_response_header::RewriteResponseHeader),
+    SaveSession(save_session::SaveSession),
+    SecureHeaders(secure_headers::SecureHeaders),
+    SetPath(set_path::SetPath),
+    SetRequestHeader(set_request_header::SetRequestHeader),
+    SetRequestHostHeader(set_request_host_header::SetRequestHostHeader),
+    SetRequestUri(set_request_uri::SetRequestUri),
+    SetResponseHeader(set_response_header::SetResponseHeader),
+    SetStatus(set_status::SetStatus),
+    StripPrefix(strip_prefix::StripPrefix),
+}
 
 /// Every filter, sorted by name.
-pub static SPECS: &[&Spec<Build>] = &[];
+pub static SPECS: &[&Spec<Build>] = &[
+    &add_request_header::SPEC,
+    &add_request_headers_if_not_present::SPEC,
+    &add_request_parameter::SPEC,
+    &add_response_header::SPEC,
+    &dedupe_response_header::SPEC,
+    &map_request_header::SPEC,
+    &prefix_path::SPEC,
+    &preserve_host_header::SPEC,
+    &redirect_to::SPEC,
+    &remove_request_header::SPEC,
+    &remove_request_parameter::SPEC,
+    &remove_response_header::SPEC,
+    &request_header_size::SPEC,
+    &request_header_to_request_uri::SPEC,
+    &request_size::SPEC,
+    &rewrite_location_response_header::SPEC,
+    &rewrite_path::SPEC,
+    &rewrite_request_parameter::SPEC,
+    &rewrite_response_header::SPEC,
+    &save_session::SPEC,
+    &secure_headers::SPEC,
+    &set_path::SPEC,
+    &set_request_header::SPEC,
+    &set_request_host_header::SPEC,
+    &set_request_uri::SPEC,
+    &set_response_header::SPEC,
+    &set_status::SPEC,
+    &strip_prefix::SPEC,
+];
+
+/// The filter called `name`, exactly.
+pub fn find(name: &str) -> Option<&'static Spec<Build>> {
+    SPECS.iter().find(|spec| spec.name == name).copied()
+}
+
+/// What every filter can do. A part that a filter does not have does nothing.
+pub(crate) trait Behaviour {
+    /// Its entry in the registry.
+    fn spec(&self) -> &'static Spec<Build>;
+
+    /// The request side.
+    fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
+        let _ = context;
+        Ok(Verdict::Continue)
+    }
+
+    /// The response side.
+    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
+        let _ = context;
+        Ok(())
+    }
+
+    /// The names of the URI variables it reads.
+    fn variables(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// Why it cannot work although SCG starts with it.
+    fn caution(&self) -> Option<String> {
+        None
+    }
+
+    /// Its arguments as SCG shows them.
+    fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
+        let _ = styled;
+        Ok(())
+    }
+
+    /// What it does, as the rest of a sentence: "adds …".
+    fn explain(&self) -> String;
+}
+
+impl Filter {
+    fn behaviour(&self) -> &dyn Behaviour {
+        match self {
+            Self::AddRequestHeader(filter) => filter,
+            Self::AddRequestHeadersIfNotPresent(filter) => filter,
+            Self::AddRequestParameter(filter) => filter,
+            Self::AddResponseHeader(filter) => filter,
+            Self::DedupeResponseHeader(filter) => filter,
+            Self::MapRequestHeader(filter) => filter,
+            Self::PrefixPath(filter) => filter,
+            Self::PreserveHostHeader(filter) => filter,
+            Self::RedirectTo(filter) => filter,
+            Self::RemoveRequestHeader(filter) => filter,
+            Self::RemoveRequestParameter(filter) => filter,
+            Self::RemoveResponseHeader(filter) => filter,
+            Self::RequestHeaderSize(filter) => filter,
+            Self::RequestHeaderToRequestUri(filter) => filter,
+            Self::RequestSize(filter) => filter,
+            Self::RewriteLocationResponseHeader(filter) => filter,
+            Self::RewritePath(filter) => filter,
+            Self::RewriteRequestParameter(filter) => filter,
+            Self::RewriteResponseHeader(filter) => filter,
+            Self::SaveSession(filter) => filter,
+            Self::SecureHeaders(filter) => filter,
+            Self::SetPath(filter) => filter,
+            Self::SetRequestHeader(filter) => filter,
+            Self::SetRequestHostHeader(filter) => filter,
+            Self::SetRequestUri(filter) => filter,
+            Self::SetResponseHeader(filter) => filter,
+            Self::SetStatus(filter) => filter,
+            Self::StripPrefix(filter) => filter,
+        }
+    }
+
+    /// Its entry in the registry.
+    pub fn spec(&self) -> &'static Spec<Build> {
+        self.behaviour().spec()
+    }
+
+    /// The order it takes whatever its place in the list (scg.md 1.4).
+    pub fn own_order(&self) -> Option<i32> {
+        match self {
+            // After RouteToRequestUrlFilter (10000) has laid out the route's own target.
+            Self::SetRequestUri(_) | Self::RequestHeaderToRequestUri(_) => Some(10_001),
+            _ => None,
+        }
+    }
+
+    /// Whether its request side replaces the path.
+    pub fn changes_path(&self) -> bool {
+        matches!(
+            self,
+            Self::PrefixPath(_) | Self::RewritePath(_) | Self::SetPath(_) | Self::StripPrefix(_)
+        )
+    }
+
+    /// Tells a filter whether one in front of it in its chain replaces the path.
+    pub(crate) fn place_after(&mut self, path_change: bool) {
+        if let Self::RewriteLocationResponseHeader(filter) = self {
+            filter.place_after(path_change);
+        }
+    }
+
+    /// Most bytes of content that it lets a request have.
+    pub fn request_size_max(&self) -> Option<u64> {
+        match self {
+            Self::RequestSize(filter) => Some(filter.bytes_max()),
+            _ => None,
+        }
+    }
+
+    /// Runs the request side.
+    ///
+    /// # Errors
+    /// What the filter cannot do for this request; nothing may be sent upstream.
+    pub fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
+        self.behaviour().request(context)
+    }
+
+    /// Runs the response side.
+    ///
+    /// # Errors
+    /// What the filter cannot do for this response.
+    pub fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
+        self.behaviour().response(context)
+    }
+
+    /// The names of the URI variables it reads: those that no predicate of its route sets make
+    /// every request fail.
+    pub fn variables(&self) -> Vec<&str> {
+        self.behaviour().variables()
+    }
+
+    /// Why every request through it will fail although SCG starts with it; for `weir check`.
+    pub fn caution(&self) -> Option<String> {
+        self.behaviour().caution()
+    }
+
+    /// What it does, for people: "adds the header `X: 1` to the request".
+    pub fn explain(&self) -> String {
+        self.behaviour().explain()
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let behaviour = self.behaviour();
+        let mut styled = Styled::start(f, behaviour.spec().name)?;
+        behaviour.style(&mut styled)?;
+        styled.end()
+    }
+}
+
+/// An argument that must be given.
+const fn required(name: &'static str, kind: ArgKind, doc: &'static str) -> ArgSpec {
+    ArgSpec { name, kind, default: None, required: true, doc }
+}
+
+/// An argument that may be left out.
+const fn optional(
+    name: &'static str,
+    kind: ArgKind,
+    default: Option<&'static str>,
+    doc: &'static str,
+) -> ArgSpec {
+    ArgSpec { name, kind, default, required: false, doc }
+}

@@ -42,8 +42,8 @@ pub(crate) struct WeightChange<'a> {
 }
 
 impl WeightGroups {
-    /// The groups of `weights`, which come in definition order. Of several with the same route id in
-    /// a group the last one counts, in the place of the first.
+    /// The groups of `weights`, which come in definition order. Of several with the same route id
+    /// in a group the last one counts, in the place of the first.
     pub fn new<'a>(weights: impl IntoIterator<Item = &'a Weight>) -> Self {
         let numbered = (0_u64..).zip(weights);
         let changes =

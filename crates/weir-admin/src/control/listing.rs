@@ -1,0 +1,200 @@
+//! Reading the route table: definitions by id, by page, by search.
+
+use std::sync::Arc;
+
+use weir_config::{RouteTarget, Snapshot};
+use weir_route::{NamedArgs, Route, RouteDefinition};
+use weir_store::{Store, StoreError};
+
+use super::filter::{Filter, Origin};
+use super::source::{STORE_POSITION, Table};
+
+/// Definitions read from the store at once: a bound on how long a reader holds it.
+const BATCH: usize = 256;
+
+/// A route as it is shown.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The route that serves.
+    pub route: Arc<Route<RouteTarget>>,
+    /// What it was made from.
+    pub definition: RouteDefinition,
+    /// Its revision, if it is one of the store.
+    pub revision: Option<u64>,
+}
+
+impl Entry {
+    /// Where it comes from.
+    pub fn origin(&self) -> Origin {
+        origin(&self.route)
+    }
+}
+
+fn origin(route: &Route<RouteTarget>) -> Origin {
+    if route.position < STORE_POSITION { Origin::File } else { Origin::Store }
+}
+
+/// The route table of one moment. Definitions of the store are read when they are asked for, so a
+/// route removed since then is left out.
+pub struct View {
+    table: Arc<Table>,
+    store: Arc<Store>,
+}
+
+impl View {
+    pub(crate) fn new(table: Arc<Table>, store: Arc<Store>) -> Self {
+        Self { table, store }
+    }
+
+    /// What serves.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.table.snapshot
+    }
+
+    /// `default-filters` of the configuration.
+    pub fn default_filters(&self) -> &[NamedArgs] {
+        &self.table.loaded.default_filters
+    }
+
+    /// Revision of the table.
+    pub fn revision(&self) -> u64 {
+        self.table.revision
+    }
+
+    /// The routes called `id` in order of trial.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn find(&self, id: &str) -> Result<Vec<Entry>, StoreError> {
+        let mut positions = self.table.files.find(id);
+        positions.extend(self.store.slot_of(id)?.map(|slot| STORE_POSITION + slot));
+        if positions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let routes = self.table.snapshot.index.iter();
+        let routes: Vec<_> =
+            routes.filter(|route| positions.contains(&route.position)).cloned().collect();
+        self.entries(&routes)
+    }
+
+    /// The routes that `filter` means in order of trial, given to `visit` a few at a time until it
+    /// says
+    /// `false`; of those, `skip` are left out and no more than `limit` are given.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn list(
+        &self,
+        from: Option<Origin>,
+        filter: &Filter,
+        mut skip: usize,
+        mut limit: usize,
+        mut visit: impl FnMut(Entry) -> bool,
+    ) -> Result<(), StoreError> {
+        let mut routes: Vec<_> = self.of(from).cloned().collect();
+        if filter.is_empty() {
+            // Nothing to look at: the page can be cut from the index.
+            let start = skip.min(routes.len());
+            routes = routes.split_off(start);
+            routes.truncate(limit);
+            skip = 0;
+        }
+        for batch in routes.chunks(BATCH) {
+            for entry in self.entries(batch)? {
+                if !filter.matches(&entry.definition) {
+                    continue;
+                }
+                if skip > 0 {
+                    skip -= 1;
+                    continue;
+                }
+                if limit == 0 || !visit(entry) {
+                    return Ok(());
+                }
+                limit -= 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn of(&self, from: Option<Origin>) -> impl Iterator<Item = &Arc<Route<RouteTarget>>> {
+        let routes = self.table.snapshot.index.iter();
+        routes.filter(move |route| from.is_none_or(|from| from == origin(route)))
+    }
+
+    /// All definitions in the order they were written, files first, those that do not serve
+    /// included, given to `visit` until it says `false`.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn list_as_written(
+        &self,
+        mut visit: impl FnMut(&RouteDefinition) -> bool,
+    ) -> Result<(), StoreError> {
+        for position in 0.. {
+            let Some(definition) = self.table.files.definition(position) else { break };
+            if !visit(&definition) {
+                return Ok(());
+            }
+        }
+        let slots = self.store.slots()?;
+        // In portions: a slow reader must not hold the store.
+        for start in slots.clone().step_by(BATCH) {
+            let mut goes_on = true;
+            self.store.scan::<StoreError>(start..start + BATCH as u64, |found| {
+                if goes_on && let Ok(definition) = found.definition() {
+                    goes_on = visit(&definition);
+                }
+                Ok(())
+            })?;
+            if !goes_on {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// How many routes `filter` means.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn count(&self, from: Option<Origin>, filter: &Filter) -> Result<usize, StoreError> {
+        if filter.is_empty() {
+            return Ok(self.of(from).count());
+        }
+        let mut count = 0;
+        self.list(from, filter, 0, usize::MAX, |_| {
+            count += 1;
+            true
+        })?;
+        Ok(count)
+    }
+
+    /// The definitions of `routes`, in that order.
+    fn entries(&self, routes: &[Arc<Route<RouteTarget>>]) -> Result<Vec<Entry>, StoreError> {
+        let stored = routes.iter().filter(|route| route.position >= STORE_POSITION);
+        let slots = stored.map(|route| route.position - STORE_POSITION);
+        let mut read = Vec::with_capacity(routes.len());
+        self.store.pick::<StoreError>(slots, |found| {
+            // A record that is not a definition is left out, as the index leaves it out.
+            if let Ok(definition) = found.definition() {
+                read.push((found.slot + STORE_POSITION, definition, found.revision));
+            }
+            Ok(())
+        })?;
+        let mut read = read.into_iter().peekable();
+        let mut entries = Vec::with_capacity(routes.len());
+        for route in routes {
+            let (definition, revision) = if route.position < STORE_POSITION {
+                (self.table.files.definition(route.position), None)
+            } else {
+                let next = read.next_if(|(position, ..)| *position == route.position);
+                next.map_or((None, None), |(_, definition, rev)| (Some(definition), Some(rev)))
+            };
+            if let Some(definition) = definition {
+                entries.push(Entry { route: Arc::clone(route), definition, revision });
+            }
+        }
+        Ok(entries)
+    }
+}

@@ -1,0 +1,213 @@
+//! The route table's control: the one place that changes it.
+//!
+//! [`Control`] merges the routes of the configuration files with those of the store, as SCG merges
+//! its sources, and publishes the result for the data plane. Every change is validated whole,
+//! written durably, then made visible with one swap, then answered. The data plane knows only the
+//! published snapshot.
+
+mod assemble;
+mod batch;
+mod filter;
+mod listing;
+mod refusal;
+mod source;
+mod writer;
+
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use arc_swap::ArcSwap;
+use tokio::sync::oneshot;
+use weir_config::Snapshot;
+use weir_route::RouteDefinition;
+use weir_store::{AuditEntry, Store, StoreError};
+
+pub use batch::Batch;
+pub use filter::{Filter, Origin};
+pub use listing::{Entry, View};
+pub use refusal::{Problem, Refusal};
+pub use source::{Loaded, STORE_POSITION};
+pub use writer::{Condition, Done};
+
+use assemble::assemble;
+use batch::prepare;
+use source::Table;
+use writer::{Edit, Job, Work, Writer};
+
+/// Changes that may wait for the writer; more are refused as [`Refusal::Busy`].
+const QUEUE_MAX: usize = 4_096;
+
+/// Control of the route table. Dropping it finishes the changes that were accepted.
+pub struct Control {
+    store: Arc<Store>,
+    table: Arc<ArcSwap<Table>>,
+    published: Arc<ArcSwap<Snapshot>>,
+    jobs: Mutex<Option<SyncSender<Job>>>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Control {
+    /// Compiles files and store into the first snapshot, then takes changes.
+    ///
+    /// # Errors
+    /// Routes that do not compile (unless the configuration skips them), or a store that cannot be
+    /// read.
+    pub fn start(loaded: Loaded, store: Store) -> Result<Self, Refusal> {
+        let table = assemble(loaded, &store, 0)?;
+        let published = Arc::new(ArcSwap::new(Arc::clone(&table.snapshot)));
+        let table = Arc::new(ArcSwap::from_pointee(table));
+        let store = Arc::new(store);
+        let (sender, receiver) = sync_channel(QUEUE_MAX);
+        let writer = Writer {
+            store: Arc::clone(&store),
+            table: Arc::clone(&table),
+            published: Arc::clone(&published),
+        };
+        let thread = std::thread::Builder::new()
+            .name("weir-routes".into())
+            .spawn(move || writer.run(&receiver))
+            .map_err(|_| Refusal::Busy)?;
+        Ok(Self {
+            store,
+            table,
+            published,
+            jobs: Mutex::new(Some(sender)),
+            writer: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Where the data plane finds the snapshot of the moment.
+    pub fn published(&self) -> Arc<ArcSwap<Snapshot>> {
+        Arc::clone(&self.published)
+    }
+
+    /// The route table as it is now, to be read.
+    pub fn view(&self) -> View {
+        View::new(self.table.load_full(), Arc::clone(&self.store))
+    }
+
+    /// Writes a route.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub async fn put(
+        &self,
+        definition: RouteDefinition,
+        condition: Condition,
+        who: String,
+    ) -> Result<Done, Refusal> {
+        let prepared = prepare(&self.table.load(), &definition).map_err(Refusal::Invalid)?;
+        self.edit(Edit::Put(prepared, condition), who).await
+    }
+
+    /// An empty batch, to be filled and given to [`Control::import`].
+    pub fn batch(&self) -> Batch {
+        Batch::new(self.table.load_full())
+    }
+
+    /// Writes many routes in one swap, or none of them. Of equal ids the last one counts.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub async fn import(&self, batch: Batch, who: String) -> Result<Done, Refusal> {
+        self.edit(Edit::Import(batch.finish()?), who).await
+    }
+
+    /// Removes a route of the store.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub async fn delete(
+        &self,
+        id: String,
+        condition: Condition,
+        who: String,
+    ) -> Result<Done, Refusal> {
+        self.edit(Edit::Delete(id, condition), who).await
+    }
+
+    /// Removes the routes of the store that `filter` means, in one swap.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub async fn delete_matching(&self, filter: Filter, who: String) -> Result<Done, Refusal> {
+        self.edit(Edit::DeleteMatching(filter), who).await
+    }
+
+    /// Replaces the configuration and its routes; those of the store are compiled anew under it.
+    ///
+    /// # Errors
+    /// See [`Refusal`]; the running configuration goes on.
+    pub async fn reload(&self, loaded: Loaded, who: String) -> Result<Done, Refusal> {
+        self.submit(Work::Reload(Box::new(loaded)), who).await
+    }
+
+    /// The last `count` changes before sequence number `before`, newest first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn audit(
+        &self,
+        before: Option<u64>,
+        count: usize,
+    ) -> Result<Vec<(u64, AuditEntry)>, StoreError> {
+        self.store.audit(before, count)
+    }
+
+    /// Whether the store takes changes, as far as is known.
+    pub fn store_is_open(&self) -> bool {
+        !self.store.is_closed()
+    }
+
+    /// Opens the store again if a failure has shut it.
+    ///
+    /// # Errors
+    /// See [`Refusal`]; the table that serves goes on.
+    pub async fn recover(&self) -> Result<(), Refusal> {
+        if self.store_is_open() {
+            return Ok(());
+        }
+        self.submit(Work::Recover, String::new()).await.map(drop)
+    }
+
+    /// The store's file.
+    pub fn store_path(&self) -> &std::path::Path {
+        self.store.path()
+    }
+
+    async fn edit(&self, edit: Edit, who: String) -> Result<Done, Refusal> {
+        self.submit(Work::Edit(Box::new(edit)), who).await
+    }
+
+    async fn submit(&self, work: Work, who: String) -> Result<Done, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        let job = Job { work, who, at_ms: now_ms(), reply };
+        let sender = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(sender) = sender else { return Err(Refusal::Stopping) };
+        sender.try_send(job).map_err(|error| match error {
+            TrySendError::Full(_) => Refusal::Busy,
+            TrySendError::Disconnected(_) => Refusal::Stopping,
+        })?;
+        drop(sender);
+        answer.await.unwrap_or(Err(Refusal::Fault))
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        *self.jobs.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let thread = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // The writer's panic has been reported by the panic hook.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Wall clock in milliseconds since 1970.
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,210 @@
+//! What the gateway offers: its index, its predicates and filters, its counts, its audit log.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use axum::response::Response;
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+use weir_store::StoreError;
+
+use super::Call;
+use super::body;
+use super::routes::{number, parameters};
+use crate::access::Intent;
+use crate::answer::{Failure, empty, moment, ok_json, stream_list};
+
+const MEDIA: [&str; 1] = ["application/json"];
+/// Most audit entries in one answer.
+const AUDIT_COUNT_MAX: usize = 1_000;
+
+/// SCG's global filters with their orders. Each stands for a step of weir's exchange that does the
+/// same at the same place.
+const GLOBAL_FILTERS: [(&str, i32); 10] = [
+    ("config.GatewayNoLoadBalancerClientAutoConfiguration$NoLoadBalancerClientFilter", 10_150),
+    ("filter.AdaptCachedBodyGlobalFilter", -2_147_482_648),
+    ("filter.ForwardPathFilter", 0),
+    ("filter.ForwardRoutingFilter", i32::MAX),
+    ("filter.GatewayMetricsFilter", 0),
+    ("filter.NettyRoutingFilter", i32::MAX),
+    ("filter.NettyWriteResponseFilter", -1),
+    ("filter.RemoveCachedBodyFilter", i32::MIN),
+    ("filter.RouteToRequestUrlFilter", 10_000),
+    ("filter.WebsocketRoutingFilter", i32::MAX - 1),
+];
+
+/// Factories whose configuration class in SCG is not `<Factory>.Config`.
+const CONFIG_CLASSES: [(&str, &str); 22] = [
+    ("AddRequestHeader", NAME_VALUE),
+    ("AddRequestHeadersIfNotPresent", "Object"),
+    ("AddRequestParameter", NAME_VALUE),
+    ("AddResponseHeader", NAME_VALUE),
+    ("CloudFoundryRouteService", "Object"),
+    ("PreserveHostHeader", "Object"),
+    ("RemoveJsonAttributesResponseBody", "Object"),
+    ("RemoveRequestHeader", NAME),
+    ("RemoveRequestParameter", NAME),
+    ("RemoveResponseHeader", NAME),
+    ("RequestHeaderToRequestUri", NAME),
+    ("RequestSize", "RequestSizeGatewayFilterFactory.RequestSizeConfig"),
+    ("Retry", "RetryGatewayFilterFactory.RetryConfig"),
+    ("SaveSession", "Object"),
+    ("SetRequestHeader", NAME_VALUE),
+    ("SetResponseHeader", NAME_VALUE),
+    ("Weight", "WeightConfig"),
+    ("FallbackHeaders", "FallbackHeadersGatewayFilterFactory.Config"),
+    ("TokenRelay", NAME),
+    ("LocalResponseCache", "LocalResponseCacheGatewayFilterFactory.RouteCacheConfiguration"),
+    ("CircuitBreaker", "SpringCloudCircuitBreakerFilterFactory.Config"),
+    ("JsonToGrpc", "JsonToGrpcGatewayFilterFactory.Config"),
+];
+const NAME: &str = "AbstractGatewayFilterFactory.NameConfig";
+const NAME_VALUE: &str = "AbstractNameValueGatewayFilterFactory.NameValueConfig";
+
+pub(super) fn index(call: &Call) -> Result<Response, Failure> {
+    call.accepts(&MEDIA)?;
+    let site = Arc::clone(&call.site);
+    let has_writes = site.serves("gateway", Intent::Write);
+    let base = format!("{}/gateway", site.options.base_path);
+    Ok(stream_list(move |list| {
+        let link = |path: &str, methods: &[&str]| {
+            let href = format!("{base}{path}");
+            json!({ "href": href, "methods": methods })
+        };
+        let (routes, route): (&[&str], &[&str]) = match has_writes {
+            true => (&["POST", "GET"], &["POST", "DELETE", "GET"]),
+            false => (&["GET"], &["GET"]),
+        };
+        for path in ["/routedefinitions", "/globalfilters", "/routefilters"] {
+            if path != "/routedefinitions" || site.options.is_verbose {
+                list.push(&link(path, &["GET"]));
+            }
+        }
+        let view = site.control.view();
+        let mut seen = HashSet::new();
+        let ids: Vec<Arc<str>> = view
+            .snapshot()
+            .index
+            .iter()
+            .map(|route| Arc::clone(&route.id))
+            .filter(|id| seen.insert(Arc::clone(id)))
+            .collect();
+        for id in &ids {
+            if !list.push(&link(&format!("/routes/{id}/combinedfilters"), &["GET"])) {
+                return Ok(());
+            }
+        }
+        list.push(&link("/routes", routes));
+        for id in &ids {
+            if !list.push(&link(&format!("/routes/{id}"), route)) {
+                return Ok(());
+            }
+        }
+        list.push(&link("/", &["GET"]));
+        list.push(&link("/routepredicates", &["GET"]));
+        if has_writes {
+            list.push(&link("/refresh", &["POST"]));
+        }
+        Ok::<(), StoreError>(())
+    }))
+}
+
+pub(super) fn global_filters(call: &Call) -> Result<Response, Failure> {
+    call.accepts(&MEDIA)?;
+    let filters: Map<String, Value> = GLOBAL_FILTERS
+        .iter()
+        .map(|(class, order)| {
+            let name = format!("org.springframework.cloud.gateway.{class}@{}", identity(class));
+            (name, Value::from(*order))
+        })
+        .collect();
+    Ok(ok_json(&Value::Object(filters)))
+}
+
+pub(super) fn route_filters(call: &Call) -> Result<Response, Failure> {
+    call.accepts(&MEDIA)?;
+    let names = weir_filter::filter::SPECS.iter().map(|spec| spec.name);
+    Ok(ok_json(&factories(names, "GatewayFilterFactory")))
+}
+
+pub(super) fn route_predicates(call: &Call) -> Result<Response, Failure> {
+    call.accepts(&MEDIA)?;
+    let names = weir_route::predicate::SPECS.iter().map(|spec| spec.name);
+    Ok(ok_json(&factories(names, "RoutePredicateFactory")))
+}
+
+fn factories<'n>(names: impl Iterator<Item = &'n str>, suffix: &str) -> Value {
+    let told = names.map(|name| {
+        let known = CONFIG_CLASSES.iter().find(|(of, _)| *of == name);
+        let class = known.map_or(format!("{name}{suffix}.Config"), |(_, class)| (*class).into());
+        (format!("[{name}{suffix}@{} configClass = {class}]", identity(name)), Value::Null)
+    });
+    Value::Object(told.collect())
+}
+
+/// Eight hex digits where Java shows an object's identity: the same for the same name.
+fn identity(name: &str) -> String {
+    let hash = name
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    format!("{hash:08x}")
+}
+
+pub(super) fn refresh() -> Response {
+    empty(StatusCode::OK)
+}
+
+pub(super) async fn explain(call: Call) -> Result<Response, Failure> {
+    let bytes_max = call.site.options.limits.body_bytes_max;
+    let body = body::read_json(&call.parts.headers, call.body, bytes_max).await?;
+    let question = serde_json::from_value(body)
+        .map_err(|error| Failure::bad_request(format!("not a request to explain: {error}")))?;
+    let view = call.site.control.view();
+    Ok(ok_json(&json!(crate::explain(view.snapshot(), &question))))
+}
+
+pub(super) fn stats(call: &Call) -> Result<Response, Failure> {
+    let view = call.site.control.view();
+    let routes = &view.snapshot().index;
+    let stored = routes.iter().filter(|route| route.position >= crate::STORE_POSITION).count();
+    Ok(ok_json(&json!({
+        "routes": {
+            "total": routes.len(),
+            "fromFiles": routes.len() - stored,
+            "fromStore": stored,
+            "revision": view.revision(),
+        },
+        "store": {
+            "path": call.site.control.store_path(),
+            "open": call.site.control.store_is_open(),
+        },
+        "dataPlane": (call.site.hooks.stats)(),
+    })))
+}
+
+pub(super) fn audit(call: &Call) -> Result<Response, Failure> {
+    let (mut before, mut count) = (None, 100);
+    for (key, value) in parameters(call) {
+        match key.as_str() {
+            "before" => before = Some(number::<u64>(&key, &value)?),
+            "count" => count = number::<usize>(&key, &value)?,
+            _ => return Err(Failure::bad_request(format!("unknown parameter `{key}`"))),
+        }
+    }
+    let entries = call.site.control.audit(before, count.min(AUDIT_COUNT_MAX))?;
+    let told: Vec<Value> = entries
+        .into_iter()
+        .map(|(sequence, entry)| {
+            json!({
+                "sequence": sequence,
+                "timestamp": moment(entry.at_ms),
+                "who": entry.who,
+                "action": entry.action,
+                "ids": entry.ids,
+                "count": entry.count,
+                "revision": entry.revision,
+            })
+        })
+        .collect();
+    Ok(ok_json(&Value::Array(told)))
+}

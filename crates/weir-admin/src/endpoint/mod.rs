@@ -1,0 +1,208 @@
+//! From a request to the endpoint that answers it.
+
+mod body;
+mod gateway;
+mod openapi;
+mod process;
+mod routes;
+mod table;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Path, Request};
+use axum::response::Response;
+use axum::routing::{MethodFilter, on};
+use http::request::Parts;
+use http::{StatusCode, header};
+
+use crate::access::Intent;
+use crate::answer::{Failure, ok_json};
+use crate::site::{Kind, Site};
+pub use openapi::openapi;
+use table::{ENDPOINTS, Endpoint, Operation};
+
+/// The TCP peer of a connection, put into each of its requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// A request on its way to an endpoint that its caller may use.
+struct Call {
+    site: Arc<Site>,
+    /// Who asks, as the audit log names it.
+    who: String,
+    parts: Parts,
+    body: Body,
+}
+
+/// Everything `site` serves.
+pub(crate) fn router(site: &Arc<Site>) -> Router {
+    let mut router = Router::new();
+    for endpoint in ENDPOINTS {
+        if !is_served(site, endpoint) {
+            continue;
+        }
+        // A brace is no parameter when the operator writes it.
+        let base = site.options.base_path.replace('{', "{{").replace('}', "}}");
+        let path = format!("{base}{}", endpoint.path);
+        let site = Arc::clone(site);
+        let call = move |request: Request| serve(Arc::clone(&site), endpoint, request);
+        router = router.route(&path, on(method_filter(endpoint.method), call));
+    }
+    if matches!(site.options.kind, Kind::Admin(_)) {
+        let site = Arc::clone(site);
+        let call = move |request: Request| {
+            let site = Arc::clone(&site);
+            async move {
+                let path = request.uri().path().to_owned();
+                let (parts, body) = request.into_parts();
+                match admit(site, Intent::Read, parts, body) {
+                    Ok(call) => ok_json(&openapi::of_site(&call.site)),
+                    Err(failure) => failure.answer(&path),
+                }
+            }
+        };
+        router = router.route("/openapi.json", on(MethodFilter::GET, call));
+    }
+    router
+        .method_not_allowed_fallback(|request: Request| async move {
+            Failure::plain(StatusCode::METHOD_NOT_ALLOWED).answer(request.uri().path())
+        })
+        .fallback(|request: Request| async move {
+            Failure::plain(StatusCode::NOT_FOUND).answer(request.uri().path())
+        })
+}
+
+/// Whether `site` has `endpoint`.
+fn is_served(site: &Site, endpoint: &Endpoint) -> bool {
+    let needs_verbose = endpoint.operation == Operation::RouteDefinitions;
+    site.serves(endpoint.name, endpoint.intent) && (site.options.is_verbose || !needs_verbose)
+}
+
+impl Site {
+    /// Whether the main port has to forward `path` (without query) here. Paths below endpoints that
+    /// are not exposed belong to the routes, as in SCG.
+    pub fn owns(&self, path: &str) -> bool {
+        let Some(rest) = path.strip_prefix(self.options.base_path.as_str()) else { return false };
+        if rest.is_empty() {
+            return true;
+        }
+        let Some(rest) = rest.strip_prefix('/') else { return false };
+        let name = rest.split('/').next().unwrap_or(rest);
+        let mut known = ENDPOINTS.iter().filter(|endpoint| endpoint.name == name);
+        known.any(|endpoint| self.serves(endpoint.name, endpoint.intent))
+    }
+}
+
+fn method_filter(method: &str) -> MethodFilter {
+    match method {
+        "POST" => MethodFilter::POST,
+        "PUT" => MethodFilter::PUT,
+        "DELETE" => MethodFilter::DELETE,
+        _ => MethodFilter::GET,
+    }
+}
+
+async fn serve(site: Arc<Site>, endpoint: &'static Endpoint, request: Request) -> Response {
+    let path = request.uri().path().to_owned();
+    let (parts, body) = request.into_parts();
+    let answered = match admit(site, endpoint.intent, parts, body) {
+        Ok(call) => answer(endpoint, call).await,
+        Err(failure) => Err(failure),
+    };
+    answered.unwrap_or_else(|failure| failure.answer(&path))
+}
+
+fn admit(site: Arc<Site>, intent: Intent, parts: Parts, body: Body) -> Result<Call, Failure> {
+    // Only a server that forgot to say who the peer is leaves it out; that peer may do nothing.
+    let peer = parts.extensions.get::<Peer>().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0);
+    let who = match &site.options.kind {
+        Kind::Admin(rules) => rules.judge(intent, peer, &parts.headers)?,
+        Kind::Main => String::new(),
+    };
+    Ok(Call { site, who, parts, body })
+}
+
+async fn answer(endpoint: &Endpoint, call: Call) -> Result<Response, Failure> {
+    let reads_store = matches!(
+        endpoint.operation,
+        Operation::ListRoutes
+            | Operation::GetRoute
+            | Operation::CombinedFilters
+            | Operation::RouteDefinitions
+            | Operation::Audit
+    );
+    // A list is answered 200 before it is read to its end, so this is the time to find out.
+    if reads_store {
+        call.site.control.recover().await?;
+    }
+    dispatch(endpoint.operation, call).await
+}
+
+async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure> {
+    match operation {
+        Operation::Index => process::index(&call),
+        Operation::Health => process::health(&call),
+        Operation::Liveness => process::liveness(&call),
+        Operation::Readiness => process::readiness(&call),
+        Operation::Info => process::info(&call),
+        Operation::Loggers => process::loggers(&call),
+        Operation::Logger => process::logger(call).await,
+        Operation::SetLogger => process::set_logger(call).await,
+        Operation::Prometheus => Ok(process::prometheus(&call)),
+        Operation::GatewayIndex => gateway::index(&call),
+        Operation::ListRoutes => routes::list(call).await,
+        Operation::ImportRoutes => routes::import(call).await,
+        Operation::DeleteRoutes => routes::delete_matching(call).await,
+        Operation::GetRoute => routes::get(call).await,
+        Operation::PutRoute => routes::put(call).await,
+        Operation::DeleteRoute => routes::delete(call).await,
+        Operation::CombinedFilters => routes::combined_filters(call).await,
+        Operation::RouteDefinitions => routes::definitions(&call),
+        Operation::GlobalFilters => gateway::global_filters(&call),
+        Operation::RouteFilters => gateway::route_filters(&call),
+        Operation::RoutePredicates => gateway::route_predicates(&call),
+        Operation::Refresh => Ok(gateway::refresh()),
+        Operation::Stats => gateway::stats(&call),
+        Operation::Audit => gateway::audit(&call),
+        Operation::Explain => gateway::explain(call).await,
+    }
+}
+
+impl Call {
+    /// A decoded segment of the path.
+    async fn segment(&mut self, name: &str) -> Result<String, Failure> {
+        let read = Path::<HashMap<String, String>>::from_request_parts(&mut self.parts, &()).await;
+        let Ok(Path(mut segments)) = read else {
+            return Err(Failure::bad_request("the path is not UTF-8"));
+        };
+        segments.remove(name).ok_or(Failure::plain(StatusCode::NOT_FOUND))
+    }
+
+    /// 406 unless the caller takes one of these media types.
+    fn accepts(&self, offered: &[&str]) -> Result<(), Failure> {
+        let mut accepted = self.parts.headers.get_all(header::ACCEPT).iter().peekable();
+        if accepted.peek().is_none() {
+            return Ok(());
+        }
+        let ranges = accepted.filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
+        let matches = |range: &str| {
+            let range = range.split(';').next().unwrap_or("").trim();
+            let kind = range.strip_suffix("/*");
+            range == "*/*"
+                || offered.iter().any(|media| {
+                    media.eq_ignore_ascii_case(range)
+                        || kind.is_some_and(|kind| {
+                            media.split('/').next().is_some_and(|own| own == kind)
+                        })
+                })
+        };
+        match ranges.into_iter().any(matches) {
+            true => Ok(()),
+            false => Err(Failure::plain(StatusCode::NOT_ACCEPTABLE)),
+        }
+    }
+}

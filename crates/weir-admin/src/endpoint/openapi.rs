@@ -1,0 +1,206 @@
+//! The OpenAPI document, made from the endpoint table.
+
+use serde_json::{Map, Value, json};
+
+use super::table::{ENDPOINTS, Endpoint};
+use crate::access::Intent;
+use crate::site::Site;
+
+/// OpenAPI 3.1 of the whole admin API, for the reference.
+pub fn openapi() -> Value {
+    document("/actuator", |_| true)
+}
+
+/// OpenAPI 3.1 of what `site` serves.
+pub(super) fn of_site(site: &Site) -> Value {
+    document(&site.options.base_path, |endpoint| super::is_served(site, endpoint))
+}
+
+fn document(base_path: &str, is_served: impl Fn(&Endpoint) -> bool) -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for endpoint in ENDPOINTS.iter().filter(|endpoint| is_served(endpoint)) {
+        let path = format!("{base_path}{}", endpoint.path);
+        let methods = paths.entry(path).or_insert_with(|| json!({}));
+        if let Value::Object(methods) = methods {
+            methods.insert(endpoint.method.to_ascii_lowercase(), operation(endpoint));
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "weir admin API",
+            "description": "Spring Cloud Gateway's actuator, with checks, revisions and search.",
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+            "version": env!("CARGO_PKG_VERSION"),
+        },
+        "paths": paths,
+        "components": {
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer",
+                "description": "weir.admin.token; not needed from a loopback peer" } },
+            "schemas": schemas(),
+        },
+    })
+}
+
+fn operation(endpoint: &Endpoint) -> Value {
+    let mut answers = Map::new();
+    for (status, schema, doc) in endpoint.answers {
+        let mut answer = json!({ "description": doc });
+        if let Some(schema) = schema {
+            let media = media_of(endpoint.name, schema);
+            answer["content"] = json!({ media: { "schema": reference(schema) } });
+        }
+        answers.insert(status.as_u16().to_string(), answer);
+    }
+    let parameters = endpoint.parameters.iter().map(|parameter| {
+        json!({
+            "in": parameter.place,
+            "name": parameter.name,
+            "required": parameter.place == "path",
+            "description": parameter.doc,
+            "schema": { "type": parameter.kind },
+        })
+    });
+    let parameters: Vec<Value> = parameters.collect();
+    let mut operation = json!({
+        "operationId": format!("{:?}-{}", endpoint.operation, endpoint.method),
+        "summary": endpoint.summary,
+        "tags": [endpoint.name],
+        "parameters": parameters,
+        "responses": answers,
+    });
+    if let Some(body) = endpoint.body {
+        let content: Map<String, Value> = body
+            .media
+            .iter()
+            .map(|&media| (media.to_owned(), json!({ "schema": reference(body.schema) })))
+            .collect();
+        operation["requestBody"] = json!({ "required": true, "content": content });
+    }
+    if endpoint.intent == Intent::Write {
+        operation["security"] = json!([{ "token": [] }, {}]);
+    }
+    operation
+}
+
+fn media_of(name: &str, schema: &str) -> &'static str {
+    match (name, schema) {
+        (_, "Text") => "text/plain",
+        (_, "Error") | ("gateway", _) => "application/json",
+        _ => "application/vnd.spring-boot.actuator.v3+json",
+    }
+}
+
+fn reference(schema: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{schema}") })
+}
+
+fn schemas() -> Map<String, Value> {
+    let parts = [process_schemas(), route_schemas(), answer_schemas()];
+    let objects = parts.into_iter().filter_map(|part| match part {
+        Value::Object(schemas) => Some(schemas),
+        _ => None,
+    });
+    objects.flatten().collect()
+}
+
+fn process_schemas() -> Value {
+    json!({
+        "Object": { "type": "object" },
+        "Text": { "type": "string" },
+        "Health": {
+            "type": "object",
+            "required": ["status"],
+            "properties": { "status": { "enum": ["UP", "DOWN", "OUT_OF_SERVICE"] } },
+        },
+        "LoggerLevel": {
+            "type": "object",
+            "properties": { "configuredLevel": {
+                "enum": ["OFF", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", null] } },
+        },
+        "NamedArgs": {
+            "oneOf": [
+                { "type": "string", "description": "Shortcut: `Name=a,b`." },
+                { "type": "object", "required": ["name"], "properties": {
+                    "name": { "type": "string" }, "args": { "type": "object" } } },
+            ],
+        },
+    })
+}
+
+fn route_schemas() -> Value {
+    json!({
+        "RouteDefinition": {
+            "type": "object",
+            "required": ["uri"],
+            "properties": {
+                "id": { "type": "string" },
+                "uri": { "type": "string" },
+                "predicates": { "type": "array", "items": reference("NamedArgs") },
+                "filters": { "type": "array", "items": reference("NamedArgs") },
+                "metadata": { "type": "object" },
+                "order": { "type": "integer", "format": "int32", "default": 0 },
+                "enabled": { "type": "boolean", "default": true },
+            },
+        },
+        "RouteDefinitions": { "type": "array", "items": reference("RouteDefinition") },
+        "Route": {
+            "type": "object",
+            "properties": {
+                "predicate": { "type": "string" },
+                "metadata": { "type": "object" },
+                "route_id": { "type": "string" },
+                "filters": { "type": "array", "items": { "type": "string" } },
+                "uri": { "type": "string" },
+                "order": { "type": "integer" },
+            },
+        },
+        "Routes": { "type": "array", "items": reference("Route") },
+        "Deleted": { "type": "object", "properties": { "deleted": { "type": "integer" } } },
+        "AuditLog": { "type": "array", "items": { "type": "object", "properties": {
+            "sequence": { "type": "integer" },
+            "timestamp": { "type": "string", "format": "date-time" },
+            "who": { "type": "string" },
+            "action": { "enum": ["create", "replace", "delete", "import", "reload"] },
+            "ids": { "type": "array", "items": { "type": "string" } },
+            "count": { "type": "integer" },
+            "revision": { "type": "integer" },
+        } } },
+    })
+}
+
+fn answer_schemas() -> Value {
+    json!({
+        "Question": {
+            "type": "object",
+            "required": ["method", "target"],
+            "properties": {
+                "method": { "type": "string" },
+                "target": { "type": "string" },
+                "headers": { "type": "array", "items": {
+                    "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2,
+                } },
+                "peer": { "type": "string" },
+                "dice": { "type": "integer" },
+            },
+        },
+        "Problem": { "type": "object", "properties": {
+            "at": { "type": "string" },
+            "message": { "type": "string" },
+            "help": { "type": "string" },
+        } },
+        "Error": {
+            "type": "object",
+            "required": ["timestamp", "path", "status", "error", "requestId"],
+            "properties": {
+                "timestamp": { "type": "string", "format": "date-time" },
+                "path": { "type": "string" },
+                "status": { "type": "integer" },
+                "error": { "type": "string" },
+                "requestId": { "type": "string" },
+                "message": { "type": "string" },
+                "problems": { "type": "array", "items": reference("Problem") },
+            },
+        },
+    })
+}

@@ -1,0 +1,417 @@
+//! Every endpoint, once: the router and the OpenAPI document are both made from this list.
+
+use http::StatusCode;
+
+use crate::access::Intent;
+
+/// What an endpoint does. Closed: a new one does not compile until it is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Index,
+    Health,
+    Liveness,
+    Readiness,
+    Info,
+    Loggers,
+    Logger,
+    SetLogger,
+    Prometheus,
+    GatewayIndex,
+    ListRoutes,
+    ImportRoutes,
+    DeleteRoutes,
+    GetRoute,
+    PutRoute,
+    DeleteRoute,
+    CombinedFilters,
+    RouteDefinitions,
+    GlobalFilters,
+    RouteFilters,
+    RoutePredicates,
+    Refresh,
+    Stats,
+    Audit,
+    Explain,
+}
+
+/// A parameter in path, query or header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parameter {
+    pub(crate) place: &'static str,
+    pub(crate) name: &'static str,
+    /// JSON Schema type.
+    pub(crate) kind: &'static str,
+    pub(crate) doc: &'static str,
+}
+
+/// A request body: media type and schema, by its name in the document.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodySpec {
+    pub(crate) media: &'static [&'static str],
+    pub(crate) schema: &'static str,
+}
+
+/// A possible answer: status, schema of the body if it has one, and what it means.
+pub(crate) type Answer = (StatusCode, Option<&'static str>, &'static str);
+
+/// One method of one path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) method: &'static str,
+    /// Below the base path; `{id}` is one segment.
+    pub(crate) path: &'static str,
+    /// Name in `management.endpoints.web.exposure`.
+    pub(crate) name: &'static str,
+    pub(crate) intent: Intent,
+    pub(crate) operation: Operation,
+    pub(crate) summary: &'static str,
+    pub(crate) parameters: &'static [Parameter],
+    pub(crate) body: Option<BodySpec>,
+    pub(crate) answers: &'static [Answer],
+}
+
+const ID: Parameter =
+    Parameter { place: "path", name: "id", kind: "string", doc: "Identifier of the route." };
+const IF_MATCH: Parameter = Parameter {
+    place: "header",
+    name: "If-Match",
+    kind: "string",
+    doc: "Only if the route is at this revision (its ETag); `*`: only if it exists.",
+};
+const IF_NONE_MATCH: Parameter = Parameter {
+    place: "header",
+    name: "If-None-Match",
+    kind: "string",
+    doc: "`*`: only if the route does not exist.",
+};
+const Q: Parameter = query("q", "string", "Text anywhere in id, uri, predicates or filters.");
+const URI: Parameter = query("uri", "string", "Text in the uri.");
+const PATH: Parameter = query("path", "string", "Text in a pattern of a Path predicate.");
+const ID_PREFIX: Parameter = query("id", "string", "Start of the id.");
+const METADATA: Parameter =
+    query("metadata", "string", "`key:value` of the metadata; may be repeated.");
+const PAGE: Parameter = query("page", "integer", "Number of the page, from 0.");
+const SIZE: Parameter =
+    query("size", "integer", "Routes on a page, up to 10000; without page and size: all of them.");
+const FROM: Parameter = query("from", "string", "`file` or `store`; without it both.");
+const FORM: Parameter =
+    query("form", "string", "`scg`, or `entry`: definition, source and revision.");
+const ALL: Parameter = query("all", "boolean", "`true` removes every route of the store.");
+const BEFORE: Parameter = query("before", "integer", "Entries before this sequence number.");
+const COUNT: Parameter = query("count", "integer", "How many entries, up to 1000 (100).");
+const LOGGER: Parameter =
+    Parameter { place: "path", name: "name", kind: "string", doc: "ROOT or a log target." };
+
+const fn query(name: &'static str, kind: &'static str, doc: &'static str) -> Parameter {
+    Parameter { place: "query", name, kind, doc }
+}
+
+const OK_OBJECT: Answer = (StatusCode::OK, Some("Object"), "As of now.");
+const NOT_FOUND: Answer = (StatusCode::NOT_FOUND, None, "No such route.");
+const BAD: Answer = (StatusCode::BAD_REQUEST, Some("Error"), "Refused, with every problem.");
+const UNAUTHORIZED: Answer = (StatusCode::UNAUTHORIZED, Some("Error"), "The token is wrong.");
+const FORBIDDEN: Answer =
+    (StatusCode::FORBIDDEN, Some("Error"), "Not from here: peer, Host or Origin.");
+const CHANGED: Answer =
+    (StatusCode::PRECONDITION_FAILED, Some("Error"), "The route is at another revision.");
+const TOO_LARGE: Answer =
+    (StatusCode::PAYLOAD_TOO_LARGE, Some("Error"), "The body is over the bound.");
+const MEDIA: Answer = (StatusCode::UNSUPPORTED_MEDIA_TYPE, Some("Error"), "Not JSON.");
+const BUSY: Answer =
+    (StatusCode::SERVICE_UNAVAILABLE, Some("Error"), "Too many changes, or the store failed.");
+const FULL: Answer = (StatusCode::INSUFFICIENT_STORAGE, Some("Error"), "No space for the store.");
+const FAULT: Answer =
+    (StatusCode::INTERNAL_SERVER_ERROR, Some("Error"), "A fault, or the store is damaged.");
+
+const JSON_MEDIA: &[&str] = &["application/json"];
+const ROUTE: Option<BodySpec> = Some(BodySpec { media: JSON_MEDIA, schema: "RouteDefinition" });
+const PUT_ANSWERS: &[Answer] = &[
+    (StatusCode::CREATED, None, "Written and in force; Location and ETag say where and which."),
+    BAD,
+    UNAUTHORIZED,
+    FORBIDDEN,
+    CHANGED,
+    TOO_LARGE,
+    MEDIA,
+    BUSY,
+    FULL,
+    FAULT,
+];
+
+const fn read(
+    path: &'static str,
+    name: &'static str,
+    operation: Operation,
+    summary: &'static str,
+    answers: &'static [Answer],
+) -> Endpoint {
+    Endpoint {
+        method: "GET",
+        path,
+        name,
+        intent: Intent::Read,
+        operation,
+        summary,
+        parameters: &[],
+        body: None,
+        answers,
+    }
+}
+
+const fn write(
+    method: &'static str,
+    path: &'static str,
+    name: &'static str,
+    operation: Operation,
+    summary: &'static str,
+    answers: &'static [Answer],
+) -> Endpoint {
+    Endpoint { method, intent: Intent::Write, ..read(path, name, operation, summary, answers) }
+}
+
+const HEALTH_ANSWERS: &[Answer] = &[
+    (StatusCode::OK, Some("Health"), "UP."),
+    (StatusCode::SERVICE_UNAVAILABLE, Some("Health"), "DOWN or OUT_OF_SERVICE."),
+];
+
+/// The API, in the order of the document.
+pub(crate) static ENDPOINTS: &[Endpoint] = &[
+    read("", "index", Operation::Index, "Links to what is exposed.", &[OK_OBJECT]),
+    Endpoint {
+        intent: Intent::Probe,
+        ..read("/health", "health", Operation::Health, "Health of the whole.", HEALTH_ANSWERS)
+    },
+    Endpoint {
+        intent: Intent::Probe,
+        ..read(
+            "/health/liveness",
+            "health",
+            Operation::Liveness,
+            "Whether the process works.",
+            HEALTH_ANSWERS,
+        )
+    },
+    Endpoint {
+        intent: Intent::Probe,
+        ..read(
+            "/health/readiness",
+            "health",
+            Operation::Readiness,
+            "Whether it wants traffic: not while it drains.",
+            HEALTH_ANSWERS,
+        )
+    },
+    read("/info", "info", Operation::Info, "Which build this is.", &[OK_OBJECT]),
+    read("/loggers", "loggers", Operation::Loggers, "Log levels.", &[OK_OBJECT]),
+    Endpoint {
+        parameters: &[LOGGER],
+        ..read(
+            "/loggers/{name}",
+            "loggers",
+            Operation::Logger,
+            "One log level.",
+            &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No such logger.")],
+        )
+    },
+    Endpoint {
+        parameters: &[LOGGER],
+        body: Some(BodySpec { media: JSON_MEDIA, schema: "LoggerLevel" }),
+        ..write(
+            "POST",
+            "/loggers/{name}",
+            "loggers",
+            Operation::SetLogger,
+            "Sets or clears a log level.",
+            &[(StatusCode::NO_CONTENT, None, "Done."), BAD, UNAUTHORIZED, FORBIDDEN, MEDIA],
+        )
+    },
+    read(
+        "/prometheus",
+        "prometheus",
+        Operation::Prometheus,
+        "Metrics in the Prometheus text format.",
+        &[(StatusCode::OK, Some("Text"), "The metrics.")],
+    ),
+    read("/gateway", "gateway", Operation::GatewayIndex, "What there is below.", &[OK_OBJECT]),
+    Endpoint {
+        parameters: &[PAGE, SIZE, Q, URI, PATH, ID_PREFIX, METADATA, FROM, FORM],
+        ..read(
+            "/gateway/routes",
+            "gateway",
+            Operation::ListRoutes,
+            "Routes in the order they are tried; X-Total-Count and Link say what is left.",
+            &[(StatusCode::OK, Some("Routes"), "The routes."), BAD, BUSY, FAULT],
+        )
+    },
+    Endpoint {
+        body: Some(BodySpec {
+            media: &["application/json", "application/x-ndjson"],
+            schema: "RouteDefinitions",
+        }),
+        ..write(
+            "POST",
+            "/gateway/routes",
+            "gateway",
+            Operation::ImportRoutes,
+            "Writes many routes at once: all of them in one swap, or none.",
+            &[
+                (StatusCode::OK, None, "Written and in force; X-Weir-Created and -Replaced count."),
+                BAD,
+                UNAUTHORIZED,
+                FORBIDDEN,
+                TOO_LARGE,
+                MEDIA,
+                BUSY,
+                FULL,
+                FAULT,
+            ],
+        )
+    },
+    Endpoint {
+        parameters: &[ALL, Q, URI, PATH, ID_PREFIX, METADATA],
+        ..write(
+            "DELETE",
+            "/gateway/routes",
+            "gateway",
+            Operation::DeleteRoutes,
+            "Removes the routes of the store that match; needs a condition, or all=true.",
+            &[
+                (StatusCode::OK, Some("Deleted"), "How many were removed."),
+                BAD,
+                UNAUTHORIZED,
+                FORBIDDEN,
+                BUSY,
+                FULL,
+                FAULT,
+            ],
+        )
+    },
+    Endpoint {
+        parameters: &[ID, FORM],
+        ..read(
+            "/gateway/routes/{id}",
+            "gateway",
+            Operation::GetRoute,
+            "One route; ETag is its revision if it is in the store.",
+            &[(StatusCode::OK, Some("Route"), "The route."), BAD, NOT_FOUND, BUSY, FAULT],
+        )
+    },
+    Endpoint {
+        parameters: &[ID, IF_MATCH, IF_NONE_MATCH],
+        body: ROUTE,
+        ..write(
+            "POST",
+            "/gateway/routes/{id}",
+            "gateway",
+            Operation::PutRoute,
+            "Writes a route; the id of the path counts.",
+            PUT_ANSWERS,
+        )
+    },
+    Endpoint {
+        parameters: &[ID, IF_MATCH, IF_NONE_MATCH],
+        body: ROUTE,
+        ..write(
+            "PUT",
+            "/gateway/routes/{id}",
+            "gateway",
+            Operation::PutRoute,
+            "The same as POST.",
+            PUT_ANSWERS,
+        )
+    },
+    Endpoint {
+        parameters: &[ID, IF_MATCH],
+        ..write(
+            "DELETE",
+            "/gateway/routes/{id}",
+            "gateway",
+            Operation::DeleteRoute,
+            "Removes a route of the store; those of files are not found.",
+            &[
+                (StatusCode::OK, None, "Removed."),
+                UNAUTHORIZED,
+                FORBIDDEN,
+                NOT_FOUND,
+                CHANGED,
+                BUSY,
+                FULL,
+                FAULT,
+            ],
+        )
+    },
+    Endpoint {
+        parameters: &[ID],
+        ..read(
+            "/gateway/routes/{id}/combinedfilters",
+            "gateway",
+            Operation::CombinedFilters,
+            "The route as text, with its filters in order; `{}` if there is none.",
+            &[OK_OBJECT, BUSY, FAULT],
+        )
+    },
+    read(
+        "/gateway/routedefinitions",
+        "gateway",
+        Operation::RouteDefinitions,
+        "All routes as they were written.",
+        &[(StatusCode::OK, Some("RouteDefinitions"), "The definitions."), BUSY, FAULT],
+    ),
+    read(
+        "/gateway/globalfilters",
+        "gateway",
+        Operation::GlobalFilters,
+        "What runs on every route, by SCG's names, with its order.",
+        &[OK_OBJECT],
+    ),
+    read(
+        "/gateway/routefilters",
+        "gateway",
+        Operation::RouteFilters,
+        "Filters that routes can name.",
+        &[OK_OBJECT],
+    ),
+    read(
+        "/gateway/routepredicates",
+        "gateway",
+        Operation::RoutePredicates,
+        "Predicates that routes can name.",
+        &[OK_OBJECT],
+    ),
+    write(
+        "POST",
+        "/gateway/refresh",
+        "gateway",
+        Operation::Refresh,
+        "Nothing to do: every change is in force when it is answered.",
+        &[(StatusCode::OK, None, "Done."), UNAUTHORIZED, FORBIDDEN],
+    ),
+    read(
+        "/gateway/stats",
+        "gateway",
+        Operation::Stats,
+        "Counts of the route table, the store and the data plane.",
+        &[OK_OBJECT, BUSY, FAULT],
+    ),
+    Endpoint {
+        parameters: &[BEFORE, COUNT],
+        ..read(
+            "/gateway/audit",
+            "gateway",
+            Operation::Audit,
+            "Who changed what, newest first.",
+            &[(StatusCode::OK, Some("AuditLog"), "The entries."), BAD, BUSY, FAULT],
+        )
+    },
+    Endpoint {
+        method: "POST",
+        body: Some(BodySpec { media: &["application/json"], schema: "Question" }),
+        ..read(
+            "/gateway/explain",
+            "gateway",
+            Operation::Explain,
+            "Why a request goes where it goes; nothing is sent or changed.",
+            &[OK_OBJECT, BAD, MEDIA],
+        )
+    },
+];

@@ -1,0 +1,335 @@
+//! Why a request goes where it goes: the same functions that serve it, told step by step.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use serde::{Deserialize, Serialize};
+use weir_config::{RouteTarget, Snapshot, Upstream};
+use weir_filter::cors::CorsDecision;
+use weir_filter::forwarding::Hop;
+use weir_filter::{ChainEntry, RequestContext, Target, Verdict};
+use weir_route::index::Scratch;
+use weir_route::{Request, RequestParts, Route, Vars};
+use weir_wire::RequestHead;
+use weir_wire::http1::{HeadLimits, Parsed, canonical_path, parse_request};
+
+/// Candidates told at most.
+const CANDIDATES_MAX: usize = 50;
+
+/// A request to be explained.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Question {
+    /// Method, such as `GET`.
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// Header fields in order.
+    #[serde(default)]
+    pub headers: Vec<(String, String)>,
+    /// Address of the client; loopback if not given.
+    #[serde(default)]
+    pub peer: Option<IpAddr>,
+    /// Chance that weight groups draw from.
+    #[serde(default)]
+    pub dice: u64,
+}
+
+/// What would happen to a request.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Explanation {
+    /// Why the request is refused before routing, if it is.
+    pub refused: Option<String>,
+    /// The path that is matched and sent, if it is not the one received.
+    pub path: Option<String>,
+    /// Routes that the index considered, in order of trial, up to the winner.
+    pub candidates: Vec<Candidate>,
+    /// Routes in the table.
+    pub routes: usize,
+    /// The route that serves the request.
+    pub winner: Option<String>,
+    /// URI variables of the winner.
+    pub variables: Vec<(String, String)>,
+    /// Its filters in the order they run.
+    pub filters: Vec<Step>,
+    /// What the gateway answers by itself, if it does.
+    pub answer: Option<String>,
+    /// Where the request is sent.
+    pub upstream: Option<String>,
+    /// The head that the upstream gets.
+    pub head: Option<String>,
+}
+
+/// One route that was considered.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Its id.
+    pub id: String,
+    /// Its order.
+    pub order: i32,
+    /// Whether it matched.
+    pub matched: bool,
+    /// One sentence for each predicate, up to the first that does not hold.
+    pub reasons: Vec<String>,
+}
+
+/// One filter at work.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Step {
+    /// SCG's name.
+    pub name: String,
+    /// Its place in the chain.
+    pub order: i32,
+    /// What it is there for.
+    pub does: String,
+    /// Lines of the head that it took out (`- `) and put in (`+ `).
+    pub changes: Vec<String>,
+}
+
+/// Explains `question` with the table and the rules of `snapshot`.
+pub fn explain(snapshot: &Snapshot, question: &Question) -> Explanation {
+    let mut told = Explanation { routes: snapshot.index.len(), ..Explanation::default() };
+    let mut head = RequestHead::default();
+    if let Err(why) = read(question, &snapshot.settings.head_limits, &mut head) {
+        told.refused = Some(why);
+        return told;
+    }
+    match canonical_path(head.path()) {
+        Err(error) => {
+            told.refused = Some(format!("the path is refused: {error:?}"));
+            return told;
+        }
+        Ok(Some(path)) => {
+            told.path = Some(text(&path));
+            head.set_path(&path);
+        }
+        Ok(None) => {}
+    }
+    let ip = question.peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let parts = RequestParts::of(&head);
+    let now_ms = jiff::Timestamp::now().as_millisecond();
+    let request = Request { head: &head, parts: &parts, peer: ip, now_ms, dice: question.dice };
+    let (winner, candidates) = candidates(snapshot, &request);
+    told.candidates = candidates;
+    let scratch = &mut Scratch::default();
+    let cors = snapshot.cors.decide(&request, false, winner.is_some(), scratch);
+    if let CorsDecision::Respond(local) = cors {
+        told.answer = Some(format!("{} by the cross-origin rules", local.status));
+        return told;
+    }
+    let Some(winner) = winner else {
+        told.answer = Some("404: no route matches".to_owned());
+        return told;
+    };
+    told.winner = Some(winner.id.to_string());
+    let mut vars = Vars::default();
+    for predicate in &winner.predicates {
+        predicate.publish(&request, &mut vars);
+    }
+    told.variables = vars.iter().map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
+    let client_host = head.host().to_vec();
+    snapshot.forwarding.receive(&mut head, ip);
+    let mut running = Running { head, vars, target: None, preserve_host: false, prefixed: false };
+    for entry in winner.target.chain.entries() {
+        let (step, answer) = running.step(entry, SocketAddr::new(ip, 0), now_ms);
+        told.filters.push(step);
+        if answer.is_some() {
+            told.answer = answer;
+            return told;
+        }
+    }
+    running.finish(snapshot, winner, ip, &client_host, &mut told);
+    told
+}
+
+fn candidates<'s>(
+    snapshot: &'s Snapshot,
+    request: &Request<'_>,
+) -> (Option<&'s Route<RouteTarget>>, Vec<Candidate>) {
+    let groups = snapshot.index.groups();
+    let mut told = Vec::new();
+    for route in snapshot.index.candidates(request) {
+        let matched = route.matches(request, groups) == Ok(true);
+        if told.len() < CANDIDATES_MAX || matched {
+            told.push(candidate(route, request, snapshot, matched));
+        }
+        if matched {
+            return (Some(route), told);
+        }
+    }
+    (None, told)
+}
+
+fn candidate(
+    route: &Route<RouteTarget>,
+    request: &Request<'_>,
+    snapshot: &Snapshot,
+    matched: bool,
+) -> Candidate {
+    let groups = snapshot.index.groups();
+    let mut reasons = Vec::new();
+    for predicate in &route.predicates {
+        reasons.push(predicate.explain(request, groups));
+        if predicate.matches(request, groups) != Ok(true) {
+            break;
+        }
+    }
+    Candidate { id: route.id.to_string(), order: route.order, matched, reasons }
+}
+
+/// Parses the question as the data plane would parse it.
+fn read(question: &Question, limits: &HeadLimits, head: &mut RequestHead) -> Result<(), String> {
+    let mut raw = format!("{} {} HTTP/1.1\r\n", question.method, question.target);
+    let named = |name: &str| question.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+    if !named("host") {
+        raw += "Host: localhost\r\n";
+    }
+    for (name, value) in &question.headers {
+        raw += &format!("{name}: {value}\r\n");
+    }
+    raw += "\r\n";
+    match parse_request(raw.as_bytes(), head, limits) {
+        Ok(Parsed::Complete { consumed, .. }) if consumed == raw.len() => Ok(()),
+        Ok(_) => Err("the request contains an empty line".to_owned()),
+        Err(error) => Err(format!("the head is refused: {error:?}")),
+    }
+}
+
+/// A request on its way through the filters.
+struct Running {
+    head: RequestHead,
+    vars: Vars,
+    target: Option<Target>,
+    preserve_host: bool,
+    prefixed: bool,
+}
+
+impl Running {
+    fn step(
+        &mut self,
+        entry: &ChainEntry,
+        peer: SocketAddr,
+        now_ms: i64,
+    ) -> (Step, Option<String>) {
+        let before = lines(&self.head);
+        let mut context = RequestContext {
+            head: &mut self.head,
+            vars: &self.vars,
+            target: &mut self.target,
+            preserve_host: &mut self.preserve_host,
+            prefixed: &mut self.prefixed,
+            early_fields: &mut Vec::new(),
+            peer,
+            now_ms,
+        };
+        let answer = match entry.filter.request(&mut context) {
+            Ok(Verdict::Continue) => None,
+            Ok(Verdict::Respond(local)) => Some(format!("{} by this filter", local.status)),
+            Err(error) => Some(format!("500: {}", error.0)),
+        };
+        let after = lines(&self.head);
+        let gone =
+            before.iter().filter(|line| !after.contains(line)).map(|line| format!("- {line}"));
+        let come =
+            after.iter().filter(|line| !before.contains(line)).map(|line| format!("+ {line}"));
+        let step = Step {
+            name: entry.filter.spec().name.to_owned(),
+            order: entry.order,
+            does: entry.filter.explain(),
+            changes: gone.chain(come).collect(),
+        };
+        (step, answer)
+    }
+
+    fn finish(
+        mut self,
+        snapshot: &Snapshot,
+        winner: &Route<RouteTarget>,
+        peer: IpAddr,
+        client_host: &[u8],
+        told: &mut Explanation,
+    ) {
+        let target = match (self.target.take(), &winner.target.upstream) {
+            (Some(target), _) => target,
+            (None, Upstream::Http(target)) => Target::clone(target),
+            (None, Upstream::Balanced(service)) => match service.instances.first() {
+                Some(instance) => Target::clone(instance),
+                None => {
+                    told.answer = Some(format!("503: service {} has no instance", service.name));
+                    return;
+                }
+            },
+            (None, Upstream::None) => {
+                told.answer = Some("200 with an empty body: the route leads nowhere".to_owned());
+                return;
+            }
+        };
+        let hop = Hop {
+            peer: SocketAddr::new(peer, 0),
+            local: snapshot.settings.listen.ip(),
+            https: false,
+            client_host,
+            target: &target,
+            preserve_host: self.preserve_host,
+            upgrade: false,
+        };
+        snapshot.forwarding.request(&mut self.head, &hop);
+        let mut head = Vec::new();
+        self.head.write_to(&mut head);
+        told.upstream = Some(format!("{}:{}", target.host, target.port));
+        told.head = Some(text(&head).replace("\r\n", "\n"));
+    }
+}
+
+fn lines(head: &RequestHead) -> Vec<String> {
+    let mut raw = Vec::new();
+    head.write_to(&mut raw);
+    text(&raw).lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(why) = &self.refused {
+            return writeln!(f, "refused    {why}");
+        }
+        if let Some(path) = &self.path {
+            writeln!(f, "path       {path} (dot segments resolved)")?;
+        }
+        writeln!(f, "candidates {} of {} routes", self.candidates.len(), self.routes)?;
+        for candidate in &self.candidates {
+            let sign = if candidate.matched { "matches" } else { "does not match" };
+            writeln!(f, "  {} (order {}) {sign}", candidate.id, candidate.order)?;
+            for reason in &candidate.reasons {
+                writeln!(f, "    {reason}")?;
+            }
+        }
+        if let Some(winner) = &self.winner {
+            writeln!(f, "route      {winner}")?;
+        }
+        for (name, value) in &self.variables {
+            writeln!(f, "  {{{name}}} = {value}")?;
+        }
+        if !self.filters.is_empty() {
+            writeln!(f, "filters")?;
+        }
+        for step in &self.filters {
+            writeln!(f, "  {} (order {}): {}", step.name, step.order, step.does)?;
+            for change in &step.changes {
+                writeln!(f, "    {change}")?;
+            }
+        }
+        if let Some(answer) = &self.answer {
+            writeln!(f, "answer     {answer}")?;
+        }
+        if let (Some(upstream), Some(head)) = (&self.upstream, &self.head) {
+            writeln!(f, "upstream   {upstream}")?;
+            for line in head.lines().filter(|line| !line.is_empty()) {
+                writeln!(f, "  {line}")?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! What the admin API shows and switches of the rest of the process.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde_json::Value;
+
+/// Log levels, by Spring Boot's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Nothing.
+    Off,
+    /// Errors.
+    Error,
+    /// And warnings.
+    Warn,
+    /// And what an operator wants to know.
+    Info,
+    /// And what a developer wants to know.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+impl Level {
+    /// All levels, quiet first.
+    pub const ALL: [Self; 6] =
+        [Self::Off, Self::Error, Self::Warn, Self::Info, Self::Debug, Self::Trace];
+
+    /// Spring Boot's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "OFF",
+            Self::Error => "ERROR",
+            Self::Warn => "WARN",
+            Self::Info => "INFO",
+            Self::Debug => "DEBUG",
+            Self::Trace => "TRACE",
+        }
+    }
+
+    /// The level of this name, in any case.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
+    }
+}
+
+/// A logger as `/actuator/loggers` shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logger {
+    /// `ROOT`, or a target such as `weir_server`.
+    pub name: String,
+    /// Level set for it.
+    pub configured: Option<Level>,
+    /// Level in force.
+    pub effective: Level,
+}
+
+/// Reads all loggers; `ROOT` comes first.
+pub type ReadLoggers = dyn Fn() -> Vec<Logger> + Send + Sync;
+/// Sets (`None`: clears) the level of a logger. An error says why not.
+pub type SetLogger = dyn Fn(&str, Option<Level>) -> Result<(), String> + Send + Sync;
+
+/// Callbacks into the process. All are cheap and do not wait; they are called on the admin thread.
+#[derive(Clone)]
+pub struct Hooks {
+    /// Body of `/actuator/prometheus`, in the Prometheus text format.
+    pub prometheus: Arc<dyn Fn() -> String + Send + Sync>,
+    /// Whether traffic is wanted; false while the gateway drains.
+    pub ready: Arc<AtomicBool>,
+    /// Body of `/actuator/info`.
+    pub info: Arc<dyn Fn() -> Value + Send + Sync>,
+    /// What the data plane counts, for `/actuator/gateway/stats` under `dataPlane`.
+    pub stats: Arc<dyn Fn() -> Value + Send + Sync>,
+    /// For `/actuator/loggers`.
+    pub loggers: Arc<ReadLoggers>,
+    /// For `/actuator/loggers/{name}`.
+    pub set_logger: Arc<SetLogger>,
+}

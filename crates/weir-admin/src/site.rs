@@ -1,0 +1,210 @@
+//! What one listener serves, to whom, within which bounds.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use weir_config::{Access, Secret, Settings};
+
+use crate::access::{AccessRules, Intent};
+use crate::control::Control;
+use crate::hooks::Hooks;
+
+/// Which listener this is.
+#[derive(Clone)]
+pub enum Kind {
+    /// The admin API on its own address.
+    Admin(AccessRules),
+    /// The part of it that the main port forwards to: nothing can be changed through it, and its
+    /// callers are known only to the server, so neither peer nor Host is looked at.
+    Main,
+}
+
+/// `management.endpoints.web.exposure.include` and `.exclude`.
+#[derive(Clone, Debug)]
+pub struct Exposure {
+    /// Names, or `*` for all.
+    pub include: Vec<String>,
+    /// Names, or `*` for all; wins.
+    pub exclude: Vec<String>,
+}
+
+impl Exposure {
+    /// Everything.
+    pub fn all() -> Self {
+        Self { include: vec!["*".into()], exclude: Vec::new() }
+    }
+
+    /// Spring Boot's default: health.
+    pub fn health() -> Self {
+        Self { include: vec!["health".into()], exclude: Vec::new() }
+    }
+
+    fn of(settings: &Settings) -> Self {
+        let management = &settings.management;
+        Self { include: management.include.clone(), exclude: management.exclude.clone() }
+    }
+
+    /// Whether endpoint `name` is served.
+    pub fn includes(&self, name: &str) -> bool {
+        let listed = |list: &[String]| {
+            list.iter().any(|entry| entry == "*" || entry.eq_ignore_ascii_case(name))
+        };
+        listed(&self.include) && !listed(&self.exclude)
+    }
+}
+
+/// Bounds on what clients may take up.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Longest body of one route (1 MiB).
+    pub body_bytes_max: usize,
+    /// Longest body of a bulk import (256 MiB).
+    pub import_bytes_max: usize,
+    /// Most routes in one bulk import (1,000,000).
+    pub import_routes_max: usize,
+    /// Most connections at once (512); more wait.
+    pub connections_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes_max: 1024 * 1024,
+            import_bytes_max: 256 * 1024 * 1024,
+            import_routes_max: 1_000_000,
+            connections_max: 512,
+        }
+    }
+}
+
+/// How a site is set up.
+#[derive(Clone)]
+pub struct SiteOptions {
+    /// Which listener this is.
+    pub kind: Kind,
+    /// `management.endpoints.web.base-path` (`/actuator`).
+    pub base_path: String,
+    /// What is served.
+    pub exposure: Exposure,
+    /// `management.endpoint.gateway.access`.
+    pub gateway: Access,
+    /// `actuator.verbose.enabled`.
+    pub is_verbose: bool,
+    /// `management.endpoint.health.show-details=always`.
+    pub health_details: bool,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+impl SiteOptions {
+    /// The admin API as `settings` have it: everything while the operator does not say where it
+    /// listens, else what is exposed.
+    pub fn admin_of(settings: &Settings) -> Self {
+        let management = &settings.management;
+        let address = management.listen().map(|address| address.ip());
+        let mut hosts = settings.admin.hosts.clone();
+        hosts.extend(management.address.map(|address| address.to_string()));
+        let rules = AccessRules {
+            loopback_only: address.is_none_or(|address| address.is_loopback()),
+            token: settings.admin.token.as_ref().map(Secret::expose).map(str::to_owned),
+            hosts,
+        };
+        let exposure = match management.is_configured() {
+            true => Exposure::of(settings),
+            false => Exposure::all(),
+        };
+        Self { kind: Kind::Admin(rules), exposure, ..Self::common(settings) }
+    }
+
+    /// What the main port answers as `settings` have it: what is exposed, while the operator does
+    /// not say where the admin API listens.
+    pub fn main_of(settings: &Settings) -> Self {
+        Self { kind: Kind::Main, exposure: Exposure::of(settings), ..Self::common(settings) }
+    }
+
+    fn common(settings: &Settings) -> Self {
+        Self {
+            base_path: settings.management.base_path.clone(),
+            gateway: settings.management.gateway,
+            is_verbose: settings.actuator_verbose,
+            health_details: settings.management.health_details,
+            ..Self::main()
+        }
+    }
+
+    /// The admin API with everything in it.
+    pub fn admin(rules: AccessRules) -> Self {
+        Self {
+            kind: Kind::Admin(rules),
+            base_path: "/actuator".into(),
+            exposure: Exposure::all(),
+            gateway: Access::Unrestricted,
+            is_verbose: true,
+            health_details: false,
+            limits: Limits::default(),
+        }
+    }
+
+    /// What the main port answers when nothing is configured: health.
+    pub fn main() -> Self {
+        let rules = AccessRules::default();
+        Self { kind: Kind::Main, exposure: Exposure::health(), ..Self::admin(rules) }
+    }
+}
+
+/// One listener's worth of the admin API.
+pub struct Site {
+    pub(crate) control: Arc<Control>,
+    pub(crate) hooks: Hooks,
+    pub(crate) options: SiteOptions,
+    /// One bulk import at a time: each may take hundreds of megabytes.
+    pub(crate) imports: Semaphore,
+}
+
+impl Site {
+    /// Serves `control` as `options` say.
+    pub fn new(control: Arc<Control>, hooks: Hooks, options: SiteOptions) -> Arc<Self> {
+        let base = options.base_path.trim_matches('/');
+        let base_path = if base.is_empty() { String::new() } else { format!("/{base}") };
+        let options = SiteOptions { base_path, ..options };
+        Arc::new(Self { control, hooks, options, imports: Semaphore::new(1) })
+    }
+
+    /// Whether an endpoint of this name and intent is there at all.
+    pub(crate) fn serves(&self, name: &str, intent: Intent) -> bool {
+        let is_write = intent == Intent::Write;
+        if is_write && matches!(self.options.kind, Kind::Main) {
+            return false;
+        }
+        let access = match (name, self.options.gateway) {
+            ("gateway", Access::None) => false,
+            ("gateway", Access::ReadOnly) => !is_write,
+            _ => true,
+        };
+        match name {
+            // It lists what is exposed and is there whatever is; at `/` it would be in the way.
+            "index" => !self.options.base_path.is_empty(),
+            _ => access && self.options.exposure.includes(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Exposure;
+
+    #[test]
+    fn exclude_wins_over_include() {
+        let check = |include: &[&str], exclude: &[&str], name, expected| {
+            let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+            let exposure = Exposure { include: list(include), exclude: list(exclude) };
+            assert_eq!(exposure.includes(name), expected, "{exposure:?} {name}");
+        };
+        check(&["*"], &[], "info", true);
+        check(&["*"], &["info"], "info", false);
+        check(&["*"], &["*"], "info", false);
+        check(&["health", "info"], &[], "info", true);
+        check(&["health"], &[], "info", false);
+        check(&[], &[], "health", false);
+    }
+}

@@ -1,0 +1,25 @@
+//! When requests are due.
+//!
+//! Three models: a closed loop sends when the previous answer is in, an open loop sends when its
+//! schedule says so whatever the server does, virtual users think between requests. The worker
+//! loop in
+//! `driver` asks; nothing here knows sockets.
+
+mod profile;
+mod schedule;
+mod users;
+
+pub use profile::{Profile, Shape, Stage};
+pub use schedule::{Cursor, Schedule, Spacing};
+pub use users::{Think, Users};
+
+/// Who decides that a request is due.
+#[derive(Clone, Debug)]
+pub enum Arrival {
+    /// Each connection sends again as soon as its answer is complete.
+    Closed,
+    /// One schedule for the whole run; a free connection takes the next due slot.
+    Open(Schedule),
+    /// Users that arrive over a ramp, repeat a journey and think in between.
+    Users(Users),
+}

@@ -1,0 +1,62 @@
+//! `weir bench ab | wrk | wrk2 | hey`.
+
+use crate::conduct::{Show, conduct};
+use crate::dialect::ab::AbArgs;
+use crate::dialect::hey::{self, HeyArgs};
+use crate::dialect::wrk::{Wrk2Args, WrkArgs};
+use crate::outcome::Outcome;
+use crate::plan::Plan;
+use crate::report;
+use crate::target::Target;
+use std::ffi::OsString;
+
+/// hey's arguments as written, since its long options have one dash.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct RawArgs {
+    /// hey's own arguments (see `weir bench hey -- --help`)
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<OsString>,
+}
+
+#[derive(clap::Parser)]
+#[command(name = "weir bench hey")]
+struct HeyCommand {
+    #[command(flatten)]
+    args: HeyArgs,
+}
+
+fn go(
+    (plan, target): (Plan, Target),
+    show: Show,
+    render: impl Fn(&Outcome, &Target) -> String,
+) -> anyhow::Result<u8> {
+    let outcome = conduct(&plan, &target.url(), &[], show)?;
+    super::say(&format!("{}\n{}", render(&outcome, &target), report::text::verdict(&outcome)));
+    Ok(super::exit_code(&outcome))
+}
+
+pub(super) fn ab(args: &AbArgs) -> anyhow::Result<u8> {
+    let show = if args.quiet { Show::Nothing } else { Show::Lines };
+    go(args.plan()?, show, |outcome, target| args.render(outcome, target))
+}
+
+pub(super) fn wrk(args: &WrkArgs) -> anyhow::Result<u8> {
+    go(args.plan()?, Show::Nothing, |outcome, target| args.render(outcome, target))
+}
+
+pub(super) fn wrk2(args: &Wrk2Args) -> anyhow::Result<u8> {
+    go(args.plan()?, Show::Nothing, |outcome, target| args.render(outcome, target))
+}
+
+pub(super) fn hey(raw: &RawArgs) -> anyhow::Result<u8> {
+    let given = std::iter::once(OsString::from("weir bench hey")).chain(raw.args.iter().cloned());
+    let args = <HeyCommand as clap::Parser>::try_parse_from(hey::normalise(given));
+    let args = match args {
+        Ok(command) => command.args,
+        Err(error) => {
+            error.print()?;
+            return Ok(if error.use_stderr() { super::FAILED } else { super::OK });
+        }
+    };
+    go(args.plan()?, Show::Nothing, |outcome, _| args.render(outcome))
+}

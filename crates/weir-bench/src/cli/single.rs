@@ -1,0 +1,260 @@
+//! `weir bench URL`: one run.
+
+use crate::arrival::{Arrival, Profile, Schedule, Spacing, Think, Users};
+use crate::conduct::{Show, conduct};
+use crate::outcome::Outcome;
+use crate::plan::{Expect, Plan, Stop};
+use crate::target::{Shape, Target};
+use crate::verdict::Threshold;
+use crate::{report, units};
+use anyhow::{Context, bail};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Arguments of one run.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct SingleArgs {
+    /// http:// URL to load
+    pub(super) url: Option<String>,
+    #[command(flatten)]
+    pub(super) load: LoadArgs,
+    #[command(flatten)]
+    pub(super) request: RequestArgs,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+/// How much load, in which pattern.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct LoadArgs {
+    /// Connections at a time
+    #[arg(short, long, default_value_t = 64)]
+    pub(super) connections: usize,
+    /// Length of the run, such as 30s [default: 10s without -n]
+    #[arg(short = 'd', long, value_parser = units::duration)]
+    pub(super) duration: Option<Duration>,
+    /// Number of requests
+    #[arg(short = 'n', long, value_parser = units::count)]
+    pub(super) requests: Option<u64>,
+    /// Requests per second (open loop)
+    #[arg(short = 'R', long, value_parser = units::rate)]
+    pub(super) rate: Option<f64>,
+    /// Spacing of an open loop
+    #[arg(long, value_enum, default_value_t = ArrivalKind::Poisson)]
+    pub(super) arrival: ArrivalKind,
+    /// Seed of random choices
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Rate over time: 100:10s,100-500:30s,sine(300,200,10s):60s,stairs(100,500,5):50s
+    #[arg(long, value_name = "STAGES", conflicts_with = "rate")]
+    pub(super) stages: Option<String>,
+    /// Virtual users, each with its own connection
+    #[arg(long, conflicts_with_all = ["rate", "stages"])]
+    pub(super) users: Option<usize>,
+    /// Time over which users begin
+    #[arg(long, value_parser = units::duration, requires = "users", default_value = "0s")]
+    pub(super) ramp: Duration,
+    /// Requests per user
+    #[arg(long, requires = "users")]
+    pub(super) loops: Option<u64>,
+    /// Pause of a user between requests: 1s, 1s..2s, exp(1s)
+    #[arg(long, value_parser = Think::parse, requires = "users")]
+    pub(super) think: Option<Think>,
+    /// Worker threads [default: one per core]
+    #[arg(short = 't', long)]
+    pub(super) threads: Option<usize>,
+    /// Sent but not counted at the start
+    #[arg(long, value_parser = units::duration, default_value = "0s")]
+    pub(super) warmup: Duration,
+    /// Longest time for one request
+    #[arg(long, value_parser = units::duration, default_value = "10s")]
+    pub(super) timeout: Duration,
+    /// Longest wait for answers at the end
+    #[arg(long, value_parser = units::duration, default_value = "10s")]
+    pub(super) drain: Duration,
+}
+
+/// How requests of an open loop are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum ArrivalKind {
+    /// At equal distances
+    Constant,
+    /// As independent clients would send them
+    Poisson,
+}
+
+/// What is sent and what must come back.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct RequestArgs {
+    /// Header line, such as 'X-A: 1'; may be repeated
+    #[arg(short = 'H', long = "header", value_name = "LINE")]
+    pub(super) headers: Vec<String>,
+    /// Body; @FILE reads it from a file
+    #[arg(long, value_name = "BODY")]
+    pub(super) data: Option<String>,
+    /// Method [default: GET, or POST with --data]
+    #[arg(short = 'm', long)]
+    pub(super) method: Option<String>,
+    /// Speak HTTP/1.0
+    #[arg(long = "http1.0")]
+    pub(super) http10: bool,
+    /// A connection per request
+    #[arg(long)]
+    pub(super) no_keepalive: bool,
+    /// Status that counts as success [default: below 400]; may be repeated
+    #[arg(long, value_name = "CODE")]
+    pub(super) expect_status: Vec<u16>,
+}
+
+/// Where results go.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(super) struct OutputArgs {
+    /// Condition such as p99<50ms, rate>1000, errors<1%; may be repeated
+    #[arg(long, value_name = "CONDITION", value_parser = Threshold::parse)]
+    pub(super) threshold: Vec<Threshold>,
+    /// Write the result as JSON ('-' for standard output)
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Write the report as one HTML page
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
+    /// Write the per-second table as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(super) csv: Option<PathBuf>,
+    /// Write HDR interval logs
+    #[arg(long, value_name = "FILE")]
+    pub(super) hlog: Option<PathBuf>,
+    /// Show nothing while it runs
+    #[arg(short = 'q', long)]
+    pub(super) quiet: bool,
+}
+
+impl LoadArgs {
+    /// Puts the load's side of a plan into `plan`.
+    pub(super) fn apply(&self, plan: &mut Plan) -> anyhow::Result<()> {
+        let spacing = match self.arrival {
+            ArrivalKind::Constant => Spacing::Even,
+            ArrivalKind::Poisson => Spacing::Poisson { seed: self.seed },
+        };
+        let paced = |profile| Arrival::Open(Schedule::Paced(Arc::new(profile), spacing));
+        plan.arrival = match (&self.stages, self.rate, self.users) {
+            (Some(stages), _, _) => paced(Profile::parse(stages).map_err(anyhow::Error::msg)?),
+            (_, Some(rate), _) if rate <= 0.0 => bail!("the rate must be above 0"),
+            (_, Some(rate), _) => paced(Profile::constant(rate)),
+            (_, _, Some(count)) => Arrival::Users(Users {
+                count,
+                ramp_s: self.ramp.as_secs_f64(),
+                loops: self.loops,
+                think: self.think.unwrap_or_default(),
+                seed: self.seed,
+            }),
+            (None, None, None) => Arrival::Closed,
+        };
+        if self.connections == 0 || self.users == Some(0) {
+            bail!("at least one connection is needed");
+        }
+        let endless = self.requests.is_none() && self.stages.is_none() && self.loops.is_none();
+        let default = endless.then_some(Duration::from_secs(10));
+        plan.stop = Stop { requests: self.requests, after: self.duration.or(default) };
+        plan.connections = self.connections;
+        let most = self.users.unwrap_or(self.connections);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        plan.threads = self.threads.unwrap_or(cores).clamp(1, most);
+        plan.warmup = self.warmup;
+        plan.timeout = self.timeout;
+        plan.drain = self.drain;
+        plan.seed = self.seed;
+        Ok(())
+    }
+}
+
+impl RequestArgs {
+    /// The plan of a closed loop on `target`, to which the load is applied.
+    pub(super) fn plan(&self, target: &Target) -> anyhow::Result<Plan> {
+        let body = match &self.data {
+            Some(data) => match data.strip_prefix('@') {
+                Some(path) => Some(std::fs::read(path).with_context(|| path.to_owned())?),
+                None => Some(data.clone().into_bytes()),
+            },
+            None => None,
+        };
+        if let Some(bad) = self.headers.iter().find(|line| !line.contains(':')) {
+            bail!("header '{bad}' has no colon");
+        }
+        let default = if body.is_some() { "POST" } else { "GET" };
+        let shape = Shape {
+            method: self.method.as_deref().unwrap_or(default),
+            headers: &self.headers,
+            body: body.as_deref(),
+            http10: self.http10,
+            keep_alive: !self.no_keepalive,
+            defaults: &[("User-Agent", "weir-bench"), ("Accept", "*/*")],
+        };
+        let mut request = target.request(&shape);
+        if !self.expect_status.is_empty() {
+            request.expect = Expect::OneOf(self.expect_status.clone());
+        }
+        let addresses = target.resolve().map_err(anyhow::Error::msg)?;
+        let mut plan = Plan::closed(addresses, request, 1);
+        plan.keep_alive = !self.no_keepalive;
+        Ok(plan)
+    }
+}
+
+impl OutputArgs {
+    /// Writes `outcome` wherever it is asked for.
+    pub(super) fn write(&self, outcome: &Outcome) -> anyhow::Result<()> {
+        let file = |path: &PathBuf, text: String| {
+            std::fs::write(path, text).with_context(|| path.display().to_string())
+        };
+        Self::write_json(self.json.as_deref(), outcome)?;
+        if let Some(path) = &self.html {
+            let stored = report::Stored { outcomes: vec![outcome.clone()], points: Vec::new() };
+            file(path, report::html::render(&stored)?)?;
+        }
+        if let Some(path) = &self.csv {
+            file(path, report::csv::render(outcome))?;
+        }
+        if let Some(path) = &self.hlog {
+            file(path, report::hlog::render(outcome)?)?;
+        }
+        Ok(())
+    }
+
+    /// Writes any result as JSON to a file, or to standard output for `-`.
+    pub(super) fn write_json(
+        path: Option<&std::path::Path>,
+        value: &impl serde::Serialize,
+    ) -> anyhow::Result<()> {
+        let Some(path) = path else { return Ok(()) };
+        let text = serde_json::to_string_pretty(value)? + "\n";
+        if path.as_os_str() == "-" {
+            super::say(&text);
+            return Ok(());
+        }
+        std::fs::write(path, text).with_context(|| path.display().to_string())
+    }
+
+    /// What to show while it runs.
+    pub(super) fn show(&self) -> Show {
+        if self.quiet { Show::Nothing } else { Show::Screen }
+    }
+}
+
+/// Runs it.
+pub(super) fn run(args: &SingleArgs) -> anyhow::Result<u8> {
+    let Some(url) = &args.url else {
+        bail!("give a URL, such as http://127.0.0.1:8080/ (or see --help)");
+    };
+    let target = Target::parse(url).map_err(anyhow::Error::msg)?;
+    let mut plan = args.request.plan(&target)?;
+    args.load.apply(&mut plan)?;
+    let output = &args.output;
+    let outcome = conduct(&plan, &target.url(), &output.threshold, output.show())?;
+    if output.json.as_ref().is_none_or(|path| path.as_os_str() != "-") {
+        super::say(&report::text::render(&outcome));
+    }
+    output.write(&outcome)?;
+    Ok(super::exit_code(&outcome))
+}

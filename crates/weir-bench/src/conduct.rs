@@ -1,0 +1,115 @@
+//! Conducts one run: sampling, the live view, the interrupt key; ends with an outcome and a
+//! verdict.
+
+use crate::arrival::Arrival;
+use crate::driver::{Watch, run};
+use crate::environment::Environment;
+use crate::outcome::{Asked, Outcome};
+use crate::plan::Plan;
+use crate::process::Sampler;
+use crate::verdict::{Threshold, Verdict};
+use std::sync::Arc;
+
+/// What is shown while a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    /// Nothing.
+    Nothing,
+    /// A line a second on standard error.
+    Lines,
+    /// A full-screen view, if standard error is a terminal; else lines.
+    Screen,
+}
+
+/// Runs `plan` and judges it.
+///
+/// # Errors
+/// When the workers cannot be set up.
+pub fn conduct(
+    plan: &Plan,
+    target: &str,
+    thresholds: &[Threshold],
+    show: Show,
+) -> anyhow::Result<Outcome> {
+    let watch = Arc::new(Watch::default());
+    conduct_watched(plan, target, thresholds, show, &watch)
+}
+
+/// As [`conduct`], with a watch the caller may stop the run by.
+///
+/// # Errors
+/// When the workers cannot be set up.
+pub fn conduct_watched(
+    plan: &Plan,
+    target: &str,
+    thresholds: &[Threshold],
+    show: Show,
+    watch: &Arc<Watch>,
+) -> anyhow::Result<Outcome> {
+    crate::interrupt::stop_on_ctrl_c(watch);
+    raise_descriptors();
+    let environment = Environment::read();
+    let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let sampler = plan.addresses.first().and_then(|address| Sampler::start(*address));
+    let view = crate::live::View::start(plan, target, show, watch);
+    let result = run(plan, watch);
+    view.finish();
+    let server = sampler.map(Sampler::finish);
+    let result = result?;
+    let names = plan.requests.iter().map(|request| request.name.clone());
+    let mut outcome = Outcome::of(&result, names, asked(plan, target));
+    outcome.started = started;
+    outcome.command = std::env::args().collect();
+    outcome.environment = environment;
+    outcome.server = server;
+    outcome.verdict = Verdict::of(&outcome, !matches!(plan.arrival, Arrival::Closed));
+    outcome.thresholds = thresholds.iter().map(|t| t.judge(&outcome)).collect();
+    Ok(outcome)
+}
+
+/// Lets the process open as many files as the system allows: each connection is one.
+fn raise_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    setrlimit(Resource::Nofile, raised).ok();
+}
+
+fn asked(plan: &Plan, target: &str) -> Asked {
+    let connections = match &plan.arrival {
+        Arrival::Users(users) => users.count,
+        Arrival::Closed | Arrival::Open(_) => plan.connections,
+    };
+    Asked {
+        target: target.to_owned(),
+        arrival: describe(&plan.arrival),
+        connections,
+        threads: plan.threads,
+        keep_alive: plan.keep_alive,
+        timeout_s: plan.timeout.as_secs_f64(),
+        warmup_s: plan.warmup.as_secs_f64(),
+    }
+}
+
+fn describe(arrival: &Arrival) -> String {
+    use crate::arrival::{Schedule, Spacing};
+    match arrival {
+        Arrival::Closed => "closed loop".to_owned(),
+        Arrival::Users(users) => {
+            let loops = users.loops.map_or("until the end".to_owned(), |n| format!("{n} loops"));
+            format!("{} users over {} s, {loops}", users.count, users.ramp_s)
+        }
+        Arrival::Open(Schedule::Replay(times)) => format!("replay of {} requests", times.len()),
+        Arrival::Open(Schedule::Paced(profile, spacing)) => {
+            let spacing = match spacing {
+                Spacing::Even => "even".to_owned(),
+                Spacing::Poisson { seed } => format!("Poisson (seed {seed})"),
+            };
+            let peak = profile.stages.iter().map(|stage| stage.rate(0.0)).fold(0.0, f64::max);
+            match profile.stages.len() {
+                1 => format!("open loop, {spacing}, {peak}/s"),
+                stages => format!("open loop, {spacing}, {stages} stages"),
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The argument languages of other tools: their arguments in, a plan out; their report from an
+//! outcome, with weir's verdict below.
+//!
+//! Arguments that change what is measured are honoured or refused, never ignored. Successes are
+//! counted as the tool counts them; latency is always weir's (from the intended start).
+
+pub mod ab;
+pub mod hey;
+pub mod wrk;
+
+use crate::outcome::Distribution;
+use crate::plan::{Expect, Plan};
+use crate::target::{Shape, Target};
+use anyhow::Context;
+
+/// A closed-loop plan on `url` that counts any answer as a success.
+fn plan(url: &str, shape: &Shape<'_>, connections: usize) -> anyhow::Result<(Plan, Target)> {
+    let target = Target::parse(url).map_err(anyhow::Error::msg)?;
+    let mut request = target.request(shape);
+    request.expect = Expect::Any;
+    let addresses = target.resolve().map_err(anyhow::Error::msg)?;
+    if connections == 0 {
+        anyhow::bail!("at least one connection is needed");
+    }
+    let mut plan = Plan::closed(addresses, request, connections);
+    plan.keep_alive = shape.keep_alive;
+    Ok((plan, target))
+}
+
+/// The content of a file named on the command line.
+fn file(path: &str) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| path.to_owned())
+}
+
+/// Share of the values within one standard deviation of the mean.
+fn within_stdev(values: &Distribution) -> f64 {
+    let (low, high) = (values.mean_ns - values.stdev_ns, values.mean_ns + values.stdev_ns);
+    let inside = values.buckets.iter().filter(|(v, _)| (low..=high).contains(&(*v as f64)));
+    inside.map(|(_, count)| count).sum::<u64>() as f64 / values.count.max(1) as f64
+}

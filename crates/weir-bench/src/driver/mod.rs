@@ -1,0 +1,191 @@
+//! Moves bytes: one thread per core, each with its own epoll set, connections and record.
+//!
+//! The only code here that depends on the arrival model is `source`; the worker loop is one for
+//! all.
+
+mod connection;
+mod socket;
+mod source;
+mod worker;
+
+use crate::arrival::Arrival;
+use crate::clock::{Clock, Nanos, SECOND, nanos};
+use crate::plan::Plan;
+use crate::record::{Failure, Instants, Record, Slice};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Backlog that is due when sending stops may still be sent for so long.
+const GRACE: Nanos = SECOND / 20;
+
+/// How others follow a run and end it early.
+#[derive(Debug, Default)]
+pub struct Watch {
+    stop: AtomicBool,
+    slices: Mutex<BTreeMap<u64, Slice>>,
+}
+
+impl Watch {
+    /// Asks the workers to stop sending and to drain.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`Watch::stop`] was called.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Slices closed so far by all workers.
+    pub fn slices(&self) -> Vec<Slice> {
+        self.slices.lock().map(|slices| slices.values().cloned().collect()).unwrap_or_default()
+    }
+
+    fn publish(&self, slice: &Slice) {
+        if let Ok(mut slices) = self.slices.lock() {
+            slices
+                .entry(slice.second)
+                .and_modify(|mine| mine.add(slice))
+                .or_insert_with(|| slice.clone());
+        }
+    }
+}
+
+/// What all workers of a run share.
+struct Shared {
+    clock: Clock,
+    claimed: AtomicU64,
+    requests_max: u64,
+    deadline: AtomicU64,
+    watch: Arc<Watch>,
+}
+
+impl Shared {
+    /// When sending stops.
+    fn deadline(&self) -> Nanos {
+        self.deadline.load(Ordering::Relaxed)
+    }
+
+    /// Whether one more request may begin; counts it if the number of requests is limited.
+    fn admits(&self, now: Nanos) -> bool {
+        now < self.deadline()
+            && (self.requests_max == u64::MAX
+                || self.claimed.fetch_add(1, Ordering::Relaxed) < self.requests_max)
+    }
+}
+
+/// CPU of one thread over a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct ThreadUse {
+    /// Time on a core, nanoseconds.
+    pub cpu_ns: u64,
+    /// Time runnable but waiting for a core, nanoseconds.
+    pub run_delay_ns: u64,
+    /// Wall time, nanoseconds.
+    pub wall_ns: u64,
+}
+
+/// What a run gives.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Everything recorded.
+    pub record: Record,
+    /// By worker.
+    pub threads: Vec<ThreadUse>,
+    /// Length of the measured part: from the end of the warm-up until sending stopped (or until the
+    /// last answer, if the number of requests ended the run).
+    pub measured: Duration,
+    /// From the start to the end of the drain.
+    pub wall: Duration,
+    /// Requests the schedule asked for within the measured part (open loop).
+    pub offered: Option<u64>,
+    /// It was ended early.
+    pub interrupted: bool,
+}
+
+/// Runs `plan` to its end.
+///
+/// # Errors
+/// When a worker cannot be set up (no epoll, no thread).
+pub fn run(plan: &Plan, watch: &Arc<Watch>) -> std::io::Result<Run> {
+    let end = schedule_end(plan);
+    let shared = Shared {
+        clock: Clock::start_after(Duration::from_millis(1)),
+        claimed: AtomicU64::new(0),
+        requests_max: plan.stop.requests.unwrap_or(u64::MAX),
+        deadline: AtomicU64::new(end),
+        watch: watch.clone(),
+    };
+    let count = match &plan.arrival {
+        Arrival::Users(users) => users.count,
+        Arrival::Closed | Arrival::Open(_) => plan.connections,
+    };
+    let threads = plan.threads.clamp(1, count.max(1));
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads)
+            .map(|number| {
+                let shared = &shared;
+                let build = std::thread::Builder::new().name(format!("bench-{number}"));
+                build.spawn_scoped(scope, move || {
+                    worker::Worker::new(plan, shared, number, threads, count)?.run()
+                })
+            })
+            .collect();
+        handles.into_iter().map(|handle| handle.map(|h| h.join())).collect()
+    });
+    let wall = shared.clock.now();
+    let mut record = Record::new(plan.requests.len(), nanos(plan.warmup.as_secs_f64()), true);
+    let mut uses = Vec::new();
+    for result in results {
+        let joined = result?.map_err(|_| std::io::Error::other("a worker panicked"))?;
+        let (theirs, used) = joined?;
+        record.add(&theirs);
+        uses.push(used);
+    }
+    Ok(conclude(plan, &shared, record, uses, wall))
+}
+
+fn schedule_end(plan: &Plan) -> Nanos {
+    let after = plan.stop.after.map_or(Nanos::MAX, |after| after.as_nanos() as Nanos);
+    let warm = plan.warmup.as_nanos() as Nanos;
+    let scheduled = match plan.schedule() {
+        Some(crate::arrival::Schedule::Paced(profile, _)) => nanos(profile.seconds()),
+        Some(crate::arrival::Schedule::Replay(_)) | None => Nanos::MAX,
+    };
+    after.saturating_add(warm).min(scheduled)
+}
+
+fn conclude(
+    plan: &Plan,
+    shared: &Shared,
+    mut record: Record,
+    threads: Vec<ThreadUse>,
+    wall: Nanos,
+) -> Run {
+    let interrupted = shared.watch.stopped();
+    let warm = plan.warmup.as_nanos() as Nanos;
+    let end = shared.deadline().min(wall);
+    let mut offered = None;
+    if let Some(schedule) = plan.schedule() {
+        let total = schedule.due_before(end).min(shared.requests_max);
+        let mut cursor = schedule.cursor();
+        for slot in shared.claimed.load(Ordering::Relaxed)..total {
+            let Some(intended) = cursor.due(slot) else { break };
+            let at = Instants { intended, done: wall, ..Instants::default() };
+            record.failed(0, &at, Failure::NeverSent);
+        }
+        offered = Some(total.saturating_sub(schedule.due_before(warm.min(end))));
+    }
+    let by_count = shared.deadline() > wall || matches!(plan.arrival, Arrival::Users(_));
+    let end = if by_count && record.last_done > warm { record.last_done } else { end };
+    Run {
+        record,
+        threads,
+        measured: Duration::from_nanos(end.saturating_sub(warm)),
+        wall: Duration::from_nanos(wall),
+        offered,
+        interrupted,
+    }
+}

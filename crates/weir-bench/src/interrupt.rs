@@ -1,0 +1,30 @@
+//! Ctrl-C ends a run cleanly: the watch is stopped, answers in flight are waited for, and the
+//! report so far is written. A second Ctrl-C ends the process.
+
+use crate::driver::Watch;
+use std::sync::{Arc, Mutex, Weak};
+
+static CURRENT: Mutex<Weak<Watch>> = Mutex::new(Weak::new());
+static LISTENER: std::sync::Once = std::sync::Once::new();
+
+/// Lets Ctrl-C stop `watch` from now on (instead of an earlier one).
+pub fn stop_on_ctrl_c(watch: &Arc<Watch>) {
+    if let Ok(mut current) = CURRENT.lock() {
+        *current = Arc::downgrade(watch);
+    }
+    LISTENER.call_once(|| {
+        std::thread::spawn(listen);
+    });
+}
+
+fn listen() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+    let Ok(runtime) = runtime else { return };
+    while runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+        let watch = CURRENT.lock().ok().and_then(|current| current.upgrade());
+        match watch {
+            Some(watch) if !watch.stopped() => watch.stop(),
+            _ => std::process::exit(130),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What a run is to do: *arrival × stop × driver*, as values. Commands, dialects and plan files
+//! all end here; `driver` reads nothing else.
+
+use crate::arrival::{Arrival, Schedule};
+use crate::dice::Dice;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Where to connect; connections take the addresses in turn.
+    pub addresses: Vec<SocketAddr>,
+    /// What to send.
+    pub requests: Vec<Request>,
+    /// Which request comes next.
+    pub mix: Mix,
+    /// When it is due.
+    pub arrival: Arrival,
+    /// When the run is over.
+    pub stop: Stop,
+    /// Most connections at a time (users have one each).
+    pub connections: usize,
+    /// Worker threads.
+    pub threads: usize,
+    /// Keep connections for the next request.
+    pub keep_alive: bool,
+    /// Longest a request may take from its intended start to its last byte.
+    pub timeout: Duration,
+    /// At the start, requests that are sent but not counted.
+    pub warmup: Duration,
+    /// Longest to wait for answers after the stop.
+    pub drain: Duration,
+    /// Seed of every random choice but the schedule's.
+    pub seed: u64,
+    /// Rows that fill variables at the start of each session.
+    pub feeders: Vec<crate::journey::Feeder>,
+    /// Number of variables of a session.
+    pub slots: usize,
+}
+
+/// When to stop sending: at the first limit reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stop {
+    /// So many requests (journeys count once).
+    pub requests: Option<u64>,
+    /// After so long.
+    pub after: Option<Duration>,
+}
+
+/// How requests follow each other.
+#[derive(Clone, Debug)]
+pub enum Mix {
+    /// Independent requests, drawn by these cumulative weights (the last one is the total).
+    Weighted(Vec<u64>),
+    /// All requests in order, as one journey.
+    Journey,
+}
+
+/// One request, ready to be written.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Name in reports.
+    pub name: String,
+    /// Method, which decides how the answer is framed.
+    pub method: Vec<u8>,
+    /// The whole message, if it is the same every time; else what it is rendered from.
+    pub message: Message,
+    /// What an answer must be.
+    pub expect: Expect,
+    /// Tests of and values taken from the body; such a body is kept while it arrives.
+    pub body_rules: Vec<crate::journey::BodyRule>,
+    /// Pause after this request's answer, within a journey.
+    pub think: crate::arrival::Think,
+}
+
+/// The bytes of a request.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// The same every time.
+    Fixed(Arc<[u8]>),
+    /// With variables in it.
+    Rendered(Arc<crate::journey::Template>),
+}
+
+/// Which status codes count as success.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Expect {
+    /// 100 to 399.
+    #[default]
+    NotError,
+    /// Any answer at all (as wrk, ab and hey count).
+    Any,
+    /// One of these.
+    OneOf(Vec<u16>),
+}
+
+impl Expect {
+    /// Whether `status` is a success.
+    pub fn holds(&self, status: u16) -> bool {
+        match self {
+            Self::NotError => status < 400,
+            Self::Any => true,
+            Self::OneOf(list) => list.contains(&status),
+        }
+    }
+}
+
+impl Mix {
+    /// Weights in the order of the requests.
+    pub fn weighted(weights: impl IntoIterator<Item = u64>) -> Self {
+        let mut total = 0u64;
+        Self::Weighted(
+            weights
+                .into_iter()
+                .map(|weight| {
+                    total += weight;
+                    total
+                })
+                .collect(),
+        )
+    }
+
+    /// The first request of a new session.
+    pub fn first(&self, dice: &mut Dice) -> usize {
+        match self {
+            Self::Journey => 0,
+            Self::Weighted(sums) if sums.len() < 2 => 0,
+            Self::Weighted(sums) => {
+                let ticket = dice.below(sums.last().copied().unwrap_or(0));
+                sums.partition_point(|&sum| sum <= ticket)
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// A closed loop of `connections` on one request: the starting point of every command.
+    pub fn closed(addresses: Vec<SocketAddr>, request: Request, connections: usize) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            addresses,
+            requests: vec![request],
+            mix: Mix::weighted([1]),
+            arrival: Arrival::Closed,
+            stop: Stop::default(),
+            connections,
+            threads: cores.min(connections).max(1),
+            keep_alive: true,
+            timeout: Duration::from_secs(10),
+            warmup: Duration::ZERO,
+            drain: Duration::from_secs(10),
+            seed: 1,
+            feeders: Vec::new(),
+            slots: 0,
+        }
+    }
+
+    /// The schedule, in an open loop.
+    pub fn schedule(&self) -> Option<&Schedule> {
+        match &self.arrival {
+            Arrival::Open(schedule) => Some(schedule),
+            Arrival::Closed | Arrival::Users(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Expect, Mix};
+    use crate::dice::Dice;
+
+    #[test]
+    fn weights_are_kept() {
+        let mix = Mix::weighted([1, 0, 3]);
+        let mut dice = Dice::new(5);
+        let mut counts = [0u32; 3];
+        for _ in 0..40_000 {
+            counts[mix.first(&mut dice)] += 1;
+        }
+        assert_eq!(counts[1], 0);
+        assert!((9_500..10_500).contains(&counts[0]), "{counts:?}");
+    }
+
+    #[test]
+    fn expected_statuses() {
+        let cases = [(Expect::NotError, 302, true), (Expect::NotError, 404, false)];
+        let more = [(Expect::Any, 500, true), (Expect::OneOf(vec![404]), 404, true)];
+        for (expect, status, want) in cases.into_iter().chain(more) {
+            assert_eq!(expect.holds(status), want, "{expect:?} {status}");
+        }
+    }
+}

@@ -1,0 +1,457 @@
+//! Plans in YAML: requests with weights or as a journey, variables, CSV feeders, checks,
+//! extraction, load and thresholds. The schema is `schema/plan.schema.json`.
+
+use crate::arrival::{Arrival, Profile, Schedule, Spacing, Think, Users};
+use crate::journey::{BodyRule, Feeder, Find, Piece, Template, Then};
+use crate::plan::{Expect, Message, Mix, Plan, Request, Stop};
+use crate::target::{Shape, Target};
+use crate::units;
+use crate::verdict::Threshold;
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The JSON Schema of plan files.
+pub const SCHEMA: &str = include_str!("../schema/plan.schema.json");
+
+/// A plan file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanFile {
+    /// Base URL; paths are appended to it.
+    pub target: String,
+    /// How much load.
+    #[serde(default)]
+    pub load: Load,
+    /// Requests follow each other as a journey instead of being drawn by weight.
+    #[serde(default)]
+    pub journey: bool,
+    /// Constant variables.
+    #[serde(default)]
+    pub variables: BTreeMap<String, String>,
+    /// CSV files whose columns are variables.
+    #[serde(default)]
+    pub feeders: Vec<FeederFile>,
+    /// What to send.
+    pub requests: Vec<RequestFile>,
+    /// Conditions on the result.
+    #[serde(default)]
+    pub thresholds: Vec<String>,
+}
+
+/// How much load; times and rates as on the command line.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Load {
+    connections: Option<usize>,
+    threads: Option<usize>,
+    duration: Option<String>,
+    requests: Option<u64>,
+    rate: Option<f64>,
+    stages: Option<String>,
+    arrival: Option<String>,
+    users: Option<usize>,
+    ramp: Option<String>,
+    loops: Option<u64>,
+    think: Option<String>,
+    warmup: Option<String>,
+    timeout: Option<String>,
+    seed: Option<u64>,
+    keep_alive: Option<bool>,
+    http10: bool,
+}
+
+/// A CSV file; its first line names the variables.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeederFile {
+    file: String,
+    #[serde(default)]
+    random: bool,
+}
+
+/// One request.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RequestFile {
+    name: Option<String>,
+    method: Option<String>,
+    path: String,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    body: Option<String>,
+    weight: Option<u64>,
+    think: Option<String>,
+    #[serde(default)]
+    expect: Vec<u16>,
+    #[serde(default)]
+    checks: Vec<CheckFile>,
+    #[serde(default)]
+    extract: BTreeMap<String, CheckFile>,
+}
+
+/// Where to look, and what must be there.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CheckFile {
+    json: Option<String>,
+    header: Option<String>,
+    regex: Option<String>,
+    equals: Option<String>,
+    contains: Option<String>,
+}
+
+/// Names of variables in the order of their slots.
+#[derive(Default)]
+struct Names(Vec<String>);
+
+impl Names {
+    fn slot(&mut self, name: &str) -> usize {
+        self.0.iter().position(|known| known == name).unwrap_or_else(|| {
+            self.0.push(name.to_owned());
+            self.0.len() - 1
+        })
+    }
+}
+
+impl PlanFile {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// With the place in the file.
+    pub fn parse(text: &str) -> anyhow::Result<Self> {
+        Ok(serde_saphyr::from_str(text)?)
+    }
+
+    /// Compiles it; files are looked up from `folder`.
+    ///
+    /// # Errors
+    /// With the request or the setting that is wrong.
+    pub fn compile(&self, folder: &Path) -> anyhow::Result<(Plan, Vec<Threshold>)> {
+        let target = Target::parse(&self.target).map_err(anyhow::Error::msg)?;
+        let mut names = Names::default();
+        let mut feeders = Vec::new();
+        for feeder in &self.feeders {
+            feeders.push(feeder.load(folder, &mut names).with_context(|| feeder.file.clone())?);
+        }
+        // A name is known if a feeder, an extraction or a constant gives it.
+        for request in &self.requests {
+            for name in request.extract.keys() {
+                names.slot(name);
+            }
+        }
+        let mut requests = Vec::new();
+        for (number, request) in self.requests.iter().enumerate() {
+            let place = || format!("request {} ({})", number + 1, request.path);
+            requests.push(self.request(request, &target, &mut names).with_context(place)?);
+        }
+        let Some(first) = requests.first().cloned() else { bail!("no requests") };
+        let addresses = target.resolve().map_err(anyhow::Error::msg)?;
+        let mut plan = Plan::closed(addresses, first, 1);
+        plan.requests = requests;
+        plan.mix = match self.journey {
+            true => Mix::Journey,
+            false => Mix::weighted(self.requests.iter().map(|r| r.weight.unwrap_or(1))),
+        };
+        if let Mix::Weighted(sums) = &plan.mix
+            && sums.last() == Some(&0)
+        {
+            bail!("all weights are 0");
+        }
+        plan.feeders = feeders;
+        plan.slots = names.0.len();
+        self.load.apply(&mut plan)?;
+        let thresholds = self.thresholds.iter().map(|text| Threshold::parse(text));
+        let thresholds = thresholds.collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
+        Ok((plan, thresholds))
+    }
+
+    fn request(
+        &self,
+        file: &RequestFile,
+        base: &Target,
+        names: &mut Names,
+    ) -> anyhow::Result<Request> {
+        let mut target = base.clone();
+        let prefix = base.path.trim_end_matches('/');
+        target.path = format!("{prefix}/{}", file.path.trim_start_matches('/'));
+        let default = if file.body.is_some() { "POST" } else { "GET" };
+        let headers: Vec<String> =
+            file.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        let keep_alive = self.load.keep_alive.unwrap_or(true);
+        let shape = Shape {
+            method: file.method.as_deref().unwrap_or(default),
+            headers: &headers,
+            body: None,
+            http10: self.load.http10,
+            keep_alive,
+            defaults: &[("User-Agent", "weir-bench"), ("Accept", "*/*")],
+        };
+        let head = String::from_utf8(target.head(&shape))?;
+        let mut known = |text: &str| pieces(text, &self.variables, names);
+        let template = Template {
+            head: known(&head)?,
+            body: file.body.as_deref().map(&mut known).transpose()?,
+        };
+        let mut body_rules = Vec::new();
+        for check in &file.checks {
+            body_rules.push(BodyRule { find: check.find()?, then: check.then()? });
+        }
+        for (name, check) in &file.extract {
+            body_rules.push(BodyRule { find: check.find()?, then: Then::Keep(names.slot(name)) });
+        }
+        let think = file.think.as_deref().map(Think::parse).transpose();
+        Ok(Request {
+            name: file.name.clone().unwrap_or_else(|| format!("{} {}", shape.method, file.path)),
+            method: shape.method.as_bytes().to_vec(),
+            message: message(template),
+            expect: match file.expect.is_empty() {
+                true => Expect::default(),
+                false => Expect::OneOf(file.expect.clone()),
+            },
+            body_rules,
+            think: think.map_err(anyhow::Error::msg)?.unwrap_or_default(),
+        })
+    }
+}
+
+/// A template without variables is written once.
+fn message(template: Template) -> Message {
+    let text = |piece: &Piece| matches!(piece, Piece::Text(_));
+    if template.head.iter().all(text) && template.body.iter().flatten().all(text) {
+        let mut bytes = Vec::new();
+        template.render(&[], &mut crate::dice::Dice::new(0), &mut bytes);
+        return Message::Fixed(bytes.into());
+    }
+    Message::Rendered(Arc::new(template))
+}
+
+/// Splits text at `${name}`, `${counter}` and `${random(LOW,HIGH)}`; constants are put in place.
+fn pieces(
+    text: &str,
+    constants: &BTreeMap<String, String>,
+    names: &mut Names,
+) -> anyhow::Result<Vec<Piece>> {
+    let mut pieces = Vec::new();
+    let mut literal = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        literal.push_str(before);
+        let (name, behind) = after.split_once('}').context("'${' without '}'")?;
+        rest = behind;
+        let range = name.strip_prefix("random(").and_then(|range| range.strip_suffix(')'));
+        let piece = if let Some(value) = constants.get(name) {
+            literal.push_str(value);
+            continue;
+        } else if let Some(range) = range {
+            let (low, high) = range.split_once(',').context("random takes (LOW,HIGH)")?;
+            let (low, high) = (low.trim().parse()?, high.trim().parse()?);
+            anyhow::ensure!(low <= high, "random({low},{high}): empty range");
+            Piece::Random(low, high)
+        } else if name == "counter" {
+            Piece::Counter(Arc::default())
+        } else if names.0.iter().any(|known| known == name) {
+            Piece::Slot(names.slot(name))
+        } else {
+            bail!("nothing gives the variable '{name}'");
+        };
+        if !literal.is_empty() {
+            pieces.push(Piece::Text(std::mem::take(&mut literal).into_bytes()));
+        }
+        pieces.push(piece);
+    }
+    literal.push_str(rest);
+    if !literal.is_empty() {
+        pieces.push(Piece::Text(literal.into_bytes()));
+    }
+    Ok(pieces)
+}
+
+impl CheckFile {
+    fn find(&self) -> anyhow::Result<Find> {
+        match (&self.json, &self.header, &self.regex) {
+            (Some(pointer), None, None) => Ok(Find::Json(pointer.clone())),
+            (None, Some(name), None) => Ok(Find::Header(name.clone())),
+            (None, None, Some(regex)) => Ok(Find::Regex(regex::Regex::new(regex)?)),
+            (None, None, None) => Ok(Find::Body),
+            _ => bail!("give one of json, header and regex"),
+        }
+    }
+
+    fn then(&self) -> anyhow::Result<Then> {
+        match (&self.equals, &self.contains) {
+            (Some(text), None) => Ok(Then::Equals(text.clone())),
+            (None, Some(text)) => Ok(Then::Contains(text.clone())),
+            (None, None) => Ok(Then::Exists),
+            (Some(_), Some(_)) => bail!("give one of equals and contains"),
+        }
+    }
+}
+
+impl FeederFile {
+    fn load(&self, folder: &Path, names: &mut Names) -> anyhow::Result<Feeder> {
+        let text = std::fs::read_to_string(folder.join(&self.file))?;
+        let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(fields);
+        let head = lines.next().context("the file is empty")?;
+        let rows: Vec<Vec<String>> = lines.collect();
+        anyhow::ensure!(!rows.is_empty(), "the file has no rows");
+        if let Some(at) = rows.iter().position(|row| row.len() != head.len()) {
+            bail!("row {} does not have {} fields", at + 2, head.len());
+        }
+        Ok(Feeder {
+            slots: head.iter().map(|name| names.slot(name)).collect(),
+            rows: Arc::new(rows),
+            sequential: !self.random,
+            next: Arc::default(),
+        })
+    }
+}
+
+/// Fields of a CSV line (RFC 4180; a field may not hold a line end).
+fn fields(line: &str) -> Vec<String> {
+    let (mut fields, mut field, mut quoted) = (Vec::new(), String::new(), false);
+    let mut letters = line.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if quoted && letters.peek() == Some(&'"') => {
+                field.push('"');
+                letters.next();
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(std::mem::take(&mut field)),
+            other => field.push(other),
+        }
+    }
+    fields.push(field);
+    fields
+}
+
+impl Load {
+    fn apply(&self, plan: &mut Plan) -> anyhow::Result<()> {
+        let time = |text: &Option<String>| -> anyhow::Result<Option<Duration>> {
+            text.as_deref().map(units::duration).transpose().map_err(anyhow::Error::msg)
+        };
+        let seed = self.seed.unwrap_or(1);
+        let spacing = match self.arrival.as_deref() {
+            None | Some("poisson") => Spacing::Poisson { seed },
+            Some("constant") => Spacing::Even,
+            Some(other) => bail!("arrival '{other}' is neither poisson nor constant"),
+        };
+        let paced = |profile| Arrival::Open(Schedule::Paced(Arc::new(profile), spacing));
+        plan.arrival = match (self.rate, &self.stages, self.users) {
+            (Some(rate), None, None) if rate > 0.0 => paced(Profile::constant(rate)),
+            (None, Some(stages), None) => {
+                paced(Profile::parse(stages).map_err(anyhow::Error::msg)?)
+            }
+            (None, None, Some(count)) => Arrival::Users(Users {
+                count,
+                ramp_s: time(&self.ramp)?.unwrap_or_default().as_secs_f64(),
+                loops: self.loops,
+                think: self
+                    .think
+                    .as_deref()
+                    .map(Think::parse)
+                    .transpose()
+                    .map_err(anyhow::Error::msg)?
+                    .unwrap_or_default(),
+                seed,
+            }),
+            (None, None, None) => Arrival::Closed,
+            _ => bail!("give one of rate (above 0), stages and users"),
+        };
+        let endless = self.requests.is_none() && self.stages.is_none() && self.loops.is_none();
+        let default = endless.then_some(Duration::from_secs(10));
+        plan.stop = Stop { requests: self.requests, after: time(&self.duration)?.or(default) };
+        plan.connections = self.connections.unwrap_or(64);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let most = self.users.unwrap_or(plan.connections);
+        anyhow::ensure!(most > 0, "at least one connection is needed");
+        plan.threads = self.threads.unwrap_or(cores).clamp(1, most);
+        plan.keep_alive = self.keep_alive.unwrap_or(true);
+        plan.warmup = time(&self.warmup)?.unwrap_or_default();
+        plan.timeout = time(&self.timeout)?.unwrap_or(plan.timeout);
+        plan.seed = seed;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PlanFile, SCHEMA, fields};
+    use crate::plan::Message;
+
+    const JOURNEY: &str = "
+target: http://127.0.0.1:9/base
+journey: true
+variables: {lang: en}
+load: {users: 5, ramp: 1s, loops: 2, think: 1s..2s}
+requests:
+  - path: /login
+    body: '{\"user\":\"${random(7,7)}\"}'
+    extract: {token: {json: /token}}
+  - path: /items?lang=${lang}
+    headers: {Authorization: 'Bearer ${token}'}
+    checks: [{json: /count, equals: '3'}]
+thresholds: ['p99<50ms']
+";
+
+    fn check(text: &str, expected: &str) {
+        let got = PlanFile::parse(text)
+            .and_then(|file| file.compile(std::path::Path::new(".")))
+            .map(|(plan, _)| format!("{} {}", plan.requests.len(), plan.slots));
+        let got = got.unwrap_or_else(|error| format!("{error:#}"));
+        assert!(got.contains(expected), "{got}");
+    }
+
+    #[test]
+    fn plans_are_compiled_or_refused_with_their_place() {
+        check(JOURNEY, "2 1");
+        check(&JOURNEY.replace("${token}", "${tokn}"), "request 2 (/items?lang=${lang}): nothing");
+        check(&JOURNEY.replace("think:", "thinks:"), "thinks");
+        check(&JOURNEY.replace("p99<50ms", "p99"), "threshold 'p99'");
+        check(&JOURNEY.replace("users: 5", "users: 5, rate: 3"), "one of rate");
+        check("target: http://127.0.0.1:9\nrequests: []", "no requests");
+    }
+
+    #[test]
+    fn a_request_without_variables_is_written_once() {
+        let text = "target: http://127.0.0.1:9\nvariables: {a: x}\nrequests: [{path: '/${a}'}]";
+        let (plan, _) = PlanFile::parse(text).unwrap().compile(".".as_ref()).unwrap();
+        let Message::Fixed(bytes) = &plan.requests[0].message else { panic!("rendered") };
+        assert!(bytes.starts_with(b"GET /x HTTP/1.1\r\nHost: 127.0.0.1:9\r\n"));
+        assert!(bytes.ends_with(b"\r\n\r\n"));
+    }
+
+    #[test]
+    fn csv_lines_are_split() {
+        assert_eq!(fields("a,\"b,c\",\"d\"\"e\","), ["a", "b,c", "d\"e", ""]);
+    }
+
+    /// The schema and the reader agree: every property is accepted by the reader, which refuses
+    /// unknown ones.
+    #[test]
+    fn the_schema_names_what_the_reader_knows() {
+        let schema: serde_json::Value = serde_json::from_str(SCHEMA).unwrap();
+        let names = |at: &str| -> Vec<String> {
+            schema.pointer(at).unwrap().as_object().unwrap().keys().cloned().collect()
+        };
+        let refused = |text: String| match PlanFile::parse(&text) {
+            Ok(_) => false,
+            Err(error) => format!("{error:#}").contains("unknown field"),
+        };
+        for name in names("/properties") {
+            assert!(!refused(format!("{name}: 1")), "{name}");
+        }
+        for name in names("/properties/load/properties") {
+            assert!(!refused(format!("target: x\nrequests: []\nload: {{{name}: '1'}}")), "{name}");
+        }
+        for name in names("/$defs/request/properties") {
+            let text = format!("target: x\nrequests: [{{path: /, {name}: 1}}]");
+            assert!(name == "path" || !refused(text), "{name}");
+        }
+        assert!(refused("target: x\nrequests: []\nload: {speed: 1}".into()));
+    }
+}

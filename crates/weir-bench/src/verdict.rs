@@ -1,0 +1,291 @@
+//! What limited a run, with the evidence, and what that means for thresholds.
+
+use crate::outcome::Outcome;
+use crate::units::show_time;
+use serde::{Deserialize, Serialize};
+
+/// A worker busy for this share of the time cannot be trusted to be on time.
+const THREAD_BUSY: f64 = 0.90;
+/// Runnable without a core for this share of the time, in an open loop or with think times.
+const DELAY_PACED: f64 = 0.02;
+/// The same in a closed loop, where server and generator may share cores at full load.
+const DELAY_CLOSED: f64 = 0.10;
+/// Share of the offered rate that must be achieved.
+const RATE_MET: f64 = 0.99;
+/// Lag that is never too much.
+const LAG_FLOOR_NS: u64 = 1_000_000;
+
+/// What limited a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// Nothing: the rate asked for was achieved.
+    RateMet,
+    /// The server.
+    #[default]
+    ServerLimited,
+    /// The generator itself.
+    GeneratorLimited,
+    /// The number of connections: each was busy all the time and the server was not.
+    ConnectionLimited,
+    /// Other work on the generator's host.
+    HostContended,
+    /// Local ports or file descriptors ran out.
+    PortsExhausted,
+    /// No request succeeded.
+    NoAnswer,
+}
+
+/// The verdict on a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// What limited it.
+    pub limit: Limit,
+    /// The observations that say so.
+    pub evidence: Vec<String>,
+}
+
+impl Limit {
+    /// What reports call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::RateMet => "RATE MET",
+            Self::ServerLimited => "SERVER LIMITED",
+            Self::GeneratorLimited => "GENERATOR LIMITED",
+            Self::ConnectionLimited => "CONNECTION LIMITED",
+            Self::HostContended => "HOST CONTENDED",
+            Self::PortsExhausted => "PORTS EXHAUSTED",
+            Self::NoAnswer => "NO ANSWER",
+        }
+    }
+
+    /// Whether latencies of such a run say something about the server.
+    pub fn conclusive(self) -> bool {
+        match self {
+            Self::RateMet | Self::ServerLimited | Self::ConnectionLimited | Self::NoAnswer => true,
+            Self::GeneratorLimited | Self::HostContended | Self::PortsExhausted => false,
+        }
+    }
+}
+
+impl Verdict {
+    /// Judges `outcome`. `paced` is true for schedules and users, false for a closed loop.
+    pub fn of(outcome: &Outcome, paced: bool) -> Self {
+        let busy = outcome.busiest_thread();
+        let delay = outcome.run_delay_share();
+        let lag = outcome.lag.quantile(0.99);
+        let lag_limit = LAG_FLOOR_NS.max(outcome.response.quantile(0.5) / 20);
+        let lagging = paced && lag > lag_limit;
+        let mut evidence = vec![
+            format!("busiest generator thread {:.0} % of a core", busy * 100.0),
+            format!("run-queue delay {:.1} % of wall time", delay * 100.0),
+        ];
+        if paced {
+            evidence.push(format!("generator lag p99 {}", show_time(lag as f64)));
+        }
+        let share = outcome.offered.map(|offered| achieved(outcome, offered));
+        if let Some(share) = share {
+            evidence.push(format!("achieved {:.1} % of the offered rate", share * 100.0));
+        }
+        let in_use = in_flight(outcome) / outcome.asked.connections.max(1) as f64;
+        evidence.push(format!("connections busy {:.0} % of the time", in_use.min(1.0) * 100.0));
+        let server = outcome.server.as_ref().map(|server| server.cores(outcome.wall_s));
+        if let Some(cores) = server {
+            evidence.push(format!("server used {cores:.2} cores"));
+        }
+        let exhausted = ["no local port left", "no file descriptor left"]
+            .iter()
+            .any(|name| outcome.failures.contains_key(*name));
+        let contended = delay > if paced { DELAY_PACED } else { DELAY_CLOSED };
+        let missed = share.is_some_and(|share| share < RATE_MET);
+        let limit = if exhausted {
+            Limit::PortsExhausted
+        } else if outcome.ok == 0 {
+            Limit::NoAnswer
+        } else if busy >= THREAD_BUSY && (missed || lagging || !paced) {
+            Limit::GeneratorLimited
+        } else if paced && !missed && !lagging {
+            Limit::RateMet
+        } else if contended && (lagging || !paced) {
+            Limit::HostContended
+        } else if lagging {
+            Limit::GeneratorLimited
+        } else if in_use > 0.95 && server.is_some_and(|cores| cores < 0.80) {
+            Limit::ConnectionLimited
+        } else {
+            Limit::ServerLimited
+        };
+        Self { limit, evidence }
+    }
+}
+
+fn achieved(outcome: &Outcome, offered: u64) -> f64 {
+    if offered == 0 {
+        return 1.0;
+    }
+    outcome.rate * outcome.measured_s / offered as f64
+}
+
+/// Mean number of requests in flight, by Little's law.
+fn in_flight(outcome: &Outcome) -> f64 {
+    outcome.service.mean_ns / 1e9 * outcome.service.count as f64 / outcome.measured_s.max(1e-9)
+}
+
+/// A condition on a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Threshold {
+    /// As written.
+    pub text: String,
+    metric: Metric,
+    below: bool,
+    bound: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Metric {
+    Quantile(f64),
+    Mean,
+    Max,
+    Rate,
+    Failed,
+}
+
+/// A threshold and what came out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// As written.
+    pub text: String,
+    /// The value found, for people.
+    pub value: String,
+    /// Met; `None` when the run cannot decide it.
+    pub met: Option<bool>,
+}
+
+impl Threshold {
+    /// Reads `p99<50ms`, `mean<10ms`, `max<1s`, `rate>1000`, `errors<1%`.
+    ///
+    /// # Errors
+    /// A sentence for the operator.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let bad = || format!("threshold '{text}' is not like p99<50ms, rate>1000 or errors<1%");
+        let at = text.find(['<', '>']).ok_or_else(bad)?;
+        let (name, rest) = (text[..at].trim(), text[at + 1..].trim_start_matches('=').trim());
+        let metric = match name {
+            "mean" | "avg" => Metric::Mean,
+            "max" => Metric::Max,
+            "rate" => Metric::Rate,
+            "errors" | "failed" => Metric::Failed,
+            _ => {
+                let digits = name.strip_prefix('p').ok_or_else(bad)?;
+                let percent: f64 = digits.parse().map_err(|_| bad())?;
+                if !(0.0..=100.0).contains(&percent) {
+                    return Err(bad());
+                }
+                Metric::Quantile(percent / 100.0)
+            }
+        };
+        let bound = match metric {
+            Metric::Rate => crate::units::rate(rest)?,
+            Metric::Failed => match rest.strip_suffix('%') {
+                Some(percent) => percent.trim().parse::<f64>().map_err(|_| bad())? / 100.0,
+                None => rest.parse().map_err(|_| bad())?,
+            },
+            Metric::Quantile(_) | Metric::Mean | Metric::Max => crate::units::seconds(rest)? * 1e9,
+        };
+        Ok(Self { text: text.to_owned(), metric, below: text.as_bytes()[at] == b'<', bound })
+    }
+
+    /// The value it is about.
+    fn value(&self, outcome: &Outcome) -> f64 {
+        match self.metric {
+            Metric::Quantile(quantile) => outcome.response.quantile(quantile) as f64,
+            Metric::Mean => outcome.response.mean_ns,
+            Metric::Max => outcome.response.max_ns as f64,
+            Metric::Rate => outcome.rate,
+            Metric::Failed => outcome.failed_share(),
+        }
+    }
+
+    /// Whether it holds for the numbers as they are, whoever limited the run.
+    pub fn holds(&self, outcome: &Outcome) -> bool {
+        let value = self.value(outcome);
+        if self.below { value <= self.bound } else { value >= self.bound }
+    }
+
+    /// Judges a result that has its verdict.
+    pub fn judge(&self, outcome: &Outcome) -> Judged {
+        let value = self.value(outcome);
+        let shown = match self.metric {
+            Metric::Rate => format!("{value:.1}/s"),
+            Metric::Failed => format!("{:.3} %", value * 100.0),
+            Metric::Quantile(_) | Metric::Mean | Metric::Max => show_time(value),
+        };
+        let met = outcome.verdict.limit.conclusive().then(|| self.holds(outcome));
+        Judged { text: self.text.clone(), value: shown, met }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Limit, Threshold, Verdict};
+    use crate::driver::ThreadUse;
+    use crate::outcome::{Asked, Distribution, Outcome};
+
+    fn outcome(cpu: u64, delay: u64, offered: Option<u64>, rate: f64) -> Outcome {
+        let threads = vec![ThreadUse { cpu_ns: cpu, run_delay_ns: delay, wall_ns: 1000 }];
+        let asked = Asked { connections: 10, ..Asked::default() };
+        let ok = rate as u64;
+        Outcome { threads, offered, rate, ok, measured_s: 1.0, asked, ..Outcome::default() }
+    }
+
+    fn check(outcome: Outcome, paced: bool, expected: Limit) {
+        let verdict = Verdict::of(&outcome, paced);
+        assert_eq!(verdict.limit, expected, "{:?}", verdict.evidence);
+    }
+
+    #[test]
+    fn the_limit_is_found() {
+        check(outcome(300, 0, Some(100), 100.0), true, Limit::RateMet);
+        check(outcome(300, 0, Some(100), 90.0), true, Limit::ServerLimited);
+        check(outcome(950, 0, Some(100), 90.0), true, Limit::GeneratorLimited);
+        check(outcome(950, 0, None, 100.0), false, Limit::GeneratorLimited);
+        check(outcome(500, 200, None, 100.0), false, Limit::HostContended);
+        check(outcome(500, 0, None, 100.0), false, Limit::ServerLimited);
+        check(outcome(500, 0, None, 0.0), false, Limit::NoAnswer);
+        let mut late = outcome(300, 30, Some(100), 100.0);
+        late.lag = Distribution {
+            count: 1,
+            max_ns: 5_000_000,
+            buckets: vec![(5_000_000, 1)],
+            ..Distribution::default()
+        };
+        check(late.clone(), true, Limit::HostContended);
+        late.threads[0].run_delay_ns = 0;
+        check(late, true, Limit::GeneratorLimited);
+    }
+
+    #[test]
+    fn thresholds_are_read_and_judged() {
+        let mut result = outcome(300, 0, Some(100), 100.0);
+        result.response = Distribution {
+            count: 2,
+            max_ns: 9_000_000,
+            buckets: vec![(1_000_000, 1), (9_000_000, 1)],
+            ..Distribution::default()
+        };
+        result.failed = 1;
+        result.verdict.limit = Limit::RateMet;
+        let judge =
+            |text: &str, result: &Outcome| Threshold::parse(text).unwrap().judge(result).met;
+        assert_eq!(judge("p50<2ms", &result), Some(true));
+        assert_eq!(judge("p99 < 5ms", &result), Some(false));
+        assert_eq!(judge("rate>=100", &result), Some(true));
+        assert_eq!(judge("errors<0.5%", &result), Some(false));
+        result.verdict.limit = Limit::GeneratorLimited;
+        assert_eq!(judge("p50<2ms", &result), None);
+        for bad in ["p99", "p101<1s", "speed>3", "p99<fast", "errors<x%"] {
+            assert!(Threshold::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

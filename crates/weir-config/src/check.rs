@@ -1,0 +1,307 @@
+//! What is to be said of the routes of a configuration: each alone, and all together.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use weir_route::index::Index;
+use weir_route::{NamedArgs, Route};
+
+use crate::compile::{self, Compiler, Part, Problem};
+use crate::diagnostic::{Code, Diagnostic, Severity, fills_in_secret, is_secret, mask_url};
+use crate::loaded::Loaded;
+use crate::routes::Written;
+use crate::settings::Settings;
+use crate::snapshot::RouteTarget;
+use crate::source::{Sources, Span};
+use crate::spring::{Kind, Node, child};
+
+/// Findings of one kind about routes that are shown; more would not be read.
+const FINDINGS_MAX: usize = 200;
+
+/// Goes along the routes of a configuration.
+pub(crate) struct Checks {
+    compiler: Arc<Compiler>,
+    settings: Arc<Settings>,
+    /// Places of the routes so far, by position.
+    heads: Vec<Span>,
+    /// Hashes of the ids so far.
+    ids: HashSet<u64>,
+    /// Predicates and filters whose difference from SCG has been told.
+    told: Vec<String>,
+    counts: HashMap<Code, usize>,
+}
+
+impl Checks {
+    pub fn new(loaded: &Loaded, problems: &mut Vec<Diagnostic>) -> Self {
+        let mut checks = Self {
+            compiler: Arc::clone(&loaded.compiler),
+            settings: Arc::clone(&loaded.settings),
+            heads: Vec::new(),
+            ids: HashSet::new(),
+            told: Vec::new(),
+            counts: HashMap::new(),
+        };
+        checks.defaults(loaded, problems);
+        checks
+    }
+
+    fn defaults(&mut self, loaded: &Loaded, problems: &mut Vec<Diagnostic>) {
+        let mut found = loaded.compiler.default_problems().to_vec();
+        for (at, named) in loaded.default_filters.iter().enumerate() {
+            let part = Part::DefaultFilter(at, None);
+            compile::about_filter(&loaded.compiler, named, part, &mut found);
+        }
+        for problem in found {
+            let Part::DefaultFilter(at, _) = problem.part else { continue };
+            let span = loaded.default_places.get(at).copied().unwrap_or_default();
+            let named = loaded.default_filters.get(at).filter(|named| names_secret(named));
+            self.push(problem, span, named, problems);
+        }
+    }
+
+    /// Compiles one route; `None` if it is disabled or refused.
+    pub fn route(
+        &mut self,
+        written: &Written<'_>,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Option<Arc<Route<RouteTarget>>> {
+        let position = self.heads.len() as u64;
+        self.identify(written, problems);
+        let definition = &written.definition;
+        if !definition.enabled || !self.settings.gateway_enabled {
+            return None;
+        }
+        let mut found = Vec::new();
+        if definition.predicates.is_empty() && !written.raw {
+            found.push(Problem::new(
+                Code::NoPredicates,
+                Part::Predicates,
+                "the route has no predicates",
+                "write what it should match, such as `- Path=/x/**`; `- Path=/**` is everything",
+            ));
+        }
+        let route = match self.compiler.compile(definition, position) {
+            Ok(route) => Some(route),
+            Err(more) => {
+                // What is wrong with the default filters is said once, of them.
+                let own = |problem: &Problem| !matches!(problem.part, Part::DefaultFilter(..));
+                found.extend(more.into_iter().filter(own));
+                None
+            }
+        };
+        let refused = !found.is_empty();
+        found.extend(compile::remarks(&self.compiler, definition, route.as_deref()));
+        self.report(written, found, problems);
+        if refused {
+            return None;
+        }
+        route
+    }
+
+    fn report(
+        &mut self,
+        written: &Written<'_>,
+        found: Vec<Problem>,
+        problems: &mut Vec<Diagnostic>,
+    ) {
+        for problem in found {
+            let named = match &problem.part {
+                Part::Filter(at, _) => written.definition.filters.get(*at),
+                Part::Predicate(at, _) => written.definition.predicates.get(*at),
+                _ => None,
+            };
+            let secret = named.filter(|named| {
+                names_secret(named)
+                    || place_of(written.node, &problem.part).is_some_and(holds_secret)
+            });
+            let span = locate(written.node, &problem.part);
+            self.push(problem, span, secret, problems);
+        }
+    }
+
+    /// `secret` is the predicate or filter that the problem is about, if its values are secret.
+    fn push(
+        &mut self,
+        problem: Problem,
+        at: Span,
+        secret: Option<&NamedArgs>,
+        problems: &mut Vec<Diagnostic>,
+    ) {
+        if matches!(problem.code, Code::PredicateDiffers | Code::FilterDiffers) {
+            if self.told.contains(&problem.message) {
+                return;
+            }
+            self.told.push(problem.message.clone());
+        }
+        if self.enough(problem.code) {
+            return;
+        }
+        let message = secret.map_or_else(
+            || mask_url(&problem.message),
+            |named| without_values(&problem.message, named),
+        );
+        let mut finding = Diagnostic::new(problem.code, message)
+            .at(at)
+            .help(problem.help)
+            .secret(secret.is_some());
+        if finding.severity == Severity::Error && !self.settings.fail_on_route_definition_error {
+            finding.severity = Severity::Warning;
+            finding
+                .help
+                .push_str("; the route is left out, as `fail-on-route-definition-error` is false");
+        }
+        problems.push(finding);
+    }
+
+    /// Counts a finding; whether there have been so many that this one need not be shown. Errors
+    /// count on: the last one shown says nothing of the rest, so they are never dropped in silence.
+    fn enough(&mut self, code: Code) -> bool {
+        let count = self.counts.entry(code).or_default();
+        *count += 1;
+        *count > FINDINGS_MAX
+    }
+
+    /// Ids that are there twice.
+    fn identify(&mut self, written: &Written<'_>, problems: &mut Vec<Diagnostic>) {
+        let id = &written.definition.id;
+        let at = head(written.node);
+        self.heads.push(at);
+        if self.ids.insert(hash_of(id)) || self.enough(Code::DuplicateRoute) {
+            return;
+        }
+        let message = format!("the id `{id}` is there twice");
+        let help = "give each route an id of its own; the admin API and metrics go by it";
+        problems.push(Diagnostic::new(Code::DuplicateRoute, message).at(at).help(help));
+    }
+
+    /// Routes that never match, because one before them takes all their requests.
+    pub fn shadows(
+        &mut self,
+        index: &Index<RouteTarget>,
+        sources: &Sources,
+        problems: &mut Vec<Diagnostic>,
+    ) {
+        let place = |position: u64| {
+            let position = usize::try_from(position).ok();
+            position.and_then(|position| self.heads.get(position)).copied().unwrap_or_default()
+        };
+        let mut found = Vec::new();
+        for shadowed in index.shadowed() {
+            let by = sources.place(place(shadowed.by.position));
+            let why = match shadowed.duplicate {
+                true => "has the same predicates",
+                false => "takes all its requests",
+            };
+            let message = format!("this route never matches: `{}` ({by}) {why}", shadowed.by.id);
+            let help = "put the narrower route first, or give it a lower `order`; remove what is \
+                        there twice";
+            let at = place(shadowed.route.position);
+            found.push(Diagnostic::new(Code::ShadowedRoute, message).at(at).help(help));
+        }
+        for finding in found {
+            if !self.enough(Code::ShadowedRoute) {
+                problems.push(finding);
+            }
+        }
+    }
+
+    /// What can be said once all routes are known.
+    pub fn finish(self, problems: &mut Vec<Diagnostic>) {
+        let mut more: Vec<(Code, usize)> = self.counts.into_iter().collect();
+        more.sort_unstable();
+        for (code, count) in more.into_iter().filter(|(_, count)| *count > FINDINGS_MAX) {
+            let Some(last) = problems.iter().rev().find(|p| p.code == code).cloned() else {
+                continue;
+            };
+            let rest = count - FINDINGS_MAX;
+            let message = format!("{rest} more findings of the kind `{}`", code.as_str());
+            problems.push(Diagnostic { message, ..last });
+        }
+    }
+}
+
+fn hash_of(id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whether an argument names a header that holds a secret.
+fn names_secret(named: &NamedArgs) -> bool {
+    named.args.iter().any(|(name, value)| {
+        is_secret(name) || value.as_str().is_some_and(|text| !text.contains(' ') && is_secret(text))
+    })
+}
+
+/// A message that shows no value of an argument.
+fn without_values(message: &str, named: &NamedArgs) -> String {
+    let values = named.args.values().filter_map(|value| value.as_str());
+    let hidden = values.filter(|text| !text.trim().is_empty() && !is_secret(text));
+    hidden.fold(message.to_owned(), |message, text| message.replace(text.trim(), "******"))
+}
+
+/// What marks a route: its id, or its first line.
+fn head(node: Node<'_>) -> Span {
+    field(node, "id").map_or_else(|| first_entry(node), |id| id.span())
+}
+
+fn first_entry(node: Node<'_>) -> Span {
+    match (node.kind(), node.children().next()) {
+        (Kind::Map, Some(first)) => first.key_span(),
+        _ => node.span(),
+    }
+}
+
+fn field<'t>(node: Node<'t>, name: &str) -> Option<Node<'t>> {
+    child(node, name)
+}
+
+/// Where a part of a route is written.
+fn locate(node: Node<'_>, part: &Part) -> Span {
+    let found = match part {
+        Part::Route => None,
+        Part::Uri => field(node, "uri").map(Node::span),
+        Part::Predicates => field(node, "predicates").map(Node::key_span),
+        Part::Predicate(_, arg) | Part::Filter(_, arg) => {
+            place_of(node, part).map(|element| within(element, arg.as_deref()))
+        }
+        Part::Metadata(name) => field(node, "metadata")
+            .map(|metadata| child(metadata, name).map_or_else(|| metadata.key_span(), Node::span)),
+        Part::DefaultFilter(..) => None,
+    };
+    found.unwrap_or_else(|| head(node))
+}
+
+/// The predicate or filter that a part of a route names.
+fn place_of<'t>(node: Node<'t>, part: &Part) -> Option<Node<'t>> {
+    let (list, at) = match part {
+        Part::Predicate(at, _) => ("predicates", *at),
+        Part::Filter(at, _) => ("filters", *at),
+        _ => return None,
+    };
+    let list = field(node, list)?;
+    match list.kind() {
+        Kind::List => list.children().nth(at),
+        Kind::Null | Kind::Scalar | Kind::Map => Some(list),
+    }
+}
+
+/// Whether a placeholder in it names a secret.
+fn holds_secret(node: Node<'_>) -> bool {
+    node.written().is_some_and(fills_in_secret) || node.children().any(holds_secret)
+}
+
+/// Where an element is written, or the argument of it that is meant.
+fn within(element: Node<'_>, arg: Option<&str>) -> Span {
+    if element.kind() != Kind::Map {
+        return element.span();
+    }
+    let args = child(element, "args");
+    let arg = arg.and_then(|arg| child(args?, arg.split('.').next().unwrap_or(arg)));
+    let whole = || child(element, "name").map_or_else(|| element.span(), Node::span);
+    arg.map_or_else(whole, |arg| match arg.kind() {
+        Kind::Scalar => arg.span(),
+        Kind::Null | Kind::List | Kind::Map => arg.key_span(),
+    })
+}

@@ -1,0 +1,45 @@
+//! What to do about the filters of Spring Cloud Gateway that weir does not have yet
+//! (`weir_filter::filter::LATER` says why it does not).
+
+/// Filter and remedy.
+const REMEDIES: &[(&str, &str)] = &[
+    ("CacheRequestBody", "it serves Java filters, which do not run here: remove it"),
+    (
+        "CircuitBreaker",
+        "remove it, and bound the wait with `response-timeout` in the route's metadata",
+    ),
+    ("FallbackHeaders", "it works with CircuitBreaker only: remove both"),
+    ("Hystrix", "remove it, and bound the wait with `response-timeout` in the route's metadata"),
+    ("JsonToGrpc", "let the service offer JSON, or leave this route with Spring Cloud Gateway"),
+    ("LocalResponseCache", "remove it: every request then goes to the service"),
+    ("ModifyRequestBody", "change the body in the service"),
+    ("ModifyResponseBody", "change the body in the service"),
+    (
+        "RemoveJsonAttributesResponseBody",
+        "let the service leave the attributes out; keep the route off weir until it does",
+    ),
+    (
+        "RequestRateLimiter",
+        "limit in front of weir or in the service, or leave this route with Spring Cloud Gateway",
+    ),
+    ("Retry", "remove it, or leave this route with Spring Cloud Gateway"),
+    ("TokenRelay", "let the client send its token: weir passes `Authorization` on to the service"),
+];
+
+/// What to do about the filter `name`.
+pub(super) fn remedy(name: &str) -> &'static str {
+    let found = REMEDIES.iter().find(|(filter, _)| *filter == name);
+    found.map_or("remove it, or leave this route with Spring Cloud Gateway", |(_, help)| *help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::REMEDIES;
+
+    #[test]
+    fn every_filter_to_come_has_a_remedy() {
+        let names: Vec<&str> = REMEDIES.iter().map(|(name, _)| *name).collect();
+        let later: Vec<&str> = weir_filter::filter::LATER.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, later);
+    }
+}

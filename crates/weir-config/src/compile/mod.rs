@@ -1,0 +1,425 @@
+//! Compiles route definitions: from what is written to what serves a request.
+//!
+//! [`Compiler`] knows a configuration's options, default filters and services. It takes one
+//! definition at a time and names everything that is wrong with it; the same call serves files at
+//! start and the admin API later. It never looks at placeholders or expressions.
+
+mod later;
+mod names;
+mod pool;
+mod problem;
+mod remarks;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use serde_json::{Map, Value};
+use weir_filter::cors::{CorsPolicy, CorsRoute};
+use weir_filter::filter::{Filter, FilterOptions};
+use weir_filter::forwarding::Forwarding;
+use weir_filter::{Chain, Scheme, Target};
+use weir_route::pattern::RegexCache;
+use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
+use weir_route::{ArgError, NamedArgs, Route, RouteDefinition};
+
+pub use problem::{Part, Problem};
+pub(crate) use remarks::{about_filter, remarks};
+
+use crate::cors::{self, GlobalCors};
+use crate::diagnostic::{Code, mask_url};
+use crate::routes::ServiceList;
+use crate::settings::Settings;
+use crate::snapshot::{RouteCors, RouteTarget, RouteTimeouts, Service, Upstream};
+use crate::uri::{self, Destination};
+use crate::value;
+use names::Registry;
+use pool::{Key, Pool};
+
+/// What a compiler is made from.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    pub predicates: PredicateOptions,
+    pub filters: FilterOptions,
+    pub default_filters: Vec<NamedArgs>,
+    /// Kebab names of `predicate.<kebab>.enabled=false`.
+    pub predicates_off: Vec<String>,
+    /// Kebab names of `filter.<kebab>.enabled=false`.
+    pub filters_off: Vec<String>,
+    pub services: ServiceList,
+    pub settings: Arc<Settings>,
+    pub forwarding: Arc<Forwarding>,
+    pub cors: GlobalCors,
+}
+
+/// Compiles routes under one configuration; equal chains and targets are shared. May be used from
+/// several threads at once.
+#[derive(Debug)]
+pub struct Compiler {
+    registry: Registry,
+    options: Options,
+    services: HashMap<String, Arc<Service>>,
+    /// What is wrong with the default filters; no route compiles then.
+    default_problems: Vec<Problem>,
+    targets: Pool<Target>,
+    chains: Pool<Chain>,
+    timeouts: Pool<RouteTimeouts>,
+}
+
+/// Which list a filter is in.
+#[derive(Clone, Copy)]
+enum List {
+    Default,
+    Own,
+}
+
+impl Compiler {
+    pub(crate) fn new(options: Options) -> Self {
+        let services = options.services.iter().map(|(name, instances)| {
+            let service = Service {
+                name: name.clone(),
+                instances: instances.clone().into(),
+                turn: AtomicUsize::new(0),
+            };
+            (name.clone(), Arc::new(service))
+        });
+        let mut compiler = Self {
+            registry: Registry::new(),
+            services: services.collect(),
+            options,
+            default_problems: Vec::new(),
+            targets: Pool::default(),
+            chains: Pool::default(),
+            timeouts: Pool::default(),
+        };
+        let mut problems = Vec::new();
+        compiler.filters(&compiler.options.default_filters, List::Default, &mut problems);
+        compiler.default_problems = problems;
+        compiler
+    }
+
+    /// Settings that apply to all routes.
+    pub fn settings(&self) -> &Arc<Settings> {
+        &self.options.settings
+    }
+
+    /// Rules for heads that are passed on.
+    pub fn forwarding(&self) -> &Arc<Forwarding> {
+        &self.options.forwarding
+    }
+
+    pub(crate) fn global_cors(&self) -> &GlobalCors {
+        &self.options.cors
+    }
+
+    pub(crate) fn predicate_options(&self) -> &PredicateOptions {
+        &self.options.predicates
+    }
+
+    /// Expressions compiled so far, for the next configuration.
+    pub fn regexes(&self) -> RegexCache {
+        self.options.predicates.regexes.clone()
+    }
+
+    /// What is wrong with `default-filters`. While anything is, every route is refused.
+    pub fn default_problems(&self) -> &[Problem] {
+        &self.default_problems
+    }
+
+    /// Compiles `definition` for `position` (its place in definition order over all sources).
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn compile(
+        &self,
+        definition: &RouteDefinition,
+        position: u64,
+    ) -> Result<Arc<Route<RouteTarget>>, Vec<Problem>> {
+        let mut problems = self.default_problems.clone();
+        let upstream = self.upstream(&definition.uri, &mut problems);
+        let predicates = self.predicates(definition, &mut problems);
+        let chain = self.chain(&definition.filters, &mut problems);
+        let timeouts = self.timeouts(&definition.metadata, &mut problems);
+        let cors = self.cors(definition, &mut problems);
+        let (Some(upstream), Some(chain), true) = (upstream, chain, problems.is_empty()) else {
+            return Err(problems);
+        };
+        Ok(Arc::new(Route {
+            id: definition.id.as_str().into(),
+            order: definition.order,
+            position,
+            predicates,
+            target: RouteTarget { chain, upstream, cors, timeouts },
+        }))
+    }
+
+    fn predicates(
+        &self,
+        definition: &RouteDefinition,
+        problems: &mut Vec<Problem>,
+    ) -> Box<[Predicate]> {
+        let context = BuildContext { options: &self.options.predicates, route_id: &definition.id };
+        let mut built = Vec::with_capacity(definition.predicates.len());
+        for (at, named) in definition.predicates.iter().enumerate() {
+            built.extend(self.predicate(at, named, &context, problems));
+        }
+        built.into_boxed_slice()
+    }
+
+    fn predicate(
+        &self,
+        at: usize,
+        named: &NamedArgs,
+        context: &BuildContext<'_>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Predicate> {
+        let part = Part::Predicate(at, None);
+        let Some(spec) = self.registry.predicate(&named.name) else {
+            problems.push(self.registry.no_predicate(named, part));
+            return None;
+        };
+        if names::is_off(&self.options.predicates_off, spec.name) {
+            problems.push(names::switched_off("predicate", spec.name, part));
+            return None;
+        }
+        if let Some(problem) = names::expression(named, |arg| Part::Predicate(at, arg)) {
+            problems.push(problem);
+            return None;
+        }
+        let built = spec.bind(&named.args).and_then(|args| (spec.build)(&args, context));
+        built
+            .map_err(|error| {
+                let part = Part::Predicate(at, Some(error.arg.clone()));
+                problems.push(argument(error, &named.name, part, spec.args));
+            })
+            .ok()
+    }
+
+    /// The chain of a route's own filters with the default ones.
+    fn chain(&self, own: &[NamedArgs], problems: &mut Vec<Problem>) -> Option<Arc<Chain>> {
+        let key = Key::of(&own.iter().map(Text).collect::<Vec<_>>());
+        if let Some(chain) = self.chains.get(key) {
+            return Some(chain);
+        }
+        let before = problems.len();
+        let own = self.filters(own, List::Own, problems);
+        if problems.len() > before || !self.default_problems.is_empty() {
+            return None;
+        }
+        let defaults = self.filters(&self.options.default_filters, List::Default, problems);
+        Some(self.chains.put(key, Chain::merge(defaults, own)))
+    }
+
+    fn filters(&self, list: &[NamedArgs], which: List, problems: &mut Vec<Problem>) -> Vec<Filter> {
+        let mut built = Vec::with_capacity(list.len());
+        for (at, named) in list.iter().enumerate() {
+            let part = |arg| match which {
+                List::Default => Part::DefaultFilter(at, arg),
+                List::Own => Part::Filter(at, arg),
+            };
+            built.extend(self.filter(named, part, problems));
+        }
+        built
+    }
+
+    fn filter(
+        &self,
+        named: &NamedArgs,
+        part: impl Fn(Option<String>) -> Part,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Filter> {
+        let Some(spec) = self.registry.filter(&named.name) else {
+            problems.push(self.registry.no_filter(named, part(None)));
+            return None;
+        };
+        if names::is_off(&self.options.filters_off, spec.name) {
+            problems.push(names::switched_off("filter", spec.name, part(None)));
+            return None;
+        }
+        if let Some(problem) = names::expression(named, &part) {
+            problems.push(problem);
+            return None;
+        }
+        let built =
+            spec.bind(&named.args).and_then(|args| (spec.build)(&args, &self.options.filters));
+        built
+            .map_err(|error| {
+                let part = part(Some(error.arg.clone()));
+                problems.push(argument(error, &named.name, part, spec.args));
+            })
+            .ok()
+    }
+
+    fn upstream(&self, text: &str, problems: &mut Vec<Problem>) -> Option<Upstream> {
+        let problem = match uri::parse(text).map(|uri| uri.destination) {
+            Ok(Destination::Target(target)) if target.scheme == Scheme::Http => {
+                return Some(Upstream::Http(self.target(target)));
+            }
+            Ok(Destination::Service { name, scheme: None | Some(Scheme::Http | Scheme::Lb) }) => {
+                match self.service(&name) {
+                    Ok(service) => return Some(Upstream::Balanced(service)),
+                    Err(problem) => problem,
+                }
+            }
+            Ok(Destination::Nowhere(_)) => return Some(Upstream::None),
+            Ok(Destination::Target(_) | Destination::Service { .. }) => Problem::new(
+                Code::UriUnsupported,
+                Part::Uri,
+                format!("`{}` needs TLS to the upstream", mask_url(text)),
+                "weir does not speak TLS to upstreams yet; use an `http` address, or leave this \
+                 route with Spring Cloud Gateway",
+            ),
+            Ok(Destination::Internal(scheme)) => Problem::new(
+                Code::UriUnsupported,
+                Part::Uri,
+                format!("`{scheme}:` leads into a Java application"),
+                "weir has no application behind it; send the route to a service of its own",
+            ),
+            Err(error) => invalid_uri(text, error),
+        };
+        problems.push(problem);
+        None
+    }
+
+    fn target(&self, target: Target) -> Arc<Target> {
+        let key = Key::of(&target);
+        self.targets.get(key).unwrap_or_else(|| self.targets.put(key, target))
+    }
+
+    /// A service without an instance answers 503; without any static instance at all, `lb:` asks for
+    /// a discovery that is not there.
+    fn service(&self, name: &str) -> Result<Arc<Service>, Problem> {
+        if let Some(service) = self.services.get(name) {
+            return Ok(Arc::clone(service));
+        }
+        if self.services.is_empty() {
+            return Err(Problem::new(
+                Code::UriUnsupported,
+                Part::Uri,
+                format!("`lb://{name}` needs service discovery, which weir does not have yet"),
+                format!(
+                    "name its instances: `spring.cloud.discovery.client.simple.instances.{name}[0].uri: \
+                     http://host:port`"
+                ),
+            ));
+        }
+        let none =
+            Service { name: name.to_owned(), instances: Box::default(), turn: AtomicUsize::new(0) };
+        Ok(Arc::new(none))
+    }
+
+    /// Whether a service that routes may lead to has no instance.
+    pub(crate) fn lacks_instances(&self, name: &str) -> bool {
+        let service = self.services.get(name);
+        !self.services.is_empty() && service.is_none_or(|service| service.instances.is_empty())
+    }
+
+    /// The rules of `metadata.cors`, with the pattern they hold for (SCG class
+    /// `CorsGatewayFilterApplicationListener`).
+    fn cors(
+        &self,
+        definition: &RouteDefinition,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Arc<RouteCors>> {
+        let rule = match cors::of_route(definition) {
+            Ok(rule) => Arc::new(rule?),
+            Err(wrong) => {
+                problems.extend(wrong);
+                return None;
+            }
+        };
+        let path = definition.predicates.iter().find(|named| named.name == "Path");
+        let bound = path.and_then(|path| self.registry.predicate("Path")?.bind(&path.args).ok());
+        let pattern = bound.and_then(|args| args.list("patterns").first().cloned());
+        let route = CorsRoute {
+            order: 0,
+            position: 0,
+            pattern: pattern.as_deref(),
+            rule: Arc::clone(&rule),
+        };
+        let tried = CorsPolicy::build(&[], [route], false, &self.options.predicates);
+        // A pattern that is none is reported by the predicate that it is in.
+        tried.ok().map(|_| Arc::new(RouteCors { pattern, rule }))
+    }
+
+    fn timeouts(
+        &self,
+        metadata: &Map<String, Value>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Arc<RouteTimeouts>> {
+        let connect = metadata.get("connect-timeout").and_then(|written| {
+            let text = text_of(written);
+            let millis = value::duration(&text).filter(|duration| !duration.is_zero());
+            if millis.is_none() {
+                problems.push(Problem::new(
+                    Code::InvalidValue,
+                    Part::Metadata("connect-timeout".to_owned()),
+                    format!("`{text}` is not a connect-timeout"),
+                    "write milliseconds, such as `2000`, or a duration such as `2s`",
+                ));
+            }
+            millis
+        });
+        let response = metadata.get("response-timeout").and_then(|written| {
+            let text = text_of(written);
+            // Negative switches the global one off; what is no number leaves it (scg.md 4.4).
+            match text.trim().strip_prefix('-') {
+                Some(rest) if value::duration(rest).is_some() => Some(None),
+                _ => value::duration(&text).map(Some),
+            }
+        });
+        if connect.is_none() && response.is_none() {
+            return None;
+        }
+        let timeouts = RouteTimeouts { connect, response };
+        let key = Key::of(&timeouts);
+        Some(self.timeouts.get(key).unwrap_or_else(|| self.timeouts.put(key, timeouts)))
+    }
+}
+
+/// A definition's name and arguments, to be hashed.
+struct Text<'a>(&'a NamedArgs);
+
+impl std::hash::Hash for Text<'_> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.name.hash(state);
+        self.0.args.len().hash(state);
+        for (name, value) in &self.0.args {
+            name.hash(state);
+            match value {
+                Value::String(text) => text.hash(state),
+                other => other.to_string().hash(state),
+            }
+        }
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn invalid_uri(text: &str, error: uri::UriError) -> Problem {
+    let placeholder = text.split_once("${").and_then(|(_, rest)| rest.split(['}', ':']).next());
+    let (message, help) = match placeholder {
+        Some(name) => (
+            format!("the uri holds `${{{name}}}`, which has neither a value nor a default"),
+            format!("set `{name}` (environment, `--set` or a file), or write `${{{name}:…}}`"),
+        ),
+        None => (error.message, error.help),
+    };
+    Problem::new(Code::InvalidUri, Part::Uri, message, help)
+}
+
+fn argument(error: ArgError, name: &str, part: Part, declared: &[weir_route::ArgSpec]) -> Problem {
+    let help = error.help.unwrap_or_else(|| {
+        let names: Vec<String> = declared.iter().map(|arg| format!("`{}`", arg.name)).collect();
+        match names.is_empty() {
+            true => format!("`{name}` takes no arguments"),
+            false => format!("`{name}` takes {}", names.join(", ")),
+        }
+    });
+    Problem::new(Code::InvalidArgument, part, format!("{name}: {}", error.message), help)
+}

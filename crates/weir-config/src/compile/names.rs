@@ -1,0 +1,113 @@
+//! Predicates and filters by name, and what to say of a name that is none.
+
+use std::collections::HashMap;
+
+use weir_filter::filter::{self, LATER};
+use weir_route::{NamedArgs, Spec, predicate};
+
+use super::later;
+use super::problem::{Part, Problem};
+use crate::diagnostic::Code;
+use crate::spring::key;
+use crate::value::nearest;
+
+/// Predicates of SCG that exist in Java only.
+const JAVA_PREDICATES: &[&str] = &["ReadBody"];
+
+/// Every predicate and filter by name.
+#[derive(Debug)]
+pub(super) struct Registry {
+    predicates: HashMap<&'static str, &'static Spec<predicate::Build>>,
+    filters: HashMap<&'static str, &'static Spec<filter::Build>>,
+}
+
+impl Registry {
+    pub fn new() -> Self {
+        Self {
+            predicates: predicate::SPECS.iter().map(|spec| (spec.name, *spec)).collect(),
+            filters: filter::SPECS.iter().map(|spec| (spec.name, *spec)).collect(),
+        }
+    }
+
+    pub fn predicate(&self, name: &str) -> Option<&'static Spec<predicate::Build>> {
+        self.predicates.get(name).copied()
+    }
+
+    pub fn filter(&self, name: &str) -> Option<&'static Spec<filter::Build>> {
+        self.filters.get(name).copied()
+    }
+
+    /// Why `named` is not a predicate.
+    pub fn no_predicate(&self, named: &NamedArgs, part: Part) -> Problem {
+        let name = &named.name;
+        let near = nearest(bare(name), self.predicates.keys().copied());
+        let help = match near {
+            _ if JAVA_PREDICATES.contains(&name.as_str()) => {
+                "it exists in Java only; match on Path, Method, Header, Query or Cookie".to_owned()
+            }
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!(
+                "weir runs no Java predicates; say it with {}",
+                listed(self.predicates.keys().copied())
+            ),
+        };
+        Problem::new(Code::UnknownPredicate, part, format!("there is no predicate `{name}`"), help)
+    }
+
+    /// Why `named` is not a filter.
+    pub fn no_filter(&self, named: &NamedArgs, part: Part) -> Problem {
+        let name = named.name.as_str();
+        if let Some((_, reason)) = LATER.iter().find(|(later, _)| *later == name) {
+            let message = format!("weir does not have the filter `{name}`: {reason}");
+            return Problem::new(Code::FilterLater, part, message, later::remedy(name));
+        }
+        let known = self.filters.keys().copied();
+        let later = LATER.iter().map(|(name, _)| *name);
+        let help = match nearest(bare(name), known.chain(later)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "a filter of your own in Java does not run in weir: do its work with weir's \
+                     filters (`weir reference`), or in a service behind or beside the gateway"
+                .to_owned(),
+        };
+        Problem::new(Code::UnknownFilter, part, format!("there is no filter `{name}`"), help)
+    }
+}
+
+/// A name without what does not belong to it: blanks, `GatewayFilterFactory`.
+fn bare(name: &str) -> &str {
+    let name = name.trim();
+    let ends = ["GatewayFilterFactory", "RoutePredicateFactory"];
+    ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
+}
+
+fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    names.join(", ")
+}
+
+/// Whether a kebab-case list names `name`.
+pub(super) fn is_off(list: &[String], name: &str) -> bool {
+    list.iter().any(|off| key::same(off, name))
+}
+
+pub(super) fn switched_off(kind: &str, name: &str, part: Part) -> Problem {
+    let message = format!("the {kind} `{name}` is switched off");
+    let help = format!("remove `{kind}.<name>.enabled: false`, or the use of `{name}`");
+    Problem::new(Code::SwitchedOff, part, message, help)
+}
+
+/// The first argument that is a Spring expression.
+pub(super) fn expression(
+    named: &NamedArgs,
+    part: impl Fn(Option<String>) -> Part,
+) -> Option<Problem> {
+    let is_expression = |text: &str| {
+        let text = text.trim();
+        text.starts_with("#{") && text.ends_with('}')
+    };
+    let found = named.args.iter().find(|(_, value)| value.as_str().is_some_and(is_expression))?;
+    let message = format!("{}: `{}` is a Spring expression", named.name, found.1.as_str()?.trim());
+    let help = "weir never evaluates expressions; write the value itself";
+    Some(Problem::new(Code::SpringExpression, part(Some(found.0.clone())), message, help))
+}

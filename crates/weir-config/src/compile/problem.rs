@@ -1,0 +1,75 @@
+//! What is wrong with one route definition, and in which part of it.
+
+use std::fmt;
+
+use crate::diagnostic::Code;
+
+/// A part of a route definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The route as a whole.
+    Route,
+    /// `uri`.
+    Uri,
+    /// `predicates`.
+    Predicates,
+    /// One predicate, and perhaps one of its arguments.
+    Predicate(usize, Option<String>),
+    /// One filter, and perhaps one of its arguments.
+    Filter(usize, Option<String>),
+    /// One of `default-filters`, and perhaps one of its arguments.
+    DefaultFilter(usize, Option<String>),
+    /// An entry of `metadata`.
+    Metadata(String),
+}
+
+impl fmt::Display for Part {
+    /// As a path in the definition, such as `filters[0].args.status`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (list, at, arg) = match self {
+            Self::Route => return f.write_str("route"),
+            Self::Uri => return f.write_str("uri"),
+            Self::Predicates => return f.write_str("predicates"),
+            Self::Metadata(name) => return write!(f, "metadata.{name}"),
+            Self::Predicate(at, arg) => ("predicates", at, arg),
+            Self::Filter(at, arg) => ("filters", at, arg),
+            Self::DefaultFilter(at, arg) => ("default-filters", at, arg),
+        };
+        write!(f, "{list}[{at}]")?;
+        match arg {
+            Some(arg) => write!(f, ".args.{arg}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// One thing that is wrong with a route definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What kind of problem.
+    pub code: Code,
+    /// Where in the definition.
+    pub part: Part,
+    /// What is wrong: lower case, no full stop.
+    pub message: String,
+    /// What to do about it.
+    pub help: String,
+}
+
+impl Problem {
+    /// A problem with `part`.
+    pub(crate) fn new(
+        code: Code,
+        part: Part,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
+        Self { code, part, message: message.into(), help: help.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({})", self.part, self.message, self.help)
+    }
+}

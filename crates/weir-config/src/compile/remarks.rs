@@ -1,0 +1,225 @@
+//! What is worth a word about a route that compiles: it loads, but hardly as meant, or not exactly
+//! as Spring Cloud Gateway has it.
+
+use weir_route::{Compatibility, NamedArgs, Route, RouteDefinition, Spec};
+
+use super::Compiler;
+use super::problem::{Part, Problem};
+use crate::diagnostic::{Code, mask_url};
+use crate::snapshot::RouteTarget;
+use crate::uri::{self, Destination};
+
+/// Strategies of DedupeResponseHeader.
+const STRATEGIES: &[&str] = &["RETAIN_FIRST", "RETAIN_LAST", "RETAIN_UNIQUE"];
+
+/// Remarks on `definition`, and on what it was compiled to.
+pub(crate) fn remarks(
+    compiler: &Compiler,
+    definition: &RouteDefinition,
+    route: Option<&Route<RouteTarget>>,
+) -> Vec<Problem> {
+    let mut found = Vec::new();
+    about_uri(compiler, &definition.uri, &mut found);
+    for (at, named) in definition.predicates.iter().enumerate() {
+        about_predicate(compiler, at, named, &mut found);
+    }
+    for (at, named) in definition.filters.iter().enumerate() {
+        about_filter(compiler, named, Part::Filter(at, None), &mut found);
+    }
+    if let Some(text) = definition.metadata.get("response-timeout").map(super::text_of)
+        && text.trim().parse::<i64>().is_err()
+    {
+        let part = Part::Metadata("response-timeout".to_owned());
+        let message = format!("Spring Cloud Gateway ignores the response-timeout `{text}`");
+        let help = "weir takes it as a duration; write milliseconds to have both agree";
+        found.push(Problem::new(Code::SettingDiffers, part, message, help));
+    }
+    if let Some(route) = route {
+        cautions(compiler, definition, route, &mut found);
+        variables(definition, route, &mut found);
+    }
+    found
+}
+
+fn about_uri(compiler: &Compiler, text: &str, found: &mut Vec<Problem>) {
+    let Ok(uri) = uri::parse(text) else { return };
+    let mut add = |code, message: String, help: &str| {
+        found.push(Problem::new(code, Part::Uri, message, help));
+    };
+    if let Some(ignored) = uri.ignored {
+        let message = format!("`{}` of the uri counts for nothing", mask_url(&ignored));
+        add(
+            Code::Suspicious,
+            message,
+            "requests keep their own path, as under Spring Cloud Gateway; change it with a \
+             SetPath, PrefixPath or RewritePath filter",
+        );
+    }
+    match uri.destination {
+        Destination::Nowhere(scheme) if scheme != "no" => add(
+            Code::Suspicious,
+            format!("nothing serves `{scheme}:`: the route answers 200 with an empty body"),
+            "write `http://…` or `lb://…`; a scheme served by a Java plugin does not work here",
+        ),
+        Destination::Service { name, .. } if compiler.lacks_instances(&name) => add(
+            Code::NoInstances,
+            format!("the service `{name}` has no instance: the route answers 503"),
+            "name its instances below `spring.cloud.discovery.client.simple.instances`",
+        ),
+        _ => {}
+    }
+}
+
+fn about_predicate(compiler: &Compiler, at: usize, named: &NamedArgs, found: &mut Vec<Problem>) {
+    let Some(spec) = compiler.registry.predicate(&named.name) else { return };
+    let part = |arg| Part::Predicate(at, arg);
+    unknown_args(spec, named, part, found);
+    if let Compatibility::Differs(why) = spec.compatibility {
+        found.push(differs(Code::PredicateDiffers, spec.name, why, part(None)));
+    }
+}
+
+/// Remarks on one filter, a default one or a route's own.
+pub(crate) fn about_filter(
+    compiler: &Compiler,
+    named: &NamedArgs,
+    part: Part,
+    found: &mut Vec<Problem>,
+) {
+    let Some(spec) = compiler.registry.filter(&named.name) else { return };
+    let first = named.args.get("_genkey_0").and_then(|value| value.as_str()).unwrap_or_default();
+    if named.name == "DedupeResponseHeader"
+        && named.args.len() == 1
+        && let Some(strategy) = first.split(' ').find(|word| STRATEGIES.contains(word))
+    {
+        let message = format!("`{strategy}` is taken for a header: there is no comma before it");
+        let help = format!("write `DedupeResponseHeader=<headers>, {strategy}`");
+        found.push(Problem::new(Code::Suspicious, part.clone(), message, help));
+    }
+    if let Some((name, _)) = first.split_once('=')
+        && spec.args.iter().any(|arg| arg.name == name)
+    {
+        let message = format!("a shortcut has no named arguments: `{first}` is taken as a value");
+        let help = format!("write `- name: {}` with `args:` below it", named.name);
+        found.push(Problem::new(Code::Suspicious, part.clone(), message, help));
+    }
+    unknown_args(spec, named, |arg| with_arg(&part, arg), found);
+    if let Compatibility::Differs(why) = spec.compatibility {
+        found.push(differs(Code::FilterDiffers, spec.name, why, part));
+    }
+}
+
+fn with_arg(part: &Part, arg: Option<String>) -> Part {
+    match part {
+        Part::Filter(at, _) => Part::Filter(*at, arg),
+        Part::DefaultFilter(at, _) => Part::DefaultFilter(*at, arg),
+        other => other.clone(),
+    }
+}
+
+/// Arguments that nothing reads; SCG ignores them, too.
+fn unknown_args<B>(
+    spec: &Spec<B>,
+    named: &NamedArgs,
+    part: impl Fn(Option<String>) -> Part,
+    found: &mut Vec<Problem>,
+) {
+    let plain = named.args.keys().all(|name| name.starts_with("_genkey_"));
+    if plain && named.args.len() <= spec.args.len() {
+        return;
+    }
+    let Ok(args) = spec.bind(&named.args) else { return };
+    for name in args.unknown() {
+        let shown = match name.strip_prefix("_genkey_") {
+            Some(_) => named.args.get(name).and_then(|value| value.as_str()).unwrap_or(name),
+            None => name,
+        };
+        let names: Vec<&str> = spec.args.iter().map(|arg| arg.name).collect();
+        let help = match crate::value::nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if names.is_empty() => format!("`{}` takes no arguments", spec.name),
+            None => format!("`{}` takes {}", spec.name, names.join(", ")),
+        };
+        let message = format!("{}: nothing reads the argument `{shown}`", spec.name);
+        found.push(Problem::new(Code::Suspicious, part(Some(name.to_owned())), message, help));
+    }
+}
+
+fn differs(code: Code, name: &str, why: &str, part: Part) -> Problem {
+    let message = format!("`{name}` differs from Spring Cloud Gateway's");
+    Problem::new(code, part, message, why)
+}
+
+/// What predicates and filters themselves say cannot be meant.
+fn cautions(
+    compiler: &Compiler,
+    definition: &RouteDefinition,
+    route: &Route<RouteTarget>,
+    found: &mut Vec<Problem>,
+) {
+    let help = "Spring Cloud Gateway starts with it, too, and it fails there as well; change it";
+    for (at, predicate) in route.predicates.iter().enumerate() {
+        if let Some(caution) = predicate.caution() {
+            let name = definition.predicates.get(at).map_or("", |named| &named.name);
+            let message = format!("{name}: {caution}");
+            found.push(Problem::new(Code::Suspicious, Part::Predicate(at, None), message, help));
+        }
+    }
+    let mut entries = route.target.chain.entries().iter();
+    if !entries.any(|entry| entry.filter.caution().is_some()) {
+        return;
+    }
+    for (at, named) in definition.filters.iter().enumerate() {
+        let filter = compiler.filter(named, |arg| Part::Filter(at, arg), &mut Vec::new());
+        if let Some(caution) = filter.and_then(|filter| filter.caution()) {
+            let message = format!("{}: {caution}", named.name);
+            found.push(Problem::new(Code::Suspicious, Part::Filter(at, None), message, help));
+        }
+    }
+}
+
+/// A variable that a filter reads and no predicate sets makes every request fail.
+fn variables(definition: &RouteDefinition, route: &Route<RouteTarget>, found: &mut Vec<Problem>) {
+    let chain = &route.target.chain;
+    if !chain.needs_vars() {
+        return;
+    }
+    let set = |name: &str| {
+        let texts = definition.predicates.iter().filter(|p| matches!(&*p.name, "Path" | "Host"));
+        let mut values = texts.flat_map(|p| p.args.values()).filter_map(|value| value.as_str());
+        values.any(|text| publishes(text, name))
+    };
+    for entry in chain.entries() {
+        for name in entry.filter.variables().into_iter().filter(|name| !set(name)) {
+            let kind = entry.filter.spec().name;
+            let at = definition.filters.iter().position(|named| named.name == kind);
+            let part = at.map_or(Part::Route, |at| Part::Filter(at, None));
+            let message =
+                format!("{kind} reads `{{{name}}}`, which no predicate of the route sets");
+            let help = format!("every request fails with 500; write `{{{name}}}` in Path or Host");
+            found.push(Problem::new(Code::Suspicious, part, message, help));
+        }
+    }
+}
+
+/// Whether a pattern has the variable `name`: `{name}`, `{name:regex}` or `{*name}`.
+fn publishes(pattern: &str, name: &str) -> bool {
+    pattern.split('{').skip(1).any(|part| {
+        let part = part.strip_prefix('*').unwrap_or(part);
+        part.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', '}']))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::publishes;
+
+    #[test]
+    fn variables_of_patterns() {
+        assert!(publishes("/a/{x}", "x"));
+        assert!(publishes("/{*x}", "x"));
+        assert!(publishes("{y}.{x:[0-9]{2}}.org", "x"));
+        assert!(!publishes("/{xy}", "x"));
+        assert!(!publishes("/x", "x"));
+    }
+}

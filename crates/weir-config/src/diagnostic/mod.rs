@@ -1,0 +1,91 @@
+//! What is wrong, different or missing in a configuration, with its place and a remedy.
+//!
+//! Everything is collected, nothing stops at the first finding. [`Code`]s are stable: scripts may
+//! rely on them.
+
+mod code;
+mod render;
+mod secret;
+
+pub use code::{Category, Code};
+pub use render::{Style, render, to_json};
+pub(crate) use secret::{fills_in_secret, is_secret, mask_url};
+
+use crate::source::Span;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing; nothing needs doing.
+    Note,
+    /// The gateway starts, but probably not as meant.
+    Warning,
+    /// The configuration is refused.
+    Error,
+}
+
+impl Severity {
+    /// Lower-case name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is; the code's own unless raised or lowered.
+    pub severity: Severity,
+    /// What kind of finding.
+    pub code: Code,
+    /// Where, if it has a place in a text.
+    pub at: Option<Span>,
+    /// What is wrong: lower case, no full stop.
+    pub message: String,
+    /// What to do about it.
+    pub help: String,
+    /// The marked text holds a secret: the excerpt hides all of its line.
+    pub secret: bool,
+}
+
+impl Diagnostic {
+    /// A finding with the severity of its code.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            severity: code.severity(),
+            code,
+            at: None,
+            message: message.into(),
+            help: String::new(),
+            secret: false,
+        }
+    }
+
+    /// The same at a place.
+    pub fn at(mut self, span: Span) -> Self {
+        self.at = Some(span);
+        self
+    }
+
+    /// The same with a remedy.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = help.into();
+        self
+    }
+
+    /// The same with another severity.
+    pub fn severity(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+
+    /// The same with its line hidden.
+    pub fn secret(mut self, secret: bool) -> Self {
+        self.secret = secret;
+        self
+    }
+}

@@ -1,0 +1,119 @@
+//! Findings as an operator reads them: excerpt, caret and remedy; or as JSON.
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde_json::{Value, json};
+
+use super::secret::mask_line;
+use super::{Diagnostic, Severity};
+use crate::source::Sources;
+
+/// How findings look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// ASCII without colour.
+    Plain,
+    /// With colour and line drawing.
+    Coloured,
+}
+
+/// One finding as several lines of text, without a line break at the end.
+pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> String {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
+    };
+    let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.as_str());
+    let mut group = Group::with_title(title);
+    let excerpt = diagnostic.at.and_then(|span| Some((span, sources.excerpt(span)?)));
+    if let Some((span, excerpt)) = excerpt {
+        let place = sources.place(span);
+        let (line, start, end) =
+            mask_line(excerpt.line, excerpt.start, excerpt.end, diagnostic.secret);
+        let end = if end == start { end_of_char(&line, start) } else { end };
+        group = group.element(
+            Snippet::source(line)
+                .line_start(place.line)
+                .path(place.file.to_string())
+                .annotation(AnnotationKind::Primary.span(start..end)),
+        );
+    }
+    if !diagnostic.help.is_empty() {
+        group = group.element(Level::HELP.message(diagnostic.help.as_str()));
+    }
+    let renderer = match style {
+        Style::Plain => Renderer::plain(),
+        Style::Coloured => Renderer::styled().decor_style(DecorStyle::Unicode),
+    };
+    renderer.render(&[group])
+}
+
+/// Something to put a caret under, where a mark is empty.
+fn end_of_char(line: &str, start: usize) -> usize {
+    let rest = line.get(start..).unwrap_or_default();
+    start + rest.chars().next().map_or(0, char::len_utf8)
+}
+
+/// One finding as a JSON object: `severity`, `code`, `category`, `file`, `line`, `column`,
+/// `message`, `help`.
+pub fn to_json(diagnostic: &Diagnostic, sources: &Sources) -> Value {
+    let place = diagnostic.at.map(|span| sources.place(span));
+    json!({
+        "severity": diagnostic.severity.as_str(),
+        "code": diagnostic.code.as_str(),
+        "category": diagnostic.code.category().as_str(),
+        "file": place.as_ref().map(|place| place.file.to_string()),
+        "line": place.as_ref().map(|place| place.line),
+        "column": place.as_ref().map(|place| place.column),
+        "message": diagnostic.message,
+        "help": diagnostic.help,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Style, render, to_json};
+    use crate::diagnostic::{Code, Diagnostic};
+    use crate::source::{Sources, Span};
+
+    fn sample(text: &str, start: u32, end: u32) -> (Diagnostic, Sources) {
+        let mut sources = Sources::default();
+        let source = sources.add("application.yml".into(), text.into());
+        let diagnostic = Diagnostic::new(Code::UnknownProperty, "unknown property `weir.sever`")
+            .at(Span { source, start, end })
+            .help("did you mean `weir.server`?");
+        (diagnostic, sources)
+    }
+
+    #[test]
+    fn an_excerpt_has_a_caret_and_a_remedy() {
+        let (diagnostic, sources) = sample("weir:\n  sever:\n    workers: 2\n", 8, 13);
+        insta::assert_snapshot!(render(&diagnostic, &sources, Style::Plain), @r"
+        warning[unknown-property]: unknown property `weir.sever`
+         --> application.yml:2:3
+          |
+        2 |   sever:
+          |   ^^^^^
+          |
+          = help: did you mean `weir.server`?
+        ");
+    }
+
+    #[test]
+    fn a_secret_is_not_shown() {
+        let (diagnostic, sources) = sample("weir:\n  admin.token: abc\n", 21, 24);
+        let text = render(&diagnostic, &sources, Style::Plain);
+        assert!(!text.contains("abc"), "{text}");
+    }
+
+    #[test]
+    fn json_names_the_place() {
+        let (diagnostic, sources) = sample("weir:\n  sever: 1\n", 8, 13);
+        let json = to_json(&diagnostic, &sources);
+        assert_eq!(json["line"], 2);
+        assert_eq!(json["column"], 3);
+        assert_eq!(json["code"], "unknown-property");
+        assert_eq!(json["category"], "mistake");
+    }
+}

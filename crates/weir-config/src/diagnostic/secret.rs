@@ -1,0 +1,173 @@
+//! Hides secrets: no diagnostic shows a password, a token or a key.
+
+/// What stands for a hidden text.
+const HIDDEN: &str = "******";
+
+/// A filter of that name, no secret.
+const TOKEN_RELAY: &str = "TokenRelay";
+
+/// Words that make a name secret wherever they stand in it.
+const WORDS: &[&str] = &[
+    "password",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "secret",
+    "secrets",
+    "token",
+    "tokens",
+    "credential",
+    "credentials",
+    "apikey",
+    "authorization",
+];
+
+/// Whether the value under a property or header called `name` is a secret: its last segment has a
+/// secret word in it, or ends in `key`.
+pub(crate) fn is_secret(name: &str) -> bool {
+    let last = name.trim().rsplit('.').next().unwrap_or_default();
+    let words = words(last);
+    if last == TOKEN_RELAY {
+        return false;
+    }
+    let secret = words.iter().any(|word| WORDS.contains(&word.as_str()));
+    secret || words.last().is_some_and(|word| word == "key")
+}
+
+/// Whether a text has a placeholder such as `${db.password}`.
+pub(crate) fn fills_in_secret(text: &str) -> bool {
+    let names = text.split("${").skip(1);
+    names.filter_map(|rest| rest.split([':', '}']).next()).any(is_secret)
+}
+
+/// `apiKey`, `api-key`, `API_KEY` → `api`, `key`.
+fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut lower_before = false;
+    let mut fresh = true;
+    for c in name.chars() {
+        if !c.is_alphanumeric() {
+            fresh = true;
+            lower_before = false;
+            continue;
+        }
+        if fresh || (c.is_uppercase() && lower_before) {
+            words.push(String::new());
+        }
+        fresh = false;
+        lower_before = c.is_lowercase() || c.is_numeric();
+        if let Some(word) = words.last_mut() {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words
+}
+
+/// The same text with user and password of every URL in it hidden.
+pub(crate) fn mask_url(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(found) = rest.find("://") {
+        let (before, after) = rest.split_at(found + 3);
+        out.push_str(before);
+        let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'' | '`');
+        let authority = after.split(ends).next().unwrap_or_default();
+        rest = after;
+        if let Some((user, _)) = authority.rsplit_once('@') {
+            out.push_str(HIDDEN);
+            rest = after.get(user.len()..).unwrap_or_default();
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A line for an excerpt, with what is secret in it hidden, and the marked range adjusted.
+pub(super) fn mask_line(line: &str, start: usize, end: usize, all: bool) -> (String, usize, usize) {
+    let hide_from = if all { hidden_whole(line) } else { secret_value(line) };
+    let Some(from) = hide_from else {
+        let masked = mask_url(line);
+        if masked == line {
+            return (masked, start, end);
+        }
+        return (masked.clone(), start.min(masked.len()), masked.len());
+    };
+    let shown = line.get(..from).unwrap_or_default();
+    let masked = format!("{shown}{HIDDEN}");
+    if end <= from {
+        return (masked, start, end);
+    }
+    let start = start.min(from);
+    let end = masked.len();
+    (masked, start, end)
+}
+
+/// Where the value of a line starts: behind `key:`, `key=` or `- `.
+fn hidden_whole(line: &str) -> Option<usize> {
+    let blanks = line.len() - line.trim_start_matches([' ', '\t', '-']).len();
+    let rest = line.get(blanks..).unwrap_or_default();
+    let value = rest.find([':', '=']).map_or(0, |at| at + 1);
+    Some(skip_blanks(line, blanks + value))
+}
+
+/// Where the secret value starts in `key: value`, `key=value` or `Filter=Header, value`.
+fn secret_value(line: &str) -> Option<usize> {
+    let mut from = 0;
+    while let Some(found) = line.get(from..)?.find([':', '=', ',']) {
+        let at = from + found;
+        let name = line.get(from..at)?.trim_matches([' ', '\t', '-', '"', '\'', '{', '[', ']']);
+        if is_secret(name) {
+            return Some(skip_blanks(line, at + 1));
+        }
+        from = at + 1;
+    }
+    None
+}
+
+fn skip_blanks(line: &str, from: usize) -> usize {
+    let rest = line.get(from..).unwrap_or_default();
+    from + (rest.len() - rest.trim_start().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_secret, mask_line, mask_url};
+
+    fn check(line: &str, expected: &str) {
+        let (masked, start, end) = mask_line(line, 0, line.len(), false);
+        assert_eq!(masked, expected);
+        assert!(masked.get(start..end).is_some());
+    }
+
+    #[test]
+    fn names_tell_secrets() {
+        for name in ["password", "spring.redis.password", "apiKey", "X-Api-Key", "ADMIN_TOKEN"] {
+            assert!(is_secret(name), "{name}");
+        }
+        for name in ["key-resolver", "keys", "monkey", "TokenRelay", "path", "keyResolver"] {
+            assert!(!is_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn lines_hide_secrets() {
+        check("  password: abc", "  password: ******");
+        check("spring.redis.password=abc", "spring.redis.password=******");
+        check(
+            "- AddRequestHeader=Authorization, Basic abc",
+            "- AddRequestHeader=Authorization, ******",
+        );
+        check("uri: http://u:p@h:80/x", "uri: http://******@h:80/x");
+        check("  id: a", "  id: a");
+        check("{\"token\": \"abc\"}", "{\"token\": ******");
+    }
+
+    #[test]
+    fn urls_hide_users() {
+        assert_eq!(
+            mask_url("a http://u:p@h/x, redis://:q@r"),
+            "a http://******@h/x, redis://******@r"
+        );
+        assert_eq!(mask_url("http://h/@x"), "http://h/@x");
+    }
+}

@@ -1,0 +1,189 @@
+//! From texts to a checked configuration: [`Loader`] takes the texts, [`Loaded`] is what they mean.
+
+use std::sync::Arc;
+
+use weir_route::index::Index;
+use weir_route::pattern::RegexCache;
+use weir_route::{NamedArgs, Route, RouteDefinition};
+
+use crate::check::Checks;
+use crate::compile::{Compiler, Options};
+use crate::cors;
+use crate::definitions::Definitions;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::options;
+use crate::property;
+use crate::routes;
+use crate::settings::Settings;
+use crate::snapshot::RouteTarget;
+use crate::source::{Source, Sources, Span};
+use crate::spring::{Documents, Layers};
+
+/// Takes the texts of a configuration, one by one.
+///
+/// Add the files first, ask [`Loader::active_profiles`] which `application-{profile}` files are
+/// wanted, add those, then [`Loader::load`]. Every text is parsed once.
+#[derive(Debug)]
+pub struct Loader {
+    documents: Documents,
+    regexes: RegexCache,
+}
+
+/// A configuration, read and checked as a whole; routes are read from it one at a time.
+///
+/// It holds the parsed texts: drop it once the routes are compiled.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Settings that apply to all routes.
+    pub settings: Arc<Settings>,
+    /// Compiles routes as this configuration has them compiled; outlives this value.
+    pub compiler: Arc<Compiler>,
+    /// `default-filters`.
+    pub default_filters: Vec<NamedArgs>,
+    /// Active profiles.
+    pub profiles: Vec<String>,
+    /// Findings so far; those about routes are added as routes are read.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Places of the default filters.
+    pub(crate) default_places: Vec<Span>,
+    documents: Documents,
+}
+
+/// Compiled routes with their definitions.
+#[derive(Debug, Default)]
+pub struct Compiled {
+    /// Routes in definition order.
+    pub routes: Vec<Arc<Route<RouteTarget>>>,
+    /// The n-th is that of the route with position n; a route that is disabled or was left out has
+    /// one, too.
+    pub definitions: Definitions,
+}
+
+impl Loader {
+    /// Takes what does not come from files: environment variables, `--set key=value` texts, and the
+    /// profiles named on the command line.
+    pub fn new(environment: Vec<(String, String)>, sets: &[String], profiles: Vec<String>) -> Self {
+        let documents = Documents::new(environment, sets, profiles);
+        Self { documents, regexes: RegexCache::default() }
+    }
+
+    /// Shares compiled expressions with an earlier configuration (see [`Compiler::regexes`]).
+    pub fn with_regexes(mut self, regexes: RegexCache) -> Self {
+        self.regexes = regexes;
+        self
+    }
+
+    /// Takes a file. Of two the later one wins.
+    pub fn add(&mut self, source: Source) {
+        self.documents.add(source);
+    }
+
+    /// The profiles that are active, as far as the texts taken so far tell.
+    pub fn active_profiles(&self) -> Vec<String> {
+        self.documents.active_profiles()
+    }
+
+    /// Reads all but the routes.
+    pub fn load(mut self) -> Loaded {
+        let mut problems = std::mem::take(&mut self.documents.problems);
+        problems.extend(self.documents.condition_problems());
+        let profiles = self.documents.active_profiles();
+        let layers = self.documents.layers(&profiles);
+        let settings = property::settings(&layers, &mut problems);
+        property::unknown(&layers, settings.compat.scg, &mut problems);
+        let filters = routes::default_filters(&layers, &mut problems);
+        let (default_filters, default_places): (Vec<_>, Vec<_>) = filters.into_iter().unzip();
+        let settings = Arc::new(settings);
+        let regexes = &self.regexes;
+        let forwarding = options::forwarding(&settings, &layers, regexes, &mut problems);
+        let predicates = options::predicates(&settings, &layers, regexes, &mut problems);
+        let compiler = Compiler::new(Options {
+            cors: cors::global(&layers, &predicates, &mut problems),
+            predicates,
+            filters: options::filters(&layers, regexes),
+            default_filters: default_filters.clone(),
+            predicates_off: routes::switched_off(&layers, "predicate"),
+            filters_off: routes::switched_off(&layers, "filter"),
+            services: routes::services(&layers, &mut problems),
+            settings: Arc::clone(&settings),
+            forwarding: Arc::new(forwarding),
+        });
+        Loaded {
+            settings,
+            compiler: Arc::new(compiler),
+            default_filters,
+            profiles,
+            diagnostics: problems,
+            default_places,
+            documents: self.documents,
+        }
+    }
+}
+
+impl Loaded {
+    /// The texts that the findings point into.
+    pub fn sources(&self) -> &Sources {
+        &self.documents.sources
+    }
+
+    /// Whether anything refuses the configuration.
+    pub fn is_refused(&self) -> bool {
+        self.diagnostics.iter().any(|finding| finding.severity == Severity::Error)
+    }
+
+    /// Puts the findings in the order of the texts.
+    pub fn sort_findings(&mut self) {
+        self.diagnostics.sort_by_key(|finding| {
+            finding.at.map(|span| (span.source, span.start)).unwrap_or((u32::MAX, 0))
+        });
+    }
+
+    pub(crate) fn layers(&self) -> Layers<'_> {
+        self.documents.layers(&self.profiles)
+    }
+
+    /// Every route as it is written, with the place where it starts, in definition order. Routes
+    /// with a wrong shape are reported and left out; nothing else is checked.
+    pub fn definitions(&mut self) -> Vec<(RouteDefinition, Span)> {
+        let mut list = Vec::new();
+        let mut problems = Vec::new();
+        routes::each(&self.layers(), &mut problems, |written, _| {
+            list.push((written.definition, written.node.span()));
+        });
+        self.diagnostics.append(&mut problems);
+        list
+    }
+
+    /// Compiles every route and reports what is wrong with any: the start of the gateway. The
+    /// routes are what serves only if [`Loaded::is_refused`] stays false.
+    pub fn compile(&mut self) -> Compiled {
+        let mut compiled = Compiled::default();
+        let mut problems = Vec::new();
+        let mut checks = Checks::new(self, &mut problems);
+        routes::each(&self.layers(), &mut problems, |written, problems| {
+            compiled.routes.extend(checks.route(&written, problems));
+            compiled.definitions.push(&written.definition);
+        });
+        checks.finish(&mut problems);
+        self.diagnostics.append(&mut problems);
+        compiled.definitions.shrink_to_fit();
+        compiled
+    }
+
+    /// What [`Loaded::compile`] finds, and what takes longer to find: routes that never match. Gives
+    /// the number of routes.
+    pub fn check(&mut self) -> usize {
+        let mut problems = Vec::new();
+        let mut count = 0;
+        let mut checks = Checks::new(self, &mut problems);
+        let mut compiled = Vec::new();
+        routes::each(&self.layers(), &mut problems, |written, problems| {
+            compiled.extend(checks.route(&written, problems));
+            count += 1;
+        });
+        checks.shadows(&Index::build(compiled), &self.documents.sources, &mut problems);
+        checks.finish(&mut problems);
+        self.diagnostics.append(&mut problems);
+        count
+    }
+}

@@ -1,0 +1,157 @@
+//! Properties of filters, predicates and forwarding below the gateway's prefix, and of the services
+//! that `lb:` names.
+
+use super::{Kind, PropertySpec, Usage};
+
+const LATER: &str = "the filter comes in a later version of weir";
+
+pub(super) static FILTERS: &[PropertySpec] = &[
+    PropertySpec::gateway(
+        "filter.secure-headers.*",
+        Kind::Text,
+        None,
+        "Value of a header that SecureHeaders sets, by the header's key in kebab case.",
+        Usage::Read,
+    ),
+    PropertySpec::gateway(
+        "filter.secure-headers.enable",
+        Kind::List,
+        None,
+        "Headers that SecureHeaders sets besides its usual ones, such as `permissions-policy`.",
+        Usage::Read,
+    ),
+    PropertySpec::gateway(
+        "filter.secure-headers.disable",
+        Kind::List,
+        None,
+        "Headers that SecureHeaders leaves out.",
+        Usage::Read,
+    ),
+    PropertySpec::gateway(
+        "filter.remove-hop-by-hop.headers",
+        Kind::List,
+        None,
+        "Headers that are never passed on, instead of SCG's list.",
+        Usage::Read,
+    ),
+    PropertySpec::gateway(
+        "filter.remove-hop-by-hop.order",
+        Kind::Int(i64::MIN, i64::MAX),
+        None,
+        "Where the removal stands among the header filters.",
+        Usage::Ignored("it is always the last one"),
+    ),
+    PropertySpec::gateway(
+        "filter.request-rate-limiter",
+        Kind::Tree,
+        None,
+        "Settings of the RequestRateLimiter filter.",
+        Usage::Unsupported(LATER),
+    ),
+    PropertySpec::gateway(
+        "filter.local-response-cache",
+        Kind::Tree,
+        None,
+        "Settings of the LocalResponseCache filter.",
+        Usage::Unsupported(LATER),
+    ),
+    PropertySpec::gateway(
+        "filter.json-to-grpc",
+        Kind::Tree,
+        None,
+        "Settings of the JsonToGrpc filter.",
+        Usage::Unsupported(LATER),
+    ),
+    PropertySpec::gateway(
+        "filter.*.enabled",
+        Kind::Bool,
+        Some("true"),
+        "`false` switches a filter off, by its name in kebab case; using it is then an error.",
+        Usage::Read,
+    ),
+    PropertySpec::gateway(
+        "predicate.host.include-port",
+        Kind::Bool,
+        Some("true"),
+        "The Host predicate sees the port of the Host header.",
+        Usage::Sets(|s, v| s.compat.host_port = v.bool()),
+    ),
+    PropertySpec::gateway(
+        "predicate.*.enabled",
+        Kind::Bool,
+        Some("true"),
+        "`false` switches a predicate off, by its name in kebab case; using it is then an error.",
+        Usage::Read,
+    ),
+    PropertySpec::gateway(
+        "global-filter.*.enabled",
+        Kind::Bool,
+        Some("true"),
+        "Switches a global filter of SCG off.",
+        Usage::Unsupported("weir's proxying is not made of filters that can be taken out"),
+    ),
+    PropertySpec::gateway(
+        "x-forwarded",
+        Kind::Tree,
+        None,
+        "Which `X-Forwarded-*` headers are set, and whether they are appended to: `enabled`, \
+         `for-enabled`, `for-append`, and the same for `host`, `port`, `proto`, `prefix`.",
+        Usage::Read,
+    ),
+    PropertySpec::gateway(
+        "forwarded.enabled",
+        Kind::Bool,
+        Some("true"),
+        "Whether `Forwarded` is set.",
+        Usage::Read,
+    ),
+    PropertySpec::gateway(
+        "forwarded.by.enabled",
+        Kind::Bool,
+        Some("false"),
+        "Whether `Forwarded` says by whom.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
+        "spring.webflux.apiversion.use.header",
+        Kind::Text,
+        None,
+        "Header in which a request states its API version, for the Version predicate.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
+        "spring.webflux.apiversion.use.query-parameter",
+        Kind::Text,
+        None,
+        "Query parameter in which a request states its API version.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
+        "spring.webflux.apiversion.use.path-segment",
+        Kind::Int(0, 64),
+        None,
+        "Path segment, from 0, in which a request states its API version.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
+        "spring.webflux.apiversion.use.media-type-parameter.*",
+        Kind::Text,
+        None,
+        "Parameter of a media type in which a request states its API version.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
+        "spring.cloud.discovery.client.simple.instances.*",
+        Kind::Tree,
+        None,
+        "Instances of a service, for `lb://` uris: a list of maps with `uri`.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
+        "spring.config.import",
+        Kind::List,
+        None,
+        "Further configuration, by location.",
+        Usage::Unsupported("name the files on the command line; weir follows no imports"),
+    ),
+];

@@ -1,0 +1,172 @@
+//! Reads the registry's properties into [`Settings`].
+
+use super::{Kind, PropertySpec, Usage, Value, registry};
+use crate::diagnostic::{Code, Diagnostic, Severity, fills_in_secret, is_secret};
+use crate::settings::{FIXED_POOL_SIZE, Settings};
+use crate::spring::{self, Layers, Node, Trouble};
+
+/// The settings that `layers` hold; what cannot be read keeps its default.
+pub(crate) fn settings(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Settings {
+    let mut settings = Settings::default();
+    for spec in registry() {
+        if spec.name.contains('*') {
+            continue;
+        }
+        let Some(node) = layers.first_of(&spec.names()) else { continue };
+        match spec.usage {
+            Usage::Sets(apply) => {
+                if let Some(value) = read(layers, spec, node, problems) {
+                    apply(&mut settings, &value);
+                }
+            }
+            Usage::Unsupported(help) => unsupported(layers, spec, node, help, problems),
+            Usage::Refused(help) => refused(layers, spec, node, help, problems),
+            Usage::Read | Usage::Ignored(_) => {}
+        }
+    }
+    finish(&mut settings, layers, problems);
+    settings
+}
+
+/// The value of one property; `None` if it is empty or wrong.
+fn read(
+    layers: &Layers<'_>,
+    spec: &PropertySpec,
+    node: Node<'_>,
+    problems: &mut Vec<Diagnostic>,
+) -> Option<Value> {
+    let name = spec.full_name();
+    if spec.kind == Kind::List {
+        return Some(Value::List(spring::texts(layers, node)));
+    }
+    let Some(text) = node.text() else {
+        let message = format!("`{name}` takes one value, not a list or map");
+        let help = format!("write it as `{name}: {}`", spec.default.unwrap_or("…"));
+        problems.push(Diagnostic::new(Code::InvalidValue, message).at(node.key_span()).help(help));
+        return None;
+    };
+    let written = text;
+    let (text, trouble) = layers.resolve(&written);
+    report(trouble, &name, node, problems);
+    let empty = text.trim().is_empty();
+    if empty && !matches!(spec.kind, Kind::Text) {
+        return None;
+    }
+    match Value::parse(spec.kind, &text) {
+        Ok(value) => Some(value),
+        Err(help) => {
+            let secret = spec.kind == Kind::Secret || is_secret(&name) || fills_in_secret(&written);
+            let shown = if secret { "the value".to_owned() } else { format!("`{}`", text.trim()) };
+            let message = format!("{shown} is not a value of `{name}`");
+            problems.push(
+                Diagnostic::new(Code::InvalidValue, message)
+                    .at(node.span())
+                    .help(help)
+                    .secret(secret),
+            );
+            None
+        }
+    }
+}
+
+/// Reports a placeholder of a property that cannot be filled in.
+pub(crate) fn report(
+    trouble: Option<Trouble>,
+    name: &str,
+    node: Node<'_>,
+    problems: &mut Vec<Diagnostic>,
+) {
+    let diagnostic = match trouble {
+        None => return,
+        Some(Trouble::Unknown(missing)) => Diagnostic::new(
+            Code::PlaceholderUnknown,
+            format!("`${{{missing}}}` in `{name}` has neither a value nor a default"),
+        )
+        .help(format!("set `{missing}`, or write a default: `${{{missing}:…}}`")),
+        Some(Trouble::Loop(missing)) => Diagnostic::new(
+            Code::PlaceholderLoop,
+            format!("`${{{missing}}}` in `{name}` leads back to itself or grows without end"),
+        )
+        .help("break the circle of values that refer to each other"),
+    };
+    problems.push(diagnostic.at(node.span()).secret(is_secret(name)));
+}
+
+/// A property that changes nothing here is only worth a word if it asks for something.
+fn asks(layers: &Layers<'_>, spec: &PropertySpec, node: Node<'_>) -> bool {
+    let Some(text) = node.text() else { return true };
+    let text = layers.resolve(&text).0;
+    if text.trim().is_empty() {
+        return false;
+    }
+    let same = |default: &str| {
+        Value::parse(spec.kind, default).ok() == Value::parse(spec.kind, &text).ok()
+    };
+    !spec.default.is_some_and(same)
+}
+
+fn unsupported(
+    layers: &Layers<'_>,
+    spec: &PropertySpec,
+    node: Node<'_>,
+    help: &str,
+    problems: &mut Vec<Diagnostic>,
+) {
+    if !asks(layers, spec, node) {
+        return;
+    }
+    let message = format!("weir does not follow `{}`", spec.full_name());
+    let at = node.key_span();
+    problems.push(Diagnostic::new(Code::PropertyUnsupported, message).at(at).help(help));
+}
+
+/// TLS or a proxy that is asked for must not be left out in silence.
+fn refused(
+    layers: &Layers<'_>,
+    spec: &PropertySpec,
+    node: Node<'_>,
+    help: &str,
+    problems: &mut Vec<Diagnostic>,
+) {
+    let off = spring::child(node, "enabled")
+        .and_then(Node::text)
+        .is_some_and(|text| crate::value::bool(&layers.resolve(&text).0) == Some(false));
+    let empty = node.children().all(|child| child.text().is_some_and(|text| text.is_empty()));
+    if off || empty {
+        return;
+    }
+    let message = format!("weir cannot run with `{}`", spec.full_name());
+    problems.push(
+        Diagnostic::new(Code::PropertyUnsupported, message)
+            .severity(Severity::Error)
+            .at(node.key_span())
+            .help(help),
+    );
+}
+
+/// What depends on two properties at once.
+fn finish(settings: &mut Settings, layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) {
+    let pool = &mut settings.pool;
+    if pool.fixed {
+        pool.connections_max.get_or_insert(FIXED_POOL_SIZE);
+    } else if pool.connections_max.take().is_some() {
+        let names = ["server.webflux.httpclient", "httpclient"]
+            .map(|middle| format!("spring.cloud.gateway.{middle}.pool.max-connections"));
+        let at = layers.first_of(&names).map(|node| node.key_span()).unwrap_or_default();
+        let message = "`max-connections` counts for nothing while `pool.type` is not `fixed`";
+        let help = "add `type: fixed` beside it";
+        problems.push(Diagnostic::new(Code::Suspicious, message).at(at).help(help));
+    }
+    for prefix in [super::OLD_PREFIX, super::PREFIX] {
+        for node in layers.all(&format!("{prefix}.metrics.tags")) {
+            for tag in node.children() {
+                let Some(text) = tag.text() else { continue };
+                let value = layers.resolve(&text).0.into_owned();
+                let known = settings.metrics_tags.iter().any(|(name, _)| name == tag.key());
+                if !known {
+                    settings.metrics_tags.push((tag.key().to_owned(), value));
+                }
+            }
+        }
+    }
+}

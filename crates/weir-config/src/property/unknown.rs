@@ -1,0 +1,270 @@
+//! Keys that no property has: misspelt, misplaced, or of the other server.
+//!
+//! Looks below `weir` and below the gateway's prefixes only; the rest belongs to Spring.
+
+use super::{Kind, OLD_PREFIX, PREFIX, PropertySpec, Root, registry};
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::settings::ScgLine;
+use crate::spring::{Kind as NodeKind, Layers, Node, below, child, key};
+use crate::value::nearest;
+
+/// Most findings of one configuration about unknown keys.
+const FINDINGS_MAX: usize = 100;
+
+/// Reports every unknown key of `layers`.
+pub(crate) fn unknown(layers: &Layers<'_>, line: ScgLine, problems: &mut Vec<Diagnostic>) {
+    let mut search = Search { problems, found: 0 };
+    if line >= ScgLine::V4_3 {
+        search.old_prefix(layers);
+    }
+    for root in layers.roots().filter(|root| !root.joined()) {
+        if let Some(node) = child(root, "weir") {
+            search.walk(node, Root::Plain, &mut vec!["weir".to_owned()]);
+        }
+        if let Some(node) = below(root, OLD_PREFIX) {
+            search.old(node);
+        }
+        if let Some(node) = below(root, PREFIX) {
+            search.walk(node, Root::Gateway, &mut Vec::new());
+        }
+        search.mvc(root);
+    }
+    for root in layers.roots().filter(|root| root.joined()) {
+        search.variables(root);
+    }
+}
+
+struct Search<'p> {
+    problems: &'p mut Vec<Diagnostic>,
+    found: usize,
+}
+
+impl Search<'_> {
+    /// Spring Cloud Gateway has not read the old prefix since 4.3; weir does. That may surprise most
+    /// where both are used and something was left behind.
+    fn old_prefix(&mut self, layers: &Layers<'_>) {
+        let own =
+            |node: Node<'_>| !["server", "mvc"].iter().any(|name| key::same(name, node.key()));
+        let mixed = layers.find(PREFIX).is_some_and(|node| node.children().next().is_some());
+        for node in layers.all(OLD_PREFIX).filter(|node| !node.joined()) {
+            let mut entries = node.children().filter(|entry| own(*entry));
+            if mixed {
+                for entry in entries {
+                    let name = entry.key();
+                    let twin = layers.find(&format!("{PREFIX}.{name}"));
+                    let replaced = twin.is_some_and(|twin| twin.kind() != NodeKind::Map);
+                    let message = match replaced {
+                        true => format!("`{PREFIX}.{name}` takes the place of this one"),
+                        false => format!("`{OLD_PREFIX}.{name}` counts, beside the new prefix"),
+                    };
+                    let help = format!(
+                        "Spring Cloud Gateway 4.3 and later ignore it; move it to `{PREFIX}.{name}`, \
+                         or remove it"
+                    );
+                    self.problems.push(
+                        Diagnostic::new(Code::OldPrefix, message)
+                            .severity(Severity::Warning)
+                            .at(entry.key_span())
+                            .help(help),
+                    );
+                }
+            } else if let Some(first) = entries.next() {
+                let message = format!("the old prefix `{OLD_PREFIX}` counts");
+                let help = format!("Spring Cloud Gateway 4.3 and later read `{PREFIX}` only");
+                self.problems.push(
+                    Diagnostic::new(Code::OldPrefix, message).at(first.key_span()).help(help),
+                );
+            }
+        }
+    }
+
+    /// Below the old prefix lie the new one and the MVC server's, too.
+    fn old(&mut self, node: Node<'_>) {
+        for entry in node.children() {
+            let name = entry.key();
+            if key::same(name, "server") || key::same(name, "mvc") {
+                continue;
+            }
+            self.entry(entry, Root::Gateway, &mut Vec::new());
+        }
+        if let Some(server) = child(node, "server") {
+            for entry in server.children() {
+                let known = ["webflux", "webmvc", "webexchange"];
+                if !known.iter().any(|name| key::same(name, entry.key())) {
+                    let path = vec!["server".to_owned()];
+                    self.report(entry, &path, &known, None);
+                }
+            }
+        }
+    }
+
+    fn mvc(&mut self, root: Node<'_>) {
+        for name in ["spring.cloud.gateway.server.webmvc", "spring.cloud.gateway.mvc"] {
+            let Some(node) = below(root, name) else { continue };
+            let message =
+                format!("`{name}` belongs to the MVC server; weir follows the WebFlux one");
+            let help = format!(
+                "if the routes use predicates and filters that WebFlux has too, rename it to \
+                 `{PREFIX}`"
+            );
+            let at = node.key_span();
+            self.problems.push(Diagnostic::new(Code::MvcPrefix, message).at(at).help(help));
+        }
+    }
+
+    fn walk(&mut self, node: Node<'_>, root: Root, path: &mut Vec<String>) {
+        for entry in node.children() {
+            self.entry(entry, root, path);
+        }
+    }
+
+    fn entry(&mut self, entry: Node<'_>, root: Root, path: &mut Vec<String>) {
+        path.push(entry.key().to_owned());
+        match find(root, path) {
+            Found::Property(spec) => self.bare_pattern(entry, spec),
+            Found::Inside if entry.kind() == NodeKind::Map => self.walk(entry, root, path),
+            Found::Inside if entry.text().is_none_or(|text| text.is_empty()) => {}
+            Found::Inside | Found::Nothing => {
+                path.pop();
+                self.unknown(entry, root, path);
+                return;
+            }
+        }
+        path.pop();
+    }
+
+    fn unknown(&mut self, entry: Node<'_>, root: Root, path: &[String]) {
+        let siblings = siblings(root, path);
+        let elsewhere = elsewhere(root, entry.key());
+        self.report(entry, path, &siblings, elsewhere);
+    }
+
+    fn report(
+        &mut self,
+        entry: Node<'_>,
+        path: &[String],
+        siblings: &[&str],
+        elsewhere: Option<&PropertySpec>,
+    ) {
+        self.found += 1;
+        if self.found > FINDINGS_MAX {
+            return;
+        }
+        let plain = path.first().is_some_and(|first| first == "weir");
+        let above = match (plain, path.join(".")) {
+            (true, path) => path,
+            (false, path) if path.is_empty() => OLD_PREFIX.to_owned(),
+            (false, path) => format!("{OLD_PREFIX}.{path}"),
+        };
+        let name = entry.key();
+        let at = entry.key_span();
+        let near = nearest(name, siblings.iter().copied());
+        let diagnostic = match (near, elsewhere) {
+            (Some(near), _) => {
+                Diagnostic::new(Code::UnknownProperty, format!("unknown property `{above}.{name}`"))
+                    .help(format!("did you mean `{above}.{near}`?"))
+            }
+            (None, Some(spec)) => Diagnostic::new(
+                Code::MisplacedProperty,
+                format!("`{name}` has no meaning below `{above}`"),
+            )
+            .help(format!("move it to `{}`", spec.full_name())),
+            (None, None) => {
+                let routes = match child(entry, "routes") {
+                    Some(_) => format!("; the routes below it are not read, `{above}.routes` are"),
+                    None => String::new(),
+                };
+                Diagnostic::new(Code::UnknownProperty, format!("unknown property `{above}.{name}`"))
+                    .help(format!("remove it; weir and Spring Cloud Gateway ignore it{routes}"))
+            }
+        };
+        self.problems.push(diagnostic.at(at));
+    }
+
+    /// `'/**'` without brackets loses its slash and stars under Spring.
+    fn bare_pattern(&mut self, entry: Node<'_>, spec: &PropertySpec) {
+        if !spec.name.starts_with("globalcors.cors-configurations") || entry.bracketed() {
+            return;
+        }
+        let name = entry.key();
+        let message = format!("the pattern `{name}` is not in brackets: Spring drops its signs");
+        let help = format!("write it as `'[{name}]'`");
+        let at = entry.key_span();
+        self.problems.push(Diagnostic::new(Code::Suspicious, message).at(at).help(help));
+    }
+
+    /// Only what cannot come from Kubernetes (`WEIR_PORT_…`, `WEIR_SERVICE_…`).
+    fn variables(&mut self, root: Node<'_>) {
+        let Some(weir) = child(root, "weir") else { return };
+        for entry in weir.children() {
+            let known = ["server", "store", "admin", "access", "compat", "pool", "port", "service"];
+            if !known.contains(&entry.key()) {
+                let path = vec!["weir".to_owned()];
+                self.report(entry, &path, &siblings(Root::Plain, &path), None);
+            }
+        }
+    }
+}
+
+enum Found {
+    /// The path is a property, or lies in its tree.
+    Property(&'static PropertySpec),
+    /// Properties lie below the path.
+    Inside,
+    Nothing,
+}
+
+fn find(root: Root, path: &[String]) -> Found {
+    let mut inside = false;
+    let mut tree = None;
+    for spec in registry().filter(|spec| spec.root == root) {
+        let mut names = spec.name.split('.');
+        let mut matched = 0;
+        for part in path {
+            match names.next() {
+                Some(name) if name == "*" || key::same(name, part) => matched += 1,
+                _ => break,
+            }
+        }
+        let below = spec.name.split('.').count();
+        if matched == path.len() && matched == below {
+            return Found::Property(spec);
+        }
+        inside |= matched == path.len();
+        if matched == below && spec.kind == Kind::Tree {
+            tree = Some(spec);
+        }
+    }
+    match tree {
+        Some(spec) => Found::Property(spec),
+        None if inside => Found::Inside,
+        None => Found::Nothing,
+    }
+}
+
+/// Names that could stand where an unknown one does.
+fn siblings(root: Root, path: &[String]) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for spec in registry().filter(|spec| spec.root == root) {
+        let mut parts = spec.name.split('.');
+        let under = path.iter().all(|part| parts.next().is_some_and(|name| key::same(name, part)));
+        if let (true, Some(name)) = (under, parts.next())
+            && name != "*"
+            && !names.contains(&name)
+        {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The property whose name ends in, or starts with, a key found somewhere else.
+fn elsewhere(root: Root, name: &str) -> Option<&'static PropertySpec> {
+    let mut specs = registry().filter(|spec| spec.root == root);
+    specs.find(|spec| {
+        let first = spec.name.split('.').next().unwrap_or_default();
+        let last = spec.name.rsplit('.').next().unwrap_or_default();
+        let whole = first.len() == spec.name.len();
+        (whole && key::same(first, name)) || (last != "enabled" && key::same(last, name))
+    })
+}

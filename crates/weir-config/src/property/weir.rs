@@ -1,0 +1,204 @@
+//! weir's own properties.
+
+use super::{Kind, PropertySpec, Usage};
+use crate::settings::{AccessLog, AccessLogFormat, ScgLine, Secret};
+
+/// Applied first: other properties may override what the chosen line of SCG brings.
+pub(super) static COMPAT: &[PropertySpec] = &[
+    PropertySpec::new(
+        "weir.compat.scg",
+        Kind::OneOf(&["3.1", "4.1", "4.2", "4.3", "5.0"]),
+        Some("5.0"),
+        "The line of Spring Cloud Gateway to behave like where its lines differ.",
+        Usage::Sets(|s, v| s.compat.set_line(ScgLine::of(v.text()))),
+    ),
+    PropertySpec::new(
+        "weir.compat.trailing-slash",
+        Kind::Bool,
+        Some("false"),
+        "`Path=/a` also matches `/a/` (true up to the line 4.3).",
+        Usage::Sets(|s, v| s.compat.trailing_slash = v.bool()),
+    ),
+    PropertySpec::new(
+        "weir.compat.split-header-values",
+        Kind::Bool,
+        Some("true"),
+        "The Header predicate tests every element of a comma-separated value (false for 3.1).",
+        Usage::Sets(|s, v| s.compat.split_header_values = v.bool()),
+    ),
+    PropertySpec::new(
+        "weir.compat.host-port",
+        Kind::Bool,
+        Some("true"),
+        "The Host predicate sees the port of the Host header.",
+        Usage::Sets(|s, v| s.compat.host_port = v.bool()),
+    ),
+    PropertySpec::new(
+        "weir.compat.refused-status",
+        Kind::Int(400, 599),
+        Some("502"),
+        "Status when the upstream refuses or breaks the connection; Spring Cloud Gateway has 500.",
+        Usage::Sets(|s, v| s.refused_status = v.short()),
+    ),
+    PropertySpec::new(
+        "weir.compat.forwarded",
+        Kind::OneOf(&["strip", "pass", "append"]),
+        Some("strip"),
+        "What becomes of `Forwarded` and `X-Forwarded-*` while `trusted-proxies` is not set: removed \
+         (4.3.5+, 5.0.2+), passed on untouched (earlier 4.x), or appended to (3.1).",
+        Usage::Sets(|s, v| v.text().clone_into(&mut s.compat.forwarded)),
+    ),
+];
+
+/// `weir.*`.
+pub(super) static WEIR: &[PropertySpec] = &[
+    PropertySpec::new(
+        "weir.server.workers",
+        Kind::Int(0, 1_024),
+        Some("0"),
+        "Threads that serve requests; 0 is one per core.",
+        Usage::Sets(|s, v| s.workers = v.count()),
+    ),
+    PropertySpec::new(
+        "weir.server.acceptors",
+        Kind::Int(0, 1_024),
+        Some("0"),
+        "Threads that only accept connections and hand them to the least loaded worker; 0 lets \
+         each worker accept its own.",
+        Usage::Sets(|s, v| s.acceptors = v.count()),
+    ),
+    PropertySpec::new(
+        "weir.server.backlog",
+        Kind::Int(1, 1_048_576),
+        Some("4096"),
+        "Connections that may wait to be accepted, as far as the system allows.",
+        Usage::Sets(|s, v| s.backlog = u32::try_from(v.int()).unwrap_or(u32::MAX)),
+    ),
+    PropertySpec::new(
+        "weir.server.connections-max",
+        Kind::Int(1, 10_000_000),
+        Some("100000"),
+        "Most client connections at a time.",
+        Usage::Sets(|s, v| s.connections_max = v.count()),
+    ),
+    PropertySpec::new(
+        "weir.server.header-count-max",
+        Kind::Int(1, 10_000),
+        Some("128"),
+        "Most header lines of a request; above is 431.",
+        Usage::Sets(|s, v| s.head_limits.fields_max = v.count()),
+    ),
+    PropertySpec::new(
+        "weir.server.body-bytes-max",
+        Kind::DataSize,
+        None,
+        "Most bytes of a request body; above is 413. Per route: the RequestSize filter.",
+        Usage::Sets(|s, v| s.body_bytes_max = Some(v.size())),
+    ),
+    PropertySpec::new(
+        "weir.server.head-timeout",
+        Kind::Duration,
+        Some("10s"),
+        "A request head must be complete so long after its first byte.",
+        Usage::Sets(|s, v| s.head_timeout = v.duration()),
+    ),
+    PropertySpec::new(
+        "weir.server.keep-alive-timeout",
+        Kind::Duration,
+        Some("75s"),
+        "How long an idle client connection is kept.",
+        Usage::Sets(|s, v| s.keep_alive_timeout = v.duration()),
+    ),
+    PropertySpec::new(
+        "weir.server.keep-alive-requests-max",
+        Kind::Int(1, i64::MAX),
+        None,
+        "Most requests of one client connection.",
+        Usage::Sets(|s, v| s.keep_alive_requests_max = u64::try_from(v.int()).ok()),
+    ),
+    PropertySpec::new(
+        "weir.server.progress-bytes-per-second-min",
+        Kind::Int(0, i64::MAX),
+        Some("100"),
+        "Bodies slower than this over `weir.server.progress-window` end the exchange.",
+        Usage::Sets(|s, v| {
+            s.progress_bytes_per_second_min = u64::try_from(v.int()).unwrap_or_default();
+        }),
+    ),
+    PropertySpec::new(
+        "weir.server.progress-window",
+        Kind::Duration,
+        Some("30s"),
+        "Over how long the rate of a body is taken.",
+        Usage::Sets(|s, v| s.progress_window = v.duration()),
+    ),
+    PropertySpec::new(
+        "weir.pool.queue-max",
+        Kind::Int(0, 10_000_000),
+        Some("10000"),
+        "Requests that may wait for an upstream connection, per upstream.",
+        Usage::Sets(|s, v| s.pool.queue_max = v.count()),
+    ),
+    PropertySpec::new(
+        "weir.store.path",
+        Kind::Text,
+        Some("weir-data"),
+        "Directory of the routes made through the admin API.",
+        Usage::Sets(|s, v| s.store_path = v.text().into()),
+    ),
+    PropertySpec::new(
+        "weir.admin.port",
+        Kind::Int(-1, 65_535),
+        Some("9090"),
+        "Port of the admin API on 127.0.0.1 while `management.server.port` is not set; 0 is any free \
+         one, -1 none.",
+        Usage::Sets(|s, v| s.management.own_port = v.int()),
+    ),
+    PropertySpec::new(
+        "weir.admin.token",
+        Kind::Secret,
+        None,
+        "Token that lets a peer that is not local change routes.",
+        Usage::Sets(|s, v| s.admin.token = Some(Secret::new(v.text()))),
+    ),
+    PropertySpec::new(
+        "weir.admin.hosts",
+        Kind::List,
+        None,
+        "Names by which clients may address the admin API in Host, besides loopback names and its address.",
+        Usage::Sets(|s, v| s.admin.hosts = v.list().to_vec()),
+    ),
+    PropertySpec::new(
+        "weir.access-log.format",
+        Kind::OneOf(&["common", "combined", "json"]),
+        None,
+        "Form of the lines; switches the access log on.",
+        Usage::Sets(|s, v| {
+            let format = match v.text() {
+                "combined" => AccessLogFormat::Combined,
+                "json" => AccessLogFormat::Json,
+                _ => AccessLogFormat::Common,
+            };
+            s.access_log.get_or_insert_with(AccessLog::default).format = format;
+        }),
+    ),
+    PropertySpec::new(
+        "weir.access-log.path",
+        Kind::Text,
+        None,
+        "File of the access log, standard output if unset; switches the access log on.",
+        Usage::Sets(|s, v| {
+            s.access_log.get_or_insert_with(AccessLog::default).path = Some(v.text().into());
+        }),
+    ),
+    PropertySpec::new(
+        "weir.access-log.enabled",
+        Kind::Bool,
+        Some("false"),
+        "Writes a line for each request; `false` switches off what the others switch on.",
+        Usage::Sets(|s, v| match v.bool() {
+            true => drop(s.access_log.get_or_insert_with(AccessLog::default)),
+            false => s.access_log = None,
+        }),
+    ),
+];

@@ -1,0 +1,162 @@
+//! Which routes a configuration has: finds them in the layers and reads them as definitions.
+//!
+//! Routes are read from the trees one at a time and handed on; nothing here keeps them.
+
+mod definition;
+mod services;
+
+use weir_route::{NamedArgs, RouteDefinition};
+
+pub(crate) use definition::Reader;
+pub(crate) use services::{ServiceList, services};
+
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::property::{OLD_PREFIX, PREFIX};
+use crate::source::Span;
+use crate::spring::{Kind, Layers, Node, below, child};
+
+/// The names of a property of the gateway, the one that wins first.
+pub(crate) fn names(name: &str) -> [String; 2] {
+    [format!("{PREFIX}.{name}"), format!("{OLD_PREFIX}.{name}")]
+}
+
+/// A route as the configuration writes it.
+pub(crate) struct Written<'t> {
+    /// What it says.
+    pub definition: RouteDefinition,
+    /// Where it starts.
+    pub node: Node<'t>,
+    /// From a bare list, as an API would take it: placeholders stay, predicates may be missing.
+    pub raw: bool,
+}
+
+/// Reads every route, in the order of definition: the list property, `routes-map`, then bare lists.
+/// Problems of shape go to `problems`; a route with one is not handed on.
+pub(crate) fn each<'t>(
+    layers: &Layers<'t>,
+    problems: &mut Vec<Diagnostic>,
+    mut take: impl FnMut(Written<'t>, &mut Vec<Diagnostic>),
+) {
+    let reader = Reader::new(layers, false);
+    for node in list(layers, problems) {
+        if let Some(definition) = reader.route(&[node], problems) {
+            take(Written { definition, node, raw: false }, problems);
+        }
+    }
+    for (id, nodes) in map(layers) {
+        let Some(node) = nodes.first().copied() else { continue };
+        if let Some(definition) = reader.named_route(id, &nodes, problems) {
+            take(Written { definition, node, raw: false }, problems);
+        }
+    }
+    let reader = Reader::new(layers, true);
+    for root in bare(layers) {
+        for node in root.children() {
+            if let Some(definition) = reader.route(&[node], problems) {
+                take(Written { definition, node, raw: true }, problems);
+            }
+        }
+    }
+}
+
+/// The elements of `routes`, from the layer of highest priority that has any.
+fn list<'t>(layers: &Layers<'t>, problems: &mut Vec<Diagnostic>) -> Vec<Node<'t>> {
+    let names = names("routes");
+    let mut found = None;
+    for node in layers.all_of(&names) {
+        if node.kind() == Kind::Null {
+            continue;
+        }
+        match found {
+            None => found = Some(node),
+            Some(winner) => replaced(winner, node, problems),
+        }
+    }
+    let Some(node) = found else { return Vec::new() };
+    match node.kind() {
+        Kind::List => node.children().collect(),
+        Kind::Null | Kind::Scalar | Kind::Map => {
+            let message = "`routes` is not a list";
+            let help = "write each route as a `- id: …` below it; for a map of routes by id use \
+                        `routes-map`";
+            problems
+                .push(Diagnostic::new(Code::RouteShape, message).at(node.key_span()).help(help));
+            Vec::new()
+        }
+    }
+}
+
+/// A list counts as a whole: what another one of higher priority replaces is worth a word, and more
+/// than that if the other one comes from a variable, which hardly means to.
+fn replaced(winner: Node<'_>, loser: Node<'_>, problems: &mut Vec<Diagnostic>) {
+    let (what, severity) = match winner.joined() {
+        true => ("environment variables", Severity::Warning),
+        false => ("a list of higher priority", Severity::Note),
+    };
+    let message = format!("the {} routes here are replaced as a whole by {what}", loser.len());
+    let help = "Spring never merges two lists: keep all routes in one, or use `routes-map`";
+    problems.push(
+        Diagnostic::new(Code::ListReplaced, message)
+            .severity(severity)
+            .at(loser.key_span())
+            .help(help),
+    );
+}
+
+/// The entries of `routes-map` by id, each with its nodes from the highest layer to the lowest.
+fn map<'t>(layers: &Layers<'t>) -> Vec<(&'t str, Vec<Node<'t>>)> {
+    let names = names("routes-map");
+    let maps: Vec<Node<'t>> = layers.all_of(&names).collect();
+    let mut entries: Vec<(&str, Vec<Node<'t>>)> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    // From the lowest layer up, so that the order is that of the files.
+    for node in maps.iter().rev().flat_map(|map| map.children()) {
+        let place = *places.entry(node.key()).or_insert(entries.len());
+        match entries.get_mut(place) {
+            Some((_, nodes)) => nodes.insert(0, node),
+            None => entries.push((node.key(), vec![node])),
+        }
+    }
+    entries
+}
+
+/// Documents that are nothing but a list of routes, in the order of the files.
+fn bare<'t>(layers: &Layers<'t>) -> Vec<Node<'t>> {
+    let mut roots: Vec<Node<'t>> = layers.roots().filter(|r| r.kind() == Kind::List).collect();
+    roots.reverse();
+    roots
+}
+
+/// `default-filters`, each with its place.
+pub(crate) fn default_filters(
+    layers: &Layers<'_>,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<(NamedArgs, Span)> {
+    let names = names("default-filters");
+    let Some(node) = layers.first_of(&names) else { return Vec::new() };
+    let reader = Reader::new(layers, false);
+    let elements = reader.elements(node);
+    let filters = reader.named_list(node, definition::Named::Filter, problems);
+    let place = |at: usize| {
+        let element = elements.get(at).copied().unwrap_or(node);
+        child(element, "name").unwrap_or(element).span()
+    };
+    filters.into_iter().enumerate().map(|(at, filter)| (filter, place(at))).collect()
+}
+
+/// Whether `filter.<kebab>.enabled` or `predicate.<kebab>.enabled` is false.
+pub(crate) fn switched_off(layers: &Layers<'_>, group: &str) -> Vec<String> {
+    let mut off = Vec::new();
+    for name in names(group) {
+        for node in layers.roots().filter_map(|root| below(root, &name)) {
+            for entry in node.children() {
+                let enabled = child(entry, "enabled");
+                let text = enabled.and_then(Node::text).unwrap_or_default();
+                if crate::value::bool(&layers.resolve(&text).0) == Some(false) {
+                    off.push(entry.key().to_owned());
+                }
+            }
+        }
+    }
+    off
+}

@@ -1,0 +1,208 @@
+//! Texts that a configuration is made of, and places in them.
+//!
+//! A [`Span`] is four small numbers that every node of a tree can afford; a [`Place`] is what an
+//! operator reads. [`Sources`] turns one into the other.
+
+use std::sync::{Arc, OnceLock};
+
+/// Largest text taken, in bytes. Offsets are 31 bits wide; a route file of 1,000,000 routes has
+/// about 200 MB.
+pub const SOURCE_BYTES_MAX: usize = 512 << 20;
+
+/// Syntax of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// YAML 1.1 as SnakeYAML reads it, several documents.
+    Yaml,
+    /// Java properties.
+    Properties,
+    /// JSON: an object of properties, or an array of route definitions.
+    Json,
+}
+
+impl Format {
+    /// The format that a file name's ending names.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let (_, ending) = name.rsplit_once('.')?;
+        match ending.to_ascii_lowercase().as_str() {
+            "yml" | "yaml" => Some(Self::Yaml),
+            "properties" => Some(Self::Properties),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+}
+
+/// One text with its name.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Name for messages, such as the path as the operator wrote it.
+    pub name: Arc<str>,
+    /// The text.
+    pub text: Arc<str>,
+    /// Its syntax.
+    pub format: Format,
+    /// The profile of an `application-{profile}.yml`; such a source counts only while that profile
+    /// is active, and then before those without one.
+    pub profile: Option<String>,
+}
+
+impl Source {
+    /// A source that belongs to no profile.
+    pub fn new(name: &str, text: impl Into<Arc<str>>, format: Format) -> Self {
+        Self { name: name.into(), text: text.into(), format, profile: None }
+    }
+}
+
+/// A range of bytes in one of the [`Sources`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// Which source, by number.
+    pub source: u32,
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset behind the last byte.
+    pub end: u32,
+}
+
+/// `n` as the offset of a span. Texts are bounded by [`SOURCE_BYTES_MAX`].
+pub(crate) fn offset(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX) & (u32::MAX >> 1)
+}
+
+/// A position as an operator reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Name of the source.
+    pub file: Arc<str>,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// A line of a source with a marked range, for an excerpt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Excerpt<'a> {
+    /// The line without its end.
+    pub line: &'a str,
+    /// Marked bytes of `line`.
+    pub start: usize,
+    /// Behind the last marked byte.
+    pub end: usize,
+}
+
+/// Every text of one configuration, by number.
+#[derive(Debug, Default)]
+pub struct Sources {
+    list: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    name: Arc<str>,
+    text: Arc<str>,
+    /// Offsets of the first byte of each line, found when first asked for.
+    lines: OnceLock<Vec<u32>>,
+}
+
+impl Sources {
+    /// Adds a text and gives its number.
+    pub fn add(&mut self, name: Arc<str>, text: Arc<str>) -> u32 {
+        let number = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
+        self.list.push(Entry { name, text, lines: OnceLock::new() });
+        number
+    }
+
+    /// The text of source `number`; empty if there is no such source.
+    pub fn text(&self, number: u32) -> Arc<str> {
+        let entry = self.list.get(number as usize);
+        entry.map(|entry| Arc::clone(&entry.text)).unwrap_or_default()
+    }
+
+    /// The name of source `number`.
+    pub fn name(&self, number: u32) -> &str {
+        self.list.get(number as usize).map_or("", |entry| &entry.name)
+    }
+
+    /// File, line and column of a span's first byte.
+    pub fn place(&self, span: Span) -> Place {
+        let Some(entry) = self.list.get(span.source as usize) else {
+            return Place { file: "".into(), line: 1, column: 1 };
+        };
+        let (line, start) = entry.line_of(span.start);
+        let before = entry.text.get(start..span.start as usize).unwrap_or_default();
+        let column = before.chars().count() + 1;
+        Place { file: Arc::clone(&entry.name), line, column }
+    }
+
+    /// The line in which a span starts, and the part of the span that lies in it.
+    pub(crate) fn excerpt(&self, span: Span) -> Option<Excerpt<'_>> {
+        let entry = self.list.get(span.source as usize)?;
+        let (_, start) = entry.line_of(span.start);
+        let rest = entry.text.get(start..)?;
+        let line = rest.split(['\n', '\r']).next()?;
+        let from = line.floor_char_boundary((span.start as usize).saturating_sub(start));
+        let to = line.ceil_char_boundary((span.end as usize).saturating_sub(start)).max(from);
+        Some(Excerpt { line, start: from, end: to })
+    }
+}
+
+impl Entry {
+    /// Number (from 1) and first byte of the line that `offset` lies in.
+    fn line_of(&self, offset: u32) -> (usize, usize) {
+        let lines = self.lines.get_or_init(|| line_starts(&self.text));
+        let line = lines.partition_point(|start| *start <= offset).max(1);
+        let start = lines.get(line - 1).copied().unwrap_or_default();
+        (line, start as usize)
+    }
+}
+
+/// Lines end at LF, CRLF or a lone CR, as YAML and Java have it.
+fn line_starts(text: &str) -> Vec<u32> {
+    let bytes = text.as_bytes();
+    let mut starts = vec![0];
+    for (at, byte) in bytes.iter().enumerate() {
+        let ends = match byte {
+            b'\n' => true,
+            b'\r' => bytes.get(at + 1) != Some(&b'\n'),
+            _ => false,
+        };
+        if ends {
+            starts.push(u32::try_from(at + 1).unwrap_or(u32::MAX));
+        }
+    }
+    starts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sources, Span};
+
+    fn check(text: &str, start: u32, end: u32, expected: &str) {
+        let mut sources = Sources::default();
+        let source = sources.add("f.yml".into(), text.into());
+        let span = Span { source, start, end };
+        let excerpt = sources.excerpt(span).expect("an excerpt");
+        let marked = excerpt.line.get(excerpt.start..excerpt.end).expect("on boundaries");
+        let found = format!("{} {}[{marked}]", sources.place(span), excerpt.line);
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn places_count_lines_and_characters() {
+        check("a: b\nc: d\n", 0, 1, "f.yml:1:1 a: b[a]");
+        check("a: b\nc: d\n", 8, 9, "f.yml:2:4 c: d[d]");
+        check("a: b\r\nc: d\r\n", 9, 10, "f.yml:2:4 c: d[d]");
+        check("a: b\rc: d", 5, 6, "f.yml:2:1 c: d[c]");
+        check("é: ü\nx", 4, 6, "f.yml:1:4 é: ü[ü]");
+        check("a:\n  b: |\n   x\n   y\n", 10, 18, "f.yml:3:1    x[   x]");
+        check("a", 9, 12, "f.yml:1:1 a[]");
+    }
+}

@@ -1,0 +1,242 @@
+//! Dotted and bracketed keys become levels of the tree; maps of `[0]`, `[1]`, … become lists.
+//!
+//! Runs once over a tree that has such keys, and makes the trees of flat formats (properties,
+//! environment, `--set`), which have nothing else. Linear: a level that is inserted into keeps an
+//! index of its names.
+
+use std::collections::HashMap;
+
+use super::key::{self, Segment};
+use super::tree::{Content, NONE, Text, Tree};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::source::Span;
+
+/// Deepest tree after expansion.
+const DEPTH_MAX: usize = 96;
+
+/// A map that is being inserted into.
+#[derive(Default)]
+struct Level {
+    ids: Vec<u32>,
+    by_name: HashMap<String, u32>,
+}
+
+/// Levels by the number of their node.
+#[derive(Default)]
+pub(super) struct Expansion {
+    levels: HashMap<u32, Level>,
+}
+
+/// Expands every dotted key of `tree`.
+pub(super) fn expand(tree: &mut Tree, problems: &mut Vec<Diagnostic>) {
+    let mut expansion = Expansion::default();
+    expansion.node(tree, tree.root);
+    expansion.seal(tree, problems);
+    bound_depth(tree, problems);
+}
+
+/// Cuts off what lies deeper than [`DEPTH_MAX`], so that later walks may recurse.
+pub(super) fn bound_depth(tree: &mut Tree, problems: &mut Vec<Diagnostic>) {
+    let mut open = vec![(tree.root, 0)];
+    while let Some((id, depth)) = open.pop() {
+        if depth <= DEPTH_MAX {
+            let children = tree.node(id).into_iter().flat_map(|node| node.children());
+            open.extend(children.map(|child| (child.id(), depth + 1)));
+            continue;
+        }
+        let at = tree.node(id).map(|node| node.key_span()).unwrap_or_default();
+        let message = format!("nested deeper than {DEPTH_MAX} levels");
+        let help = "flatten the structure; no Spring property lies so deep";
+        problems.push(Diagnostic::new(Code::TooDeep, message).at(at).help(help));
+        if let Some(data) = tree.nodes.get_mut(id as usize) {
+            data.content = Content::Null;
+        }
+    }
+}
+
+impl Expansion {
+    /// Children first, so that what is inserted is already expanded.
+    fn node(&mut self, tree: &mut Tree, id: u32) {
+        let Some(node) = tree.node(id) else { return };
+        let children: Vec<u32> = node.children().map(|child| child.id()).collect();
+        let map = matches!(node.kind(), super::tree::Kind::Map);
+        let paths = map && node.children().any(|child| key::is_path(child.key()));
+        for child in &children {
+            self.node(tree, *child);
+        }
+        if !paths {
+            return;
+        }
+        tree.adopt(id, &[], false);
+        for child in children {
+            let Some(text) = tree.nodes.get(child as usize).map(|data| data.key) else { continue };
+            let path = path_of(tree, text);
+            self.insert(tree, id, &path, child);
+        }
+    }
+
+    /// Adds a text under a dotted key below the root, as flat formats do. The later one wins.
+    pub fn set(&mut self, tree: &mut Tree, key: Text, value: &str, at: Span) {
+        let text = tree.keep(value);
+        let content = Content::Scalar { text, plain: false };
+        let id = tree.push(content, at.start as usize, at.end as usize);
+        let path = path_of(tree, key);
+        self.insert(tree, tree.root, &path, id);
+    }
+
+    /// The same with segments that the caller has made.
+    pub fn set_path(&mut self, tree: &mut Tree, path: &[Step], value: &str, at: Span) {
+        let text = tree.keep(value);
+        let content = Content::Scalar { text, plain: false };
+        let id = tree.push(content, at.start as usize, at.end as usize);
+        self.insert(tree, tree.root, path, id);
+    }
+
+    fn insert(&mut self, tree: &mut Tree, parent: u32, path: &[Step], value: u32) {
+        let [step, rest @ ..] = path else { return };
+        let level = self.levels.entry(parent).or_insert_with(|| Level::load(tree, parent));
+        let existing = level.by_name.get(&step.name).copied();
+        if rest.is_empty() {
+            let Some(existing) = existing else {
+                level.add(tree, step, value);
+                return;
+            };
+            return self.replace(tree, existing, value);
+        }
+        let child = existing.unwrap_or_else(|| {
+            let at = tree.nodes.get(value as usize).map_or((0, 0), |data| (data.start, data.end));
+            let empty = Content::Map { first: NONE, count: 0 };
+            let child = tree.push(empty, at.0 as usize, at.1 as usize);
+            level.add(tree, step, child);
+            child
+        });
+        self.insert(tree, child, rest, value);
+    }
+
+    /// A second value under the same name: maps are merged, else the later one stands.
+    fn replace(&mut self, tree: &mut Tree, existing: u32, value: u32) {
+        let content = |id: u32| tree.nodes.get(id as usize).map(|data| data.content);
+        let is_map = |id: u32| {
+            self.levels.contains_key(&id) || matches!(content(id), Some(Content::Map { .. }))
+        };
+        if is_map(existing) && is_map(value) {
+            let children: Vec<u32> = match self.levels.remove(&value) {
+                Some(level) => level.ids,
+                None => tree
+                    .node(value)
+                    .map(|node| node.children().map(|child| child.id()).collect())
+                    .unwrap_or_default(),
+            };
+            for child in children {
+                let step = step_of(tree, child);
+                self.insert(tree, existing, &[step], child);
+            }
+            return;
+        }
+        let level = self.levels.remove(&value);
+        self.levels.remove(&existing);
+        let Some(new) = tree.nodes.get(value as usize).copied() else { return };
+        if let Some(old) = tree.nodes.get_mut(existing as usize) {
+            (old.content, old.start, old.end) = (new.content, new.start, new.end);
+        }
+        if let Some(level) = level {
+            self.levels.insert(existing, level);
+        }
+    }
+
+    /// Writes every level back into the tree.
+    pub fn seal(self, tree: &mut Tree, problems: &mut Vec<Diagnostic>) {
+        let mut levels: Vec<(u32, Level)> = self.levels.into_iter().collect();
+        levels.sort_unstable_by_key(|(id, _)| *id);
+        for (id, level) in levels {
+            let numbers: Option<Vec<u32>> = level.ids.iter().map(|id| number(tree, *id)).collect();
+            let Some(numbers) = numbers.filter(|numbers| !numbers.is_empty()) else {
+                tree.adopt(id, &level.ids, false);
+                continue;
+            };
+            let mut elements: Vec<(u32, u32)> = numbers.into_iter().zip(level.ids).collect();
+            elements.sort_unstable();
+            gap(tree, &elements, problems);
+            let ids: Vec<u32> = elements.iter().map(|(_, id)| *id).collect();
+            tree.adopt(id, &ids, true);
+        }
+    }
+}
+
+impl Level {
+    /// The children that the node has already.
+    fn load(tree: &mut Tree, id: u32) -> Self {
+        let mut level = Self::default();
+        let Some(node) = tree.node(id) else { return level };
+        let list = matches!(node.kind(), super::tree::Kind::List);
+        let children: Vec<u32> = node.children().map(|child| child.id()).collect();
+        for (at, child) in children.iter().enumerate() {
+            let name = match list {
+                true => at.to_string(),
+                false => step_of(tree, *child).name,
+            };
+            if list {
+                let key = tree.keep(&name);
+                if let Some(data) = tree.nodes.get_mut(*child as usize) {
+                    (data.key, data.bracketed) = (key, true);
+                }
+            }
+            level.by_name.insert(name, *child);
+        }
+        level.ids = children;
+        level
+    }
+
+    fn add(&mut self, tree: &mut Tree, step: &Step, id: u32) {
+        if let Some(data) = tree.nodes.get_mut(id as usize) {
+            (data.key, data.bracketed) = (step.text, step.bracketed);
+        }
+        self.by_name.insert(step.name.clone(), id);
+        self.ids.push(id);
+    }
+}
+
+/// One segment of a path, ready to be looked up.
+pub(super) struct Step {
+    pub name: String,
+    pub text: Text,
+    pub bracketed: bool,
+}
+
+fn path_of(tree: &Tree, text: Text) -> Vec<Step> {
+    let whole = tree.str(text);
+    let base = whole.as_ptr() as usize;
+    key::segments(whole)
+        .into_iter()
+        .map(|segment| Step {
+            name: key::canonical(segment),
+            text: text.part(segment.text.as_ptr() as usize - base, segment.text.len()),
+            bracketed: segment.bracketed,
+        })
+        .collect()
+}
+
+fn step_of(tree: &Tree, id: u32) -> Step {
+    let (text, bracketed) = tree
+        .nodes
+        .get(id as usize)
+        .map_or((Text::default(), false), |data| (data.key, data.bracketed));
+    let name = key::canonical(Segment { text: tree.str(text), bracketed });
+    Step { name, text, bracketed }
+}
+
+/// The element number that a bracketed key stands for.
+fn number(tree: &Tree, id: u32) -> Option<u32> {
+    let node = tree.node(id)?;
+    Segment { text: node.key(), bracketed: node.bracketed() }.index()
+}
+
+/// Reports the first number that is missing: Spring stops there and fails over the rest.
+fn gap(tree: &Tree, elements: &[(u32, u32)], problems: &mut Vec<Diagnostic>) {
+    let missing = (0_u32..).zip(elements).find(|(expected, (number, _))| expected != number);
+    let Some((expected, (found, id))) = missing else { return };
+    let at = tree.node(*id).map(|node| node.key_span()).unwrap_or_default();
+    let message = format!("element [{found}] is there, but [{expected}] is not");
+    let help = "number the elements from 0 without a gap; Spring fails over what follows a gap";
+    problems.push(Diagnostic::new(Code::ListGap, message).at(at).help(help));
+}

@@ -1,0 +1,131 @@
+//! Fields that end at this hop (RFC 9110 section 7.6.1; SCG class `RemoveHopByHopHeadersFilter`).
+
+use weir_route::ArgError;
+use weir_wire::{Fields, is_token, list_members};
+
+/// SCG's list, and `Proxy-Connection`, which RFC 9110 names too.
+const DEFAULT: &[&str] = &[
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "x-application-context",
+];
+
+/// Always removed: the gateway writes its own.
+const OWN: &[&str] = &["connection", "transfer-encoding"];
+
+/// A set of field names, told apart from others by length and first letter at little cost.
+#[derive(Clone, Debug)]
+pub(super) struct HopByHop {
+    /// In lower case.
+    names: Box<[Box<[u8]>]>,
+    /// Bit n: a name of n bytes is among them.
+    lengths: u64,
+    /// Bit n: a name with the nth letter first is among them.
+    letters: u32,
+}
+
+impl Default for HopByHop {
+    fn default() -> Self {
+        Self::of(DEFAULT.iter().copied())
+    }
+}
+
+impl HopByHop {
+    /// The default list, or another one in its place.
+    ///
+    /// # Errors
+    /// Something that is not a field name.
+    pub fn new(written: Option<&[String]>) -> Result<Self, ArgError> {
+        let Some(written) = written else { return Ok(Self::default()) };
+        let names = written.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+        if let Some(bad) = names.clone().find(|name| !is_token(name.as_bytes())) {
+            return Err(ArgError::new("headers", format!("`{bad}` is not a header name"))
+                .help("separate header names by commas"));
+        }
+        Ok(Self::of(names.chain(OWN.iter().copied())))
+    }
+
+    fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
+        let names: Box<[Box<[u8]>]> =
+            names.map(|name| name.to_ascii_lowercase().into_bytes().into()).collect();
+        let lengths = names.iter().fold(0, |bits, name| bits | length_bit(name));
+        let letters = names.iter().fold(0, |bits, name| bits | letter_bit(name));
+        Self { names, lengths, letters }
+    }
+
+    fn contains(&self, name: &[u8]) -> bool {
+        self.lengths & length_bit(name) != 0
+            && self.letters & letter_bit(name) != 0
+            && self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
+    }
+
+    /// Removes what does not go to the upstream; with `upgrade`, Upgrade stays and Connection names
+    /// it. `TE: trailers` stays for gRPC, which does not work without.
+    pub fn clean_request(&self, fields: &mut Fields, upgrade: bool) {
+        if !fields.iter().any(|(name, _)| self.contains(name)) {
+            return;
+        }
+        let trailers = wants_trailers(fields);
+        self.remove(fields, upgrade, &[]);
+        if upgrade {
+            fields.append(b"Connection", b"Upgrade");
+        }
+        if trailers {
+            fields.set(b"TE", b"trailers");
+        }
+    }
+
+    /// Removes what does not go to the client, names in the upstream's Connection included.
+    pub fn clean_response(&self, fields: &mut Fields, upgrade: bool) {
+        if !fields.iter().any(|(name, _)| self.contains(name)) {
+            return;
+        }
+        let nominated: Vec<Vec<u8>> = fields
+            .get_all(b"connection")
+            .flat_map(list_members)
+            .filter(|member| !is_framing(member))
+            .map(<[u8]>::to_vec)
+            .collect();
+        self.remove(fields, upgrade, &nominated);
+        if upgrade {
+            fields.append(b"Connection", b"Upgrade");
+        }
+    }
+
+    fn remove(&self, fields: &mut Fields, upgrade: bool, nominated: &[Vec<u8>]) {
+        fields.retain(|name, _| {
+            (upgrade && name.eq_ignore_ascii_case(b"upgrade"))
+                || !(self.contains(name)
+                    || nominated.iter().any(|listed| listed.eq_ignore_ascii_case(name)))
+        });
+    }
+}
+
+fn length_bit(name: &[u8]) -> u64 {
+    u32::try_from(name.len()).ok().and_then(|len| 1_u64.checked_shl(len)).unwrap_or(0)
+}
+
+fn letter_bit(name: &[u8]) -> u32 {
+    name.first().map_or(0, |letter| 1 << (letter & 31))
+}
+
+/// What says how long the content is cannot be taken out by naming it.
+fn is_framing(name: &[u8]) -> bool {
+    [b"content-length".as_slice(), b"content-type"].iter().any(|f| f.eq_ignore_ascii_case(name))
+}
+
+/// Whether this is a gRPC request that says `TE: trailers` (SCG class `GRPCRequestHeadersFilter`).
+fn wants_trailers(fields: &Fields) -> bool {
+    let trailers = |member: &[u8]| member.eq_ignore_ascii_case(b"trailers");
+    fields.get_all(b"te").flat_map(list_members).any(trailers)
+        && fields.get(b"content-type").is_some_and(|kind| {
+            kind.get(..16).is_some_and(|k| k.eq_ignore_ascii_case(b"application/grpc"))
+        })
+}

@@ -1,0 +1,264 @@
+//! What every forwarded head goes through: hop-by-hop fields, Host, Forwarded and X-Forwarded-*.
+//!
+//! A request is treated twice. [`Forwarding::receive`] runs before the filters and takes out what
+//! the client may not say: fields that its own Connection field names, and Forwarded and
+//! X-Forwarded-* from a peer that is not trusted. So neither can reach, or remove, what the gateway
+//! itself adds. [`Forwarding::request`] runs after them and writes what the next hop gets. A
+//! response is treated once, before the filters ([`Forwarding::response`]).
+
+mod elements;
+mod hop_by_hop;
+mod options;
+
+use std::net::{IpAddr, SocketAddr};
+
+use weir_route::ArgError;
+use weir_route::pattern::{JavaRegex, RegexCache};
+use weir_wire::{RequestHead, ResponseHead, list_members};
+
+use crate::assembly::Assembly;
+use crate::context::{Scheme, Target};
+use hop_by_hop::HopByHop;
+pub use options::{ForwardingOptions, Part, Untrusted, XForwarded};
+
+/// Rules for heads that are passed on, from `trusted-proxies`, `x-forwarded.*`, `forwarded.*` and
+/// `filter.remove-hop-by-hop.headers`. The default is SCG's.
+#[derive(Clone, Debug, Default)]
+pub struct Forwarding {
+    trusted: Option<JavaRegex>,
+    untrusted: Untrusted,
+    x_forwarded: XForwarded,
+    forwarded: bool,
+    by: bool,
+    hop_by_hop: HopByHop,
+}
+
+/// What is known of the two connections when a request is passed on.
+#[derive(Clone, Copy, Debug)]
+pub struct Hop<'a> {
+    /// Address of the TCP peer.
+    pub peer: SocketAddr,
+    /// Address that the peer connected to.
+    pub local: IpAddr,
+    /// The client's connection is encrypted.
+    pub https: bool,
+    /// The Host that the client asked for.
+    pub client_host: &'a [u8],
+    /// Where the request goes.
+    pub target: &'a Target,
+    /// The upstream Host stays as it is in the head.
+    pub preserve_host: bool,
+    /// The request asks for another protocol (WebSocket) and is to keep saying so.
+    pub upgrade: bool,
+}
+
+/// What becomes of the Forwarded and X-Forwarded-* fields of one request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// Taken out, none added.
+    Remove,
+    /// Left alone.
+    Pass,
+    /// Kept, and added to.
+    Append,
+}
+
+impl Forwarding {
+    /// Compiles rules.
+    ///
+    /// # Errors
+    /// `trusted-proxies` is not a Java regular expression, or a name is not a header name.
+    pub fn new(options: &ForwardingOptions, regexes: &RegexCache) -> Result<Self, ArgError> {
+        let written = options.trusted_proxies.as_deref().filter(|text| !text.trim().is_empty());
+        let flags = Default::default();
+        let trusted = written.map(|text| {
+            regexes.get(text, flags).map_err(|error| error.of_arg("trusted-proxies", text))
+        });
+        Ok(Self {
+            trusted: trusted.transpose()?,
+            untrusted: options.untrusted,
+            x_forwarded: options.x_forwarded.clone(),
+            forwarded: options.forwarded,
+            by: options.forwarded_by,
+            hop_by_hop: HopByHop::new(options.hop_by_hop.as_deref())?,
+        })
+    }
+
+    /// Whether [`Hop::local`] is looked at.
+    pub fn names_itself(&self) -> bool {
+        self.by && self.forwarded
+    }
+
+    /// Takes out of a request what its client may not say. Runs after routing, before the filters.
+    pub fn receive(&self, head: &mut RequestHead, peer: IpAddr) {
+        let mut nominates = false;
+        let mut forwarded = false;
+        for (name, value) in head.fields.iter() {
+            match name.len() {
+                10 if name.eq_ignore_ascii_case(b"connection") => {
+                    nominates |= list_members(value).any(is_nomination);
+                }
+                _ => forwarded |= Forwarded::of(name).is_some(),
+            }
+        }
+        if nominates {
+            remove_nominated(head);
+        }
+        if forwarded {
+            self.remove_forwarded(head, peer);
+        }
+    }
+
+    /// Writes what the next hop gets. Runs after the filters.
+    pub fn request(&self, head: &mut RequestHead, hop: &Hop<'_>) {
+        let trust = self.trust(hop.peer.ip());
+        if trust == Trust::Append {
+            self.append_forwarded(head, hop);
+        }
+        self.hop_by_hop.clean_request(&mut head.fields, hop.upgrade);
+        let keep = hop.preserve_host && head.fields.contains(b"host");
+        if !keep {
+            set_host(head, hop);
+        }
+    }
+
+    /// Takes out of a response what is not for the client. Runs before the filters.
+    pub fn response(&self, head: &mut ResponseHead, upgrade: bool) {
+        self.hop_by_hop.clean_response(&mut head.fields, upgrade);
+    }
+
+    fn trust(&self, peer: IpAddr) -> Trust {
+        match (&self.trusted, self.untrusted) {
+            (Some(_), _) if self.is_trusted(&peer.to_string()) => Trust::Append,
+            (Some(_), _) | (None, Untrusted::Strip) => Trust::Remove,
+            (None, Untrusted::Pass) => Trust::Pass,
+            (None, Untrusted::Append) => Trust::Append,
+        }
+    }
+
+    /// Whether `text` is a trusted address. An expression that takes too many steps trusts nobody.
+    fn is_trusted(&self, text: &str) -> bool {
+        match &self.trusted {
+            Some(trusted) => trusted.full_match(text) == Ok(true),
+            None => self.untrusted == Untrusted::Append,
+        }
+    }
+
+    fn remove_forwarded(&self, head: &mut RequestHead, peer: IpAddr) {
+        let trust = self.trust(peer);
+        if trust == Trust::Pass {
+            return;
+        }
+        let keep_forwarded = trust == Trust::Append && self.forwarded;
+        let keep_x = trust == Trust::Append && self.x_forwarded.enabled;
+        head.fields.retain(|name, _| match Forwarded::of(name) {
+            None => true,
+            Some(Forwarded::Standard) => keep_forwarded,
+            Some(Forwarded::X) => keep_x,
+            // An upstream that turns names into variables cannot tell `X_Forwarded_For` from
+            // `X-Forwarded-For`.
+            Some(Forwarded::Alias) => false,
+        });
+    }
+
+    fn append_forwarded(&self, head: &mut RequestHead, hop: &Hop<'_>) {
+        if self.forwarded {
+            let by = self.by.then_some(hop.local);
+            elements::append_standard(head, hop, by, |text| self.is_trusted(text));
+        }
+        if self.x_forwarded.enabled {
+            elements::append_x(head, hop, &self.x_forwarded, |text| self.is_trusted(text));
+        }
+    }
+}
+
+/// A field that tells of earlier hops.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Forwarded {
+    /// `Forwarded` (RFC 7239).
+    Standard,
+    /// `X-Forwarded-…`.
+    X,
+    /// The same with `_`.
+    Alias,
+}
+
+impl Forwarded {
+    fn of(name: &[u8]) -> Option<Self> {
+        if name.len() == 9 {
+            return name.eq_ignore_ascii_case(b"forwarded").then_some(Self::Standard);
+        }
+        let (prefix, rest) = name.split_at_checked(12)?;
+        let [b'x' | b'X', first, word @ .., last] = prefix else { return None };
+        let dash = |byte: u8| matches!(byte, b'-' | b'_');
+        if !dash(*first) || !dash(*last) || !word.eq_ignore_ascii_case(b"forwarded") {
+            return None;
+        }
+        let alias = [*first, *last].contains(&b'_') || rest.contains(&b'_');
+        Some(if alias { Self::Alias } else { Self::X })
+    }
+}
+
+/// Whether a member of Connection names a field, rather than saying something of the connection.
+fn is_nomination(member: &[u8]) -> bool {
+    ![b"close".as_slice(), b"keep-alive", b"upgrade", b"te"]
+        .iter()
+        .any(|option| option.eq_ignore_ascii_case(member))
+}
+
+/// Fields that a client cannot have removed by naming them in Connection: they say whom the request
+/// is for, who sends it, how it is framed and where it came from (CVE-2022-31813, CVE-2024-45410).
+fn is_protected(name: &[u8]) -> bool {
+    const PROTECTED: [&[u8]; 7] = [
+        b"host",
+        b"authorization",
+        b"content-length",
+        b"transfer-encoding",
+        b"content-type",
+        b"cookie",
+        b"origin",
+    ];
+    Forwarded::of(name).is_some() || PROTECTED.iter().any(|p| p.eq_ignore_ascii_case(name))
+}
+
+fn remove_nominated(head: &mut RequestHead) {
+    let lists = head.fields.get_all(b"connection").flat_map(list_members);
+    let nominated: Vec<Vec<u8>> =
+        lists.filter(|m| is_nomination(m) && !is_protected(m)).map(<[u8]>::to_vec).collect();
+    head.fields.retain(|name, _| {
+        let connection = name.eq_ignore_ascii_case(b"connection");
+        connection || !nominated.iter().any(|listed| listed.eq_ignore_ascii_case(name))
+    });
+}
+
+fn set_host(head: &mut RequestHead, hop: &Hop<'_>) {
+    let mut host = Assembly::new();
+    host.push(hop.target.host.as_bytes());
+    let default = match hop.target.scheme {
+        Scheme::Http | Scheme::Lb => 80,
+        Scheme::Https => 443,
+    };
+    if hop.target.port != default {
+        host.push(format_port(hop.target.port, &mut [0; 6]));
+    }
+    head.fields.set(b"Host", host.as_bytes());
+}
+
+/// `:port`, without allocating.
+fn format_port(port: u16, buffer: &mut [u8; 6]) -> &[u8] {
+    let mut rest = port;
+    let mut len = 0;
+    for slot in buffer.iter_mut().rev() {
+        len += 1;
+        if rest == 0 && len > 1 {
+            *slot = b':';
+            break;
+        }
+        *slot = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    buffer.get(buffer.len() - len..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

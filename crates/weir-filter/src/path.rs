@@ -1,0 +1,185 @@
+//! The one way a filter changes the path: validated, canonical, and never out of its prefix.
+
+use weir_route::Vars;
+use weir_wire::http1::{PathError, canonical_path};
+
+use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use crate::template::{Piece, Template, encode, variable};
+use crate::uri::AbsoluteUri;
+
+/// Replaces the path of the request by `path`, made by `filter`.
+///
+/// The path that came in is canonical, so dot segments in the new one were made by the filter out
+/// of what the client sent (a decoded `%2F`, glued pieces). Resolving them would leave the prefix
+/// that the filter states: such a request is answered with 400. Doubled slashes are joined as SCG
+/// does, unless the client sent some itself: those stay.
+///
+/// # Errors
+/// The path does not start with `/` or is not valid; nothing is sent then.
+pub(crate) fn replace_path(
+    context: &mut RequestContext<'_>,
+    filter: &str,
+    path: &[u8],
+) -> Result<Verdict, FilterError> {
+    if context.head.path().first() != Some(&b'/') {
+        // `*` of OPTIONS and the empty path of CONNECT are no paths to edit.
+        return Ok(Verdict::Continue);
+    }
+    if path.first() != Some(&b'/') {
+        return Err(invalid(filter, path, "does not start with `/`"));
+    }
+    match canonical_path(path) {
+        Ok(None) => {}
+        Ok(Some(_)) | Err(PathError::AboveRoot) => return Ok(refused()),
+        Err(PathError::Illegal) => return Err(invalid(filter, path, "is not a valid path")),
+        Err(PathError::Nul) => return Err(invalid(filter, path, "has an encoded NUL")),
+    }
+    if has_doubled_slash(path) && !has_doubled_slash(context.head.path()) {
+        context.head.set_path(&join_slashes(path));
+    } else {
+        context.head.set_path(path);
+    }
+    Ok(Verdict::Continue)
+}
+
+/// The answer to a request whose path would leave the prefix that a filter states.
+fn refused() -> Verdict {
+    Verdict::Respond(LocalResponse { status: 400, ..LocalResponse::default() })
+}
+
+fn invalid(filter: &str, path: &[u8], what: &str) -> FilterError {
+    FilterError(format!("{filter} made the path `{}`, which {what}", path.escape_ascii()))
+}
+
+fn has_doubled_slash(path: &[u8]) -> bool {
+    memchr::memmem::find(path, b"//").is_some()
+}
+
+fn join_slashes(path: &[u8]) -> Vec<u8> {
+    let mut joined = Vec::with_capacity(path.len());
+    for &byte in path {
+        if byte != b'/' || joined.last() != Some(&b'/') {
+            joined.push(byte);
+        }
+    }
+    joined
+}
+
+/// Whether `byte` may stand in a path as it is (RFC 3986 `pchar` and `/`), `%` excluded.
+pub(crate) fn is_path_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/".contains(&byte)
+}
+
+/// A template for a path or its beginning (Spring class `UriTemplate`): values and text are
+/// percent-encoded, a query or fragment in it is dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PathTemplate(Box<str>);
+
+impl PathTemplate {
+    /// A template as written.
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The template as written.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// The names of its variables.
+    pub(crate) fn variables(&self) -> Vec<&str> {
+        Template(&self.0).variables().collect()
+    }
+
+    /// Gives the path to `take`. Allocates only if there is something to replace or to encode.
+    ///
+    /// # Errors
+    /// A variable that is not set.
+    pub(crate) fn expand(&self, vars: &Vars, take: impl FnOnce(&str)) -> Result<(), FilterError> {
+        if self.0.bytes().all(is_path_byte) {
+            take(&self.0);
+            return Ok(());
+        }
+        let mut path = String::with_capacity(self.0.len() + 32);
+        for piece in Template(&self.0).pieces() {
+            match piece {
+                Piece::Variable(name) => encode(variable(vars, name)?, is_path_byte, &mut path),
+                Piece::Text(text) => {
+                    let end = text.find(['?', '#']).unwrap_or(text.len());
+                    encode(text.get(..end).unwrap_or_default(), is_path_byte, &mut path);
+                    if end < text.len() {
+                        break;
+                    }
+                }
+            }
+        }
+        take(&path);
+        Ok(())
+    }
+
+    /// Why every request will fail.
+    pub(crate) fn caution(&self) -> Option<String> {
+        let absolute = self.0.starts_with('/') || self.0.starts_with('{');
+        (!absolute).then(|| format!("`{}` does not start with `/`: requests fail with 500", self.0))
+    }
+}
+
+/// What became of a request for another URI.
+#[derive(Debug)]
+pub(crate) enum Retargeted {
+    /// It goes there, unless the verdict says otherwise.
+    Done(Verdict),
+    /// Not an absolute URI.
+    Ignored,
+    /// Nothing serves this scheme.
+    UnknownScheme,
+}
+
+/// Makes the absolute URI `text` the target of the request, its path and query included.
+///
+/// # Errors
+/// Its path has an encoded NUL.
+pub(crate) fn retarget(
+    context: &mut RequestContext<'_>,
+    filter: &str,
+    text: &str,
+) -> Result<Retargeted, FilterError> {
+    let Some(uri) = AbsoluteUri::parse(text) else { return Ok(Retargeted::Ignored) };
+    let Some(target) = uri.target() else { return Ok(Retargeted::UnknownScheme) };
+    let path = if uri.path.is_empty() { "/" } else { uri.path };
+    let verdict = replace_path(context, filter, path.as_bytes())?;
+    context.head.set_query(uri.query.map(str::as_bytes));
+    *context.target = Some(target);
+    Ok(Retargeted::Done(verdict))
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_route::Vars;
+
+    use super::{PathTemplate, join_slashes};
+
+    fn check(template: &str, expected: &str) {
+        let mut vars = Vars::default();
+        vars.set("a", "x y".to_owned());
+        vars.set("b", "é%/?#&;".to_owned());
+        let mut path = String::new();
+        let result = PathTemplate::new(template).expand(&vars, |text| text.clone_into(&mut path));
+        assert_eq!((result, &*path), (Ok(()), expected), "{template}");
+    }
+
+    #[test]
+    fn templates_are_encoded() {
+        check("/plain", "/plain");
+        check("/{a}/{b}", "/x%20y/%C3%A9%25/%3F%23&;");
+        check("/a b/ü//c", "/a%20b/%C3%BC//c");
+        check("/a%20b", "/a%2520b");
+        check("/new?x={a}", "/new");
+        check("/{a}#{b}", "/x%20y");
+    }
+
+    #[test]
+    fn slashes_are_joined() {
+        assert_eq!(join_slashes(b"//a///b/"), b"/a/b/");
+    }
+}

@@ -1,0 +1,122 @@
+//! A thread that accepts connections and serves them.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::TcpStream;
+use tokio::runtime::{self, Runtime};
+use tokio::sync::watch;
+use tokio::task::LocalSet;
+
+use crate::endpoint;
+use crate::pool::Pool;
+use crate::stats::Counters;
+
+/// How long to wait after a connection could not be accepted: out of file descriptors, as a rule,
+/// and trying again at once would only burn what others need to get done.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+
+/// What the requests of a worker have to do with.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) pool: Option<Arc<Pool>>,
+    pub(crate) access_log: bool,
+}
+
+/// One listener and the runtime that serves it.
+pub(crate) struct Worker {
+    listener: TcpListener,
+    runtime: Runtime,
+    shared: Shared,
+    stop: watch::Receiver<bool>,
+}
+
+/// Listens on `address`, which others may listen on as well.
+pub(crate) fn listen(address: SocketAddr, backlog: i32) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(backlog)?;
+    Ok(socket.into())
+}
+
+impl Worker {
+    pub(crate) fn new(
+        listener: TcpListener,
+        shared: Shared,
+        stop: watch::Receiver<bool>,
+    ) -> io::Result<Self> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { listener, runtime, shared, stop })
+    }
+
+    /// Serves until told to stop, then drops what is in flight.
+    pub(crate) fn run(self) {
+        let Self { listener, runtime, shared, mut stop } = self;
+        let tasks = LocalSet::new();
+        tasks.block_on(&runtime, async {
+            tokio::select! {
+                // An error means that whoever could stop this has gone.
+                _ = stop.wait_for(|stop| *stop) => {}
+                Err(error) = accept(listener, Rc::new(shared)) => {
+                    tracing::error!(%error, "an origin's worker cannot accept");
+                }
+            }
+        });
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Rc<Shared>) -> io::Result<Infallible> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                tokio::task::spawn_local(serve(stream, peer, Rc::clone(&shared)));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection was not accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, peer: SocketAddr, shared: Rc<Shared>) {
+    let counters = Arc::clone(&shared.counters);
+    let _open = counters.connection();
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let shared = Rc::clone(&shared);
+        async move {
+            shared.counters.request();
+            if !shared.access_log {
+                return Ok::<_, Infallible>(endpoint::answer(request, peer, &shared).await);
+            }
+            let begun = Instant::now();
+            let (method, uri) = (request.method().clone(), request.uri().clone());
+            let response = endpoint::answer(request, peer, &shared).await;
+            let (status, took_us) = (response.status().as_u16(), begun.elapsed().as_micros());
+            let took_us = u64::try_from(took_us).unwrap_or(u64::MAX);
+            tracing::info!(target: "weir_origin::access", %peer, %method, %uri, status, took_us);
+            Ok(response)
+        }
+    });
+    // One write for head and body: small answers are the rule here.
+    let mut http = http1::Builder::new();
+    http.pipeline_flush(true).writev(false);
+    // How a connection ends is its client's affair.
+    let _ = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
+}

@@ -1,0 +1,171 @@
+//! Coarse deadlines: one sweep per worker instead of a timer per read.
+//!
+//! Setting a deadline is a store into a slot. A sweep every [`TICK_MS`] milliseconds (sooner when a
+//! nearer deadline was set) wakes the tasks whose time has come; they see it by polling.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+/// Longest time between two sweeps, which is also how late a long deadline may be.
+pub(crate) const TICK_MS: u64 = 100;
+const NEVER: u64 = u64::MAX;
+
+/// All deadlines of one worker, and its clock in milliseconds since the worker started.
+#[derive(Debug)]
+pub(crate) struct Deadlines {
+    origin: Instant,
+    now_ms: Cell<u64>,
+    next_sweep_ms: Cell<u64>,
+    slots: RefCell<Slots>,
+    sooner: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Slots {
+    list: Vec<Slot>,
+    free: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    at_ms: u64,
+    waker: Option<Waker>,
+}
+
+impl Deadlines {
+    pub(crate) fn new() -> Rc<Self> {
+        Rc::new(Self {
+            origin: Instant::now(),
+            now_ms: Cell::new(0),
+            next_sweep_ms: Cell::new(0),
+            slots: RefCell::default(),
+            sooner: Notify::new(),
+        })
+    }
+
+    /// Milliseconds since the worker started, read from the system's clock.
+    pub(crate) fn refresh(&self) -> u64 {
+        self.see(Instant::now())
+    }
+
+    /// Takes `now` as the current time.
+    pub(crate) fn see(&self, now: Instant) -> u64 {
+        let now_ms = now.saturating_duration_since(self.origin).as_millis() as u64;
+        self.now_ms.set(now_ms);
+        now_ms
+    }
+
+    /// Milliseconds since the worker started, as of the last look at the clock.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.now_ms.get()
+    }
+
+    /// Sweeps for ever.
+    pub(crate) async fn run(self: Rc<Self>) {
+        loop {
+            let nearest = self.sweep();
+            let now = self.now_ms();
+            let wait = nearest.saturating_sub(now).clamp(1, TICK_MS);
+            self.next_sweep_ms.set(now + wait);
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(wait)) => {}
+                () = self.sooner.notified() => {}
+            }
+        }
+    }
+
+    /// Wakes every task that has a slot, whatever its deadline.
+    pub(crate) fn wake_all(&self) {
+        for slot in &mut self.slots.borrow_mut().list {
+            if let Some(waker) = slot.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+
+    /// Wakes what is due and gives the nearest deadline that is not.
+    fn sweep(&self) -> u64 {
+        let now = self.refresh();
+        let mut nearest = NEVER;
+        for slot in &mut self.slots.borrow_mut().list {
+            if slot.at_ms > now {
+                nearest = nearest.min(slot.at_ms);
+            } else if let Some(waker) = slot.waker.take() {
+                waker.wake();
+            }
+        }
+        nearest
+    }
+}
+
+/// One slot: the deadline of one task.
+#[derive(Debug)]
+pub(crate) struct Deadline {
+    all: Rc<Deadlines>,
+    slot: usize,
+}
+
+impl Deadline {
+    pub(crate) fn new(all: &Rc<Deadlines>) -> Self {
+        let mut slots = all.slots.borrow_mut();
+        let empty = Slot { at_ms: NEVER, waker: None };
+        let slot = match slots.free.pop() {
+            Some(slot) => slot,
+            None => {
+                slots.list.push(empty);
+                slots.list.len() - 1
+            }
+        };
+        drop(slots);
+        Self { all: Rc::clone(all), slot }
+    }
+
+    /// Sets the deadline to `after` from now (as of the last look at the clock).
+    pub(crate) fn set(&self, after: Duration) {
+        let now = self.all.now_ms();
+        let at_ms = now.saturating_add((after.as_millis() as u64).max(1));
+        self.store(at_ms);
+        if at_ms < self.all.next_sweep_ms.get() {
+            self.all.sooner.notify_one();
+        }
+    }
+
+    /// Takes the deadline away.
+    pub(crate) fn clear(&self) {
+        self.store(NEVER);
+    }
+
+    /// Whether the time has come; if not, the task is woken when it does.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> bool {
+        let mut slots = self.all.slots.borrow_mut();
+        let Some(slot) = slots.list.get_mut(self.slot) else { return false };
+        if slot.at_ms <= self.all.now_ms() {
+            return true;
+        }
+        match &slot.waker {
+            Some(waker) if waker.will_wake(cx.waker()) => {}
+            _ => slot.waker = Some(cx.waker().clone()),
+        }
+        false
+    }
+
+    fn store(&self, at_ms: u64) {
+        if let Some(slot) = self.all.slots.borrow_mut().list.get_mut(self.slot) {
+            slot.at_ms = at_ms;
+        }
+    }
+}
+
+impl Drop for Deadline {
+    fn drop(&mut self) {
+        let mut slots = self.all.slots.borrow_mut();
+        if let Some(slot) = slots.list.get_mut(self.slot) {
+            *slot = Slot { at_ms: NEVER, waker: None };
+        }
+        slots.free.push(self.slot);
+    }
+}

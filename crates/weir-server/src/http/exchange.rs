@@ -1,0 +1,281 @@
+//! The life of a request, from its head to its last byte, with one error exit.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use weir_config::{RouteTarget, Snapshot, Upstream as RouteUpstream};
+use weir_filter::cors::CorsDecision;
+use weir_filter::{RequestContext, Target, Verdict};
+use weir_route::{Request, Route, Vars};
+use weir_wire::http1::{RequestFraming, canonical_path};
+use weir_wire::{RequestHead, ResponseHead};
+
+use super::downstream::Client;
+use super::finish::finish;
+use super::forward::forward;
+use super::local::{answer, answer_error};
+use super::upstream::Upstream;
+use crate::error::{ErrorKind, ProxyError};
+use crate::worker::Worker;
+
+/// What happens to the client's connection after an exchange.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Another request may follow.
+    KeepAlive,
+    /// Close, letting the answer arrive.
+    Close,
+    /// Close at once: the response is cut short, or nobody is there to read it.
+    Abort,
+    /// The protocol was switched: bytes flow both ways until either side ends.
+    Tunnel(Box<Upstream>),
+}
+
+/// What one exchange works on; reused for many.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub(crate) request: RequestHead,
+    pub(crate) response: ResponseHead,
+    /// The Host asked for, before filters and forwarding rules changed it.
+    pub(crate) client_host: Vec<u8>,
+    pub(crate) vars: Vars,
+    pub(crate) early_fields: Vec<(String, Vec<u8>)>,
+    pub(crate) cors_fields: Vec<(&'static str, Vec<u8>)>,
+    /// Buffer for what goes to the upstream.
+    pub(crate) up: Vec<u8>,
+    /// Buffer for what goes to the client.
+    pub(crate) down: Vec<u8>,
+    pub(crate) record: Record,
+}
+
+/// What the log and the counters want to know at the end.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) started: Instant,
+    pub(crate) peer: Option<SocketAddr>,
+    /// Status sent to the client; 0 if none was.
+    pub(crate) status: u16,
+    /// A response head went out.
+    pub(crate) head_sent: bool,
+    /// Bytes of the response, head included.
+    pub(crate) sent_bytes: u64,
+    pub(crate) error: Option<ErrorKind>,
+    /// Filters that ran on the request side.
+    pub(crate) filters_ran: usize,
+}
+
+impl Default for Exchange {
+    fn default() -> Self {
+        Self {
+            request: RequestHead::default(),
+            response: ResponseHead::default(),
+            client_host: Vec::new(),
+            vars: Vars::default(),
+            early_fields: Vec::new(),
+            cors_fields: Vec::new(),
+            up: Vec::new(),
+            down: Vec::new(),
+            record: Record::new(None),
+        }
+    }
+}
+
+impl Record {
+    fn new(peer: Option<SocketAddr>) -> Self {
+        Self {
+            started: Instant::now(),
+            peer,
+            status: 0,
+            head_sent: false,
+            sent_bytes: 0,
+            error: None,
+            filters_ran: 0,
+        }
+    }
+}
+
+impl Exchange {
+    /// Forgets the last exchange, keeping the memory.
+    pub(crate) fn clear(&mut self) {
+        self.request.clear();
+        self.response.clear();
+        self.client_host.clear();
+        self.vars.clear();
+        self.early_fields.clear();
+        self.cors_fields.clear();
+        self.up.clear();
+        self.down.clear();
+    }
+
+    /// Bytes of memory held by the buffers.
+    pub(crate) fn memory(&self) -> usize {
+        self.up.capacity() + self.down.capacity()
+    }
+}
+
+/// Serves one request.
+pub(crate) async fn exchange(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    framing: RequestFraming,
+) -> Next {
+    x.record = Record::new(Some(client.peer));
+    worker.deadlines.see(x.record.started);
+    let snapshot = worker.snapshot();
+    let (route, cors) = match admit(x) {
+        Ok(()) => find(worker, &snapshot, client, x),
+        Err(error) => return refuse(worker, client, x, error).await,
+    };
+    let outcome = serve(worker, client, x, framing, &snapshot, route, cors).await;
+    let next = match outcome {
+        Ok(next) => next,
+        Err(error) => answer_error(worker, client, x, Some(framing), &snapshot, &error).await,
+    };
+    finish(worker, &snapshot, x, route);
+    next
+}
+
+/// Answers a request whose head or target was not acceptable, and closes.
+pub(crate) async fn refuse(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    error: ProxyError,
+) -> Next {
+    x.record = Record::new(Some(client.peer));
+    worker.deadlines.see(x.record.started);
+    let snapshot = worker.snapshot();
+    let next = answer_error(worker, client, x, None, &snapshot, &error).await;
+    finish(worker, &snapshot, x, None);
+    next
+}
+
+/// Refuses what is never served and brings the path into the form that is matched and sent.
+fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
+    if matches!(x.request.method(), b"CONNECT" | b"TRACE") {
+        return Err(ProxyError::new(ErrorKind::MethodNotAllowed));
+    }
+    if x.request.path() == b"*" {
+        return Ok(());
+    }
+    x.client_host.clear();
+    x.client_host.extend_from_slice(x.request.host());
+    if let Some(path) = canonical_path(x.request.path())? {
+        x.request.set_path(&path);
+    }
+    Ok(())
+}
+
+/// The route of a request, and what the cross-origin rules say of it.
+fn find<'s>(
+    worker: &'s Worker,
+    snapshot: &'s Snapshot,
+    client: &Client,
+    x: &mut Exchange,
+) -> (Option<&'s Arc<Route<RouteTarget>>>, CorsDecision) {
+    if let Some(reserved) = &worker.reserved
+        && reserved.takes(x.request.path())
+    {
+        return (Some(&reserved.route), CorsDecision::NotCors);
+    }
+    let mut parts = worker.parts.borrow_mut();
+    parts.read(&x.request);
+    let request = Request {
+        head: &x.request,
+        parts: &parts,
+        peer: client.peer.ip(),
+        now_ms: now_ms(),
+        dice: worker.roll(),
+    };
+    let scratch = &mut worker.lookup.borrow_mut();
+    let route = snapshot.index.lookup(&request, scratch);
+    // Without an Origin too: what depends on it must say so (Vary).
+    let cors = snapshot.cors.decide(&request, false, route.is_some(), scratch);
+    if let Some(route) = route
+        && route.target.chain.needs_vars()
+    {
+        for predicate in &route.predicates {
+            predicate.publish(&request, &mut x.vars);
+        }
+    }
+    (route, cors)
+}
+
+async fn serve(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    framing: RequestFraming,
+    snapshot: &Snapshot,
+    route: Option<&Arc<Route<RouteTarget>>>,
+    cors: CorsDecision,
+) -> Result<Next, ProxyError> {
+    match cors {
+        CorsDecision::NotCors => {}
+        CorsDecision::Respond(local) => {
+            return answer(worker, client, x, framing, snapshot, None, &local).await;
+        }
+        CorsDecision::Proceed(fields) => x.cors_fields = fields,
+    }
+    let route = route.ok_or_else(|| ProxyError::new(ErrorKind::NoRoute))?;
+    snapshot.forwarding.receive(&mut x.request, client.peer.ip());
+    let mut target = None;
+    let mut preserve_host = false;
+    let mut context = RequestContext {
+        head: &mut x.request,
+        vars: &x.vars,
+        target: &mut target,
+        preserve_host: &mut preserve_host,
+        prefixed: &mut false,
+        early_fields: &mut x.early_fields,
+        peer: client.peer,
+        now_ms: now_ms(),
+    };
+    let ran = &mut x.record.filters_ran;
+    let verdict = route.target.chain.request(&mut context, ran);
+    match verdict.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))? {
+        Verdict::Continue => {}
+        Verdict::Respond(local) => {
+            return answer(worker, client, x, framing, snapshot, Some(route), &local).await;
+        }
+    }
+    let target = match target {
+        Some(target) => Arc::new(target),
+        None => match pick(route)? {
+            Some(target) => target,
+            None => {
+                let empty = weir_filter::LocalResponse { status: 200, ..Default::default() };
+                return answer(worker, client, x, framing, snapshot, Some(route), &empty).await;
+            }
+        },
+    };
+    forward(worker, client, x, framing, snapshot, route, &target, preserve_host).await
+}
+
+/// Where a route sends this request; `None` if it sends it nowhere.
+fn pick(route: &Route<RouteTarget>) -> Result<Option<Arc<Target>>, ProxyError> {
+    match &route.target.upstream {
+        RouteUpstream::Http(target) => Ok(Some(Arc::clone(target))),
+        RouteUpstream::None => Ok(None),
+        RouteUpstream::Balanced(service) => {
+            let turn = service.turn.fetch_add(1, Ordering::Relaxed);
+            let count = service.instances.len().max(1);
+            let instance = service.instances.get(turn % count);
+            let missing = || format!("Unable to find instance for {}", service.name);
+            instance
+                .cloned()
+                .map(Some)
+                .ok_or_else(|| ProxyError::with(ErrorKind::NoInstance, missing()))
+        }
+    }
+}
+
+/// Wall clock in milliseconds since 1970.
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

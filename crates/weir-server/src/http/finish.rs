@@ -1,0 +1,32 @@
+//! The end of every exchange: one access log line, one count.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use weir_config::{RouteTarget, Snapshot};
+use weir_route::Route;
+
+use super::exchange::Exchange;
+use crate::access_log::Line;
+use crate::worker::Worker;
+
+/// Logs and counts one exchange.
+pub(crate) fn finish(
+    worker: &Worker,
+    snapshot: &Snapshot,
+    x: &mut Exchange,
+    route: Option<&Arc<Route<RouteTarget>>>,
+) {
+    let now = Instant::now();
+    worker.deadlines.see(now);
+    let took = now.saturating_duration_since(x.record.started);
+    worker.counters.finished(x.record.status);
+    if snapshot.settings.metrics_enabled
+        && let Some(route) = route
+    {
+        worker.counters.routed(route, x.record.status, x.request.method(), took);
+    }
+    if let Some(log) = &worker.log {
+        log.write(&Line { record: &x.record, request: &x.request, route, took });
+    }
+}

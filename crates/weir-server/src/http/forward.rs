@@ -1,0 +1,620 @@
+//! From the filtered request to the relayed response.
+
+use std::future::poll_fn;
+use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use weir_config::{RouteTarget, Snapshot};
+use weir_filter::Target;
+use weir_filter::forwarding::Hop;
+use weir_route::Route;
+use weir_wire::Version;
+use weir_wire::http1::{
+    BodyKind, Connection, Parsed, RequestFraming, ResponseFraming, parse_response,
+};
+
+use super::downstream::{Client, write_all};
+use super::exchange::{Exchange, Next};
+use super::local::{filter_response, finish_head};
+use super::relay::{Framing, Relay, RelayError, Waiting};
+use super::upstream::{Upstream, Wanted, acquire, poll_gone};
+use crate::drain::Phase;
+use crate::error::{ErrorKind, ProxyError, body_error_text};
+use crate::net::poll_read;
+use crate::worker::{SCRATCH_BYTES, Worker};
+
+/// Interim (1xx) responses relayed for one request at most; more is an attack or a fault.
+const INTERIM_MAX: usize = 64;
+
+/// One attempt's view of what an exchange forwards.
+struct Outgoing<'a> {
+    snapshot: &'a Snapshot,
+    framing: RequestFraming,
+    response_timeout: Option<Duration>,
+    content_max: Option<u64>,
+}
+
+/// Why an attempt ended without a final response head.
+struct Failed {
+    error: ProxyError,
+    /// Not one byte of a response came, and the connection had served before: it was stale.
+    stale: bool,
+    /// Not one byte of the request was accepted by the connection.
+    unsent: Option<Relay>,
+}
+
+/// Sends the request to `target` and its response to the client.
+#[expect(clippy::too_many_arguments, reason = "the one place where all parts of an exchange meet")]
+pub(crate) async fn forward(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    framing: RequestFraming,
+    snapshot: &Snapshot,
+    route: &Arc<Route<RouteTarget>>,
+    target: &Arc<Target>,
+    preserve_host: bool,
+) -> Result<Next, ProxyError> {
+    let settings = &snapshot.settings;
+    let timeouts = route.target.timeouts.as_deref();
+    let outgoing = Outgoing {
+        snapshot,
+        framing,
+        response_timeout: timeouts.and_then(|t| t.response).unwrap_or(settings.response_timeout),
+        content_max: smaller(route.target.chain.request_size_max(), settings.body_bytes_max),
+    };
+    let mut upload = prepare(client, x, &outgoing, target, preserve_host)?;
+    let mut wanted = Wanted {
+        target,
+        pool: &settings.pool,
+        connect_timeout: timeouts.and_then(|t| t.connect).unwrap_or(settings.connect_timeout),
+        workers: worker.counters.workers(),
+        fresh: false,
+    };
+    loop {
+        let mut upstream = acquire(worker, client, &wanted).await?;
+        let outcome = await_head(worker, client, x, &outgoing, &mut upstream, &mut upload).await;
+        let failed = match outcome {
+            Ok(response) => {
+                let ended = Ended { upstream, upload, response };
+                return respond(worker, client, x, &outgoing, route, target, ended).await;
+            }
+            Err(failed) => failed,
+        };
+        // One resend, on a new connection, and only where nothing can happen twice.
+        let again = failed.stale && !wanted.fresh;
+        upload = match failed.unsent {
+            Some(unsent) if again => unsent,
+            None if again && is_repeatable(x, framing) => {
+                prepare_again(x, std::mem::take(&mut upload))
+            }
+            _ => return Err(failed.error),
+        };
+        worker.counters.resent();
+        wanted.fresh = true;
+    }
+}
+
+fn smaller(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Safe methods without a body can be sent again (RFC 9110 section 9.2.2).
+fn is_repeatable(x: &Exchange, framing: RequestFraming) -> bool {
+    let idempotent =
+        matches!(x.request.method(), b"GET" | b"HEAD" | b"OPTIONS" | b"PUT" | b"DELETE");
+    idempotent && matches!(framing.body, BodyKind::None | BodyKind::Length(0))
+}
+
+/// Brings the head into its forwarded form and starts the upload with it.
+fn prepare(
+    client: &mut Client,
+    x: &mut Exchange,
+    outgoing: &Outgoing<'_>,
+    target: &Target,
+    preserve_host: bool,
+) -> Result<Relay, ProxyError> {
+    let framing = outgoing.framing;
+    if let (BodyKind::Length(length), Some(max)) = (framing.body, outgoing.content_max)
+        && length > max
+    {
+        return Err(ProxyError::new(ErrorKind::BodyTooLarge(max)));
+    }
+    let forwarding = &outgoing.snapshot.forwarding;
+    let hop = Hop {
+        peer: client.peer,
+        local: local_ip(client, forwarding.names_itself()),
+        https: false,
+        client_host: &x.client_host,
+        target,
+        preserve_host,
+        upgrade: framing.upgrade,
+    };
+    forwarding.request(&mut x.request, &hop);
+    let body = match framing.body {
+        BodyKind::Chunked => {
+            x.request.fields.append(b"transfer-encoding", b"chunked");
+            Framing::Chunked
+        }
+        _ => Framing::Identity,
+    };
+    let mut head = std::mem::take(&mut x.up);
+    head.clear();
+    x.request.write_to(&mut head);
+    let mut upload = Relay::new(framing.body, body);
+    upload.content_max = outgoing.content_max;
+    upload.lead_with(head);
+    let filled = upload.fill(&mut client.carry, SCRATCH_BYTES);
+    filled.map_err(|error| upload_error(&error, outgoing.content_max))?;
+    Ok(upload)
+}
+
+/// The address the client connected to, if it is needed: asking costs a system call.
+fn local_ip(client: &Client, needed: bool) -> IpAddr {
+    let asked = needed.then(|| client.stream.local_addr().ok()).flatten();
+    asked.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip())
+}
+
+/// The same request once more; it has no body.
+fn prepare_again(x: &Exchange, used: Relay) -> Relay {
+    let mut head = used.into_buffer();
+    x.request.write_to(&mut head);
+    let mut upload = Relay::new(BodyKind::None, Framing::Identity);
+    upload.lead_with(head);
+    upload
+}
+
+/// What waiting for a response head came to.
+enum Got {
+    Final(ResponseFraming),
+    Interim,
+}
+
+/// Sends the request and waits for the final response head, relaying interim ones.
+async fn await_head(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    outgoing: &Outgoing<'_>,
+    upstream: &mut Upstream,
+    upload: &mut Relay,
+) -> Result<ResponseFraming, Failed> {
+    let mut wait = HeadWait { sink_failed: false, timing: Timing::new(client, outgoing, upload) };
+    for _ in 0..INTERIM_MAX {
+        let got = poll_fn(|cx| wait.poll(cx, worker, client, x, outgoing, upstream, upload)).await;
+        match got {
+            Ok(Got::Final(framing)) => {
+                client.deadline.clear();
+                return Ok(framing);
+            }
+            Ok(Got::Interim) => {
+                let relayed = relay_interim(client, x).await;
+                relayed.map_err(|error| Failed { error, stale: false, unsent: None })?;
+                wait.timing = Timing::new(client, outgoing, upload);
+            }
+            Err(error) => {
+                let quiet = upstream.carry.is_empty() && upstream.reused;
+                let stale = quiet && error.kind == ErrorKind::UpstreamClosed;
+                let unsent = (stale && upload.is_untouched()).then(|| std::mem::take(upload));
+                return Err(Failed { error, stale, unsent });
+            }
+        }
+    }
+    let error = ProxyError::with(ErrorKind::BadResponse, "too many interim responses");
+    Err(Failed { error, stale: false, unsent: None })
+}
+
+/// State of the wait for a response head.
+struct HeadWait {
+    /// The upstream takes no more of the request; it may still answer.
+    sink_failed: bool,
+    timing: Timing,
+}
+
+impl HeadWait {
+    #[expect(clippy::too_many_arguments, reason = "both connections and both messages are at work")]
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        worker: &Worker,
+        client: &mut Client,
+        x: &mut Exchange,
+        outgoing: &Outgoing<'_>,
+        upstream: &mut Upstream,
+        upload: &mut Relay,
+    ) -> Poll<Result<Got, ProxyError>> {
+        if !upload.is_done() && !self.sink_failed {
+            let mut scratch = worker.scratch.borrow_mut();
+            let (from, to) = (&mut client.stream, &mut upstream.stream);
+            match upload.poll(cx, from, &mut client.carry, to, &mut scratch) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => self.timing.request_sent(client, outgoing),
+                Poll::Ready(Err(RelayError::Sink)) => self.sink_failed = true,
+                Poll::Ready(Err(error)) => {
+                    return Poll::Ready(Err(upload_error(&error, outgoing.content_max)));
+                }
+            }
+        }
+        loop {
+            let mut scratch = worker.scratch.borrow_mut();
+            let count = match poll_read(&mut upstream.stream, cx, &mut scratch) {
+                Poll::Pending => break,
+                Poll::Ready(Err(_) | Ok(0)) => return Poll::Ready(Err(closed(upstream))),
+                Poll::Ready(Ok(count)) => count,
+            };
+            let bytes = scratch.get(..count).unwrap_or_default();
+            if let Some(got) = take_head(x, outgoing, upstream, bytes)? {
+                return Poll::Ready(Ok(got));
+            }
+        }
+        // After an interim response, a final head may be there already.
+        if !upstream.carry.is_empty()
+            && let Some(got) = take_head(x, outgoing, upstream, &[])?
+        {
+            return Poll::Ready(Ok(got));
+        }
+        if upload.is_done() && poll_gone(worker, client, cx) {
+            return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
+        }
+        if worker.drain.phase() == Phase::Stopped {
+            return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
+        }
+        match self.timing.poll(cx, client, outgoing, Some(upload), None) {
+            Some(error) => Poll::Ready(Err(error)),
+            None => Poll::Pending,
+        }
+    }
+}
+
+fn closed(upstream: &Upstream) -> ProxyError {
+    if upstream.carry.is_empty() {
+        return ProxyError::with(ErrorKind::UpstreamClosed, "the upstream closed the connection");
+    }
+    ProxyError::with(ErrorKind::BadResponse, "the response head is incomplete")
+}
+
+/// Takes a response head from what the upstream sent so far.
+fn take_head(
+    x: &mut Exchange,
+    outgoing: &Outgoing<'_>,
+    upstream: &mut Upstream,
+    bytes: &[u8],
+) -> Result<Option<Got>, ProxyError> {
+    let whole = upstream.carry.is_empty();
+    if !whole {
+        upstream.carry.push(bytes);
+    }
+    let input = if whole { bytes } else { upstream.carry.as_slice() };
+    let limits = &outgoing.snapshot.settings.head_limits;
+    let parsed = parse_response(input, x.request.method(), &mut x.response, limits);
+    let parsed = parsed.map_err(|error| {
+        ProxyError::with(ErrorKind::BadResponse, ProxyError::from(error).detail)
+    })?;
+    let Parsed::Complete { consumed, framing } = parsed else {
+        if whole {
+            upstream.carry.push(bytes);
+        }
+        return Ok(None);
+    };
+    if whole {
+        upstream.carry.push(bytes.get(consumed..).unwrap_or_default());
+    } else {
+        upstream.carry.consume(consumed);
+    }
+    if x.response.status == 101 && !switches(x, outgoing.framing) {
+        let what = "the upstream switched to a protocol that was not asked for";
+        return Err(ProxyError::with(ErrorKind::BadResponse, what));
+    }
+    let interim = x.response.status < 200 && x.response.status != 101;
+    Ok(Some(if interim { Got::Interim } else { Got::Final(framing) }))
+}
+
+/// Whether a 101 names a protocol that the client offered (RFC 9110 section 7.8).
+fn switches(x: &Exchange, framing: RequestFraming) -> bool {
+    let Some(chosen) = x.response.fields.get(b"upgrade") else { return false };
+    let offered = |value: &[u8]| {
+        value.split(|byte| *byte == b',').any(|one| one.trim_ascii().eq_ignore_ascii_case(chosen))
+    };
+    framing.upgrade && x.request.fields.get_all(b"upgrade").any(offered)
+}
+
+/// Passes a 1xx on to a client that knows them.
+async fn relay_interim(client: &mut Client, x: &mut Exchange) -> Result<(), ProxyError> {
+    if x.request.version == Version::Http10 {
+        return Ok(());
+    }
+    x.down.clear();
+    x.response.fields.remove(b"connection");
+    x.response.write_to(&mut x.down);
+    write_all(client, &x.down).await
+}
+
+/// An attempt that got a final response head.
+struct Ended {
+    upstream: Upstream,
+    upload: Relay,
+    response: ResponseFraming,
+}
+
+/// Runs the response filters and relays the response.
+async fn respond(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    outgoing: &Outgoing<'_>,
+    route: &Arc<Route<RouteTarget>>,
+    target: &Arc<Target>,
+    ended: Ended,
+) -> Result<Next, ProxyError> {
+    let Ended { mut upstream, mut upload, response } = ended;
+    let switching = x.response.status == 101;
+    outgoing.snapshot.forwarding.response(&mut x.response, switching);
+    filter_response(x, Some(route))?;
+    if switching {
+        return switch(client, x, upstream).await;
+    }
+    let (framing, body, mut keep) = downstream_framing(x, outgoing.framing, response.body);
+    keep &= upload.is_done() && !must_close(worker, client, outgoing);
+    finish_head(x, keep);
+    x.record.status = x.response.status;
+    let mut download = Relay::new(body, framing);
+    download.lead_with(std::mem::take(&mut x.down));
+    let filled = download.fill(&mut upstream.carry, SCRATCH_BYTES);
+    x.record.head_sent = true;
+    let relayed = match filled {
+        Ok(()) => {
+            relay_both(worker, client, outgoing, &mut upstream, &mut upload, &mut download).await
+        }
+        Err(error) => Err(download_error(&error)),
+    };
+    x.record.sent_bytes = download.moved;
+    let reusable = response.connection == Connection::KeepAlive
+        && download.is_decoded()
+        && upload.is_done()
+        && response.body != BodyKind::UntilClose;
+    x.down = download.into_buffer();
+    x.up = upload.into_buffer();
+    relayed?;
+    if reusable {
+        let now_ms = worker.deadlines.now_ms();
+        worker.pools.keep(target, upstream, &outgoing.snapshot.settings.pool, now_ms);
+    }
+    Ok(if keep { Next::KeepAlive } else { Next::Close })
+}
+
+/// Sends the 101; from then on the connections belong to the tunnel.
+async fn switch(
+    client: &mut Client,
+    x: &mut Exchange,
+    upstream: Upstream,
+) -> Result<Next, ProxyError> {
+    x.down.clear();
+    x.response.write_to(&mut x.down);
+    x.record.status = 101;
+    x.record.head_sent = true;
+    x.record.sent_bytes = x.down.len() as u64;
+    write_all(client, &x.down).await?;
+    Ok(Next::Tunnel(Box::new(upstream)))
+}
+
+fn must_close(worker: &Worker, client: &Client, outgoing: &Outgoing<'_>) -> bool {
+    let max = outgoing.snapshot.settings.keep_alive_requests_max;
+    outgoing.framing.connection == Connection::Close
+        || worker.draining()
+        || max.is_some_and(|max| client.requests >= max)
+}
+
+/// How the response goes to the client: framing, what the upstream's body is read as, and whether
+/// the client's connection can be kept. Sets the framing fields.
+fn downstream_framing(
+    x: &mut Exchange,
+    request: RequestFraming,
+    body: BodyKind,
+) -> (Framing, BodyKind, bool) {
+    let bodiless = matches!(x.response.status, 204 | 304) || x.request.method() == b"HEAD";
+    if bodiless {
+        if x.response.status == 204 {
+            x.response.fields.remove(b"content-length");
+        }
+        return (Framing::Discard, body, true);
+    }
+    let _ = request;
+    match body {
+        BodyKind::None | BodyKind::Length(_) => (Framing::Identity, body, true),
+        BodyKind::Chunked | BodyKind::UntilClose if x.request.version == Version::Http10 => {
+            (Framing::Identity, body, false)
+        }
+        BodyKind::Chunked | BodyKind::UntilClose => {
+            x.response.fields.append(b"transfer-encoding", b"chunked");
+            (Framing::Chunked, body, true)
+        }
+    }
+}
+
+/// Relays the response, and what is left of the request, until the response is complete.
+async fn relay_both(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    outgoing: &Outgoing<'_>,
+    upstream: &mut Upstream,
+    upload: &mut Relay,
+    download: &mut Relay,
+) -> Result<(), ProxyError> {
+    let mut timing = Timing::progress_only();
+    let mut upload_over = upload.is_done();
+    let result = poll_fn(|cx| {
+        let mut scratch = worker.scratch.borrow_mut();
+        if !upload_over {
+            let (from, to) = (&mut client.stream, &mut upstream.stream);
+            // A broken upload ends by itself; the response decides how the exchange ends.
+            upload_over = upload.poll(cx, from, &mut client.carry, to, &mut scratch).is_ready();
+        }
+        let (from, to) = (&mut upstream.stream, &mut client.stream);
+        match download.poll(cx, from, &mut upstream.carry, to, &mut scratch) {
+            Poll::Ready(Ok(())) => return Poll::Ready(Ok(())),
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(download_error(&error))),
+            Poll::Pending => {}
+        }
+        drop(scratch);
+        if upload.is_done() && poll_gone(worker, client, cx) {
+            return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
+        }
+        if worker.drain.phase() == Phase::Stopped {
+            return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
+        }
+        timing.arm(client, outgoing);
+        let uploading = (!upload_over).then_some(&*upload);
+        match timing.poll(cx, client, outgoing, uploading, Some(&*download)) {
+            Some(error) => Poll::Ready(Err(error)),
+            None => Poll::Pending,
+        }
+    })
+    .await;
+    client.deadline.clear();
+    result
+}
+
+/// What the one deadline of an exchange stands for at the moment.
+struct Timing {
+    /// The response timeout runs; otherwise a progress window does.
+    for_response: bool,
+    armed: bool,
+    up_before: u64,
+    down_before: u64,
+}
+
+impl Timing {
+    fn new(client: &Client, outgoing: &Outgoing<'_>, upload: &Relay) -> Self {
+        let mut timing = Self::progress_only();
+        if upload.is_done() {
+            timing.request_sent(client, outgoing);
+        } else {
+            timing.arm(client, outgoing);
+        }
+        timing
+    }
+
+    fn progress_only() -> Self {
+        Self { for_response: false, armed: false, up_before: 0, down_before: 0 }
+    }
+
+    /// Starts a progress window, unless one runs.
+    fn arm(&mut self, client: &Client, outgoing: &Outgoing<'_>) {
+        if !self.armed {
+            self.armed = true;
+            client.deadline.set(outgoing.snapshot.settings.progress_window);
+        }
+    }
+
+    /// The request is with the upstream: from now on its answer is awaited.
+    fn request_sent(&mut self, client: &Client, outgoing: &Outgoing<'_>) {
+        self.for_response = true;
+        match outgoing.response_timeout {
+            Some(timeout) => client.deadline.set(timeout),
+            None => client.deadline.clear(),
+        }
+    }
+
+    /// What is wrong if the deadline has come; a client that made progress gets another window.
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &Client,
+        outgoing: &Outgoing<'_>,
+        upload: Option<&Relay>,
+        download: Option<&Relay>,
+    ) -> Option<ProxyError> {
+        while client.deadline.poll(cx) {
+            if self.for_response {
+                let after = outgoing.response_timeout.unwrap_or_default();
+                let text = format!("Response took longer than timeout: {}", iso(after));
+                return Some(ProxyError::with(ErrorKind::ResponseTimeout, text));
+            }
+            let settings = &outgoing.snapshot.settings;
+            let window_s = settings.progress_window.as_secs().max(1);
+            let enough = settings.progress_bytes_per_second_min * window_s;
+            let up = upload.map_or(self.up_before + enough, |relay| relay.moved);
+            let down = download.map_or(self.down_before + enough, |relay| relay.moved);
+            let slow_up = up - self.up_before.min(up) < enough;
+            let slow_down = down - self.down_before.min(down) < enough;
+            (self.up_before, self.down_before) = (up, down);
+            if slow_up && upload.is_some_and(|relay| relay.waiting == Waiting::Source)
+                || slow_down && download.is_some_and(|relay| relay.waiting == Waiting::Sink)
+            {
+                return Some(ProxyError::new(ErrorKind::ClientTooSlow));
+            }
+            if slow_up && upload.is_some_and(|relay| relay.waiting == Waiting::Sink) {
+                return Some(ProxyError::new(ErrorKind::UpstreamTooSlow));
+            }
+            self.armed = false;
+            self.arm(client, outgoing);
+        }
+        None
+    }
+}
+
+/// A duration as Java prints it: `PT1S`, `PT0.2S`, `PT1M`.
+fn iso(duration: Duration) -> String {
+    let (minutes, seconds) = (duration.as_secs() / 60, duration.as_secs() % 60);
+    let millis = duration.subsec_millis();
+    let mut text = String::from("PT");
+    if minutes >= 60 {
+        text += &format!("{}H", minutes / 60);
+    }
+    if minutes % 60 > 0 {
+        text += &format!("{}M", minutes % 60);
+    }
+    if millis > 0 {
+        let fraction = format!("{millis:03}");
+        text += &format!("{seconds}.{}S", fraction.trim_end_matches('0'));
+    } else if seconds > 0 || text.len() == 2 {
+        text += &format!("{seconds}S");
+    }
+    text
+}
+
+fn upload_error(error: &RelayError, content_max: Option<u64>) -> ProxyError {
+    match error {
+        RelayError::Body(body) => ProxyError::with(ErrorKind::BadBody, body_error_text(*body)),
+        RelayError::TooLarge => {
+            ProxyError::new(ErrorKind::BodyTooLarge(content_max.unwrap_or_default()))
+        }
+        RelayError::Source | RelayError::Truncated => ProxyError::new(ErrorKind::ClientGone),
+        RelayError::Sink => ProxyError::new(ErrorKind::UpstreamClosed),
+    }
+}
+
+fn download_error(error: &RelayError) -> ProxyError {
+    match error {
+        RelayError::Sink => ProxyError::new(ErrorKind::ClientGone),
+        RelayError::Body(body) => {
+            ProxyError::with(ErrorKind::ResponseTruncated, body_error_text(*body))
+        }
+        RelayError::Source | RelayError::Truncated | RelayError::TooLarge => {
+            ProxyError::new(ErrorKind::ResponseTruncated)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::iso;
+
+    #[test]
+    fn durations_read_as_in_java() {
+        let check = |ms, expected: &str| assert_eq!(iso(Duration::from_millis(ms)), expected);
+        check(1_000, "PT1S");
+        check(200, "PT0.2S");
+        check(60_000, "PT1M");
+        check(3_661_000, "PT1H1M1S");
+        check(0, "PT0S");
+    }
+}

@@ -1,0 +1,194 @@
+//! Answers the gateway gives itself: those of filters, and errors in Spring's shape.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use weir_config::{RouteTarget, Snapshot};
+use weir_filter::filter::request_too_large;
+use weir_filter::{LocalResponse, ResponseContext};
+use weir_route::Route;
+use weir_wire::Version;
+use weir_wire::http1::{BodyKind, Connection, RequestFraming};
+
+use super::downstream::{Client, write_all};
+use super::exchange::{Exchange, Next, now_ms};
+use super::relay::{Framing, Relay};
+use crate::error::{ErrorKind, ProxyError};
+use crate::worker::{SCRATCH_BYTES, Worker};
+
+/// How long a client may take to read an answer of the gateway.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Runs the response filters that are due, on top of the CORS fields.
+pub(crate) fn filter_response(
+    x: &mut Exchange,
+    route: Option<&Arc<Route<RouteTarget>>>,
+) -> Result<(), ProxyError> {
+    for (name, value) in &x.early_fields {
+        x.response.fields.append(name.as_bytes(), value);
+    }
+    for (name, value) in x.cors_fields.iter().rev() {
+        x.response.fields.prepend(name.as_bytes(), value);
+    }
+    if let Some(route) = route {
+        let mut context = ResponseContext {
+            head: &mut x.response,
+            request: &x.request,
+            client_host: &x.client_host,
+            vars: &x.vars,
+        };
+        let result = route.target.chain.response(&mut context, x.record.filters_ran);
+        result.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))?;
+    }
+    Ok(())
+}
+
+/// Adds what the connection needs to say and writes the head to `x.down`.
+pub(crate) fn finish_head(x: &mut Exchange, keep: bool) {
+    match (keep, x.request.version) {
+        (false, _) => x.response.fields.append(b"connection", b"close"),
+        (true, Version::Http10) => x.response.fields.append(b"connection", b"keep-alive"),
+        (true, Version::Http11) => {}
+    }
+    x.down.clear();
+    x.response.write_to(&mut x.down);
+}
+
+/// Sends `local`, after the response filters of `route` that are due.
+pub(crate) async fn answer(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    framing: RequestFraming,
+    snapshot: &Snapshot,
+    route: Option<&Arc<Route<RouteTarget>>>,
+    local: &LocalResponse,
+) -> Result<Next, ProxyError> {
+    x.response.clear();
+    x.response.set_status(local.status, reason(local.status).as_bytes());
+    for (name, value) in &local.fields {
+        x.response.fields.append(name.as_bytes(), value);
+    }
+    filter_response(x, route)?;
+    send(worker, client, x, Some(framing), snapshot, &local.body).await
+}
+
+/// The one error exit: tells the client what went wrong, if it can still be told.
+pub(crate) async fn answer_error(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    framing: Option<RequestFraming>,
+    snapshot: &Snapshot,
+    error: &ProxyError,
+) -> Next {
+    x.record.error = Some(error.kind);
+    worker.counters.failed(error.kind);
+    tracing::debug!(kind = error.kind.name(), detail = %error.detail, "exchange failed");
+    if x.record.head_sent || error.kind == ErrorKind::ClientGone {
+        return Next::Abort;
+    }
+    let status = error.kind.status(snapshot.settings.refused_status);
+    x.response.clear();
+    x.response.set_status(status, reason(status).as_bytes());
+    for (name, value) in x.cors_fields.drain(..) {
+        x.response.fields.append(name.as_bytes(), &value);
+    }
+    let body = match error.kind {
+        ErrorKind::BodyTooLarge(max) => {
+            for (name, value) in request_too_large(max + 1, max).fields {
+                x.response.fields.append(name.as_bytes(), &value);
+            }
+            Vec::new()
+        }
+        ErrorKind::BadRequest(_) => Vec::new(),
+        _ => error_body(worker, x, snapshot, status, error),
+    };
+    let sent = send(worker, client, x, framing, snapshot, &body).await;
+    sent.unwrap_or(Next::Abort)
+}
+
+/// Writes `x.response` with `body`. The connection is kept only if the request was read to its end.
+async fn send(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    framing: Option<RequestFraming>,
+    snapshot: &Snapshot,
+    body: &[u8],
+) -> Result<Next, ProxyError> {
+    let max = snapshot.settings.keep_alive_requests_max;
+    let keep = framing.is_some_and(|framing| {
+        framing.connection == Connection::KeepAlive && is_read(client, framing.body)
+    }) && !worker.draining()
+        && max.is_none_or(|max| client.requests < max);
+    x.response.fields.remove(b"content-length");
+    if !matches!(x.response.status, 204 | 304) {
+        x.response.fields.append(b"content-length", body.len().to_string().as_bytes());
+    }
+    finish_head(x, keep);
+    if x.request.method() != b"HEAD" && !matches!(x.response.status, 204 | 304) {
+        x.down.extend_from_slice(body);
+    }
+    x.record.status = x.response.status;
+    x.record.head_sent = true;
+    x.record.sent_bytes = x.down.len() as u64;
+    client.deadline.set(ANSWER_TIMEOUT);
+    let written = write_all(client, &x.down).await;
+    client.deadline.clear();
+    written?;
+    Ok(if keep { Next::KeepAlive } else { Next::Close })
+}
+
+/// Drops a request body that has arrived already; `false` if more of it is to come.
+fn is_read(client: &mut Client, body: BodyKind) -> bool {
+    let mut rest = Relay::new(body, Framing::Discard);
+    rest.fill(&mut client.carry, SCRATCH_BYTES).is_ok() && rest.is_decoded()
+}
+
+/// Spring Boot's error attributes: JSON, or a page for who asks for HTML (scg.md 4.5).
+fn error_body(
+    worker: &Worker,
+    x: &mut Exchange,
+    snapshot: &Snapshot,
+    status: u16,
+    error: &ProxyError,
+) -> Vec<u8> {
+    let timestamp = jiff::Timestamp::from_millisecond(now_ms()).unwrap_or_default();
+    let path = String::from_utf8_lossy(x.request.received_path()).into_owned();
+    let request_id = format!("{:08x}-{}", worker.roll() as u32, worker.counters.requests() + 1);
+    let phrase = reason(status);
+    let accept = x.request.fields.get(b"accept").unwrap_or_default();
+    if memchr::memmem::find(accept, b"text/html").is_some() {
+        x.response.fields.append(b"Content-Type", b"text/html;charset=UTF-8");
+        return format!(
+            "<html><body><h1>Whitelabel Error Page</h1>\
+             <p>This application has no configured error view, so you are seeing this as a \
+             fallback.</p><div id='created'>{timestamp}</div><div>[{request_id}] There was an \
+             unexpected error (type={phrase}, status={status}).</div></body></html>"
+        )
+        .into_bytes();
+    }
+    x.response.fields.append(b"Content-Type", b"application/json");
+    let mut body = json!({
+        "timestamp": format!("{timestamp:.3}"),
+        "path": path,
+        "status": status,
+        "error": phrase,
+        "requestId": request_id,
+    });
+    if snapshot.settings.error_include_message {
+        body["message"] = json!(error.detail);
+    }
+    body.to_string().into_bytes()
+}
+
+/// The reason phrase of a status code (the IANA registry); empty for unknown ones.
+pub(crate) fn reason(status: u16) -> &'static str {
+    http::StatusCode::from_u16(status)
+        .ok()
+        .and_then(|status| status.canonical_reason())
+        .unwrap_or("")
+}

@@ -1,0 +1,11 @@
+//! One HTTP connection after another: reading heads, the exchange, relaying bodies.
+
+pub(crate) mod body;
+pub(crate) mod downstream;
+pub(crate) mod exchange;
+pub(crate) mod finish;
+pub(crate) mod forward;
+pub(crate) mod local;
+pub(crate) mod relay;
+pub(crate) mod tunnel;
+pub(crate) mod upstream;

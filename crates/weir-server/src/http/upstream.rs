@@ -1,0 +1,292 @@
+//! Connections to upstreams: kept for reuse, bounded, and thrown away when in doubt.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use weir_config::PoolSettings;
+use weir_filter::Target;
+
+use super::body::Carry;
+use super::downstream::Client;
+use crate::error::{ErrorKind, ProxyError};
+use crate::net::{is_spoilt, poll_read};
+use crate::worker::Worker;
+
+/// Bytes a client may send ahead while its request waits; beyond, they stay in the kernel.
+const AHEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// A connection to an upstream, in use.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    pub(crate) stream: TcpStream,
+    /// Bytes received behind the head last parsed.
+    pub(crate) carry: Carry,
+    /// It has served a request before, so it may turn out stale.
+    pub(crate) reused: bool,
+    opened_ms: u64,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+#[derive(Debug)]
+struct Idle {
+    upstream: Upstream,
+    since_ms: u64,
+}
+
+/// The connections of one worker to one target.
+#[derive(Debug, Default)]
+struct Pool {
+    idle: VecDeque<Idle>,
+    permits: Option<Arc<Semaphore>>,
+    waiting: usize,
+    idle_ms_max: u64,
+}
+
+/// All pools of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct Pools {
+    by_target: RefCell<HashMap<Arc<Target>, Pool>>,
+}
+
+impl Pools {
+    /// A kept connection to `target` that is still good.
+    fn take(&self, target: &Arc<Target>, settings: &PoolSettings, now_ms: u64) -> Option<Upstream> {
+        let mut pools = self.by_target.borrow_mut();
+        let pool = pools.get_mut(target)?;
+        while let Some(idle) = pool.idle.pop_back() {
+            let fresh = now_ms.saturating_sub(idle.since_ms) < ms(settings.idle_timeout);
+            if fresh && !is_spoilt(&idle.upstream.stream) {
+                return Some(idle.upstream);
+            }
+        }
+        None
+    }
+
+    /// Keeps a connection whose last response was complete, for the next request.
+    pub(crate) fn keep(
+        &self,
+        target: &Arc<Target>,
+        mut upstream: Upstream,
+        settings: &PoolSettings,
+        now_ms: u64,
+    ) {
+        let age = now_ms.saturating_sub(upstream.opened_ms);
+        let old = settings.life_timeout.is_some_and(|life| age >= ms(life));
+        // Bytes behind a complete response belong to nobody (http-checklist row 16).
+        if !settings.enabled || old || !upstream.carry.is_empty() {
+            return;
+        }
+        upstream.carry.shrink();
+        upstream.reused = true;
+        let mut pools = self.by_target.borrow_mut();
+        let pool = match pools.get_mut(target) {
+            Some(pool) => pool,
+            None => pools.entry(Arc::clone(target)).or_default(),
+        };
+        pool.idle_ms_max = ms(settings.idle_timeout);
+        // A permit is for a connection in use: who waits must not wait for an idle one.
+        upstream._permit = None;
+        pool.idle.push_back(Idle { upstream, since_ms: now_ms });
+    }
+
+    /// Closes connections that were idle for too long or that the upstream closed.
+    pub(crate) fn evict(&self, now_ms: u64) {
+        self.by_target.borrow_mut().retain(|_, pool| {
+            let max = pool.idle_ms_max;
+            pool.idle.retain(|idle| {
+                now_ms.saturating_sub(idle.since_ms) < max && !is_spoilt(&idle.upstream.stream)
+            });
+            !pool.idle.is_empty() || pool.waiting > 0 || pool.in_use() > 0
+        });
+    }
+
+    fn permits(&self, target: &Arc<Target>, bound: usize) -> Arc<Semaphore> {
+        let mut pools = self.by_target.borrow_mut();
+        let pool = pools.entry(Arc::clone(target)).or_default();
+        let make = || Arc::new(Semaphore::new(bound));
+        Arc::clone(pool.permits.get_or_insert_with(make))
+    }
+
+    /// Joins the queue of those waiting for a connection, if it has room.
+    fn enqueue(&self, target: &Arc<Target>, queue_max: usize) -> bool {
+        let mut pools = self.by_target.borrow_mut();
+        let pool = pools.entry(Arc::clone(target)).or_default();
+        let room = pool.waiting < queue_max;
+        pool.waiting += usize::from(room);
+        room
+    }
+
+    fn dequeue(&self, target: &Arc<Target>) {
+        if let Some(pool) = self.by_target.borrow_mut().get_mut(target) {
+            pool.waiting = pool.waiting.saturating_sub(1);
+        }
+    }
+}
+
+impl Pool {
+    fn in_use(&self) -> usize {
+        self.permits.as_ref().map_or(0, |permits| Arc::strong_count(permits) - 1)
+    }
+}
+
+/// What a connection is wanted for.
+pub(crate) struct Wanted<'a> {
+    pub(crate) target: &'a Arc<Target>,
+    pub(crate) pool: &'a PoolSettings,
+    pub(crate) connect_timeout: Duration,
+    /// Workers that share the bound on connections.
+    pub(crate) workers: usize,
+    /// Do not use a kept connection: one has just turned out stale.
+    pub(crate) fresh: bool,
+}
+
+/// A connection to `wanted.target`: kept or new. Ends early when the client goes away.
+pub(crate) async fn acquire(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    wanted: &Wanted<'_>,
+) -> Result<Upstream, ProxyError> {
+    let permit = match wanted.pool.connections_max {
+        None => None,
+        Some(max) => Some(permit(worker, client, wanted, max).await?),
+    };
+    if !wanted.fresh {
+        let now_ms = worker.deadlines.now_ms();
+        if let Some(mut upstream) = worker.pools.take(wanted.target, wanted.pool, now_ms) {
+            upstream._permit = permit;
+            return Ok(upstream);
+        }
+    }
+    let stream = connect(worker, client, wanted).await?;
+    worker.counters.upstream_opened();
+    Ok(Upstream {
+        stream,
+        carry: Carry::default(),
+        reused: false,
+        opened_ms: worker.deadlines.now_ms(),
+        _permit: permit,
+    })
+}
+
+async fn permit(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    wanted: &Wanted<'_>,
+    max: usize,
+) -> Result<OwnedSemaphorePermit, ProxyError> {
+    let permits = worker.pools.permits(wanted.target, max.div_ceil(wanted.workers.max(1)).max(1));
+    if let Ok(permit) = Arc::clone(&permits).try_acquire_owned() {
+        return Ok(permit);
+    }
+    if !worker.pools.enqueue(wanted.target, wanted.pool.queue_max) {
+        return Err(ProxyError::with(ErrorKind::PoolExhausted, "the acquire queue is full"));
+    }
+    let wait = permits.acquire_owned();
+    let got = within(worker, client, wanted.pool.acquire_timeout, wait).await;
+    worker.pools.dequeue(wanted.target);
+    match got {
+        Ok(Some(Ok(permit))) => Ok(permit),
+        Ok(_) => Err(ProxyError::with(ErrorKind::PoolExhausted, "no connection became free")),
+        Err(gone) => Err(gone),
+    }
+}
+
+async fn connect(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    wanted: &Wanted<'_>,
+) -> Result<TcpStream, ProxyError> {
+    let target = wanted.target;
+    let timed_out = || {
+        let host = format!("connection timed out: {}:{}", target.host, target.port);
+        ProxyError::with(ErrorKind::ConnectTimeout, host)
+    };
+    let now_ms = worker.deadlines.now_ms();
+    let dial = async {
+        let addresses = worker.resolver.resolve(target, now_ms).await.map_err(|error| {
+            ProxyError::with(ErrorKind::Resolve, format!("{}: {error}", target.host))
+        })?;
+        dial(&addresses, target).await
+    };
+    match within(worker, client, wanted.connect_timeout, dial).await? {
+        Some(stream) => stream,
+        None => Err(timed_out()),
+    }
+}
+
+/// Tries the addresses one after another.
+async fn dial(addresses: &[SocketAddr], target: &Target) -> Result<TcpStream, ProxyError> {
+    let mut last = None;
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                // Failing to set it costs latency, not correctness.
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    let cause = last.map_or_else(|| "no address".to_owned(), |error| error.to_string());
+    Err(ProxyError::with(ErrorKind::Connect, format!("{cause}: {}:{}", target.host, target.port)))
+}
+
+/// Runs `work` until it is done, `time` is up (`None`) or the client is gone (an error).
+async fn within<T>(
+    worker: &Worker,
+    client: &mut Client,
+    time: Duration,
+    work: impl Future<Output = T>,
+) -> Result<Option<T>, ProxyError> {
+    let mut work = pin!(work);
+    worker.deadlines.refresh();
+    client.deadline.set(time);
+    let result = poll_fn(|cx| {
+        if let Poll::Ready(done) = work.as_mut().poll(cx) {
+            return Poll::Ready(Ok(Some(done)));
+        }
+        if poll_gone(worker, client, cx) {
+            return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
+        }
+        if client.deadline.poll(cx) { Poll::Ready(Ok(None)) } else { Poll::Pending }
+    })
+    .await;
+    client.deadline.clear();
+    result
+}
+
+/// Whether the client closed its connection; what it sent ahead is kept, up to a bound.
+pub(crate) fn poll_gone(
+    worker: &Worker,
+    client: &mut Client,
+    cx: &mut std::task::Context<'_>,
+) -> bool {
+    while client.carry.len() < AHEAD_BYTES_MAX {
+        let mut scratch = worker.scratch.borrow_mut();
+        match poll_read(&mut client.stream, cx, &mut scratch) {
+            Poll::Pending => return false,
+            Poll::Ready(Ok(0) | Err(_)) => {
+                client.ended = true;
+                return true;
+            }
+            Poll::Ready(Ok(count)) => {
+                client.carry.push(scratch.get(..count).unwrap_or_default());
+            }
+        }
+    }
+    false
+}
+
+fn ms(duration: Duration) -> u64 {
+    duration.as_millis() as u64
+}

@@ -1,0 +1,78 @@
+//! Listening sockets.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// An address that cannot be listened on.
+#[derive(Debug)]
+pub struct BindError {
+    /// The address.
+    pub address: SocketAddr,
+    /// Why.
+    pub cause: io::Error,
+}
+
+impl std::fmt::Display for BindError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot listen on {}: {}", self.address, self.cause)?;
+        match self.cause.kind() {
+            io::ErrorKind::AddrInUse => {
+                write!(f, "; end the process that has it or choose another with server.port")
+            }
+            io::ErrorKind::PermissionDenied => {
+                write!(f, "; ports below 1024 need CAP_NET_BIND_SERVICE, or choose server.port")
+            }
+            io::ErrorKind::AddrNotAvailable => {
+                write!(f, "; server.address is not an address of this machine")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for BindError {}
+
+/// Binds `count` listening sockets to `address`. With more than one they share the port
+/// (`SO_REUSEPORT`) and the kernel spreads connections; a port of 0 is chosen once.
+///
+/// A first socket without `SO_REUSEPORT` shows whether another process has the port, which sharing
+/// would hide.
+///
+/// # Errors
+/// See [`BindError`].
+pub(crate) fn bind(
+    address: SocketAddr,
+    count: usize,
+    backlog: u32,
+) -> Result<(SocketAddr, Vec<TcpListener>), BindError> {
+    let fail = |cause| BindError { address, cause };
+    if address.port() != 0 && count > 1 {
+        let probe = socket(address, false).map_err(fail)?;
+        probe.bind(&address.into()).map_err(fail)?;
+    }
+    let mut bound = address;
+    let mut listeners = Vec::with_capacity(count);
+    for _ in 0..count {
+        let socket = socket(bound, count > 1).map_err(fail)?;
+        socket.bind(&bound.into()).map_err(fail)?;
+        socket.listen(backlog as i32).map_err(fail)?;
+        let listener = TcpListener::from(socket);
+        bound = listener.local_addr().map_err(fail)?;
+        listeners.push(listener);
+    }
+    Ok((bound, listeners))
+}
+
+fn socket(address: SocketAddr, share: bool) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
+    socket.set_reuse_address(true)?;
+    if share {
+        socket.set_reuse_port(true)?;
+    }
+    // Accepted connections inherit it, which saves a call for each.
+    socket.set_tcp_nodelay(true)?;
+    Ok(socket)
+}

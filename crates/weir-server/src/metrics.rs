@@ -1,0 +1,406 @@
+//! Counters of the data plane and their Prometheus text.
+//!
+//! Each worker writes its own counters; a scrape adds them up. Label values come from route
+//! definitions, statuses and a fixed set of methods, never from requests.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hashbrown::HashMap;
+use weir_config::{RouteTarget, Upstream};
+use weir_filter::{Scheme, Target};
+use weir_route::Route;
+
+use crate::error::ErrorKind;
+use crate::http::local::reason;
+
+/// Series kept by each worker at most; what comes later is counted under routeId `_other`.
+const SERIES_MAX: usize = 10_000;
+/// How long a maximum is remembered, as Micrometer does: three windows of a minute.
+const MAX_WINDOW: Duration = Duration::from_secs(60);
+
+/// What one worker counts. Written by that worker, read by a scrape.
+#[derive(Debug, Default)]
+pub struct WorkerCounters {
+    workers: usize,
+    connections: AtomicI64,
+    accepted: AtomicU64,
+    requests: AtomicU64,
+    tunnels: AtomicI64,
+    upstream_opened: AtomicU64,
+    resent: AtomicU64,
+    accept_failed: AtomicU64,
+    refused_connections: AtomicU64,
+    statuses: [AtomicU64; 6],
+    errors: Mutex<BTreeMap<&'static str, u64>>,
+    series: Mutex<Series>,
+    unlisted: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct Series {
+    by_key: HashMap<SeriesKey, Timer>,
+}
+
+/// A route is known by the address of its id, which the entry keeps alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct SeriesKey {
+    route: usize,
+    status: u16,
+    method: Method,
+}
+
+#[derive(Debug)]
+struct Timer {
+    route_id: Arc<str>,
+    route_uri: String,
+    count: u64,
+    sum: Duration,
+    max: [Duration; 3],
+    rotated: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Method {
+    Get,
+    Head,
+    Post,
+    Put,
+    Patch,
+    Delete,
+    Options,
+    Other,
+}
+
+impl Method {
+    fn of(name: &[u8]) -> Self {
+        match name {
+            b"GET" => Self::Get,
+            b"HEAD" => Self::Head,
+            b"POST" => Self::Post,
+            b"PUT" => Self::Put,
+            b"PATCH" => Self::Patch,
+            b"DELETE" => Self::Delete,
+            b"OPTIONS" => Self::Options,
+            _ => Self::Other,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+            Self::Options => "OPTIONS",
+            Self::Other => "OTHER",
+        }
+    }
+}
+
+impl WorkerCounters {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self { workers, ..Self::default() }
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// Connections open now.
+    pub fn connections(&self) -> i64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn connection_opened(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        self.accepted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn connection_closed(&self) {
+        self.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Counts a connection on its way from an acceptor to this worker.
+    pub(crate) fn connection_handed(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn connection_refused(&self) {
+        self.refused_connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn accept_failed(&self) {
+        self.accept_failed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn tunnel_opened(&self) {
+        self.tunnels.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn tunnel_closed(&self) {
+        self.tunnels.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn upstream_opened(&self) {
+        self.upstream_opened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn resent(&self) {
+        self.resent.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn finished(&self, status: u16) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        if let Some(class) = self.statuses.get(usize::from(status / 100)) {
+            class.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn failed(&self, kind: ErrorKind) {
+        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        *errors.entry(kind.name()).or_default() += 1;
+    }
+
+    pub(crate) fn routed(
+        &self,
+        route: &Arc<Route<RouteTarget>>,
+        status: u16,
+        method: &[u8],
+        took: Duration,
+    ) {
+        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
+        let method = Method::of(method);
+        let mut key = SeriesKey { route: route.id.as_ptr() as usize, status, method };
+        let known = series.by_key.contains_key(&key);
+        if !known && series.by_key.len() >= SERIES_MAX {
+            self.unlisted.fetch_add(1, Ordering::Relaxed);
+            key.route = 0;
+        }
+        let timer = series.by_key.entry(key).or_insert_with(|| Timer::new(key, route));
+        timer.add(took);
+    }
+}
+
+impl Timer {
+    fn new(key: SeriesKey, route: &Arc<Route<RouteTarget>>) -> Self {
+        let (route_id, route_uri) = match key.route {
+            0 => (Arc::from("_other"), "_other".to_owned()),
+            _ => (Arc::clone(&route.id), uri_text(&route.target.upstream)),
+        };
+        let max = [Duration::ZERO; 3];
+        Self { route_id, route_uri, count: 0, sum: Duration::ZERO, max, rotated: Instant::now() }
+    }
+
+    fn add(&mut self, took: Duration) {
+        self.count += 1;
+        self.sum += took;
+        if took > self.max[0] {
+            self.max[0] = took;
+        }
+        if self.count.is_multiple_of(64) {
+            self.rotate();
+        }
+    }
+
+    fn rotate(&mut self) {
+        if self.rotated.elapsed() >= MAX_WINDOW {
+            self.max = [Duration::ZERO, self.max[0], self.max[1]];
+            self.rotated = Instant::now();
+        }
+    }
+
+    fn max(&self) -> Duration {
+        self.max.into_iter().max().unwrap_or_default()
+    }
+}
+
+fn uri_text(upstream: &Upstream) -> String {
+    match upstream {
+        Upstream::Http(target) => target_text(target),
+        Upstream::Balanced(service) => format!("lb://{}", service.name),
+        Upstream::None => "no://op".to_owned(),
+    }
+}
+
+fn target_text(target: &Target) -> String {
+    let scheme = match target.scheme {
+        Scheme::Http => "http",
+        Scheme::Https => "https",
+        Scheme::Lb => "lb",
+    };
+    format!("{scheme}://{}:{}", target.host, target.port)
+}
+
+/// The counters of all workers.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    workers: Arc<[Arc<WorkerCounters>]>,
+    started: Instant,
+}
+
+/// The labels and values of one exported timer.
+type Exported = (u64, Duration, Duration);
+
+impl Default for Metrics {
+    /// Counters of no workers.
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}
+
+impl Metrics {
+    pub(crate) fn new(workers: Vec<Arc<WorkerCounters>>) -> Self {
+        Self { workers: workers.into(), started: Instant::now() }
+    }
+
+    /// Open client connections.
+    pub fn connections(&self) -> i64 {
+        self.sum_i64(|worker| &worker.connections)
+    }
+
+    /// Requests answered since start.
+    pub fn requests(&self) -> u64 {
+        self.sum(|worker| &worker.requests)
+    }
+
+    /// Everything in Prometheus' text format (version 0.0.4), names as Micrometer gives them for SCG.
+    pub fn prometheus(&self, routes: usize) -> String {
+        let mut out = String::new();
+        self.write_timers(&mut out);
+        let gauge = |out: &mut String, name: &str, help: &str, value: String| {
+            let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n");
+        };
+        let counter = |out: &mut String, name: &str, help: &str, value: u64| {
+            let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {value}\n");
+        };
+        let routes_help = "Routes in the table.";
+        gauge(&mut out, "spring_cloud_gateway_routes_count", routes_help, routes.to_string());
+        let open = self.connections().to_string();
+        gauge(&mut out, "weir_connections", "Open client connections.", open);
+        let tunnels = self.sum_i64(|worker| &worker.tunnels).to_string();
+        gauge(&mut out, "weir_tunnels", "Upgraded connections.", tunnels);
+        let up = self.started.elapsed().as_secs_f64().to_string();
+        gauge(&mut out, "process_uptime_seconds", "Time since start.", up);
+        let requests = self.requests();
+        counter(&mut out, "weir_requests_total", "Requests answered.", requests);
+        let accepted = self.sum(|worker| &worker.accepted);
+        counter(&mut out, "weir_connections_accepted_total", "Connections accepted.", accepted);
+        let refused = self.sum(|worker| &worker.refused_connections);
+        let help = "Connections closed because weir.server.connections-max was reached.";
+        counter(&mut out, "weir_connections_refused_total", help, refused);
+        let failed = self.sum(|worker| &worker.accept_failed);
+        counter(&mut out, "weir_accept_failures_total", "Failed accepts.", failed);
+        let opened = self.sum(|worker| &worker.upstream_opened);
+        counter(
+            &mut out,
+            "weir_upstream_connections_total",
+            "Upstream connections opened.",
+            opened,
+        );
+        let resent = self.sum(|worker| &worker.resent);
+        let help = "Requests sent again after a stale pooled connection.";
+        counter(&mut out, "weir_upstream_resends_total", help, resent);
+        let unlisted: u64 =
+            self.workers.iter().map(|w| w.unlisted.load(Ordering::Relaxed) as u64).sum();
+        let help = "Requests counted under routeId _other because the table of series was full.";
+        counter(&mut out, "weir_metrics_series_overflow_total", help, unlisted);
+        self.write_classes(&mut out);
+        self.write_errors(&mut out);
+        out
+    }
+
+    fn sum(&self, of: impl Fn(&WorkerCounters) -> &AtomicU64) -> u64 {
+        self.workers.iter().map(|worker| of(worker).load(Ordering::Relaxed)).sum()
+    }
+
+    fn sum_i64(&self, of: impl Fn(&WorkerCounters) -> &AtomicI64) -> i64 {
+        self.workers.iter().map(|worker| of(worker).load(Ordering::Relaxed)).sum()
+    }
+
+    fn write_timers(&self, out: &mut String) {
+        let mut timers: BTreeMap<String, Exported> = BTreeMap::new();
+        for worker in self.workers.iter() {
+            let mut series = worker.series.lock().unwrap_or_else(PoisonError::into_inner);
+            for (key, timer) in &mut series.by_key {
+                timer.rotate();
+                let exported = timers.entry(labels(key, timer)).or_default();
+                exported.0 += timer.count;
+                exported.1 += timer.sum;
+                exported.2 = exported.2.max(timer.max());
+            }
+        }
+        let name = "spring_cloud_gateway_requests_seconds";
+        let _ =
+            write!(out, "# HELP {name} Time of requests through routes.\n# TYPE {name} summary\n");
+        for (labels, (count, sum, _)) in &timers {
+            let _ = writeln!(out, "{name}_count{{{labels}}} {count}");
+            let _ = writeln!(out, "{name}_sum{{{labels}}} {}", sum.as_secs_f64());
+        }
+        let _ = write!(out, "# HELP {name}_max Longest recent time.\n# TYPE {name}_max gauge\n");
+        for (labels, (_, _, max)) in &timers {
+            let _ = writeln!(out, "{name}_max{{{labels}}} {}", max.as_secs_f64());
+        }
+    }
+
+    fn write_classes(&self, out: &mut String) {
+        let name = "weir_responses_total";
+        let _ = write!(out, "# HELP {name} Responses by class of status.\n# TYPE {name} counter\n");
+        for class in 1..6 {
+            let of = |worker: &Arc<WorkerCounters>| {
+                worker.statuses.get(class).map_or(0, |count| count.load(Ordering::Relaxed))
+            };
+            let count: u64 = self.workers.iter().map(of).sum();
+            let _ = writeln!(out, "{name}{{class=\"{class}xx\"}} {count}");
+        }
+    }
+
+    fn write_errors(&self, out: &mut String) {
+        let mut errors: BTreeMap<&'static str, u64> = BTreeMap::new();
+        for worker in self.workers.iter() {
+            let own = worker.errors.lock().unwrap_or_else(PoisonError::into_inner);
+            for (name, count) in own.iter() {
+                *errors.entry(name).or_default() += count;
+            }
+        }
+        let name = "weir_errors_total";
+        let _ = write!(out, "# HELP {name} Failed exchanges by kind.\n# TYPE {name} counter\n");
+        for (kind, count) in &errors {
+            let _ = writeln!(out, "{name}{{kind=\"{kind}\"}} {count}");
+        }
+    }
+}
+
+fn labels(key: &SeriesKey, timer: &Timer) -> String {
+    let outcome = match key.status / 100 {
+        1 => "INFORMATIONAL",
+        2 => "SUCCESSFUL",
+        3 => "REDIRECTION",
+        4 => "CLIENT_ERROR",
+        5 => "SERVER_ERROR",
+        _ => "UNKNOWN",
+    };
+    let phrase = reason(key.status).to_uppercase().replace([' ', '-'], "_").replace('\'', "");
+    let status = if phrase.is_empty() { key.status.to_string() } else { phrase };
+    format!(
+        "httpMethod=\"{}\",httpStatusCode=\"{}\",outcome=\"{outcome}\",routeId=\"{}\",\
+         routeUri=\"{}\",status=\"{status}\"",
+        key.method.name(),
+        key.status,
+        escape(&timer.route_id),
+        escape(&timer.route_uri),
+    )
+}
+
+fn escape(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

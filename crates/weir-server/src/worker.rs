@@ -1,0 +1,125 @@
+//! One worker: what its tasks share, which no other thread touches.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use weir_config::Snapshot;
+use weir_route::RequestParts;
+use weir_route::index::Scratch;
+
+use crate::access_log::LogBuffer;
+use crate::deadline::{Deadline, Deadlines};
+use crate::drain::{DrainState, Phase};
+use crate::http::exchange::Exchange;
+use crate::http::upstream::Pools;
+use crate::metrics::WorkerCounters;
+use crate::reserved::Reserved;
+use crate::resolve::Resolver;
+
+/// Size of the buffer every read of a worker goes through.
+pub(crate) const SCRATCH_BYTES: usize = 64 * 1024;
+/// Exchanges kept for reuse.
+const SPARE_EXCHANGES_MAX: usize = 256;
+/// A spare exchange with more memory than this is given back to the allocator.
+const SPARE_BYTES_MAX: usize = 64 * 1024;
+
+/// What the tasks of one worker share.
+pub(crate) struct Worker {
+    pub(crate) deadlines: Rc<Deadlines>,
+    pub(crate) pools: Pools,
+    pub(crate) resolver: Resolver,
+    pub(crate) counters: Arc<WorkerCounters>,
+    pub(crate) drain: Arc<DrainState>,
+    pub(crate) log: Option<LogBuffer>,
+    pub(crate) scratch: RefCell<Box<[u8]>>,
+    pub(crate) lookup: RefCell<Scratch>,
+    pub(crate) parts: RefCell<RequestParts>,
+    pub(crate) reserved: Option<Arc<Reserved>>,
+    shared: Arc<ArcSwap<Snapshot>>,
+    seen: RefCell<Rc<Arc<Snapshot>>>,
+    spare: RefCell<Vec<Box<Exchange>>>,
+    dice: Cell<u64>,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        shared: Arc<ArcSwap<Snapshot>>,
+        counters: Arc<WorkerCounters>,
+        drain: Arc<DrainState>,
+        log: Option<LogBuffer>,
+        reserved: Option<Arc<Reserved>>,
+        seed: u64,
+    ) -> Rc<Self> {
+        let snapshot = shared.load_full();
+        Rc::new(Self {
+            deadlines: Deadlines::new(),
+            pools: Pools::default(),
+            resolver: Resolver::default(),
+            counters,
+            drain,
+            log,
+            scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
+            lookup: RefCell::default(),
+            parts: RefCell::default(),
+            reserved,
+            seen: RefCell::new(Rc::new(snapshot)),
+            shared,
+            spare: RefCell::default(),
+            dice: Cell::new(seed),
+        })
+    }
+
+    /// The current snapshot. Counting references stays within this thread: a request costs the
+    /// other workers nothing.
+    pub(crate) fn snapshot(&self) -> Rc<Arc<Snapshot>> {
+        let current = self.shared.load();
+        let mut seen = self.seen.borrow_mut();
+        if !Arc::ptr_eq(&current, &seen) {
+            *seen = Rc::new(Arc::clone(&current));
+        }
+        Rc::clone(&seen)
+    }
+
+    /// 64 random bits (splitmix64).
+    pub(crate) fn roll(&self) -> u64 {
+        let state = self.dice.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.dice.set(state);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn deadline(&self) -> Deadline {
+        Deadline::new(&self.deadlines)
+    }
+
+    pub(crate) fn draining(&self) -> bool {
+        self.drain.phase() >= Phase::Draining
+    }
+
+    /// An exchange to work with, reused if possible.
+    pub(crate) fn take_exchange(&self) -> Box<Exchange> {
+        self.spare.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes an exchange back for reuse.
+    pub(crate) fn give_exchange(&self, mut exchange: Box<Exchange>) {
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARE_EXCHANGES_MAX && exchange.memory() <= SPARE_BYTES_MAX {
+            exchange.clear();
+            spare.push(exchange);
+        }
+    }
+
+    /// Lets go of what is held only for speed, once in a while.
+    pub(crate) fn tidy(&self) {
+        drop(self.snapshot());
+        self.pools.evict(self.deadlines.now_ms());
+        self.spare.borrow_mut().truncate(SPARE_EXCHANGES_MAX / 16);
+        if let Some(log) = &self.log {
+            log.flush();
+        }
+    }
+}

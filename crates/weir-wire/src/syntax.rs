@@ -1,0 +1,143 @@
+//! Byte classes of the HTTP grammar, and the two list forms every field reader needs.
+//!
+//! One table for all of them, so that no two parsers disagree on what a token is.
+
+/// `tchar` (RFC 9110 section 5.6.2).
+const TOKEN: u8 = 1;
+/// What may stand in a path or query: RFC 3986 `pchar`, `/`, `?`, and the `[` `]` browsers send.
+const TARGET: u8 = 2;
+/// A registered name's bytes (RFC 3986) but `,`, which would make Host a list, and `%`.
+const HOST: u8 = 4;
+
+const CLASSES: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        let byte = at as u8;
+        let alnum = byte.is_ascii_alphanumeric();
+        if alnum || is_one_of(byte, b"!#$%&'*+-.^_`|~") {
+            table[at] |= TOKEN;
+        }
+        if alnum || is_one_of(byte, b"-._~!$&'()*+,;=:@/?%[]") {
+            table[at] |= TARGET;
+        }
+        if alnum || is_one_of(byte, b"-._~!$&'()*+;=") {
+            table[at] |= HOST;
+        }
+        at += 1;
+    }
+    table
+}
+
+const fn is_one_of(byte: u8, set: &[u8]) -> bool {
+    let mut at = 0;
+    while at < set.len() {
+        if set[at] == byte {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+#[inline]
+fn has_class(byte: u8, class: u8) -> bool {
+    CLASSES.get(usize::from(byte)).is_some_and(|classes| classes & class != 0)
+}
+
+/// Whether `byte` may be part of a token.
+#[inline]
+pub(crate) fn is_token_byte(byte: u8) -> bool {
+    has_class(byte, TOKEN)
+}
+
+/// Whether `byte` may be part of a path or query (`%` included).
+#[inline]
+pub(crate) fn is_target_byte(byte: u8) -> bool {
+    has_class(byte, TARGET)
+}
+
+/// Whether `byte` may be part of a host name as sent (`%` excluded).
+#[inline]
+pub(crate) fn is_host_byte(byte: u8) -> bool {
+    has_class(byte, HOST)
+}
+
+/// Whether `bytes` is a token: a method, a field name, a connection option.
+pub fn is_token(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.iter().all(|&byte| is_token_byte(byte))
+}
+
+/// Whether `bytes` can be a field value (RFC 9110 section 5.5: HTAB, SP, VCHAR, obs-text): no
+/// control byte but HTAB, so no CR, LF or NUL.
+pub fn is_field_value(bytes: &[u8]) -> bool {
+    // No early exit: so the compiler turns it into wide compares.
+    bytes.iter().fold(true, |fine, &b| fine & ((b >= b' ' || b == b'\t') & (b != 0x7f)))
+}
+
+/// `bytes` without blanks (SP, HTAB) at either end.
+pub fn trim_blanks(bytes: &[u8]) -> &[u8] {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let Some(start) = bytes.iter().position(|b| !is_blank(b)) else { return &[] };
+    let end = bytes.iter().rposition(|b| !is_blank(b)).map_or(start, |last| last + 1);
+    bytes.get(start..end).unwrap_or_default()
+}
+
+/// The members of a comma-separated field value without blanks and empty members (RFC 9110
+/// section 5.6.1). Quoted commas are not known: for lists of tokens only (Connection, TE, Upgrade).
+pub fn list_members(value: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
+    value.split(|&byte| byte == b',').map(trim_blanks).filter(|member| !member.is_empty())
+}
+
+/// The value of the two hex digits after a `%`, if they are hex digits.
+pub(crate) fn percent_byte(digits: Option<&[u8]>) -> Option<u8> {
+    let &[high, low] = digits? else { return None };
+    let high = char::from(high).to_digit(16)?;
+    let low = char::from(low).to_digit(16)?;
+    u8::try_from(high * 16 + low).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_field_value, is_token, list_members, percent_byte, trim_blanks};
+
+    fn check(value: &str, expected: &[&str]) {
+        let members: Vec<_> = list_members(value.as_bytes()).collect();
+        let expected: Vec<_> = expected.iter().map(|m| m.as_bytes()).collect();
+        assert_eq!(members, expected, "{value:?}");
+    }
+
+    #[test]
+    fn lists_drop_blanks_and_empty_members() {
+        check("", &[]);
+        check(",, ,\t", &[]);
+        check("close", &["close"]);
+        check(" a ,\tb,,c d ", &["a", "b", "c d"]);
+    }
+
+    #[test]
+    fn byte_classes_follow_the_grammar() {
+        assert!(is_token(b"GET") && is_token(b"!#$%&'*+-.^_`|~09azAZ"));
+        for bad in ["", "a b", "a:", "(", "\u{e9}", "a\r", "a\0", "\"a\"", "a,b", "a/b"] {
+            assert!(!is_token(bad.as_bytes()), "{bad:?}");
+        }
+        assert!(is_field_value(b"") && is_field_value(b"a \t\xff~"));
+        for bad in [&b"\r"[..], b"a\n", b"\0", b"\x7f", b"a\x0bb", b"\x1f"] {
+            assert!(!is_field_value(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn blanks_and_escapes() {
+        assert_eq!(trim_blanks(b" \t a b \t"), b"a b");
+        assert_eq!(trim_blanks(b" \t "), b"");
+        assert_eq!(percent_byte(Some(b"2e")), Some(b'.'));
+        assert_eq!(percent_byte(Some(b"Ff")), Some(255));
+        for bad in [&b"2"[..], b"", b"+1", b"g0", b"0g", b"123"] {
+            assert_eq!(percent_byte(Some(bad)), None);
+        }
+        assert_eq!(percent_byte(None), None);
+    }
+}

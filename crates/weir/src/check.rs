@@ -1,0 +1,177 @@
+//! `weir check`: everything wrong with a configuration, what differs from Spring Cloud Gateway, and
+//! what is not supported.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use weir_config::{
+    Category, Code, DEVIATIONS, Diagnostic, Loaded, Severity, Style, render, to_json,
+};
+
+use crate::configuration::ConfigArgs;
+
+/// Exit code when nothing could be checked.
+const USAGE: u8 = 2;
+
+/// Arguments of `weir check`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  weir check application.yml
+  weir check --profile prod --set server.port=8081 config/
+  weir check --json application.yml | jq '.findings[].message'
+
+Exit code: 0 the gateway would start (there may be warnings), 1 it would not, 2 nothing to check.")]
+pub struct CheckArgs {
+    /// What to check.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Prints one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Checks, prints, and tells by the exit code.
+///
+/// # Errors
+/// Standard output is gone.
+pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
+    let loaded = match args.config.files() {
+        Ok(files) if files.is_empty() => Err(anyhow::anyhow!(
+            "no configuration: name a file, or run where there is an application.yml"
+        )),
+        Ok(_) => args.config.load(),
+        Err(error) => Err(error),
+    };
+    let mut loaded = match loaded {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            return Ok(ExitCode::from(USAGE));
+        }
+    };
+    let routes = loaded.check();
+    loaded.sort_findings();
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{:#}", as_json(&loaded, routes))?;
+    } else {
+        let plain = !out.is_terminal() || std::env::var_os("NO_COLOR").is_some();
+        let style = if plain { Style::Plain } else { Style::Coloured };
+        out.write_all(as_text(&loaded, routes, style).as_bytes())?;
+    }
+    Ok(if loaded.is_refused() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn as_json(loaded: &Loaded, routes: usize) -> Value {
+    let findings: Vec<Value> =
+        loaded.diagnostics.iter().map(|finding| to_json(finding, loaded.sources())).collect();
+    let deviations: Vec<Value> = DEVIATIONS
+        .iter()
+        .map(|deviation| {
+            json!({
+                "topic": deviation.topic,
+                "weir": deviation.weir,
+                "scg": deviation.scg,
+                "switch": deviation.switch,
+            })
+        })
+        .collect();
+    json!({
+        "refused": loaded.is_refused(),
+        "profiles": loaded.profiles,
+        "routes": routes,
+        "errors": count(loaded, Severity::Error),
+        "warnings": count(loaded, Severity::Warning),
+        "notes": count(loaded, Severity::Note),
+        "findings": findings,
+        "deviations": deviations,
+    })
+}
+
+fn as_text(loaded: &Loaded, routes: usize, style: Style) -> String {
+    let mut out = String::new();
+    // What only differs comes with the other differences below.
+    let findings = loaded.diagnostics.iter();
+    for finding in findings.filter(|finding| finding.code.category() != Category::Deviation) {
+        let _ = writeln!(out, "{}\n", render(finding, loaded.sources(), style));
+    }
+    unsupported(&mut out, loaded);
+    deviations(&mut out, loaded);
+    let _ = writeln!(
+        out,
+        "{}: {}, {}, {}, {} (profiles: {})",
+        if loaded.is_refused() { "refused" } else { "fine" },
+        counted(routes, "route"),
+        counted(count(loaded, Severity::Error), "error"),
+        counted(count(loaded, Severity::Warning), "warning"),
+        counted(count(loaded, Severity::Note), "note"),
+        loaded.profiles.join(", "),
+    );
+    out
+}
+
+/// What weir cannot do, each once, with how often it is asked for.
+fn unsupported(out: &mut String, loaded: &Loaded) {
+    let mut asked: BTreeMap<(Code, &str), (usize, &Diagnostic)> = BTreeMap::new();
+    for finding in &loaded.diagnostics {
+        if finding.code.category() == Category::Unsupported {
+            let entry = asked.entry((finding.code, &finding.message)).or_insert((0, finding));
+            entry.0 += 1;
+        }
+    }
+    if asked.is_empty() {
+        return;
+    }
+    out.push_str("Not supported:\n");
+    for (times, finding) in asked.values() {
+        let times = if *times > 1 { format!(" ({times} times)") } else { String::new() };
+        let _ = writeln!(out, "  - {}{times}\n    {}", finding.message, finding.help);
+    }
+    out.push('\n');
+}
+
+/// What weir does differently for this configuration and for every one.
+fn deviations(out: &mut String, loaded: &Loaded) {
+    out.push_str("Differs from Spring Cloud Gateway, here:\n");
+    let findings = loaded.diagnostics.iter();
+    let mut none = true;
+    for finding in findings.filter(|finding| finding.code.category() == Category::Deviation) {
+        let place = finding.at.map(|at| format!("{}: ", loaded.sources().place(at)));
+        let place = place.unwrap_or_default();
+        let _ = writeln!(out, "  - {place}{}\n    {}", finding.message, finding.help);
+        none = false;
+    }
+    if none {
+        out.push_str("  nothing\n");
+    }
+    out.push_str("\nDiffers from Spring Cloud Gateway, everywhere:\n");
+    for deviation in DEVIATIONS {
+        let _ = writeln!(
+            out,
+            "  - {}: {}\n    there: {}",
+            deviation.topic, deviation.weir, deviation.scg
+        );
+        if let Some(switch) = deviation.switch {
+            let _ = writeln!(out, "    to have it as there: {switch}");
+        }
+    }
+    out.push('\n');
+}
+
+fn count(loaded: &Loaded, severity: Severity) -> usize {
+    loaded.diagnostics.iter().filter(|finding| finding.severity == severity).count()
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! What `weir check` prints for a small configuration.
+
+use weir_config::{Format, Loader, Source, Style};
+
+use super::{as_json, as_text};
+
+fn loaded(text: &str) -> (weir_config::Loaded, usize) {
+    let mut loader = Loader::new(Vec::new(), &[], Vec::new());
+    loader.add(Source::new("application.yml", text, Format::Yaml));
+    let mut loaded = loader.load();
+    let routes = loaded.check();
+    loaded.sort_findings();
+    (loaded, routes)
+}
+
+const WRONG: &str = "\
+weir:
+  sever:
+    workers: 2
+spring.cloud.gateway.routes:
+- id: a
+  uri: localhost:8080
+  predicates:
+  - Pth=/x
+";
+
+#[test]
+fn findings_come_with_excerpts_and_a_summary() {
+    let (loaded, routes) = loaded(WRONG);
+    let text = as_text(&loaded, routes, Style::Plain);
+    for expected in [
+        "warning[unknown-property]: unknown property `weir.sever`",
+        " --> application.yml:2:3",
+        "did you mean `weir.server`?",
+        "error[invalid-uri]: the uri has no scheme",
+        " --> application.yml:6:8",
+        "error[unknown-predicate]: there is no predicate `Pth`",
+        "did you mean `Path`?",
+        "Not supported:\n  - there is no predicate `Pth`",
+        "Differs from Spring Cloud Gateway, here:\n",
+        "refused: 1 route, 2 errors, 1 warning, 0 notes (profiles: default)\n",
+    ] {
+        assert!(text.contains(expected), "no {expected:?} in:\n{text}");
+    }
+}
+
+#[test]
+fn json_has_the_same() {
+    let (loaded, routes) = loaded(WRONG);
+    let json = as_json(&loaded, routes);
+    assert_eq!(json["refused"], true);
+    assert_eq!(json["errors"], 2);
+    assert_eq!(json["routes"], 1);
+    assert_eq!(json["findings"][0]["code"], "unknown-property");
+    assert_eq!(json["findings"][1]["line"], 6);
+}
+
+#[test]
+fn a_sound_configuration_is_fine() {
+    let (loaded, routes) = loaded("server.port: 1\n");
+    let text = as_text(&loaded, routes, Style::Plain);
+    assert!(text.ends_with("fine: 0 routes, 0 errors, 0 warnings, 0 notes (profiles: default)\n"));
+}

@@ -1,0 +1,188 @@
+//! Which files make up a configuration, and reading them: shared by the commands that take CONFIG.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use weir_config::{Format, Loaded, Loader, Source};
+
+/// Endings of configuration files. Of two files with one name the later ending wins, as in Spring.
+const ENDINGS: &[&str] = &["json", "yaml", "yml", "properties"];
+
+/// The configuration of a command.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ConfigArgs {
+    /// Files, or directories with an `application.yml`; of two files the later one wins. Without
+    /// any, `application.yml` is looked for here and in `config/`.
+    #[arg(value_name = "CONFIG")]
+    pub configs: Vec<PathBuf>,
+    /// Active profiles, instead of `spring.profiles.active`; the last one wins.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub profile: Vec<String>,
+    /// Sets a property over all files and the environment.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+impl ConfigArgs {
+    /// The files there are, profiles aside.
+    ///
+    /// # Errors
+    /// A file or directory that is not there, or none at all.
+    pub fn files(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for config in &self.configs {
+            if config.is_dir() {
+                let inside = applications(config);
+                if inside.is_empty() {
+                    bail!("there is no application.yml in {}", config.display());
+                }
+                files.extend(inside);
+            } else {
+                files.push(config.clone());
+            }
+        }
+        if self.configs.is_empty() {
+            files.extend(applications(Path::new(".")));
+            files.extend(applications(Path::new("config")));
+        }
+        Ok(files)
+    }
+
+    /// The files to look at for changes: those there are, and those of any profile beside them.
+    pub fn watched(&self) -> Vec<PathBuf> {
+        let mut watched = self.files().unwrap_or_default();
+        for file in watched.clone() {
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned() + "-";
+            let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let entries = std::fs::read_dir(directory.unwrap_or(Path::new(".")));
+            let beside = entries.into_iter().flatten().flatten().map(|entry| entry.path());
+            let of_profile = |path: &PathBuf| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                name.starts_with(&stem) && Format::of_name(&name).is_some()
+            };
+            watched.extend(beside.filter(of_profile));
+        }
+        watched.sort();
+        watched
+    }
+
+    /// Reads everything but the routes.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that no format fits. What is wrong inside of a file is in the
+    /// findings.
+    pub fn load(&self) -> anyhow::Result<Loaded> {
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        self.load_with(variables)
+    }
+
+    fn load_with(&self, variables: Vec<(String, String)>) -> anyhow::Result<Loaded> {
+        let mut loader = Loader::new(variables, &self.set, self.profile.clone());
+        let files = self.files()?;
+        for file in &files {
+            loader.add(read(file, None)?);
+        }
+        for profile in loader.active_profiles() {
+            for file in files.iter().flat_map(|file| with_profile(file, &profile)) {
+                loader.add(read(&file, Some(&profile))?);
+            }
+        }
+        Ok(loader.load())
+    }
+}
+
+/// `application.*` in a directory.
+fn applications(directory: &Path) -> Vec<PathBuf> {
+    let named = |ending: &&str| directory.join(format!("application.{ending}"));
+    ENDINGS.iter().map(named).filter(|file| file.is_file()).collect()
+}
+
+/// `application-dev.*` beside `application.yml`.
+fn with_profile(file: &Path, profile: &str) -> Vec<PathBuf> {
+    // A profile is a name, not a way to another directory.
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '@');
+    let Some(stem) = file.file_stem().and_then(|stem| stem.to_str()) else { return Vec::new() };
+    if !profile.chars().all(plain) {
+        return Vec::new();
+    }
+    let named = |ending: &&str| file.with_file_name(format!("{stem}-{profile}.{ending}"));
+    ENDINGS.iter().map(named).filter(|file| file.is_file()).collect()
+}
+
+fn read(file: &Path, profile: Option<&str>) -> anyhow::Result<Source> {
+    let name = file.display().to_string();
+    let Some(format) = Format::of_name(&name) else {
+        bail!("{name}: weir reads .yml, .yaml, .properties and .json");
+    };
+    let bytes = std::fs::read(file).with_context(|| format!("cannot read {name}"))?;
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        // Java reads properties as Latin-1; whoever has written UTF-8 means it.
+        Err(error) if format == Format::Properties => {
+            error.as_bytes().iter().map(|byte| char::from(*byte)).collect()
+        }
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let before = error.as_bytes().get(..at).unwrap_or_default();
+            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            bail!("{name}:{line}: not UTF-8; save the file as UTF-8");
+        }
+    };
+    let mut source = Source::new(&name, text, format);
+    source.profile = profile.map(str::to_owned);
+    Ok(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::ConfigArgs;
+
+    fn write(directory: &Path, name: &str, text: &[u8]) {
+        std::fs::write(directory.join(name), text).expect("a file");
+    }
+
+    #[test]
+    fn a_directory_with_profiles() {
+        let directory = tempfile::tempdir().expect("a directory");
+        write(directory.path(), "application.yml", b"server.port: 1\nspring.profiles.active: dev");
+        write(directory.path(), "application-dev.yaml", b"server.port: 2");
+        write(directory.path(), "application-prod.yml", b"server.port: 3");
+        let args = |profile: &[&str], set: &[&str]| ConfigArgs {
+            configs: vec![directory.path().to_owned()],
+            profile: profile.iter().map(|text| (*text).to_owned()).collect(),
+            set: set.iter().map(|text| (*text).to_owned()).collect(),
+        };
+        let port = |args: ConfigArgs, variables: &[(&str, &str)]| {
+            let variables = variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+            let loaded = args.load_with(variables.collect()).expect("a configuration");
+            loaded.settings.listen.port()
+        };
+        assert_eq!(port(args(&[], &[]), &[]), 2);
+        assert_eq!(port(args(&["prod"], &[]), &[]), 3);
+        assert_eq!(port(args(&["../prod"], &[]), &[]), 1);
+        assert_eq!(port(args(&[], &[]), &[("SERVER_PORT", "4")]), 4);
+        assert_eq!(port(args(&[], &["server.port=5"]), &[("SERVER_PORT", "4")]), 5);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_error() {
+        let directory = tempfile::tempdir().expect("a directory");
+        write(directory.path(), "latin.yml", b"a: 1\nb: \xe9\n");
+        write(directory.path(), "latin.properties", b"server.port=7\nb=\xe9\n");
+        let load = |name: &str| {
+            let configs = vec![directory.path().join(name)];
+            ConfigArgs { configs, ..ConfigArgs::default() }.load_with(Vec::new())
+        };
+        let error = load("latin.yml").expect_err("not UTF-8").to_string();
+        assert!(error.ends_with("latin.yml:2: not UTF-8; save the file as UTF-8"), "{error}");
+        assert!(load("latin.properties").is_ok());
+        assert!(load("nothing.yml").is_err());
+        assert!(load("nothing.txt").is_err());
+        let empty = ConfigArgs { configs: vec![directory.path().to_owned()], ..Default::default() };
+        assert!(empty.load_with(Vec::new()).is_err());
+    }
+}

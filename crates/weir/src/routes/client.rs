@@ -1,0 +1,242 @@
+//! A client of the admin API whose errors say what to do next.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use http::{HeaderMap, Method, Request, StatusCode, Uri, header};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// An import of 100,000 routes is answered when it is on disk.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// One gateway.
+pub(crate) struct Client {
+    runtime: Runtime,
+    /// `host:port`.
+    authority: String,
+    /// Path in front of `/actuator`.
+    prefix: String,
+    token: Option<String>,
+}
+
+/// A request.
+#[derive(Default)]
+pub(crate) struct Ask {
+    pub(crate) method: Method,
+    /// Below `/actuator/gateway`.
+    pub(crate) target: String,
+    pub(crate) media: Option<&'static str>,
+    pub(crate) body: Vec<u8>,
+    /// `If-Match` or `If-None-Match`.
+    pub(crate) condition: Option<(header::HeaderName, String)>,
+}
+
+/// What came back.
+pub(crate) struct Reply {
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Ask {
+    pub(crate) fn get(target: String) -> Self {
+        Self { target, ..Self::default() }
+    }
+}
+
+impl Reply {
+    pub(crate) fn json(&self) -> anyhow::Result<Value> {
+        serde_json::from_slice(&self.body).context("the gateway's answer is not JSON")
+    }
+
+    /// A header with a number in it; 0 if it is not there.
+    pub(crate) fn number(&self, name: &str) -> u64 {
+        let text = self.headers.get(name).and_then(|value| value.to_str().ok());
+        text.and_then(|text| text.trim_matches('"').parse().ok()).unwrap_or(0)
+    }
+}
+
+impl Client {
+    /// A client of the admin API at `url`.
+    ///
+    /// # Errors
+    /// Not a URL of that kind.
+    pub(crate) fn new(url: &str, token: Option<String>) -> anyhow::Result<Self> {
+        let uri: Uri = match url.contains("://") {
+            true => url.parse(),
+            false => format!("http://{url}").parse(),
+        }
+        .with_context(|| format!("--admin {url} is not a URL; write http://host:port"))?;
+        if uri.scheme_str() != Some("http") {
+            bail!("--admin {url}: weir routes speaks http only; use a tunnel for TLS");
+        }
+        let Some(host) = uri.host() else { bail!("--admin {url} has no host") };
+        let port = uri.port_u16().unwrap_or(80);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self {
+            runtime,
+            authority: format!("{host}:{port}"),
+            prefix: uri.path().trim_end_matches('/').to_owned(),
+            token,
+        })
+    }
+
+    /// Asks, and takes every status under 400 as done.
+    pub(crate) fn ask(&self, ask: Ask) -> anyhow::Result<Reply> {
+        let (status, reply) = self.send(ask)?;
+        self.done(status, &reply)?;
+        Ok(reply)
+    }
+
+    /// An error for every status from 400 up.
+    pub(crate) fn done(&self, status: StatusCode, reply: &Reply) -> anyhow::Result<()> {
+        match status.as_u16() < 400 {
+            true => Ok(()),
+            false => Err(self.refused(status, reply)),
+        }
+    }
+
+    /// The same for what may not be there: `None` is 404.
+    pub(crate) fn find(&self, ask: Ask) -> anyhow::Result<Option<Reply>> {
+        let (status, reply) = self.send(ask)?;
+        match status {
+            StatusCode::NOT_FOUND if !says_no_gateway(&reply) => Ok(None),
+            status if status.as_u16() < 400 => Ok(Some(reply)),
+            status => Err(self.refused(status, &reply)),
+        }
+    }
+
+    /// Asks, whatever the answer.
+    pub(crate) fn send(&self, ask: Ask) -> anyhow::Result<(StatusCode, Reply)> {
+        let request = self.request(ask)?;
+        self.runtime.block_on(async {
+            let connecting = TcpStream::connect(&self.authority);
+            let stream = tokio::time::timeout(CONNECT_TIMEOUT, connecting)
+                .await
+                .unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()))
+                .map_err(|error| self.unreachable(&error))?;
+            let (mut sender, connection) =
+                hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+            let connection = tokio::spawn(connection);
+            let answered = async {
+                let response = sender.send_request(request).await?;
+                let (head, body) = response.into_parts();
+                let body = body.collect().await?.to_bytes();
+                Ok::<_, hyper::Error>((head.status, Reply { headers: head.headers, body }))
+            };
+            let answered = tokio::time::timeout(ANSWER_TIMEOUT, answered).await;
+            connection.abort();
+            let answered = answered.map_err(|_| self.silent("did not answer in time"))?;
+            answered.map_err(|error| self.silent(&format!("broke off: {error}")))
+        })
+    }
+
+    fn request(&self, ask: Ask) -> anyhow::Result<Request<Full<Bytes>>> {
+        let target = format!("{}/actuator/gateway{}", self.prefix, ask.target);
+        let mut request = Request::builder()
+            .method(ask.method)
+            .uri(target)
+            .header(header::HOST, &self.authority)
+            .header(header::USER_AGENT, concat!("weir/", env!("CARGO_PKG_VERSION")));
+        if let Some(media) = ask.media {
+            request = request.header(header::CONTENT_TYPE, media);
+        }
+        if let Some((name, value)) = ask.condition {
+            request = request.header(name, value);
+        }
+        if let Some(token) = &self.token {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let request = request.body(Full::new(Bytes::from(ask.body)));
+        request.context("the request cannot be written; look at --token for odd characters")
+    }
+
+    fn unreachable(&self, error: &std::io::Error) -> anyhow::Error {
+        anyhow!(
+            "no gateway answers at {}: {error}\n  start one with `weir run`, or name another one \
+             with --admin (see `management.server.port`)",
+            self.authority
+        )
+    }
+
+    fn silent(&self, what: &str) -> anyhow::Error {
+        anyhow!("the gateway at {} {what}\n  look at its log, then try again", self.authority)
+    }
+
+    fn refused(&self, status: StatusCode, reply: &Reply) -> anyhow::Error {
+        let body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        let message = body.get("message").and_then(Value::as_str).unwrap_or_default();
+        let mut text = match body.get("problems").and_then(Value::as_array) {
+            Some(problems) if !problems.is_empty() => told(problems),
+            _ => format!("the gateway refused: {status} {message}").trim_end().to_owned(),
+        };
+        let next = match status {
+            StatusCode::UNAUTHORIZED => {
+                "give the gateway's weir.admin.token with --token or WEIR_ADMIN_TOKEN"
+            }
+            StatusCode::FORBIDDEN => {
+                "run this on the gateway's machine, or give its weir.admin.token with --token"
+            }
+            StatusCode::NOT_FOUND => {
+                "is that the admin API? its address is `admin` in the first lines of `weir run`, \
+                 and `gateway` has to be exposed there"
+            }
+            StatusCode::METHOD_NOT_ALLOWED => {
+                "changes are off here: management.endpoint.gateway.access, or this is the main port"
+            }
+            StatusCode::CONFLICT | StatusCode::PRECONDITION_FAILED => {
+                "somebody else has changed it; look at it with `weir routes get`, then try again"
+            }
+            StatusCode::PAYLOAD_TOO_LARGE => "send fewer routes at a time with --batch",
+            StatusCode::BAD_REQUEST => "nothing was changed; mend it and try again",
+            status if status.is_server_error() => "look at the gateway's log, then try again",
+            _ => "",
+        };
+        if !next.is_empty() {
+            let _ = write!(text, "\n  {next}");
+        }
+        anyhow!(text)
+    }
+}
+
+/// A 404 of the API itself has an empty body; one with a body comes from something else.
+fn says_no_gateway(reply: &Reply) -> bool {
+    !reply.body.is_empty()
+}
+
+fn told(problems: &[Value]) -> String {
+    let mut text = match problems.len() {
+        1 => "the route is refused".to_owned(),
+        n => format!("refused, {n} problems"),
+    };
+    for problem in problems {
+        let part = |key: &str| problem.get(key).and_then(Value::as_str).unwrap_or_default();
+        let _ = write!(text, "\n  {}: {}", part("at"), part("message"));
+        if !part("help").is_empty() {
+            let _ = write!(text, "\n      {}", part("help"));
+        }
+    }
+    text
+}
+
+/// `text` as part of a path or query.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,121 @@
+//! Writing many routes: `weir routes import`.
+
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+
+use anyhow::Context;
+use http::Method;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+
+use super::ImportArgs;
+use super::client::{Ask, Client};
+use super::source;
+
+/// Bytes written together at most, whatever `--batch` says: a quarter of what the gateway takes.
+const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Routes on their way to the gateway.
+struct Shipment<'c> {
+    client: &'c Client,
+    bar: ProgressBar,
+    /// JSON lines.
+    body: Vec<u8>,
+    routes: usize,
+    batch: usize,
+    created: u64,
+    replaced: u64,
+}
+
+pub(super) fn run(client: &Client, args: &ImportArgs, json: bool) -> anyhow::Result<()> {
+    let mut shipment = Shipment {
+        client,
+        bar: progress(),
+        body: Vec::new(),
+        routes: 0,
+        batch: args.batch.max(1),
+        created: 0,
+        replaced: 0,
+    };
+    let result = args.files.iter().try_for_each(|file| {
+        let text = read(file)?;
+        let format = args.format.unwrap_or_else(|| source::guess(file, &text));
+        let name = file.display().to_string();
+        source::each(&text, format, &name, |route| shipment.add(&route))
+    });
+    let result = result.and_then(|()| shipment.send());
+    shipment.bar.finish_and_clear();
+    let (created, replaced) = (shipment.created, shipment.replaced);
+    if let Err(error) = result {
+        if created + replaced > 0 {
+            eprintln!(
+                "{} routes were written before this; importing them again does no harm",
+                created + replaced
+            );
+        }
+        return Err(error);
+    }
+    match json {
+        true => println!("{}", json!({ "created": created, "replaced": replaced })),
+        false => {
+            println!("imported {} routes: {created} new, {replaced} replaced", created + replaced)
+        }
+    }
+    Ok(())
+}
+
+fn read(file: &Path) -> anyhow::Result<String> {
+    let mut text = String::new();
+    match file == Path::new("-") {
+        true => std::io::stdin().lock().read_to_string(&mut text),
+        false => std::fs::File::open(file).and_then(|mut file| file.read_to_string(&mut text)),
+    }
+    .with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(text)
+}
+
+fn progress() -> ProgressBar {
+    let target = match std::io::stderr().is_terminal() {
+        true => ProgressDrawTarget::stderr(),
+        false => ProgressDrawTarget::hidden(),
+    };
+    let style = ProgressStyle::with_template("{spinner} {human_pos} routes, {per_sec}, {msg}");
+    let bar = ProgressBar::with_draw_target(None, target);
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+impl Shipment<'_> {
+    fn add(&mut self, route: &Value) -> anyhow::Result<()> {
+        serde_json::to_writer(&mut self.body, route)?;
+        self.body.push(b'\n');
+        self.routes += 1;
+        self.bar.inc(1);
+        if self.routes >= self.batch || self.body.len() >= BATCH_BYTES_MAX {
+            self.send()?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> anyhow::Result<()> {
+        if self.routes == 0 {
+            return Ok(());
+        }
+        self.bar.set_message(format!("writing {}", self.routes));
+        self.routes = 0;
+        let ask = Ask {
+            method: Method::POST,
+            target: "/routes".into(),
+            media: Some("application/x-ndjson"),
+            body: std::mem::take(&mut self.body),
+            condition: None,
+        };
+        let reply = self.client.ask(ask)?;
+        self.created += reply.number("x-weir-created");
+        self.replaced += reply.number("x-weir-replaced");
+        self.bar.set_message("reading");
+        Ok(())
+    }
+}

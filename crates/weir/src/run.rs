@@ -1,0 +1,187 @@
+//! `weir run`: the gateway.
+
+mod control;
+mod logging;
+mod management;
+mod watch;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::signal::unix::{SignalKind, signal};
+use weir_admin::Control;
+use weir_config::Settings;
+use weir_server::{Limits, Server, ServerOptions, raise_limits};
+
+use crate::configuration::ConfigArgs;
+use management::Management;
+
+/// Arguments of `weir run`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  weir run application.yml
+  weir run --profile prod --set server.port=8081 config/
+  SERVER_PORT=8081 weir run
+
+Signals: SIGHUP reloads the configuration, SIGTERM and Ctrl-C finish what runs and stop, a second
+one stops at once.
+Exit code: 0 stopped as asked, 1 the configuration or the machine did not allow a start.")]
+pub struct RunArgs {
+    /// What to run.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Where routes made through the API are kept, instead of `weir.store.path` (`weir-data`).
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Which log events are shown, such as `info` or `weir_server=debug`.
+    #[arg(long, value_name = "FILTER", env = "WEIR_LOG", default_value = "info")]
+    pub log: String,
+}
+
+/// Runs the gateway until it is told to stop.
+///
+/// # Errors
+/// Whatever keeps it from starting.
+pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
+    run_with(args, async |_| Ok(()), |_| {})
+}
+
+/// Where a gateway listens.
+pub struct Started {
+    /// The data plane.
+    pub gateway: SocketAddr,
+    /// The admin API, unless it is switched off.
+    pub admin: Option<SocketAddr>,
+}
+
+/// Runs the gateway; `prepare` may change the route table before traffic is taken, `announce` is
+/// called once it is.
+///
+/// # Errors
+/// Whatever keeps it from starting.
+pub fn run_with(
+    mut args: RunArgs,
+    prepare: impl AsyncFnOnce(&Control) -> anyhow::Result<()>,
+    announce: impl FnOnce(&Started),
+) -> anyhow::Result<ExitCode> {
+    let loggers = logging::start(&args.log)?;
+    if let Some(data) = &args.data {
+        args.config.set.push(format!("weir.store.path={}", data.display()));
+    }
+    let limits = raise_limits();
+    let Some((control, settings)) = control::start(&args.config)? else {
+        return Ok(ExitCode::FAILURE);
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let control = Arc::new(control);
+        prepare(&control).await?;
+        serve(&args, control, &settings, &limits, loggers, announce).await
+    })
+}
+
+async fn serve(
+    args: &RunArgs,
+    control: Arc<Control>,
+    settings: &Arc<Settings>,
+    limits: &Limits,
+    loggers: logging::Loggers,
+    announce: impl FnOnce(&Started),
+) -> anyhow::Result<ExitCode> {
+    // Signals are taken from the start, so that none ends the process half-way.
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let management = Management::bind(settings)?;
+    let options = ServerOptions {
+        seed: random_seed(),
+        reserved: management.on_main_port(&settings.management.base_path),
+    };
+    let server =
+        Server::start(&control.published(), &options).context("the gateway cannot start")?;
+    let ready = Arc::new(AtomicBool::new(true));
+    let admin_address = management.admin_address();
+    let admin = management.serve(&control, settings, server.metrics().clone(), &ready, loggers)?;
+    let started = Started { gateway: server.address(), admin: admin_address };
+    report(&control, settings, limits, &server, &started);
+    announce(&started);
+    let mut changes = watch::Watch::new(&args.config);
+    loop {
+        tokio::select! {
+            _ = hangup.recv() => control::reload(&args.config, &control, "SIGHUP").await,
+            () = changes.changed() => control::reload(&args.config, &control, "a changed file").await,
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+        }
+    }
+    ready.store(false, Ordering::Relaxed);
+    let hurry = Arc::new(AtomicBool::new(false));
+    let timeout = settings.shutdown_timeout;
+    eprintln!("draining {} connections", server.metrics().connections());
+    let stopping = tokio::task::spawn_blocking({
+        let hurry = Arc::clone(&hurry);
+        move || drain(server, timeout, &hurry)
+    });
+    tokio::pin!(stopping);
+    let cut = loop {
+        tokio::select! {
+            cut = &mut stopping => break cut?,
+            _ = terminate.recv() => hurry.store(true, Ordering::Relaxed),
+            _ = interrupt.recv() => hurry.store(true, Ordering::Relaxed),
+        }
+    };
+    admin.stop();
+    match cut {
+        0 => eprintln!("stopped; every request was answered"),
+        _ => eprintln!("stopped; {cut} connections were cut"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn drain(server: Server, timeout: Duration, hurry: &AtomicBool) -> i64 {
+    server.finish(timeout, || hurry.load(Ordering::Relaxed))
+}
+
+/// 64 bits that differ from one start to the next.
+fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
+
+/// What was started, where, and what the system refused. The first words of the lines are what
+/// scripts read.
+fn report(
+    control: &Control,
+    settings: &Settings,
+    limits: &Limits,
+    server: &Server,
+    started: &Started,
+) {
+    let workers = match server.acceptors() {
+        0 => format!("{} (each accepts)", server.workers()),
+        n => format!("{} ({n} acceptors)", server.workers()),
+    };
+    println!("routes    {}", control.published().load().index.len());
+    println!("workers   {workers}");
+    println!("store     {}", settings.store_path.display());
+    println!("files     {} open files allowed (were {})", limits.files, limits.files_before);
+    if let Some(refused) = &limits.refused {
+        println!("          the limit on open files was not raised: {refused}");
+    }
+    if settings.backlog > limits.backlog_max {
+        println!(
+            "          backlog {} is cut to {}: raise net.core.somaxconn",
+            settings.backlog, limits.backlog_max
+        );
+    }
+    if let Some(admin) = started.admin {
+        println!("admin     http {admin}");
+    }
+    println!("listening http {}", started.gateway);
+}

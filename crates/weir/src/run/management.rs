@@ -1,0 +1,100 @@
+//! The admin API of a running gateway: its listeners, and what it may see of the process.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Context;
+use serde_json::json;
+use weir_admin::{Control, Hooks, Server, Site, SiteOptions};
+use weir_config::Settings;
+use weir_server::Metrics;
+
+use super::logging::Loggers;
+
+/// The listeners, bound before the data plane starts.
+pub struct Management {
+    admin: Option<TcpListener>,
+    /// What the main port forwards `/actuator` to, unless management has a port of its own.
+    main: Option<TcpListener>,
+}
+
+impl Management {
+    /// Binds.
+    ///
+    /// # Errors
+    /// An address is taken or not of this machine.
+    pub fn bind(settings: &Settings) -> anyhow::Result<Self> {
+        let admin = settings.management.listen().map(|address| {
+            TcpListener::bind(address).with_context(|| {
+                format!(
+                    "the admin API cannot listen on {address}; choose another port with \
+                     weir.admin.port or management.server.port, or none with -1"
+                )
+            })
+        });
+        let main = (!settings.management.is_configured())
+            .then(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no loopback port"));
+        Ok(Self { admin: admin.transpose()?, main: main.transpose()? })
+    }
+
+    /// What the data plane reserves for management on the main port.
+    pub fn on_main_port(&self, base_path: &str) -> Option<(String, SocketAddr)> {
+        let address = self.main.as_ref()?.local_addr().ok()?;
+        Some((base_path.to_owned(), address))
+    }
+
+    /// Where the admin API listens.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
+    /// Starts serving.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn serve(
+        self,
+        control: &Arc<Control>,
+        settings: &Settings,
+        metrics: Metrics,
+        ready: &Arc<AtomicBool>,
+        loggers: Loggers,
+    ) -> anyhow::Result<Server> {
+        let hooks = hooks(control, metrics, ready, loggers);
+        let mut sites = Vec::new();
+        let mut add = |listener: TcpListener, options: SiteOptions| {
+            sites.push((listener, Site::new(Arc::clone(control), hooks.clone(), options)));
+        };
+        if let Some(listener) = self.admin {
+            add(listener, SiteOptions::admin_of(settings));
+        }
+        if let Some(listener) = self.main {
+            add(listener, SiteOptions::main_of(settings));
+        }
+        Server::start(sites).context("the admin API cannot start")
+    }
+}
+
+fn hooks(
+    control: &Arc<Control>,
+    metrics: Metrics,
+    ready: &Arc<AtomicBool>,
+    loggers: Loggers,
+) -> Hooks {
+    let published = control.published();
+    let counted = metrics.clone();
+    let set = loggers.clone();
+    Hooks {
+        prometheus: Arc::new(move || metrics.prometheus(published.load().index.len())),
+        ready: Arc::clone(ready),
+        info: Arc::new(
+            || json!({ "build": { "name": "weir", "version": env!("CARGO_PKG_VERSION") } }),
+        ),
+        stats: Arc::new(
+            move || json!({ "connections": counted.connections(), "requests": counted.requests() }),
+        ),
+        loggers: Arc::new(move || loggers.list()),
+        set_logger: Arc::new(move |name, level| set.set(name, level)),
+    }
+}

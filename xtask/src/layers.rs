@@ -1,0 +1,69 @@
+//! Which crate may use which: dependencies point one way only.
+
+use crate::tree::root;
+
+/// For each crate, those of ours it may depend on (development dependencies aside).
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("weir-wire", &[]),
+    ("weir-route", &["weir-wire"]),
+    ("weir-filter", &["weir-route", "weir-wire"]),
+    ("weir-config", &["weir-filter", "weir-route", "weir-wire"]),
+    ("weir-store", &["weir-config", "weir-route"]),
+    ("weir-server", &["weir-config", "weir-filter", "weir-route", "weir-wire"]),
+    (
+        "weir-admin",
+        &["weir-config", "weir-filter", "weir-route", "weir-server", "weir-store", "weir-wire"],
+    ),
+    ("weir-origin", &["weir-wire"]),
+    ("weir-bench", &["weir-wire"]),
+    ("weir-testkit", &["weir-wire"]),
+];
+
+/// Crates without sockets, clocks or a runtime: they must not depend on these.
+const PURE: &[&str] = &["weir-wire", "weir-route", "weir-filter", "weir-config"];
+const IMPURE: &[&str] = &["tokio", "hyper", "socket2", "rustix", "libc", "axum", "redb"];
+
+/// Every dependency that points the wrong way.
+pub fn findings() -> Vec<String> {
+    let mut findings = Vec::new();
+    for (name, allowed) in ALLOWED {
+        let manifest = root().join("crates").join(name).join("Cargo.toml");
+        let text = std::fs::read_to_string(&manifest).unwrap_or_default();
+        if text.is_empty() {
+            findings.push(format!("{name}: no manifest"));
+        }
+        for dependency in dependencies(&text) {
+            if dependency.starts_with("weir-") && !allowed.contains(&dependency) {
+                findings.push(format!("{name} must not depend on {dependency}"));
+            }
+            if PURE.contains(name) && IMPURE.contains(&dependency) {
+                findings.push(format!("{name} is pure and must not depend on {dependency}"));
+            }
+        }
+    }
+    findings
+}
+
+/// Names under `[dependencies]`.
+fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
+    let section = manifest.split("\n[dependencies]").nth(1).unwrap_or_default();
+    let section = section.split("\n[").next().unwrap_or_default();
+    section
+        .lines()
+        .filter_map(|line| Some(line.split_once([' ', '=', '.'])?.0))
+        .filter(|n| !n.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn dependencies_point_one_way() {
+        assert_eq!(super::findings(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn dependencies_are_read() {
+        let text = "[package]\nname = \"x\"\n\n[dependencies]\na = { }\nb.workspace = true\n\n[dev-dependencies]\nc = 1\n";
+        assert_eq!(super::dependencies(text).collect::<Vec<_>>(), ["a", "b"]);
+    }
+}
