@@ -14,6 +14,7 @@ mod node;
 mod prefix;
 mod ranked;
 mod shadow;
+mod shown;
 mod stats;
 
 use std::sync::Arc;

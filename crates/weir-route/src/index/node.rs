@@ -113,6 +113,11 @@ impl<'a> Way<'a> {
         self.dims.push(dim.clone());
     }
 
+    /// Whether a branch above is on `dim`: what it could tell, it has told.
+    pub(crate) fn passed(&self, dim: &Dim) -> bool {
+        self.dims.contains(dim)
+    }
+
     /// Goes back before the branch passed last.
     pub(crate) fn leave(&mut self) {
         self.dims.pop();

@@ -159,6 +159,7 @@ impl fmt::Display for Dim {
         };
         match self {
             Dim::Path => write!(f, "path"),
+            Dim::Length => write!(f, "number of path segments"),
             Dim::Segment { at, from_end } => write!(f, "path segment {}", nth(at, from_end)),
             Dim::SegmentStart { at } => write!(f, "start of path segment {}", at + 1),
             Dim::Host { .. } => write!(f, "host"),
@@ -168,8 +169,10 @@ impl fmt::Display for Dim {
             Dim::HeaderStart { name, .. } => write!(f, "start of header {name}"),
             Dim::AnyHeader { .. } => write!(f, "all headers"),
             Dim::Query { name } => write!(f, "query parameter {name}"),
+            Dim::AnyQuery => write!(f, "all query parameters"),
             Dim::QueryStart { name } => write!(f, "start of query parameter {name}"),
             Dim::Cookie { name } => write!(f, "cookie {name}"),
+            Dim::AnyCookie => write!(f, "all cookies"),
             Dim::CookieStart { name } => write!(f, "start of cookie {name}"),
             Dim::Peer => write!(f, "address of the peer"),
         }
