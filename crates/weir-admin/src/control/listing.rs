@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_config::{RouteTarget, Snapshot};
-use weir_route::{NamedArgs, Route, RouteDefinition};
+use weir_route::{Route, RouteDefinition};
 use weir_store::{Store, StoreError};
 
 use super::filter::{Filter, Origin};
@@ -51,11 +51,6 @@ impl View {
         &self.table.snapshot
     }
 
-    /// `default-filters` of the configuration.
-    pub fn default_filters(&self) -> &[NamedArgs] {
-        &self.table.loaded.default_filters
-    }
-
     /// Revision of the table.
     pub fn revision(&self) -> u64 {
         self.table.revision
@@ -68,12 +63,10 @@ impl View {
     pub fn find(&self, id: &str) -> Result<Vec<Entry>, StoreError> {
         let mut positions = self.table.files.find(id);
         positions.extend(self.store.slot_of(id)?.map(|slot| STORE_POSITION + slot));
-        if positions.is_empty() {
-            return Ok(Vec::new());
-        }
-        let routes = self.table.snapshot.index.iter();
-        let routes: Vec<_> =
-            routes.filter(|route| positions.contains(&route.position)).cloned().collect();
+        let index = &self.table.snapshot.index;
+        let found = positions.into_iter().filter_map(|position| index.at_position(position));
+        let mut routes: Vec<_> = found.cloned().collect();
+        routes.sort_by_key(|route| (route.order, route.position));
         self.entries(&routes)
     }
 
