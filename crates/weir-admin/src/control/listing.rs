@@ -70,9 +70,8 @@ impl View {
         self.entries(&routes)
     }
 
-    /// The routes that `filter` means in order of trial, given to `visit` a few at a time until it
-    /// says
-    /// `false`; of those, `skip` are left out and no more than `limit` are given.
+    /// The routes that `filter` means in order of trial, given to `visit` until it says `false`; of
+    /// those, `skip` are left out and no more than `limit` are given.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -84,16 +83,18 @@ impl View {
         mut limit: usize,
         mut visit: impl FnMut(Entry) -> bool,
     ) -> Result<(), StoreError> {
-        let mut routes: Vec<_> = self.of(from).cloned().collect();
-        if filter.is_empty() {
+        let mut routes = self.of(from);
+        if filter.is_empty() && skip > 0 {
             // Nothing to look at: the page can be cut from the index.
-            let start = skip.min(routes.len());
-            routes = routes.split_off(start);
-            routes.truncate(limit);
+            routes.nth(skip - 1);
             skip = 0;
         }
-        for batch in routes.chunks(BATCH) {
-            for entry in self.entries(batch)? {
+        loop {
+            let batch: Vec<_> = routes.by_ref().take(BATCH.min(limit)).cloned().collect();
+            if batch.is_empty() {
+                return Ok(());
+            }
+            for entry in self.entries(&batch)? {
                 if !filter.matches(&entry.definition) {
                     continue;
                 }
@@ -107,7 +108,6 @@ impl View {
                 limit -= 1;
             }
         }
-        Ok(())
     }
 
     fn of(&self, from: Option<Origin>) -> impl Iterator<Item = &Arc<Route<RouteTarget>>> {
