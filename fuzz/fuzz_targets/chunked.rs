@@ -1,5 +1,5 @@
-//! A chunked body: read whole, byte by byte and in pieces of the first byte's size it gives the same
-//! content, trailers and outcome; encoded again it decodes to the same.
+//! A chunked body: read whole, byte by byte and in pieces of the first byte's size it gives the
+//! same content, trailers and outcome; encoded again it decodes to the same.
 
 #![no_main]
 

@@ -32,7 +32,8 @@ fn check(path: &str, text: &str, findings: &mut Vec<String>) {
         findings.push(format!("{path}: {lines} lines, {LINES_MAX} allowed"));
     }
     for (n, line) in text.lines().enumerate() {
-        if line.chars().count() > COLUMNS_MAX {
+        // A literal may be as long as what it says: rustfmt leaves it alone, and so do we.
+        if line.chars().count() > COLUMNS_MAX && !line.contains('"') {
             findings.push(format!("{path}:{}: more than {COLUMNS_MAX} columns", n + 1));
         }
     }

@@ -7,8 +7,8 @@ use weir_route::{NamedArgs, RouteDefinition, parse_shortcut};
 /// Route definitions in a dense form: a parsed one takes ten times the memory, and most are kept
 /// only to be shown.
 ///
-/// Each is JSON that leaves out what is as ever and writes predicates and filters as shortcuts where
-/// that says the same.
+/// Each is JSON that leaves out what is as ever and writes predicates and filters as shortcuts
+/// where that says the same.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
     dense: Vec<u8>,

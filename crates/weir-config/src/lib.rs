@@ -1,7 +1,7 @@
 //! Spring configuration files to a checked, compiled [`Snapshot`].
 //!
-//! Pure: text goes in, a snapshot or every problem at once (with its place) comes out. Reading files
-//! and the environment is done by the caller.
+//! Pure: text goes in, a snapshot or every problem at once (with its place) comes out. Reading
+//! files and the environment is done by the caller.
 
 mod check;
 mod compile;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use weir_wire::http1::HeadLimits;
 
-/// Port of the admin API while `management.server.port` is not set.
+/// Port of the admin API while neither `management.server.port` nor `weir.admin.port` is set.
 pub const ADMIN_PORT: u16 = 9090;
 
 /// Connections of a pool of type `fixed` while `max-connections` is not set.
@@ -109,6 +109,8 @@ pub struct Management {
     pub port: Option<i64>,
     /// `management.server.address`.
     pub address: Option<IpAddr>,
+    /// `weir.admin.port`: the port on 127.0.0.1 while neither of the two is set; -1 is off.
+    pub own_port: i64,
     /// `management.endpoints.web.base-path` (`/actuator`), without a slash at its end.
     pub base_path: String,
     /// `management.endpoints.web.exposure.include` (`health`); `*` is all.
@@ -209,7 +211,7 @@ impl Management {
             (None, Some(_)) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             (None, None) => IpAddr::V4(Ipv4Addr::LOCALHOST),
         };
-        let port = u16::try_from(self.port.unwrap_or(i64::from(ADMIN_PORT))).ok()?;
+        let port = u16::try_from(self.port.unwrap_or(self.own_port)).ok()?;
         Some(SocketAddr::new(ip, port))
     }
 
@@ -329,6 +331,7 @@ impl Default for Management {
         Self {
             port: None,
             address: None,
+            own_port: i64::from(ADMIN_PORT),
             base_path: "/actuator".to_owned(),
             include: vec!["health".to_owned()],
             exclude: Vec::new(),

@@ -123,6 +123,54 @@ impl Trial {
     }
 }
 
+/// Checks what becomes of a request through `route`: what is sent, the gateway's own response, or
+/// `error: ` and why.
+pub(crate) fn check_request(route: &str, request: &str, expected: &str) {
+    let outcome = Trial::new(route).run(request, "");
+    let text = match outcome {
+        Outcome { error: Some(error), .. } => format!("error: {error}"),
+        Outcome { sent: Some(sent), .. } => sent,
+        Outcome { response, .. } => response.unwrap_or_default(),
+    };
+    assert_eq!(text, expected, "{route}\n{request}");
+}
+
+/// Checks the path (with query) that `GET path` has behind `route`; a 400 and an error are told as
+/// `400` and `500`.
+pub(crate) fn check_path(route: &str, path: &str, expected: &str) {
+    let outcome = Trial::new(route).run(&format!("GET {path} HTTP/1.1"), "");
+    let sent = outcome.sent.as_deref().and_then(|sent| sent.split(' ').nth(1));
+    let text = match (sent, &outcome.response) {
+        (Some(path), _) => path,
+        (None, Some(response)) if response.starts_with("HTTP/1.1 400 ") => "400",
+        (None, _) => "500",
+    };
+    assert_eq!(text, expected, "{route} {path}: {:?}", outcome.error);
+}
+
+/// Checks the response head that the client gets behind `route` for `answer`, or `error: ` and why.
+pub(crate) fn check_response(route: &str, request: &str, answer: &str, expected: &str) {
+    let outcome = Trial::new(route).run(request, answer);
+    let text = match outcome.error {
+        Some(error) => format!("error: {error}"),
+        None => outcome.response.unwrap_or_default(),
+    };
+    assert_eq!(text, expected, "{route}\n{answer}");
+}
+
+/// Checks that a filter with these arguments is refused for `arg`, with a remedy.
+pub(crate) fn check_refused(filter: &str, arg: &str) {
+    let (_, filters) = read_route(&format!("- {filter}"));
+    for named in filters {
+        let spec = filter::find(&named.name).expect("a filter");
+        let built =
+            spec.bind(&named.args).and_then(|args| (spec.build)(&args, &FilterOptions::default()));
+        let error = built.expect_err(filter);
+        assert_eq!(error.arg, arg, "{filter}");
+        assert!(error.help.is_some(), "{error:?}");
+    }
+}
+
 /// Predicates and filters of a route in the subset of YAML that examples use.
 fn read_route(text: &str) -> (Vec<NamedArgs>, Vec<NamedArgs>) {
     let (mut predicates, mut filters) = (Vec::new(), Vec::new());

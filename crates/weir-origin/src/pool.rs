@@ -1,7 +1,7 @@
 //! Threads that block on behalf of requests, as many as a servlet container would give them.
 //!
-//! Like Tomcat's: a thread is started when a request comes and none is idle, up to a maximum; beyond
-//! it requests queue, and when the queue is full they are refused.
+//! Like Tomcat's: a thread is started when a request comes and none is idle, up to a maximum;
+//! beyond it requests queue, and when the queue is full they are refused.
 
 use std::collections::VecDeque;
 use std::io;

@@ -220,12 +220,11 @@ impl Args {
     /// Another text.
     pub fn bean(&self, name: &str) -> Result<Option<&str>, ArgError> {
         let Some(text) = self.text(name).map(str::trim) else { return Ok(None) };
-        let bean = text.strip_prefix("#{@").and_then(|rest| rest.strip_suffix('}'));
         let refuse = || {
             ArgError::new(name, format!("`{text}` is not a reference"))
                 .help("write `#{@name}` with a name that weir knows")
         };
-        bean.map(|bean| Some(bean.trim())).ok_or_else(refuse)
+        bind::bean_name(text).map(Some).ok_or_else(refuse)
     }
 
     fn read_as<T>(

@@ -251,6 +251,13 @@ pub struct Metrics {
 /// The labels and values of one exported timer.
 type Exported = (u64, Duration, Duration);
 
+impl Default for Metrics {
+    /// Counters of no workers.
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}
+
 impl Metrics {
     pub(crate) fn new(workers: Vec<Arc<WorkerCounters>>) -> Self {
         Self { workers: workers.into(), started: Instant::now() }

@@ -54,18 +54,30 @@ impl Gateway {
     /// # Panics
     /// If the binary cannot be started.
     pub fn start(binary: &str, args: &[&str], config: &str) -> Self {
+        Self::launch(Command::new(binary), args, &[("weir.yaml", config.as_bytes())])
+    }
+
+    /// As [`Gateway::start`], with a command that may have its own environment and with several
+    /// files; the first is the one that `{config}` stands for.
+    ///
+    /// # Panics
+    /// If the binary cannot be started, or there is no file.
+    pub fn launch(mut command: Command, args: &[&str], files: &[(&str, &[u8])]) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let path = directory.path().join("weir.yaml");
-        std::fs::write(&path, config).expect("write the configuration");
+        for (name, bytes) in files {
+            std::fs::write(directory.path().join(name), bytes).expect("write the configuration");
+        }
+        let (name, _) = files.first().expect("a configuration file");
+        let path = directory.path().join(name);
         let place = path.to_str().expect("a path in UTF-8").to_owned();
-        let mut child = Command::new(binary)
+        let mut child = command
             .args(args.iter().map(|arg| arg.replace("{config}", &place)))
             .current_dir(directory.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("cannot start {binary}: {error}"));
+            .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
         let output = Arc::new(Output::default());
         output.said().open = 2;
         Output::follow(&output, child.stdout.take().expect("a pipe"));
@@ -131,6 +143,19 @@ impl Gateway {
     /// Asks the process to read its configuration again (SIGHUP).
     pub fn hang_up(&self) {
         self.signal(Signal::HUP);
+    }
+
+    /// Waits until it listens or has ended: whether it started.
+    ///
+    /// # Panics
+    /// If neither happens within [`crate::PATIENCE`].
+    pub fn starts(&self) -> bool {
+        let settled = |said: &Said| match (said.http.is_empty(), said.open) {
+            (false, _) => Some(true),
+            (true, 0) => Some(false),
+            (true, _) => None,
+        };
+        self.output.wait(settled).unwrap_or_else(|| panic!("neither started nor ended: {self:?}"))
     }
 
     /// Waits for the process to end by itself.
@@ -220,16 +245,15 @@ enum Listener {
     Admin,
 }
 
-/// Reads `listening http ADDRESS` and `[listening] admin http ADDRESS`.
+/// Reads the lines `listening http ADDRESS` and `admin http ADDRESS`, with any blanks between.
 fn listening(line: &str) -> Option<(Listener, SocketAddr)> {
-    let line = line.trim_end();
-    let place = line.strip_prefix("listening ");
-    let (listener, address) = match place.unwrap_or(line).strip_prefix("admin ") {
-        Some(address) => (Listener::Admin, address),
-        None => (Listener::Http, place?),
+    let words: Vec<_> = line.split_whitespace().collect();
+    let (listener, address) = match words.as_slice() {
+        ["listening", "http", address] => (Listener::Http, address),
+        ["admin", "http", address] => (Listener::Admin, address),
+        _ => return None,
     };
-    let address = address.strip_prefix("http ")?.parse().ok()?;
-    Some((listener, address))
+    Some((listener, address.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -245,16 +269,15 @@ mod tests {
     fn lines_that_tell_of_listeners() {
         check("listening http 127.0.0.1:80\n", Some((Listener::Http, "127.0.0.1:80")));
         check("listening http [::1]:80", Some((Listener::Http, "[::1]:80")));
-        check("listening admin http 127.0.0.1:9\r\n", Some((Listener::Admin, "127.0.0.1:9")));
-        check("admin http 127.0.0.1:9", Some((Listener::Admin, "127.0.0.1:9")));
+        check("admin     http 127.0.0.1:9\n", Some((Listener::Admin, "127.0.0.1:9")));
         check("http 127.0.0.1:80", None);
         check("listening tcp 127.0.0.1:80", None);
         check("listening http localhost", None);
         check("listening", None);
     }
 
-    const SCRIPT: &str = "echo listening http 127.0.0.1:7; echo to-stderr >&2; \
-        echo listening admin http 127.0.0.1:8; cat \"$0\"; exec sleep 600";
+    const SCRIPT: &str = "echo admin http 127.0.0.1:8; echo to-stderr >&2; \
+        echo listening http 127.0.0.1:7; cat \"$0\"; exec sleep 600";
 
     #[test]
     fn a_process_is_followed_until_it_ends() {
@@ -264,6 +287,7 @@ mod tests {
         assert_eq!(gateway.admin(), "127.0.0.1:8".parse().unwrap());
         gateway.wait_for_output("the configuration");
         gateway.wait_for_output("to-stderr");
+        assert!(gateway.starts());
         gateway.terminate();
         assert!(!gateway.wait_for_exit().success());
     }
@@ -273,6 +297,7 @@ mod tests {
         let mut gateway = Gateway::start("/bin/sh", &["-c", "echo no >&2; exit 3"], "");
         assert_eq!(gateway.wait_for_exit().code(), Some(3));
         assert_eq!(gateway.output(), "no\n");
+        assert!(!gateway.starts());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Bytes to HTTP messages and back: framing, heads, bodies.
 //!
 //! Pure: no sockets, no clock, no runtime. A codec is fed bytes in any portions and gives the same
-//! result for any split. Everything here is called by `weir-server`, `weir-bench` and `weir-origin`.
+//! result for any split. Called by `weir-server` and `weir-bench` for what is on the wire, by
+//! `weir-route` and `weir-filter` for heads.
 
 mod fields;
 pub mod http1;

@@ -15,8 +15,8 @@ pub enum Version {
 
 /// A request head (RFC 9112 section 2.1). Reuse one value for many requests: nothing is freed.
 ///
-/// The target is kept apart as scheme and authority (from an absolute-form target), raw path and raw
-/// query, none of them decoded.
+/// The target is kept apart as authority (from an absolute-form target), raw path and raw query,
+/// none of them decoded.
 #[derive(Clone, Debug, Default)]
 pub struct RequestHead {
     /// HTTP version the client speaks.
@@ -196,7 +196,7 @@ impl ResponseHead {
 
 #[cfg(test)]
 mod tests {
-    use super::{RequestHead, ResponseHead};
+    use super::{RequestHead, ResponseHead, Version};
 
     fn check(edit: impl FnOnce(&mut RequestHead), expected: &str, sound: bool) {
         let mut head = RequestHead::default();
@@ -220,6 +220,16 @@ mod tests {
         check(|h| h.set_query(Some(b"c?d")), "GET /a?c?d HTTP/1.1|Host: c||", true);
         check(|h| h.set_path(b""), "GET /?b HTTP/1.1|Host: c||", true);
         check(|h| h.set_method(b"PUT"), "PUT /a?b HTTP/1.1|Host: c||", true);
+        let mut head = RequestHead::default();
+        for (method, line) in
+            [("CONNECT", "CONNECT c:1 HTTP/1.1\r\n"), ("GET", "GET / HTTP/1.1\r\n")]
+        {
+            head.set_method(method.as_bytes());
+            head.receive_target(b"", None, Some(b"c:1"));
+            let mut out = Vec::new();
+            head.write_to(&mut out);
+            assert_eq!(String::from_utf8_lossy(&out), format!("{line}\r\n"));
+        }
     }
 
     #[test]
@@ -235,6 +245,7 @@ mod tests {
             false,
         );
         check(|h| h.fields.set(b"Host", b"\0"), "GET /a?b HTTP/1.1|Host: \0||", false);
+        check(|h| h.fields.prepend(b"A", b"\r"), "GET /a?b HTTP/1.1|A: \r|Host: c||", false);
         check(|h| h.fields.append(b"A:", b""), "GET /a?b HTTP/1.1|Host: c|A:: ||", false);
         let newline = |_: &[u8], _: &[u8]| Some(b"\n".to_vec());
         check(|h| h.fields.rewrite(newline), "GET /a?b HTTP/1.1|Host: \n||", false);
@@ -247,12 +258,16 @@ mod tests {
     #[test]
     fn response_heads_are_written_as_http_11() {
         let mut head = ResponseHead::default();
-        head.set_status(204, b"No Content");
+        head.set_status(418, b"I'm a teapot");
         head.fields.append(b"A", b"1");
         let mut out = Vec::new();
         head.write_to(&mut out);
-        assert_eq!(String::from_utf8_lossy(&out), "HTTP/1.1 204 No Content\r\nA: 1\r\n\r\n");
+        assert_eq!(String::from_utf8_lossy(&out), "HTTP/1.1 418 I'm a teapot\r\nA: 1\r\n\r\n");
         assert!(head.fields.is_sound());
+        head.version = Version::Http10;
+        head.clear();
+        assert_eq!((head.status, head.reason(), head.version), (0, &b""[..], Version::Http11));
+        assert!(head.fields.is_empty());
         head.set_status(200, b"\r\n");
         assert!(!head.fields.is_sound());
     }

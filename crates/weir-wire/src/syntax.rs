@@ -6,10 +6,8 @@
 const TOKEN: u8 = 1;
 /// What may stand in a path or query: RFC 3986 `pchar`, `/`, `?`, and the `[` `]` browsers send.
 const TARGET: u8 = 2;
-/// A field value's bytes: HTAB, SP, VCHAR, obs-text (RFC 9110 section 5.5).
-const VALUE: u8 = 4;
 /// A registered name's bytes (RFC 3986) but `,`, which would make Host a list, and `%`.
-const HOST: u8 = 8;
+const HOST: u8 = 4;
 
 const CLASSES: [u8; 256] = classes();
 
@@ -24,9 +22,6 @@ const fn classes() -> [u8; 256] {
         }
         if alnum || is_one_of(byte, b"-._~!$&'()*+,;=:@/?%[]") {
             table[at] |= TARGET;
-        }
-        if byte == b'\t' || (byte >= b' ' && byte != 0x7f) {
-            table[at] |= VALUE;
         }
         if alnum || is_one_of(byte, b"-._~!$&'()*+;=") {
             table[at] |= HOST;
@@ -75,7 +70,8 @@ pub fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(|&byte| is_token_byte(byte))
 }
 
-/// Whether `bytes` can be a field value: no control byte but HTAB, so no CR, LF or NUL.
+/// Whether `bytes` can be a field value (RFC 9110 section 5.5: HTAB, SP, VCHAR, obs-text): no
+/// control byte but HTAB, so no CR, LF or NUL.
 pub fn is_field_value(bytes: &[u8]) -> bool {
     // No early exit: so the compiler turns it into wide compares.
     bytes.iter().fold(true, |fine, &b| fine & ((b >= b' ' || b == b'\t') & (b != 0x7f)))

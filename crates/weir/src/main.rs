@@ -35,6 +35,8 @@ enum Command {
     Routes(routes::RoutesArgs),
     /// Sends load and measures it, with honest latency.
     Bench(weir_bench::cli::Args),
+    /// Runs the experiments that weir is measured by.
+    Lab(weir_bench::lab::Args),
     /// Runs an upstream for tests, demonstrations and experiments.
     Origin(origin::OriginArgs),
     /// Runs origin, gateway and 100,000 routes, with the lines to try them.
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::run(args),
         Command::Routes(args) => routes::run(args),
         Command::Bench(args) => Ok(ExitCode::from(weir_bench::cli::run(args))),
+        Command::Lab(args) => Ok(ExitCode::from(weir_bench::lab::run(&args))),
         Command::Origin(args) => origin::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),

@@ -25,7 +25,10 @@ impl Category {
 }
 
 macro_rules! codes {
-    ($($(#[doc = $doc:literal])+ $name:ident = $text:literal, $category:ident, $severity:ident;)+) => {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident = $text:literal, $category:ident, $severity:ident;
+    )+) => {
         /// What kind of finding; the text is stable.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {

@@ -35,8 +35,8 @@ X-Two: again
     args: &[required("keyValues", ArgKind::List, "Headers, each as `name:value`.")],
     shortcut: Shortcut::GatherList,
     compatibility: Compatibility::Differs(
-        "a value may have colons, and headers are added in the order written: SCG adds names in the \
-         order of a hash table",
+        "a value may have colons, and headers are added in the order written: SCG adds names in \
+         the order of a hash table",
     ),
     build,
 };
@@ -94,5 +94,32 @@ impl Behaviour for AddRequestHeadersIfNotPresent {
         let lines: Vec<_> =
             self.0.iter().map(|f| format!("`{}: {}`", f.name(), f.value().0)).collect();
         format!("adds to the request what it lacks of {}", lines.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::{check_refused, check_request};
+
+    #[test]
+    fn names_are_added_if_absent_or_blank() {
+        let check = |given: &str, expected: &str| {
+            let route = "- AddRequestHeadersIfNotPresent=X-One:1, X-Two:v, X-Two:again";
+            let get = "GET / HTTP/1.1";
+            check_request(route, &format!("{get}{given}"), &format!("{get}{expected}"));
+        };
+        check("", "\nX-One: 1\nX-Two: v\nX-Two: again");
+        check("\nX-Two: mine", "\nX-Two: mine\nX-One: 1");
+        check("\nX-One:", "\nX-One: \nX-One: 1\nX-Two: v\nX-Two: again");
+        check("\nx-one: 1\nx-two: 2", "\nx-one: 1\nx-two: 2");
+    }
+
+    #[test]
+    fn values_may_have_colons() {
+        let route = "- AddRequestHeadersIfNotPresent=X-Url:http://a:80/";
+        check_request(route, "GET / HTTP/1.1", "GET / HTTP/1.1\nX-Url: http://a:80/");
+        check_refused("AddRequestHeadersIfNotPresent=X-One", "keyValues");
+        check_refused("AddRequestHeadersIfNotPresent=:1", "keyValues");
+        check_refused("AddRequestHeadersIfNotPresent=", "keyValues");
     }
 }

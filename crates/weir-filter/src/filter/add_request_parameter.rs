@@ -84,3 +84,32 @@ impl Behaviour for AddRequestParameter {
         format!("adds the query parameter `{}={}`", self.0.name, self.0.value)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::check_path;
+
+    #[test]
+    fn parameters_are_appended() {
+        let check = |query: &str, expected: &str| {
+            check_path("- AddRequestParameter=p, v", &format!("/{query}"), &format!("/{expected}"));
+        };
+        check("", "?p=v");
+        check("?", "?p=v");
+        check("?a=1", "?a=1&p=v");
+        check("?a=1&", "?a=1&p=v");
+        check("?p=1", "?p=1&p=v");
+        check("?a=%2B+%7e&b=x:/@!", "?a=%2B+%7e&b=x:/@!&p=v");
+    }
+
+    #[test]
+    fn values_are_encoded() {
+        check_path("- AddRequestParameter=p, a b&c=d%", "/", "/?p=a%20b&c=d%25");
+        check_path("- AddRequestParameter=p, a%20b", "/", "/?p=a%2520b");
+        let var = "predicates:\n- Path=/{v}\nfilters:\n- AddRequestParameter=p, x{v}y";
+        check_path(var, "/1%202", "/1%202?p=x1%202y");
+        check_path(var, "/a&b=c", "/a&b=c?p=xa&b=cy");
+        check_path(var, "/%0d%0a%23", "/%0d%0a%23?p=x%0D%0A%23y");
+        check_path("- AddRequestParameter=p, {nope}", "/", "500");
+    }
+}

@@ -95,3 +95,37 @@ impl Behaviour for AddResponseHeader {
         format!("adds the header `{name}: {}` to the response{when}", value.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::{Trial, check_refused, check_response};
+
+    const GET: &str = "GET / HTTP/1.1";
+
+    #[test]
+    fn blank_values_count_as_none() {
+        let answer = "HTTP/1.1 200 OK\nx-a:";
+        let expected = "HTTP/1.1 200 OK\nx-a: \nX-A: gw";
+        check_response("- AddResponseHeader=X-A, gw, false", GET, answer, expected);
+    }
+
+    #[test]
+    fn the_one_written_last_runs_first() {
+        let route = "- AddResponseHeader=X-A, first\n- AddResponseHeader=X-A, second";
+        check_response(route, GET, "", "HTTP/1.1 200 OK\nX-A: second\nX-A: first");
+    }
+
+    #[test]
+    fn an_unknown_variable_fails_once_the_upstream_was_asked() {
+        let outcome = Trial::new("- AddResponseHeader=X-A, {nope}, false")
+            .run(GET, "HTTP/1.1 200 OK\nX-A: 1");
+        assert!(outcome.sent.is_some() && outcome.error.is_some());
+    }
+
+    #[test]
+    fn what_is_no_header_is_refused() {
+        check_refused("AddResponseHeader=X A, 1", "name");
+        check_refused("AddResponseHeader=Content-Length, 1", "name");
+        check_refused("AddResponseHeader=X-A, a\u{7}", "value");
+    }
+}

@@ -13,8 +13,8 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "DedupeResponseHeader",
-    doc: r#"Leaves one of several response headers of the same name: useful when both the gateway and the
-upstream add CORS headers. Looks at whole header lines, never inside one.
+    doc: r#"Leaves one of several response headers of the same name: useful when both the gateway
+and the upstream add CORS headers. Looks at whole header lines, never inside one.
 
 ```yaml
 filters:
@@ -146,4 +146,33 @@ fn dedupe(fields: &mut Fields, name: &[u8], strategy: Strategy) {
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::{Trial, check_refused, check_response};
+
+    fn check(args: &str, answer: &str, expected: &str) {
+        let head = "HTTP/1.1 200 OK\n";
+        let route = format!("- DedupeResponseHeader={args}");
+        let (answer, expected) = (format!("{head}{answer}"), format!("{head}{expected}"));
+        check_response(&route, "GET / HTTP/1.1", &answer, &expected);
+    }
+
+    #[test]
+    fn strategies() {
+        check("X-A X-B", "X-A: 1\nX-A: 2\nX-B: 3\nX-B: 3", "X-A: 1\nX-B: 3");
+        check("X-A, RETAIN_LAST", "X-A: 1\nx-a: 2\nX-B: 3", "x-a: 2\nX-B: 3");
+        check("X-A, retain-last", "X-A: 1\nX-A: 2", "X-A: 2");
+        check("X-A, RETAIN_UNIQUE", "X-A: 2\nX-A: 1\nX-A: 2", "X-A: 2\nX-A: 1");
+        check("X-A", "X-A: 1, 2", "X-A: 1, 2");
+    }
+
+    #[test]
+    fn bad_arguments_are_refused() {
+        check_refused("DedupeResponseHeader=X-A, RETAIN", "strategy");
+        check_refused("DedupeResponseHeader=X-A:, RETAIN_FIRST", "name");
+        let text = Trial::new("- DedupeResponseHeader=A B").chain.entries()[0].to_string();
+        assert_eq!(text, "[[DedupeResponseHeader A B = RETAIN_FIRST], order = 1]");
+    }
 }

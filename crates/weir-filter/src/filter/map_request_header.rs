@@ -81,3 +81,16 @@ impl Behaviour for MapRequestHeader {
         format!("copies the request header `{}` to `{}`", self.0.from, self.0.to)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::{check_refused, check_request};
+
+    #[test]
+    fn a_missing_header_is_not_mapped() {
+        let request = "GET / HTTP/1.1\nX-Red: 0";
+        check_request("- MapRequestHeader=Blue, X-Red", request, request);
+        check_refused("MapRequestHeader=Blue, Transfer-Encoding", "toHeader");
+        check_refused("MapRequestHeader=Bl ue, X-Red", "fromHeader");
+    }
+}

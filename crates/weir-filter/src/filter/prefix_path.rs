@@ -78,3 +78,35 @@ impl Behaviour for PrefixPath {
         format!("puts `{}` in front of the path", self.0.text())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::filter::Filter;
+    use crate::trial::{Trial, check_path};
+
+    #[test]
+    fn prefixes_come_first() {
+        let var = "predicates:\n- Path=/var/{v}/**\nfilters:\n- PrefixPath=/p/{v}";
+        check_path("- PrefixPath=/mypath", "/a%20b%2Fc?q=1", "/mypath/a%20b%2Fc?q=1");
+        check_path("- PrefixPath=/s/", "/a", "/s/a");
+        check_path("- PrefixPath=/a b", "/c//d", "/a%20b/c//d");
+        check_path("- PrefixPath=bare", "/a", "500");
+        check_path("- PrefixPath=/{nope}", "/a", "500");
+        check_path(var, "/var/x%20y", "/p/x%20y/var/x%20y");
+        check_path(var, "/var/..%2f..%2fadmin/x", "400");
+    }
+
+    #[test]
+    fn only_the_first_one_acts() {
+        check_path("- PrefixPath=/first\n- PrefixPath=/second", "/a", "/first/a");
+    }
+
+    #[test]
+    fn what_will_fail_is_told() {
+        let cautions = |route: &str| {
+            let trial = Trial::new(route);
+            trial.chain.entries().iter().filter_map(|e| Filter::caution(&e.filter)).count()
+        };
+        assert_eq!(cautions("- PrefixPath=bare\n- PrefixPath=/fine\n- SetPath=bare"), 2);
+    }
+}

@@ -14,7 +14,8 @@ use crate::uri::illegal_in_reference;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "RedirectTo",
-    doc: r#"Answers with a redirect; the upstream is not asked, and filters on the response do not run.
+    doc: r#"Answers with a redirect; the upstream is not asked, and filters on the response do
+not run.
 
 The url is taken as it is: it has no `{variable}` parts. With `includeRequestParams` the request's
 query is added to it.
@@ -121,4 +122,43 @@ fn with_query(url: &str, query: &[u8]) -> Vec<u8> {
     }
     location.extend_from_slice(fragment.as_bytes());
     location
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::{Trial, check_refused, check_request};
+
+    fn check(args: &str, request: &str, expected: &str) {
+        let (status, location) = expected.split_once(' ').expect("status and location");
+        let phrase = crate::status::reason(status.parse().expect("a number"));
+        let expected = format!("HTTP/1.1 {status} {phrase}\nLocation: {location}");
+        check_request(&format!("- RedirectTo={args}"), request, &expected);
+    }
+
+    #[test]
+    fn redirects() {
+        check("302, https://acme.example", "GET /a?q=1 HTTP/1.1", "302 https://acme.example");
+        check("PERMANENT_REDIRECT, /x", "POST / HTTP/1.1", "308 /x");
+        check("301, /ü", "GET / HTTP/1.1", "301 /%C3%BC");
+        check("302, /x, true", "GET /?q=1&r=a%20b HTTP/1.1", "302 /x?q=1&r=a%20b");
+        check("302, /x, true", "GET / HTTP/1.1", "302 /x");
+        check("302, /x?, true", "GET /?q HTTP/1.1", "302 /x?q");
+        check("302, /x?a=1, true", "GET /?q=1 HTTP/1.1", "302 /x?a=1&q=1");
+        check("302, /x#frag, true", "GET /?q=1 HTTP/1.1", "302 /x?q=1#frag");
+    }
+
+    #[test]
+    fn filters_on_the_response_do_not_run() {
+        let route = "- AddResponseHeader=X-A, 1\n- RedirectTo=302, /x\n- SetStatus=200";
+        check_request(route, "GET / HTTP/1.1", "HTTP/1.1 302 Found\nLocation: /x");
+    }
+
+    #[test]
+    fn bad_arguments_are_refused() {
+        check_refused("RedirectTo=200, /x", "status");
+        check_refused("RedirectTo=NOPE, /x", "status");
+        check_refused("RedirectTo=302, https://acme.example/{v}", "url");
+        let text = Trial::new("- RedirectTo=302, /x").chain.entries()[0].to_string();
+        assert_eq!(text, "[[RedirectTo 302 = /x, includeRequestParams = false], order = 1]");
+    }
 }

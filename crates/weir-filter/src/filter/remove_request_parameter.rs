@@ -60,3 +60,21 @@ impl Behaviour for RemoveRequestParameter {
         format!("removes the query parameter `{}`", self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::check_path;
+
+    #[test]
+    fn all_of_a_name_go() {
+        let check = |query: &str, expected: &str| {
+            check_path("- RemoveRequestParameter=p", &format!("/{query}"), &format!("/{expected}"));
+        };
+        check("?a=1&p=2&b=3&p=4", "?a=1&b=3");
+        check("?p=1", "");
+        check("?", "?");
+        check("?a=1&b", "?a=1&b");
+        check("?%70&a=%2B+%7e&&b", "?a=%2B+%7e&&b");
+        check("", "");
+    }
+}

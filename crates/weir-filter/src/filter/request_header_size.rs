@@ -13,8 +13,8 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "RequestHeaderSize",
-    doc: r#"Answers 431 to requests with a header that is larger than a limit. A header's size is that of
-its name and of all values sent under it.
+    doc: r#"Answers 431 to requests with a header that is larger than a limit. A header's size is
+that of its name and of all values sent under it.
 
 ```yaml
 filters:
@@ -27,7 +27,8 @@ x-large: 0123456789
 ```
 ```http response
 HTTP/1.1 431 Request Header Fields Too Large
-errorMessage: Request Header/s size is larger than permissible limit (20B). Request Header/s size for 'X-Large' is 27B.
+errorMessage: Request Header/s size is larger than permissible limit (20B).
+  Request Header/s size for 'X-Large' is 27B.
 ```"#,
     args: &[
         optional("maxSize", ArgKind::DataSize, Some("16000B"), "Most bytes of one header."),
@@ -109,4 +110,55 @@ fn too_large(fields: &Fields, bytes_max: u64) -> Option<Vec<u8>> {
         }
     }
     (message.len() > start).then_some(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::{check_refused, check_request};
+
+    const SMALL: &str = "Request Header/s size is larger than permissible limit (46B).";
+
+    fn check(fields: &str, expected: Option<&str>) {
+        let request = format!("GET / HTTP/1.1\n{fields}");
+        let refused = |text: &str| {
+            format!("HTTP/1.1 431 Request Header Fields Too Large\nerrorMessage: {SMALL}{text}")
+        };
+        check_request(
+            "- RequestHeaderSize=46B",
+            &request,
+            &expected.map_or(request.clone(), refused),
+        );
+    }
+
+    #[test]
+    fn each_header_is_measured_with_its_name() {
+        let value = "0".repeat(39);
+        check("X-A: small", None);
+        check(&format!("X-Large: {value}\nX-Other: {value}"), None);
+        let size = " Request Header/s size for 'X-Large' is 47B.";
+        check(&format!("X-Large: {value}0"), Some(size));
+        let half = "0".repeat(28);
+        let size = " Request Header/s size for 'X-Large' is 63B.";
+        check(&format!("X-Large: {half}\nx-large: {half}"), Some(size));
+        let sizes =
+            " Request Header/s size for 'X-1' is 47B. Request Header/s size for 'X-2' is 48B.";
+        check(&format!("X-1: {0}\nX-2: {0}0", "0".repeat(44)), Some(sizes));
+    }
+
+    #[test]
+    fn the_error_header_can_be_named() {
+        let route =
+            "- name: RequestHeaderSize\n  args:\n    maxSize: 1KB\n    errorHeaderName: X-Why";
+        let value = "0".repeat(2000);
+        let request = format!("GET / HTTP/1.1\nX-A: {value}");
+        let expected = "HTTP/1.1 431 Request Header Fields Too Large\nX-Why: Request Header/s size \
+                        is larger than permissible limit (1024B). Request Header/s size for \
+                        'X-A' is 2003B.";
+        check_request(route, &request, expected);
+        check_refused("RequestHeaderSize=big", "maxSize");
+        check_refused(
+            "name: RequestHeaderSize\n  args:\n    errorHeaderName: a b",
+            "errorHeaderName",
+        );
+    }
 }

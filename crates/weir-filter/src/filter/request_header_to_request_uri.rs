@@ -13,7 +13,8 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "RequestHeaderToRequestUri",
-    doc: r#"Takes scheme, host, port, path and query of the request from the URL in one of its headers.
+    doc: r#"Takes scheme, host, port, path and query of the request from the URL in one of its
+headers.
 
 **Whoever may send that header decides where the gateway connects to.** Use it only behind something
 that sets the header itself.
@@ -79,5 +80,29 @@ impl Behaviour for RequestHeaderToRequestUri {
 
     fn explain(&self) -> String {
         format!("sends the request to the URL in its header `{}` instead", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::{check_refused, check_request};
+
+    #[test]
+    fn only_http_urls_count() {
+        let check = |value: &str, expected: &str| {
+            let request = format!("GET /from?q=1 HTTP/1.1\nX-To: {value}");
+            let expected = format!("GET {expected} HTTP/1.1\nX-To: {value}");
+            check_request("- RequestHeaderToRequestUri=x-to", &request, &expected);
+        };
+        check("http://a.example/to?b=2", "http://a.example:80/to?b=2");
+        check("HTTPS://a.example:8443", "https://a.example:8443/");
+        for ignored in
+            ["not a uri", "/relative", "ftp://a/", "lb://a/", "http://a b/", "caf\u{e9}", ""]
+        {
+            check(ignored, "/from?q=1");
+        }
+        let same = "GET /from HTTP/1.1";
+        check_request("- RequestHeaderToRequestUri=x-to", same, same);
+        check_refused("RequestHeaderToRequestUri=x to", "name");
     }
 }

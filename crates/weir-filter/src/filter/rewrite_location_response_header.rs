@@ -14,8 +14,8 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "RewriteLocationResponseHeader",
-    doc: r#"Puts the gateway's host in place of the upstream's in the Location header, and may drop a
-version (`/v2`) in front of its path.
+    doc: r#"Puts the gateway's host in place of the upstream's in the Location header, and may
+drop a version (`/v2`) in front of its path.
 
 Only the host and port of an absolute URI are replaced, and only if a `/` follows them. The version
 is kept (`NEVER_STRIP`), dropped (`ALWAYS_STRIP`), or dropped if the path of the request has none
@@ -247,4 +247,85 @@ fn path_behind_version(path: &[u8]) -> Option<&[u8]> {
     let digits = version.iter().take_while(|b| b.is_ascii_digit()).count();
     let rest = version.get(digits..)?;
     (digits > 0 && rest.starts_with(b"/")).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::{Trial, check_refused, check_response};
+
+    fn check(args: &str, path: &str, location: &str, expected: &str) {
+        let head = "HTTP/1.1 201 Created\nLocation: ";
+        let (answer, expected) = (format!("{head}{location}"), format!("{head}{expected}"));
+        let route = format!("- RewriteLocationResponseHeader{args}");
+        check_response(&route, &format!("GET {path} HTTP/1.1"), &answer, &expected);
+    }
+
+    #[test]
+    fn hosts_and_versions() {
+        let up = "http://up.example:8080/v2/some/id?x=1";
+        check("", "/some", up, "http://gw.example/some/id?x=1");
+        check("", "/v1/some", up, "http://gw.example/v2/some/id?x=1");
+        check("=NEVER_STRIP", "/some", up, "http://gw.example/v2/some/id?x=1");
+        check("=always-strip", "/v2/some", up, "http://gw.example/some/id?x=1");
+        check(
+            "=AS_IN_REQUEST, Location, public.example:8443",
+            "/some",
+            "ftp://up/v2/x",
+            "ftp://public.example:8443/x",
+        );
+        check("", "/x", "http://up.example/v2", "http://gw.example/v2");
+        check("", "/x", "http://up.example/v2x/y", "http://gw.example/v2x/y");
+    }
+
+    #[test]
+    fn other_locations_are_left_alone() {
+        for location in [
+            "http://up.example:8080",
+            "/v2/relative",
+            "wss://up.example/x",
+            "HTTP://up.example/x",
+            "http://up.example:x/y",
+            "http:///x",
+        ] {
+            check("", "/x", location, location);
+        }
+        check(
+            "=AS_IN_REQUEST, Location, p.example, https|wss",
+            "/x",
+            "wss://up/x",
+            "wss://p.example/x",
+        );
+        check("=AS_IN_REQUEST, Location, p.example, https|wss", "/x", "http://up/x", "http://up/x");
+    }
+
+    #[test]
+    fn other_headers_and_several_of_them() {
+        let link = "- RewriteLocationResponseHeader=AS_IN_REQUEST, Link, p.example";
+        let answer = "HTTP/1.1 200 OK\nLocation: http://up/x\nLink: http://up/1\nLink: http://up/2";
+        let expected = "HTTP/1.1 200 OK\nLocation: http://up/x\nLink: http://p.example/1";
+        check_response(link, "GET / HTTP/1.1", answer, expected);
+        check_response(link, "GET / HTTP/1.1", "", "HTTP/1.1 200 OK");
+    }
+
+    #[test]
+    fn the_path_is_that_at_its_place_in_the_chain() {
+        let answer = "HTTP/1.1 200 OK\nLocation: http://up/v2/x";
+        let check = |route, expected: &str| {
+            let expected = format!("HTTP/1.1 200 OK\nLocation: http://gw.example{expected}");
+            check_response(route, "GET /api/v2/x HTTP/1.1", answer, &expected);
+        };
+        check("- StripPrefix=1\n- RewriteLocationResponseHeader", "/v2/x");
+        check("- RewriteLocationResponseHeader\n- StripPrefix=1", "/x");
+    }
+
+    #[test]
+    fn bad_arguments_are_refused() {
+        check_refused("RewriteLocationResponseHeader=SOMETIMES", "stripVersion");
+        check_refused("RewriteLocationResponseHeader=NEVER_STRIP, a b", "locationHeaderName");
+        let text = Trial::new("- RewriteLocationResponseHeader").chain.entries()[0].to_string();
+        let expected = "[[RewriteLocationResponseHeader stripVersion = AS_IN_REQUEST, \
+                        locationHeaderName = 'Location', hostValue = [null], \
+                        protocols = 'https?|ftps?'], order = 1]";
+        assert_eq!(text, expected);
+    }
 }

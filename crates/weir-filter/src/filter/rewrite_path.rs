@@ -39,8 +39,8 @@ GET /a%20b/c?q=1 HTTP/1.1
     ],
     shortcut: Shortcut::Default,
     compatibility: Compatibility::Differs(
-        "a request is answered with 400 if dot segments come out, and fails if the expression needs \
-         too many steps",
+        "a request is answered with 400 if dot segments come out, and fails if the expression \
+         needs too many steps",
     ),
     build,
 };
@@ -138,4 +138,49 @@ fn replace_target(context: &mut RequestContext<'_>, target: &[u8]) -> Result<Ver
     }
     context.head.set_query(Some(&query));
     Ok(verdict)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::{Trial, check_path, check_refused};
+
+    #[test]
+    fn matches_are_replaced() {
+        let check = |regexp: &str, replacement: &str, path: &str, expected: &str| {
+            check_path(&format!("- RewritePath={regexp}, {replacement}"), path, expected);
+        };
+        check("/red/?(?<segment>.*)", r"/$\{segment}", "/red/blue?q=1", "/blue?q=1");
+        check("/red/?(?<segment>.*)", r"/$\{segment}", "/red", "/");
+        check("/red/?(?<segment>.*)", r"/$\{segment}", "/red/a%20b%2Fc", "/a%20b%2Fc");
+        check(r"/num/(\w+)/(\w+)", "/$2/$1", "/num/a/b", "/b/a");
+        check(r"/num/(\w+)/(\w+)", "/$2/$1", "/num/a", "/num/a");
+        check("a", "b", "/all/banana", "/bll/bbnbnb");
+        check("/look(?=/api)(?<r>/.*)", r"$\{r}", "/look/api/x", "/api/x");
+        check("/look(?=/api)(?<r>/.*)", r"$\{r}", "/look/x", "/look/x");
+        check("/bad", "x", "/bad/x", "500");
+        check("/a(.*)", "/x/.$1", "/a./b", "400");
+        check("/a(.*)", "/x$1 y", "/a/b", "500");
+        check("/a(.*)", "/x$1#y", "/a/b", "500");
+    }
+
+    #[test]
+    fn slashes_that_it_doubles_are_joined() {
+        check_path("- RewritePath=/red(?<s>.*), /x/${s}", "/red/a", "/x/a");
+        check_path("- RewritePath=/red(?<s>.*), /x${s}", "/red/a//b", "/x/a//b");
+    }
+
+    #[test]
+    fn the_result_may_have_a_query() {
+        let route = r"- RewritePath=/rq/(?<id>.*), /get?id=$\{id}";
+        check_path(route, "/rq/7", "/get?id=7");
+        check_path(route, "/rq/7?a=b", "/get?id=7?a=b");
+    }
+
+    #[test]
+    fn bad_expressions_are_refused() {
+        check_refused("RewritePath=/a(, /b", "regexp");
+        let text =
+            Trial::new(r"- RewritePath=/red/?(?<s>.*), /$\{s}").chain.entries()[0].to_string();
+        assert_eq!(text, "[[RewritePath /red/?(?<s>.*) = '/${s}'], order = 1]");
+    }
 }

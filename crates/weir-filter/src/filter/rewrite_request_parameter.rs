@@ -13,7 +13,8 @@ use crate::template::encode;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "RewriteRequestParameter",
-    doc: r#"Replaces all query parameters of a name by one, which comes last. Does nothing if there is none.
+    doc: r#"Replaces all query parameters of a name by one, which comes last. Does nothing
+if there is none.
 
 ```yaml
 filters:
@@ -76,5 +77,23 @@ impl Behaviour for RewriteRequestParameter {
 
     fn explain(&self) -> String {
         format!("replaces the query parameter `{}` by `{}`", self.0.name, self.0.replacement)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::check_path;
+
+    #[test]
+    fn all_of_a_name_become_one() {
+        let check = |query: &str, expected: &str| {
+            let route = "- RewriteRequestParameter=p, new value";
+            check_path(route, &format!("/?{query}"), &format!("/?{expected}"));
+        };
+        check("a=1&p=old&b=2", "a=1&b=2&p=new%20value");
+        check("p=1&p=2", "p=new%20value");
+        check("p", "p=new%20value");
+        check("a=1", "a=1");
+        check("p=1&a=%2B+%7e&b=x:/@!", "a=%2B+%7e&b=x:/@!&p=new%20value");
     }
 }

@@ -39,8 +39,8 @@ X-Url: /42?user=ford&password=***&flag=true
     ],
     shortcut: Shortcut::Default,
     compatibility: Compatibility::Differs(
-        "an invalid expression is refused at start, one that needs too many steps fails; the header \
-         keeps its place, where SCG puts it last",
+        "an invalid expression is refused at start, one that needs too many steps fails; the \
+         header keeps its place, where SCG puts it last",
     ),
     build,
 };
@@ -121,4 +121,43 @@ impl Rewrite {
 
 fn to_latin1(text: &str) -> Option<Vec<u8>> {
     text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::{check_refused, check_response};
+
+    fn check(args: &str, values: &str, expected: &str) {
+        let lines = |values: &str| {
+            let lines = values.split('|').map(|value| format!("\nX-A: {value}"));
+            format!("HTTP/1.1 200 OK{}", lines.collect::<String>())
+        };
+        let route = format!("- RewriteResponseHeader=x-a, {args}");
+        check_response(&route, "GET / HTTP/1.1", &lines(values), &lines(expected));
+    }
+
+    #[test]
+    fn every_match_in_every_value() {
+        let hide = "password=[^&]+, password=***";
+        check(
+            hide,
+            "password=1&password=2|none|password=3",
+            "password=***&password=***|none|password=***",
+        );
+        check(r"(\w)=(\w), $2-$1", "a=b c=d", "b-a d-c");
+        check("é, e", "café", "cafe");
+    }
+
+    #[test]
+    fn bad_arguments_are_refused() {
+        check_refused("RewriteResponseHeader=x-a, (, b", "regexp");
+        check_refused("RewriteResponseHeader=x a, b, c", "name");
+        check_refused("RewriteResponseHeader=content-length, b, c", "name");
+    }
+
+    #[test]
+    fn latin_1_stays_latin_1() {
+        assert_eq!(super::to_latin1("caf\u{e9}").as_deref(), Some(&b"caf\xe9"[..]));
+        assert_eq!(super::to_latin1("\u{20ac}"), None);
+    }
 }

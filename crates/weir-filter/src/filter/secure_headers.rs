@@ -208,3 +208,74 @@ impl Behaviour for SecureHeaders {
         format!("adds to the response what it lacks of {}", names.join(", "))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::PRESETS;
+    use crate::filter::FilterOptions;
+    use crate::trial::Trial;
+
+    fn check(args: &[&str], global: &[(&str, &str)], expected: &dyn Fn(&str) -> Option<String>) {
+        let mut route = "- name: SecureHeaders\n  args:\n".to_owned();
+        for arg in args {
+            route += &format!("    {arg}\n");
+        }
+        let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let secure_headers = global.iter().map(own).collect();
+        let options = FilterOptions { secure_headers, ..FilterOptions::default() };
+        let response = Trial::with_options(&route, &options).run("GET / HTTP/1.1", "").response;
+        let mut lines = vec!["HTTP/1.1 200 OK".to_owned()];
+        for preset in PRESETS {
+            lines.extend(expected(preset.header).map(|v| format!("{}: {v}", preset.header)));
+        }
+        assert_eq!(response.as_deref(), Some(&*lines.join("\n")), "{args:?} {global:?}");
+    }
+
+    fn preset(header: &str) -> Option<String> {
+        let found = PRESETS.iter().find(|preset| preset.header == header && preset.on);
+        found.map(|preset| preset.value.to_owned())
+    }
+
+    fn without<'n>(names: &'n [&str]) -> impl Fn(&str) -> Option<String> + 'n {
+        |header| preset(header).filter(|_| !names.contains(&header))
+    }
+
+    #[test]
+    fn presets() {
+        check(&[], &[], &preset);
+    }
+
+    #[test]
+    fn arguments_of_the_route() {
+        check(
+            &["disable: x-frame-options, STRICT-transport-security"],
+            &[],
+            &without(&["X-Frame-Options", "Strict-Transport-Security"]),
+        );
+        let all =
+            |header: &str| PRESETS.iter().find(|p| p.header == header).map(|p| p.value.to_owned());
+        check(&["enable: permissions-policy"], &[], &all);
+        check(&["frame-options-header-value: SAMEORIGIN"], &[], &|header| match header {
+            "X-Frame-Options" => Some("SAMEORIGIN".to_owned()),
+            _ => preset(header),
+        });
+        check(&["enable: permissions-policy", "permissions-policy: x=()"], &[], &|header| {
+            match header {
+                "Permissions-Policy" => Some("x=()".to_owned()),
+                _ => preset(header),
+            }
+        });
+    }
+
+    #[test]
+    fn settings_for_all_routes() {
+        let global = [("disable", "x-frame-options"), ("referrer-policy", "origin")];
+        let changed = |header: &str| match header {
+            "Referrer-Policy" => Some("origin".to_owned()),
+            _ => preset(header),
+        };
+        check(&[], &global, &|header| changed(header).filter(|_| header != "X-Frame-Options"));
+        check(&["disable: referrer-policy"], &global, &without(&["Referrer-Policy"]));
+        check(&["enable: x-frame-options"], &global, &changed);
+    }
+}

@@ -73,3 +73,29 @@ impl Behaviour for SetPath {
         format!("sets the path to `{}`", self.0.text())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::check_path;
+
+    #[test]
+    fn templates_make_paths() {
+        let route = |path: &str, template: &str| {
+            format!("predicates:\n- Path={path}\nfilters:\n- SetPath={template}")
+        };
+        let swap = route("/set/{a}/{b}", "/new/{b}/{a}");
+        check_path(&swap, "/set/1/2?q=1", "/new/2/1?q=1");
+        check_path(&swap, "/set/x%20y/%C3%A9%25", "/new/%C3%A9%25/x%20y");
+        check_path(&swap, "/set/a%2Fb/c", "/new/c/a/b");
+        check_path(&swap, "/set/%2e%2e%2fadmin/c", "400");
+        check_path(&swap, "/set/c/..%2f..%2f..%2fadmin", "400");
+        let rest = route("/rest/{*rest}", "/new{rest}");
+        check_path(&rest, "/rest/a/b%20c", "/new/a/b%20c");
+        check_path(&rest, "/rest", "/new");
+        check_path(&route("/r/{*rest}", "/new/{rest}"), "/r/a", "/new/a");
+        check_path("- SetPath=/new?x=y", "/a?q=1", "/new?q=1");
+        check_path("- SetPath=/a b/ü//c", "/a", "/a%20b/%C3%BC/c");
+        check_path("- SetPath=bare", "/a", "500");
+        check_path("- SetPath=/{nope}", "/a", "500");
+    }
+}

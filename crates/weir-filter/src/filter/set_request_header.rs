@@ -78,3 +78,16 @@ impl Behaviour for SetRequestHeader {
         format!("sets the request header `{}` to `{}`", self.0.name(), self.0.value().0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::check_request;
+
+    #[test]
+    fn values_are_never_split() {
+        let route = "predicates:\n- Path=/{v}\nfilters:\n- SetRequestHeader=X-A, {v}";
+        check_request(route, "GET /caf%C3%A9 HTTP/1.1", "GET /caf%C3%A9 HTTP/1.1\nX-A: café");
+        let error = "error: `a\\r\\nX-B: 1` has a control character and cannot be sent in a header";
+        check_request(route, "GET /a%0d%0aX-B:%201 HTTP/1.1", error);
+    }
+}

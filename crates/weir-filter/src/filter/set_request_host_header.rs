@@ -82,3 +82,18 @@ impl Behaviour for SetRequestHostHeader {
         format!("sends the Host `{}` to the upstream", self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::{check_refused, check_request};
+
+    #[test]
+    fn only_hosts_are_sent() {
+        let route = "predicates:\n- Path=/{v}\nfilters:\n- SetRequestHostHeader={v}.example:81";
+        check_request(route, "GET /a HTTP/1.1", "GET /a HTTP/1.1\nHost: a.example:81");
+        let error = "error: SetRequestHostHeader made the host `a b.example:81`";
+        check_request(route, "GET /a%20b HTTP/1.1", error);
+        check_refused("SetRequestHostHeader=a b", "host");
+        check_refused("SetRequestHostHeader=a:b", "host");
+    }
+}

@@ -85,3 +85,44 @@ impl Behaviour for SetRequestUri {
         format!("sends the request to `{}` instead", self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::filter::Filter;
+    use crate::trial::{Trial, check_request};
+
+    #[test]
+    fn uris_replace_the_whole_target() {
+        let check = |template: &str, expected: &str| {
+            let route = format!("predicates:\n- Path=/{{v}}\nfilters:\n- SetRequestUri={template}");
+            let expected = format!("GET {expected} HTTP/1.1");
+            check_request(&route, "GET /a?q=1 HTTP/1.1", &expected);
+        };
+        check("http://h/new/{v}?x=y", "http://h:80/new/a?x=y");
+        check("https://{v}.example", "https://a.example:443/");
+        check("lb://{v}", "lb://a:80/");
+        check("/new/{v}", "/a?q=1");
+        check("http://h/{nope}", "/a?q=1");
+        check("http://h/a b", "/a?q=1");
+        let route = "- SetRequestUri=foo://h/";
+        check_request(
+            route,
+            "GET / HTTP/1.1",
+            "error: no upstream can be reached by the scheme of `foo://h/`",
+        );
+        check_request(
+            "- SetRequestUri=http://h/a/../b",
+            "GET / HTTP/1.1",
+            "HTTP/1.1 400 Bad Request",
+        );
+    }
+
+    #[test]
+    fn it_runs_after_the_others() {
+        let trial = Trial::new("- SetRequestUri=/x\n- AddRequestHeader=X-A, 1");
+        let orders: Vec<_> = trial.chain.entries().iter().map(|e| e.order).collect();
+        assert_eq!(orders, [2, 10_001]);
+        let cautions = trial.chain.entries().iter().filter_map(|e| Filter::caution(&e.filter));
+        assert_eq!(cautions.count(), 1);
+    }
+}

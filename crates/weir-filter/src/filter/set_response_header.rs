@@ -81,3 +81,25 @@ impl Behaviour for SetResponseHeader {
         format!("sets the response header `{}` to `{}`", self.0.name(), self.0.value().0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::{Trial, check_response};
+
+    #[test]
+    fn the_order_of_filters_counts_from_the_end() {
+        let answer = "HTTP/1.1 200 OK\nX-A: up";
+        let check = |route, expected| check_response(route, "GET / HTTP/1.1", answer, expected);
+        check("- RemoveResponseHeader=X-A\n- SetResponseHeader=X-A, gw", "HTTP/1.1 200 OK");
+        check(
+            "- SetResponseHeader=X-A, gw\n- RemoveResponseHeader=X-A",
+            "HTTP/1.1 200 OK\nX-A: gw",
+        );
+    }
+
+    #[test]
+    fn an_unknown_variable_fails_before_the_upstream_is_asked() {
+        let outcome = Trial::new("- SetResponseHeader=X-A, {nope}").run("GET / HTTP/1.1", "");
+        assert!(outcome.sent.is_none() && outcome.error.is_some());
+    }
+}

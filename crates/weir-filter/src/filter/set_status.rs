@@ -13,7 +13,7 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "SetStatus",
-    doc: r#"Replaces the status of the response; any number from 100 to 999 will do.
+    doc: r#"Replaces the status of the response; any number from 200 to 999 will do.
 
 The property `spring.cloud.gateway.server.webflux.set-status.original-status-header-name` names a
 response header that is to hold the upstream's status.
@@ -36,7 +36,8 @@ X-A: 1
     args: &[required("status", ArgKind::Status, "Number, or name such as NOT_FOUND.")],
     shortcut: Shortcut::Default,
     compatibility: Compatibility::Differs(
-        "a non-standard status has no reason phrase and is kept on HEAD, where SCG loses it",
+        "a 1xx status is refused; a non-standard one has no reason phrase and is kept on HEAD, \
+         where SCG loses it",
     ),
     build,
 };
@@ -52,6 +53,10 @@ pub struct SetStatus {
 fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     args.required("status")?;
     let status = args.status("status")?.unwrap_or_default();
+    if status < 200 {
+        return Err(ArgError::new("status", format!("`{status}` announces another response"))
+            .help("use a number from 200 to 999"));
+    }
     let original = options.original_status_header.as_deref().filter(|name| !name.is_empty());
     let original = original
         .map(|name| HeaderName::writable("original-status-header-name", name).map(Box::new))
@@ -80,5 +85,35 @@ impl Behaviour for SetStatus {
 
     fn explain(&self) -> String {
         format!("sets the status of the response to {}", self.status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::filter::FilterOptions;
+    use crate::trial::{Trial, check_refused, check_response};
+
+    #[test]
+    fn statuses() {
+        let check = |route, expected| check_response(route, "GET / HTTP/1.1", "", expected);
+        check("- SetStatus=BAD_REQUEST", "HTTP/1.1 400 Bad Request");
+        check("- SetStatus=432", "HTTP/1.1 432 ");
+        check("- SetStatus=401\n- SetStatus=402", "HTTP/1.1 401 Unauthorized");
+        check_refused("SetStatus=NOPE", "status");
+        check_refused("SetStatus=99", "status");
+        check_refused("SetStatus=100", "status");
+    }
+
+    #[test]
+    fn the_original_status_goes_into_a_header() {
+        let options = FilterOptions {
+            original_status_header: Some("original-http-status".to_owned()),
+            ..FilterOptions::default()
+        };
+        let trial = Trial::with_options("- SetStatus=401", &options);
+        let response = trial.run("GET / HTTP/1.1", "HTTP/1.1 432 Whatever").response;
+        let expected = "HTTP/1.1 401 Unauthorized\noriginal-http-status: [432]";
+        assert_eq!(response.as_deref(), Some(expected));
+        assert_eq!(trial.chain.entries()[0].to_string(), "[[SetStatus status = '401'], order = 1]");
     }
 }

@@ -79,3 +79,29 @@ impl Behaviour for StripPrefix {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::{check_path, check_refused};
+
+    #[test]
+    fn segments_are_dropped() {
+        let check = |path, expected| check_path("- StripPrefix=2", path, expected);
+        check("/strip/a/b/c?q=1", "/b/c?q=1");
+        check("/strip/a/b/", "/b/");
+        check("/strip/a", "/");
+        check("/strip/a/", "/");
+        check("/strip", "/");
+        check("/", "/");
+        check("/strip/a//b//c", "/b/c");
+        check("/strip/a%2Fb/c", "/c");
+        check_path("- StripPrefix", "/strip1/a/b", "/a/b");
+        check_path("- StripPrefix=0", "/strip0/a", "/strip0/a");
+        check_path("- StripPrefix=4000000000", "/a/b/", "/");
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused() {
+        check_refused("StripPrefix=-1", "parts");
+    }
+}

@@ -1,6 +1,7 @@
 //! Written arguments onto declared ones: SCG's `ShortcutType.normalize`, then Spring's binder.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 
 use serde_json::{Map, Value as Json};
 
@@ -61,6 +62,10 @@ impl Args {
 
     /// A generated key stands for the declared argument at its place; others go by name.
     fn lay_by_position(&mut self, mut entries: Vec<Entry>, count: usize) -> Result<(), ArgError> {
+        let mut places = HashMap::new();
+        for entry in entries.iter_mut().filter(|entry| entry.index.is_some()) {
+            entry.place = *places.entry(entry.key.clone()).or_insert(entry.place);
+        }
         entries.sort_by_key(|entry| (entry.place, entry.index));
         for entry in entries {
             let at = if entry.key.starts_with(GENERATED) {
@@ -160,13 +165,18 @@ impl Value {
         if !matches!(self.kind, Some(ArgKind::Bean)) {
             return Err(refused.help("weir never evaluates SpEL; write the value itself"));
         }
-        let name = text.strip_prefix("#{@").and_then(|rest| rest.strip_suffix('}'));
-        let plain = |c: char| c.is_alphanumeric() || "_-$. ".contains(c);
-        match name {
-            Some(name) if !name.trim().is_empty() && name.chars().all(plain) => Ok(()),
+        let plain = |c: char| c.is_alphanumeric() || "_-$.".contains(c);
+        match bean_name(text) {
+            Some(name) if !name.is_empty() && name.chars().all(plain) => Ok(()),
             _ => Err(refused.help("weir never evaluates SpEL; only `#{@name}` may stand here")),
         }
     }
+}
+
+/// The name in `#{@name}`.
+pub(super) fn bean_name(text: &str) -> Option<&str> {
+    let inside = text.trim().strip_prefix("#{")?.strip_suffix('}')?.trim();
+    inside.strip_prefix('@').map(str::trim)
 }
 
 /// Turns lists and maps into indexed and dotted keys.
@@ -210,4 +220,122 @@ pub(super) fn is_same_name(one: &str, other: &str) -> bool {
         chars.flat_map(char::to_lowercase).collect()
     };
     one == other || relaxed(one) == relaxed(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use crate::args::Args;
+    use crate::definition::parse_shortcut;
+    use crate::spec::{ArgKind, ArgSpec, Shortcut};
+
+    const fn arg(name: &'static str, kind: ArgKind, default: Option<&'static str>) -> ArgSpec {
+        ArgSpec { name, kind, default, required: false, doc: "." }
+    }
+
+    const PATH: &[ArgSpec] = &[
+        arg("patterns", ArgKind::List, None),
+        arg("matchTrailingSlash", ArgKind::Bool, Some("true")),
+    ];
+    const RETRY: &[ArgSpec] = &[
+        arg("retries", ArgKind::Int, Some("3")),
+        arg("statuses", ArgKind::List, Some("A, B")),
+        arg("backoff.firstBackoff", ArgKind::Duration, None),
+        arg("keyResolver", ArgKind::Bean, None),
+    ];
+
+    fn map(written: Value) -> Map<String, Value> {
+        match written {
+            Value::Object(map) => map,
+            Value::String(text) => parse_shortcut(&text, true).expect("a shortcut").args,
+            other => panic!("{other}"),
+        }
+    }
+
+    fn check(declared: &[ArgSpec], shortcut: Shortcut, written: Value, expected: Value) {
+        let args = Args::bind(declared, shortcut, &map(written.clone())).expect("arguments");
+        let known = args.values.iter().take(args.declared).filter(|value| value.written);
+        let mut got: Map<_, _> =
+            known.map(|value| (value.name.clone(), json!(value.texts))).collect();
+        let unknown: Vec<_> = args.unknown().collect();
+        if !unknown.is_empty() {
+            got.insert("unknown".to_owned(), json!(unknown));
+        }
+        assert_eq!(Value::Object(got), expected, "{written}");
+    }
+
+    #[test]
+    fn gathered_values_go_into_the_list_whatever_their_keys() {
+        let check =
+            |written, expected| check(PATH, Shortcut::GatherListTailFlag, written, expected);
+        check(json!("Path=/a, /b"), json!({"patterns": ["/a", "/b"]}));
+        check(json!("Path=/a,FALSE"), json!({"patterns": ["/a"], "matchTrailingSlash": ["FALSE"]}));
+        check(json!("Path="), json!({}));
+        check(json!({"pattern": "/a"}), json!({"patterns": ["/a"]}));
+        check(json!({"foo": "/a", "_genkey_7": "/b"}), json!({"patterns": ["/a", "/b"]}));
+        check(json!({"patterns": ["/a", "/b"]}), json!({"patterns": ["/a", "/b"]}));
+        check(json!({"patterns.0": "/a", "patterns[1]": "/b"}), json!({"patterns": ["/a", "/b"]}));
+        check(json!({"patterns": "/a,/b"}), json!({"patterns": ["/a,/b"]}));
+        let flag = json!({"patterns": ["/a"], "matchTrailingSlash": ["false"]});
+        check(json!({"pattern": "/a", "matchTrailingSlash": false}), flag.clone());
+        check(json!({"matchTrailingSlash": "false", "pattern": "/a"}), flag);
+    }
+
+    #[test]
+    fn generated_keys_go_by_position_and_others_by_name() {
+        let check = |written, expected| check(RETRY, Shortcut::Default, written, expected);
+        check(json!("Retry=3,X"), json!({"retries": ["3"], "statuses": ["X"]}));
+        check(json!({"Retries": 3, "x": true}), json!({"retries": ["3"], "unknown": ["x"]}));
+        check(json!({"statuses": "A, B,"}), json!({"statuses": ["A", "B"]}));
+        check(json!({"statuses[1]": "B", "statuses[0]": "A"}), json!({"statuses": ["A", "B"]}));
+        check(json!({"statuses": ["A,B", "C"]}), json!({"statuses": ["A,B", "C"]}));
+        check(
+            json!({"backoff": {"first-backoff": "10ms"}}),
+            json!({"backoff.firstBackoff": ["10ms"]}),
+        );
+        check(json!({"BACKOFF.FIRST_BACKOFF": 5}), json!({"backoff.firstBackoff": ["5"]}));
+        check(json!("Retry=1,A,2ms,#{@k},more"), {
+            json!({"retries": ["1"], "statuses": ["A"], "backoff.firstBackoff": ["2ms"],
+                   "keyResolver": ["#{@k}"], "unknown": ["_genkey_4"]})
+        });
+        self::check(
+            RETRY,
+            Shortcut::Positions(1),
+            json!("Retry=1,A"),
+            json!({"retries": ["1"], "unknown": ["_genkey_1"]}),
+        );
+    }
+
+    #[test]
+    fn defaults_fill_what_is_not_written() {
+        let args = Args::bind(RETRY, Shortcut::Default, &map(json!({}))).expect("arguments");
+        assert_eq!(args.int("retries"), Ok(Some(3)));
+        assert_eq!(args.list("statuses"), ["A", "B"]);
+        assert_eq!(args.duration("backoff.firstBackoff"), Ok(None));
+        assert!(!args.is_written("retries"));
+        assert_eq!(args.unread().collect::<Vec<_>>(), ["keyResolver"]);
+    }
+
+    fn check_spel(written: Value, expected: Result<Option<&str>, &str>) {
+        let args = Args::bind(RETRY, Shortcut::Default, &map(written));
+        let bean = match &args {
+            Ok(args) => args.bean("keyResolver").map_err(|error| error.message),
+            Err(error) => Err(error.message.clone()),
+        };
+        assert_eq!(bean.as_ref().map(|b| *b).map_err(String::as_str), expected);
+    }
+
+    #[test]
+    fn expressions_are_never_evaluated() {
+        check_spel(json!({"keyResolver": "#{@ip}"}), Ok(Some("ip")));
+        check_spel(json!({"keyResolver": " #{ @ip }"}), Ok(Some("ip")));
+        check_spel(
+            json!({"keyResolver": "#{T(java.lang.Runtime)}"}),
+            Err("`#{T(java.lang.Runtime)}` is an expression"),
+        );
+        check_spel(json!({"keyResolver": "#{@a.b()}"}), Err("`#{@a.b()}` is an expression"));
+        check_spel(json!({"retries": "#{@three}"}), Err("`#{@three}` is an expression"));
+        check_spel(json!({"keyResolver": "ip"}), Err("`ip` is not a reference"));
+    }
 }

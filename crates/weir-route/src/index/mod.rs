@@ -8,18 +8,17 @@ mod choice;
 mod cover;
 mod dim;
 mod hash;
-mod keymap;
+pub(crate) mod keymap;
 mod lookup;
 mod node;
 mod prefix;
 mod ranked;
 mod shadow;
 mod stats;
-mod weights;
 
 use std::sync::Arc;
 
-use crate::predicate::{PredicateError, WeightGroups};
+use crate::predicate::{Predicate, PredicateError, WeightChange, WeightGroups};
 use crate::request::Request;
 use crate::route::Route;
 
@@ -32,7 +31,6 @@ use keymap::KeyMap;
 use lookup::Search;
 use node::{Bucket, Way};
 use ranked::{Op, Rank, Ranked};
-use weights::Weights;
 
 /// Memory a lookup reuses: one per worker.
 #[derive(Debug, Default)]
@@ -63,7 +61,7 @@ pub struct Index<T> {
     routes: Ranked<T>,
     /// The order of every route that has another one than 0, by [`scatter`]ed position.
     orders: KeyMap<i32>,
-    weights: Weights<T>,
+    groups: WeightGroups,
     root: Option<Bucket<T>>,
 }
 
@@ -86,7 +84,7 @@ impl<T> Index<T> {
             hash: Hash::new(seed),
             routes: Ranked::default(),
             orders: KeyMap::default(),
-            weights: Weights::default(),
+            groups: WeightGroups::default(),
             root: None,
         }
     }
@@ -119,7 +117,7 @@ impl<T> Index<T> {
             hash: self.hash.clone(),
             routes: self.routes.update(&ops),
             orders: self.update_orders(&ops),
-            weights: self.weights.update(&ops),
+            groups: self.update_groups(&ops),
             root: Way::new(&self.hash).update(self.root.as_ref(), &ops),
         }
     }
@@ -147,7 +145,7 @@ impl<T> Index<T> {
 
     /// The weight groups of the table.
     pub fn groups(&self) -> &WeightGroups {
-        self.weights.groups()
+        &self.groups
     }
 
     /// The first route whose predicates all hold; a failing predicate skips its route. Allocates
@@ -185,6 +183,15 @@ impl<T> Index<T> {
         found.sort_by_key(|route| Rank::of(route));
         found.dedup_by_key(|route| route.position);
         found
+    }
+
+    fn update_groups(&self, ops: &[Op<'_, T>]) -> WeightGroups {
+        let changes = ops.iter().flat_map(|op| {
+            let weights = op.route.predicates.iter().filter_map(Predicate::weight);
+            let (position, put) = (op.route.position, op.put);
+            weights.map(move |weight| WeightChange { position, weight, put })
+        });
+        self.groups.update(changes.collect())
     }
 
     fn update_orders(&self, ops: &[Op<'_, T>]) -> KeyMap<i32> {

@@ -8,7 +8,7 @@ use std::fmt;
 use super::PatternError;
 use super::glob::{Glob, Item};
 use super::path::SegmentShape;
-use super::regex::{Flags, RegexCache, RegexError, quote};
+use super::regex::{Flags, RegexCache, RegexError, check_syntax, quote};
 use crate::request::Vars;
 
 /// A compiled host pattern.
@@ -203,9 +203,15 @@ fn parse_label(label: &str, regexes: &RegexCache) -> Result<Part, PatternError> 
     let mut variables: Vec<Box<str>> = Vec::new();
     let mut needs_regex = false;
     let mut rest = label;
+    let ignore_case = Flags { ignore_case: true, ..Flags::default() };
     while let Some(char) = rest.chars().next() {
         if let Some((name, regex, behind)) = variable(rest) {
-            needs_regex |= regex.is_some();
+            if let Some(regex) = regex {
+                needs_regex = true;
+                // Alone first, for an error that tells its place.
+                let column = label.len() - rest.len() + name.len() + 2;
+                check_syntax(regex).map_err(|error| error.shift(column))?;
+            }
             source.push_str(&regex.map_or("((?s:.*))".to_owned(), |regex| format!("({regex})")));
             items.push(Item::Any(Some(name.into())));
             variables.push(name.into());
@@ -230,7 +236,7 @@ fn parse_label(label: &str, regexes: &RegexCache) -> Result<Part, PatternError> 
         }
     }
     if needs_regex {
-        let regex = regexes.get(&source, Flags { ignore_case: true, ..Flags::default() })?;
+        let regex = regexes.get(&source, ignore_case).map_err(|error| error.at(0))?;
         let broken = regex.groups() != variables.len();
         let variables = variables.into();
         return Ok(Part::Shape(Box::new(SegmentShape::Regex { regex, variables, broken })));

@@ -41,6 +41,12 @@ impl PatternError {
         self
     }
 
+    /// The same at another place, for a pattern whose own columns mean nothing to the operator.
+    fn at(mut self, column: usize) -> Self {
+        self.column = column;
+        self
+    }
+
     /// The error of argument `arg`, whose text is `text`.
     pub fn of_arg(self, arg: &str, text: &str) -> crate::ArgError {
         let at = text.get(..self.column).unwrap_or(text).chars().count() + 1;

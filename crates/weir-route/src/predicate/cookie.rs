@@ -90,8 +90,8 @@ impl fmt::Display for Cookie {
     }
 }
 
-/// The values of every cookie called `name`, in order, as Netty's strict decoder reads them: without
-/// their quotes; malformed ones are left out.
+/// The values of every cookie called `name`, in order, as Netty's strict decoder reads them:
+/// without their quotes; malformed ones are left out.
 pub fn cookie_values<'a>(fields: &'a Fields, name: &'a str) -> impl Iterator<Item = &'a str> {
     let pairs = fields.get_all(b"cookie").flat_map(|line| line.split(|byte| *byte == b';'));
     pairs.filter_map(move |pair| {

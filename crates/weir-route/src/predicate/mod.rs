@@ -41,6 +41,7 @@ pub use query::{Query, query_values};
 pub use remote_addr::RemoteAddr;
 pub use version::{Version, parse_version};
 pub use weight::Weight;
+pub(crate) use weight_groups::WeightChange;
 pub use weight_groups::WeightGroups;
 pub use x_forwarded_remote_addr::XForwardedRemoteAddr;
 

@@ -17,7 +17,12 @@ use weir_wire::http1::{
 };
 
 use super::downstream::{Client, write_all};
+<<<<<<< HEAD
+use super::exchange::{BodyRead, Exchange, Next};
+=======
 use super::exchange::{Exchange, Next};
+use super::framing::{frame, frame_response};
+>>>>>>> compat
 use super::local::{filter_response, finish_head};
 use super::relay::{Framing, Relay, RelayError, Waiting};
 use super::upstream::{Upstream, Wanted, acquire, poll_gone};
@@ -137,21 +142,32 @@ fn prepare(
         upgrade: framing.upgrade,
     };
     forwarding.request(&mut x.request, &hop);
+<<<<<<< HEAD
     let body = match framing.body {
-        BodyKind::Chunked => {
+        BodyKind::None => Framing::Identity,
+        BodyKind::Length(_) if x.request.fields.contains(b"content-length") => Framing::Identity,
+        // A filter may have removed the length: without either field the upstream would take the
+        // content for the next request.
+        BodyKind::Length(_) | BodyKind::Chunked | BodyKind::UntilClose => {
             x.request.fields.append(b"transfer-encoding", b"chunked");
             Framing::Chunked
         }
-        _ => Framing::Identity,
     };
+=======
+    let body = frame(&mut x.request.fields, framing.body);
+>>>>>>> compat
     let mut head = std::mem::take(&mut x.up);
     head.clear();
     x.request.write_to(&mut head);
     let mut upload = Relay::new(framing.body, body);
+    x.record.body = BodyRead::Partly;
     upload.content_max = outgoing.content_max;
     upload.lead_with(head);
     let filled = upload.fill(&mut client.carry, SCRATCH_BYTES);
     filled.map_err(|error| upload_error(&error, outgoing.content_max))?;
+    if upload.is_decoded() {
+        x.record.body = BodyRead::Whole;
+    }
     Ok(upload)
 }
 
@@ -199,6 +215,9 @@ async fn await_head(
                 wait.timing = Timing::new(client, outgoing, upload);
             }
             Err(error) => {
+                if upload.is_decoded() {
+                    x.record.body = BodyRead::Whole;
+                }
                 let quiet = upstream.carry.is_empty() && upstream.reused;
                 let stale = quiet && error.kind == ErrorKind::UpstreamClosed;
                 let unsent = (stale && upload.is_untouched()).then(|| std::mem::take(upload));
@@ -359,7 +378,7 @@ async fn respond(
     if switching {
         return switch(client, x, upstream).await;
     }
-    let (framing, body, mut keep) = downstream_framing(x, outgoing.framing, response.body);
+    let (framing, body, mut keep) = frame_response(x, response.body);
     keep &= upload.is_done() && !must_close(worker, client, outgoing);
     finish_head(x, keep);
     x.record.status = x.response.status;
@@ -410,6 +429,7 @@ fn must_close(worker: &Worker, client: &Client, outgoing: &Outgoing<'_>) -> bool
         || max.is_some_and(|max| client.requests >= max)
 }
 
+<<<<<<< HEAD
 /// How the response goes to the client: framing, what the upstream's body is read as, and whether
 /// the client's connection can be kept. Sets the framing fields.
 fn downstream_framing(
@@ -426,7 +446,18 @@ fn downstream_framing(
     }
     let _ = request;
     match body {
-        BodyKind::None | BodyKind::Length(_) => (Framing::Identity, body, true),
+        BodyKind::None => {
+            // The upstream's status had no content; a filter may have given it one that has.
+            x.response.fields.set(b"content-length", b"0");
+            (Framing::Identity, body, true)
+        }
+        BodyKind::Length(length) => {
+            // A filter may have removed it, but it tells the client where the next response starts.
+            if !x.response.fields.contains(b"content-length") {
+                x.response.fields.append(b"content-length", length.to_string().as_bytes());
+            }
+            (Framing::Identity, body, true)
+        }
         BodyKind::Chunked | BodyKind::UntilClose if x.request.version == Version::Http10 => {
             (Framing::Identity, body, false)
         }
@@ -437,6 +468,8 @@ fn downstream_framing(
     }
 }
 
+=======
+>>>>>>> compat
 /// Relays the response, and what is left of the request, until the response is complete.
 async fn relay_both(
     worker: &Rc<Worker>,

@@ -5,6 +5,7 @@ pub(crate) mod downstream;
 pub(crate) mod exchange;
 pub(crate) mod finish;
 pub(crate) mod forward;
+mod framing;
 pub(crate) mod local;
 pub(crate) mod relay;
 pub(crate) mod tunnel;

@@ -1,7 +1,7 @@
 //! Message bodies: how long they are and where their content lies in the bytes received.
 //!
-//! The decoder never copies: it tells which part of the given bytes is content. Chunk extensions are
-//! skipped, trailers are collected apart and never merged into the head.
+//! The decoder never copies: it tells which part of the given bytes is content. Chunk extensions
+//! are skipped, trailers are collected apart and never merged into the head.
 
 use std::fmt;
 
@@ -119,8 +119,8 @@ impl BodyDecoder {
         }
     }
 
-    /// Content bytes still to come, where the framing tells: always for a length, never until close,
-    /// and within the present chunk for chunked coding.
+    /// Content bytes still to come, where the framing tells: always for a length, never until
+    /// close, and within the present chunk for chunked coding.
     pub fn left(&self) -> Option<u64> {
         match self.state {
             State::Left(left) => Some(left),
@@ -177,9 +177,12 @@ pub fn write_last_chunk(out: &mut Vec<u8>, trailers: &Trailers) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use super::{BodyDecoder, BodyError, BodyKind, Trailers, write_chunk, write_last_chunk};
+    use super::{
+        BodyDecoder, BodyError, BodyKind, Trailers, write_chunk, write_chunk_size, write_last_chunk,
+    };
     use crate::http1::{EXTENSION_BYTES_MAX, TRAILER_BYTES_MAX, TRAILER_LINES_MAX};
 
     /// Everything a decoder says about some bytes: content, trailers, outcome, and if that is good
@@ -307,6 +310,9 @@ mod tests {
             check_chunked(format!("{bad}hello\r\n0\r\n\r\n"), "!chunk");
         }
         check_chunked("ffffffffffffffff\r\nhello", "hello!truncated");
+        for without_digits in ["\r\n\r\n", ";a\r\n\r\n", " ;a\r\n\r\n"] {
+            check_chunked(without_digits, "!chunk");
+        }
     }
 
     #[test]
@@ -372,6 +378,8 @@ mod tests {
 
     #[test]
     fn extensions_and_trailers_are_bounded() {
+        let bounds = (EXTENSION_BYTES_MAX, TRAILER_BYTES_MAX, TRAILER_LINES_MAX);
+        assert_eq!(bounds, (16384, 8192, 32));
         let extended = |count: usize| format!("1;{}\r\na\r\n", "x".repeat(count - 1));
         check_chunked(extended(EXTENSION_BYTES_MAX) + "0\r\n\r\n", "a||0");
         check_chunked(extended(EXTENSION_BYTES_MAX + 1) + "0\r\n\r\n", "!too large");
@@ -403,6 +411,15 @@ mod tests {
     }
 
     #[test]
+    fn chunk_sizes_are_written_without_leading_zeros() {
+        for len in [1, 9, 10, 15, 16, 255, 256, 0xabcdef, u64::MAX] {
+            let mut out = Vec::new();
+            write_chunk_size(&mut out, len);
+            assert_eq!(String::from_utf8(out).unwrap(), format!("{len:x}\r\n"));
+        }
+    }
+
+    #[test]
     fn one_chunk_in_one_piece_is_one_step() {
         let step = BodyDecoder::new(BodyKind::Chunked).step(b"5\r\nhello\r\n0\r\n\r\nGET").unwrap();
         assert_eq!((step.consumed, step.content, step.done), (15, (3, 8), true));
@@ -411,8 +428,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_encoded_decodes_the_same(
-            chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 0..6),
-            lines in proptest::collection::vec(("[A-Za-z]{1,8}", "[!-~]{0,8}"), 0..4),
+            chunks in vec(vec(any::<u8>(), 0..300), 0..6),
+            lines in vec(("[A-Za-z]{1,8}", "[!-~]{0,8}"), 0..4),
             size in 1usize..40,
         ) {
             let mut trailers = Trailers::default();
@@ -433,9 +450,11 @@ mod tests {
 
         #[test]
         fn any_split_gives_the_same(
-            text in "([0-9a-c]{1,2}(;[a-z]{0,3})?\r\n[a-z\r\n]{0,12}\r?\n?){0,3}(0\r\n(a:b\r\n)?\r\n)?",
-            sizes in proptest::collection::vec(1usize..8, 1..40),
+            chunks in "([0-9a-c]{1,2}(;[a-z]{0,3})?\r\n[a-z\r\n]{0,12}\r?\n?){0,3}",
+            last in "(0\r\n(a:b\r\n)?\r\n)?",
+            sizes in vec(1usize..8, 1..40),
         ) {
+            let text = chunks + &last;
             let whole = decode(BodyKind::Chunked, [text.as_bytes()]);
             let mut rest = text.as_bytes();
             let mut pieces = Vec::new();
@@ -451,7 +470,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+        fn no_bytes_make_it_panic(bytes in vec(any::<u8>(), 0..100)) {
             decode(BodyKind::Chunked, [bytes.as_slice()]);
         }
     }

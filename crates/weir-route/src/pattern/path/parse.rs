@@ -3,7 +3,7 @@
 use super::{Part, PathPattern, Place, SegmentShape};
 use crate::pattern::PatternError;
 use crate::pattern::glob::{Glob, Item};
-use crate::pattern::regex::{Flags, RegexCache, quote};
+use crate::pattern::regex::{Flags, RegexCache, check_syntax, quote};
 
 /// Longest pattern accepted, in bytes.
 const PATTERN_BYTES_MAX: usize = u16::MAX as usize;
@@ -132,7 +132,7 @@ fn parse_segment<'a>(
             Err(PatternError::new(range.start, message)
                 .help("let it stand alone: `/files/{*rest}`"))
         }
-        pieces => Ok(Part::Shape(Box::new(shape(pieces, regexes)?))),
+        pieces => Ok(Part::Shape(Box::new(shape(pieces, range.start, regexes)?))),
     }
 }
 
@@ -205,10 +205,14 @@ fn check_name(name: &str, column: usize) -> Result<(), PatternError> {
     Ok(())
 }
 
-fn shape(pieces: &[Piece<'_>], regexes: &RegexCache) -> Result<SegmentShape, PatternError> {
+fn shape(
+    pieces: &[Piece<'_>],
+    start: usize,
+    regexes: &RegexCache,
+) -> Result<SegmentShape, PatternError> {
     let needs_regex =
         pieces.iter().any(|piece| matches!(piece, Piece::Variable { regex: Some(_), .. }));
-    if needs_regex { regex_shape(pieces, regexes) } else { Ok(glob_shape(pieces)) }
+    if needs_regex { regex_shape(pieces, start, regexes) } else { Ok(glob_shape(pieces)) }
 }
 
 fn glob_shape(pieces: &[Piece<'_>]) -> SegmentShape {
@@ -221,7 +225,11 @@ fn glob_shape(pieces: &[Piece<'_>]) -> SegmentShape {
     SegmentShape::Glob(Glob::new(pieces.iter().map(item).collect()))
 }
 
-fn regex_shape(pieces: &[Piece<'_>], regexes: &RegexCache) -> Result<SegmentShape, PatternError> {
+fn regex_shape(
+    pieces: &[Piece<'_>],
+    start: usize,
+    regexes: &RegexCache,
+) -> Result<SegmentShape, PatternError> {
     let mut source = String::new();
     let mut variables: Vec<Box<str>> = Vec::new();
     for piece in pieces {
@@ -231,7 +239,7 @@ fn regex_shape(pieces: &[Piece<'_>], regexes: &RegexCache) -> Result<SegmentShap
             Piece::Star => source.push_str(".*"),
             Piece::Variable { name, regex } => {
                 if let Some((column, regex)) = regex {
-                    regexes.get(regex, Flags::default()).map_err(|e| e.shift(*column))?;
+                    check_syntax(regex).map_err(|error| error.shift(*column))?;
                 }
                 source.push('(');
                 source.push_str(regex.map_or(".*", |(_, regex)| regex));
@@ -242,7 +250,7 @@ fn regex_shape(pieces: &[Piece<'_>], regexes: &RegexCache) -> Result<SegmentShap
         }
     }
     let flags = Flags { dot_all: true, ..Flags::default() };
-    let regex = regexes.get(&source, flags)?;
+    let regex = regexes.get(&source, flags).map_err(|error| error.at(start))?;
     let broken = regex.groups() != variables.len();
     Ok(SegmentShape::Regex { regex, variables: variables.into(), broken })
 }

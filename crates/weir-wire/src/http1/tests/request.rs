@@ -202,6 +202,15 @@ fn connection_and_upgrade() {
 }
 
 #[test]
+fn other_fields_of_the_same_length_do_not_frame() {
+    check_fields("From: b\r\nAccept: 100-continue\r\nContent-Length: 5", "5");
+    check_fields("Connection: upgrade\r\nReferer: websocket", "none");
+    check_fields("User-Agent: close", "none");
+    check_fields("Accept-Charset: 5", "none");
+    check_fields("If-Modified-Since: chunked", "none");
+}
+
+#[test]
 fn bounds_hold_at_the_limit_and_one_above() {
     let limits = HeadLimits { target_bytes_max: 10, fields_max: 3, head_bytes_max: 100 };
     let check = |input: String, expected: &str| {
