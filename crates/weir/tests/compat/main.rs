@@ -1,8 +1,9 @@
 //! Replays what was recorded from Spring Cloud Gateway (`tests/compat/cases`) against weir.
 //!
-//! Every case gives the same, or is listed in `tests/compat/deviations.txt` with what differs and why.
-//! `COMPAT=filters/retry.txt` plays the files whose names hold that text. `COMPAT_UPDATE=1` writes
-//! down anew what differs in the cases listed, and DEVIATIONS.md; it lists no case by itself.
+//! Every case gives the same, or is listed in `tests/compat/deviations.txt` with what differs and
+//! why. `COMPAT=filters/retry.txt` plays the files whose names hold that text. `COMPAT_UPDATE=1`
+//! writes down anew what differs in the cases listed, and DEVIATIONS.md; it lists no case by
+//! itself.
 
 mod case_file;
 mod comparison;
