@@ -21,5 +21,6 @@ mod worker;
 pub use error::{ErrorKind, ProxyError, Side};
 pub use listener::BindError;
 pub use metrics::{Metrics, WorkerCounters};
+pub use reserved::ReservedPaths;
 pub use server::{Server, ServerOptions, StartError};
 pub use sys::{Limits, raise_limits};
