@@ -24,7 +24,7 @@ use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
 use weir_route::{ArgError, NamedArgs, Route, RouteDefinition};
 
 pub use problem::{Part, Problem};
-pub(crate) use remarks::{about_filter, remarks};
+pub(crate) use remarks::{Told, about_filter, remarks};
 
 use crate::cors::{self, GlobalCors};
 use crate::diagnostic::{Code, mask_url};

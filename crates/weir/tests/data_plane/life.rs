@@ -9,7 +9,9 @@ async fn a_drain_finishes_what_runs_and_closes_what_is_idle() {
     let gate = Gate::new();
     let held = gate.clone();
     let origin = Origin::answering(move |got| match got.target().as_str() {
-        "/held" => Answer::nothing().pause(&held).write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone"),
+        "/held" => {
+            Answer::nothing().pause(&held).write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone")
+        }
         _ => Answer::ok(),
     })
     .await;
@@ -68,7 +70,8 @@ async fn a_changed_file_is_noticed() {
     let origin = Origin::start().await;
     let gateway = gateway(&origin, "");
     let before = std::fs::read_to_string(gateway.config()).expect("the configuration");
-    std::fs::write(gateway.config(), before.replace("Path=/**", "Path=/other/**")).expect("written");
+    std::fs::write(gateway.config(), before.replace("Path=/**", "Path=/other/**"))
+        .expect("written");
     gateway.wait_for_output("reloaded routes=1");
     let mut client = Client::connect(gateway.address()).await;
     assert_eq!(client.get("/").await.status, 404);
