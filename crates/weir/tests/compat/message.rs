@@ -1,5 +1,6 @@
-//! One HTTP/1 message as the fixtures have it: raw head lines and a decoded body. Knows how a message
-//! is spelled in a file and on the wire; judges nothing. The counterpart of the recorder's `Message`.
+//! One HTTP/1 message as the fixtures have it: raw head lines and a decoded body. Knows how a
+//! message is spelled in a file and on the wire; judges nothing. The counterpart of the recorder's
+//! `Message`.
 //!
 //! Text is Latin-1 throughout: a `char` is a byte.
 

@@ -1,5 +1,5 @@
-//! What is not compared, for all cases alike: one table, applied before two messages are compared, and
-//! printed in DEVIATIONS.md.
+//! What is not compared, for all cases alike: one table, applied before two messages are compared,
+//! and printed in DEVIATIONS.md.
 
 use serde_json::Value;
 
