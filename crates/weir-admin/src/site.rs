@@ -119,8 +119,8 @@ impl SiteOptions {
         Self { kind: Kind::Admin(rules), exposure, ..Self::common(settings) }
     }
 
-    /// What the main port answers as `settings` have it: what is exposed, while the operator does not
-    /// say where the admin API listens.
+    /// What the main port answers as `settings` have it: what is exposed, while the operator does
+    /// not say where the admin API listens.
     pub fn main_of(settings: &Settings) -> Self {
         Self { kind: Kind::Main, exposure: Exposure::of(settings), ..Self::common(settings) }
     }

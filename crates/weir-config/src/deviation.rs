@@ -64,7 +64,7 @@ pub static DEVIATIONS: &[Deviation] = &[
     },
     Deviation {
         topic: "actuator",
-        weir: "on 127.0.0.1:9090 while `management.server.port` is not set; health on the main port",
+        weir: "on 127.0.0.1:9090 unless `management.server.port` is set; health on the main port",
         scg: "on the main port",
         switch: Some("management.server.port"),
     },

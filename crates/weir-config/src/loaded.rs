@@ -170,8 +170,8 @@ impl Loaded {
         compiled
     }
 
-    /// What [`Loaded::compile`] finds, and what takes longer to find: routes that never match. Gives
-    /// the number of routes.
+    /// What [`Loaded::compile`] finds, and what takes longer to find: routes that never match.
+    /// Gives the number of routes.
     pub fn check(&mut self) -> usize {
         let mut problems = Vec::new();
         let mut count = 0;

@@ -45,7 +45,8 @@ fn check(text: &str, expected: &[&str]) {
 /// One route with `rest` in place of its filters.
 fn route(rest: &str) -> String {
     format!(
-        "spring.cloud.gateway.routes:\n- id: a\n  uri: http://h:80\n  predicates:\n  - Path=/x/{{v}}\n{rest}"
+        "spring.cloud.gateway.routes:\n- id: a\n  uri: http://h:80\n  predicates:\n  - \
+             Path=/x/{{v}}\n{rest}"
     )
 }
 
@@ -62,7 +63,8 @@ fn a_value_of_the_wrong_kind() {
 #[test]
 fn a_misplaced_property() {
     insta::assert_snapshot!(findings(
-        "spring:\n  cloud:\n    gateway:\n      globalcors:\n        default-filters:\n        - StripPrefix=1\n"
+        "spring:\n  cloud:\n    gateway:\n      globalcors:\n        default-filters:\n        - \
+             StripPrefix=1\n"
     ));
 }
 
@@ -102,7 +104,8 @@ fn sound_configurations_have_no_findings() {
     check("", &[]);
     check("spring:\n  application:\n    name: x\nlogging.level.root: DEBUG\nfoo: bar\n", &[]);
     check(
-        "spring.cloud.discovery.client.simple.instances:\n  svc:\n  - uri: http://a:1\n  - host: b\n    port: 2\n\
+        "spring.cloud.discovery.client.simple.instances:\n  svc:\n  - uri: http://a:1\n  - host: \
+             b\n    port: 2\n\
          spring.cloud.gateway.routes:\n- id: a\n  uri: lb://svc\n  predicates: [Path=/x]\n",
         &[],
     );
@@ -217,7 +220,8 @@ fn cross_origin_rules() {
     check(&global("allowedOrigins: '*'"), &[]);
     check(
         &global(
-            "allowed-origins: ['http://a', 'http://b']\n    allowedmethods: GET,POST\n    maxAge: 1h",
+            "allowed-origins: ['http://a', 'http://b']\n    allowedmethods: GET,POST\n    maxAge: \
+                 1h",
         ),
         &[],
     );
@@ -260,8 +264,10 @@ fn no_finding_shows_a_secret() {
     let text = format!(
         "weir.admin.token: [hunter2]\nserver.port: ${{x.password}}\nx.password: hunter2\n{}",
         route(
-            "  filters:\n  - AddRequestHeader=X-Api-Key, hunter2, hunter2\n  - name: SetStatus\n    \
-             args: {status: hunter2, secret: hunter2}\n- id: b\n  uri: http://me:hunter2@h:1/hunter\n  predicates: [Path=/y]\n\
+            "  filters:\n  - AddRequestHeader=X-Api-Key, hunter2, hunter2\n  - name: \
+                 SetStatus\n    \
+             args: {status: hunter2, secret: hunter2}\n- id: b\n  uri: http://me:hunter2@h:1/hunter\n  \
+                 predicates: [Path=/y]\n\
              - id: c\n  uri: http://me:hunter2@h:hunter\n  predicates: [Path=/z]\n"
         )
     );

@@ -62,7 +62,8 @@ fn prefixes() {
 fn every_way_to_write_a_predicate() {
     let gateway = |predicate: &str| {
         format!(
-            "spring.cloud.gateway.routes:\n- id: a\n  uri: http://h\n  predicates:\n  - {predicate}\n"
+            "spring.cloud.gateway.routes:\n- id: a\n  uri: http://h\n  predicates:\n  - \
+                 {predicate}\n"
         )
     };
     let args = |predicate: &str| {
@@ -81,7 +82,8 @@ fn every_way_to_write_a_predicate() {
     assert_eq!(args("name: Path\n    args:\n      _genkey_0: /x"), r#"Path {"_genkey_0":"/x"}"#);
     assert_eq!(
         args(
-            "name: R\n    args:\n      redis-rate-limiter.replenishRate: 1\n      redis-rate-limiter:\n        burstCapacity: 2"
+            "name: R\n    args:\n      redis-rate-limiter.replenishRate: 1\n      \
+                 redis-rate-limiter:\n        burstCapacity: 2"
         ),
         r#"R {"redis-rate-limiter.replenishRate":"1","redis-rate-limiter.burstCapacity":"2"}"#
     );
@@ -95,13 +97,19 @@ fn every_way_to_write_a_predicate() {
 #[test]
 fn the_other_fields() {
     check(
-        "spring.cloud.gateway.routes:\n- filters: [PreserveHostHeader, 'TokenRelay=']\n  order: 7\n  \
+        "spring.cloud.gateway.routes:\n- filters: [PreserveHostHeader, 'TokenRelay=']\n  order: \
+             7\n  \
          enabled: false\n  metadata: {n: 1, d: 1.5, b: on, s: x, l: [a, 2], m.o: {p: q}}\n  \
          predicates: []\n  id: 'a b/c'\n  uri: lb://x\n",
-        r#"{"id":"a b/c","filters":[{"name":"PreserveHostHeader","args":{}},{"name":"TokenRelay","args":{}}],"uri":"lb://x","metadata":{"n":1,"d":1.5,"b":true,"s":"x","l":["a",2],"m":{"o":{"p":"q"}}},"order":7,"enabled":false}"#,
+        concat!(
+            r#"{"id":"a b/c","filters":[{"name":"PreserveHostHeader","args":{}},{"name":"#,
+            r#""TokenRelay","args":{}}],"uri":"lb://x","metadata":{"n":1,"d":1.5,"b":true,"#,
+            r#""s":"x","l":["a",2],"m":{"o":{"p":"q"}}},"order":7,"enabled":false}"#,
+        ),
     );
     check(
-        "spring.cloud.gateway.routes:\n- id: a\n  uri: http://h\n  filters:\n  predicates:\n  - Path=/x\n",
+        "spring.cloud.gateway.routes:\n- id: a\n  uri: http://h\n  filters:\n  predicates:\n  - \
+             Path=/x\n",
         ROUTE,
     );
 }
@@ -124,9 +132,36 @@ fn a_map_of_routes() {
 }
 
 #[test]
+fn the_locator_makes_a_route_for_each_service() {
+    let instances =
+        "spring.cloud.discovery.client.simple.instances:\n  Svc: [{uri: 'http://a:1'}]\n";
+    let locator = |rest: &str| {
+        format!("{instances}spring.cloud.gateway.discovery.locator:\n  enabled: true\n{rest}")
+    };
+    let route = |prefix: &str, id: &str| {
+        let text = concat!(
+            r#"{"id":"PREFIXSvc","predicates":[{"name":"Path","args":{"_genkey_0":"/ID/**"}}],"#,
+            r#""filters":[{"name":"RewritePath","args":{"regexp":"/ID/?(?<remaining>.*)","#,
+            r#""replacement":"/${remaining}"}}],"uri":"lb://Svc"}"#,
+        );
+        text.replace("PREFIX", prefix).replace("ID", id)
+    };
+    check(&locator(""), &route("ReactiveCompositeDiscoveryClient_", "Svc"));
+    check(&locator("  lower-case-service-id: true\n  route-id-prefix: x-\n"), &route("x-", "svc"));
+    check(instances, "");
+    check(
+        "spring.cloud.gateway.discovery.locator.enabled: true",
+        "1: property-unsupported the locator finds no services: weir has no service discovery yet",
+    );
+}
+
+#[test]
 fn a_bare_list_is_as_an_api_would_take_it() {
     let json = r#"[{"id": "a", "uri": "http://h", "predicates": ["Path=/${x:y}"]}]"#;
-    let expected = r#"{"id":"a","predicates":[{"name":"Path","args":{"_genkey_0":"/${x:y}"}}],"uri":"http://h"}"#;
+    let expected = concat!(
+        r#"{"id":"a","predicates":[{"name":"Path","args":{"_genkey_0":"/${x:y}"}}],"uri":"#,
+        r#""http://h"}"#,
+    );
     assert_eq!(read("a.json", json, &[]), expected);
     check("- {id: a, uri: 'http://h', predicates: [Path=/x]}", ROUTE);
 }
@@ -155,7 +190,8 @@ fn variables_replace_the_list() {
     assert_eq!(
         read("a.yml", text, &variables),
         format!(
-            "{ROUTE}\n1: list-replaced the 1 routes here are replaced as a whole by environment variables"
+            "{ROUTE}\n1: list-replaced the 1 routes here are replaced as a whole by environment \
+                 variables"
         )
     );
 }
@@ -163,12 +199,18 @@ fn variables_replace_the_list() {
 #[test]
 fn placeholders() {
     check(
-        "p: /x\nspring.cloud.gateway.routes:\n- {id: a, uri: '${u:http://h}', predicates: ['Path=${p}']}\n",
+        "p: /x\nspring.cloud.gateway.routes:\n- {id: a, uri: '${u:http://h}', predicates: \
+             ['Path=${p}']}\n",
         ROUTE,
     );
     check(
-        "spring.cloud.gateway.routes:\n- id: a\n  uri: http://h\n  filters: ['RewritePath=/a/(?<s>.*), /${s}', 'RewritePath=/b/(?<s>.*), /$\\{s}']\n",
-        r#"{"id":"a","filters":[{"name":"RewritePath","args":{"_genkey_0":"/a/(?<s>.*)","_genkey_1":"/${s}"}},{"name":"RewritePath","args":{"_genkey_0":"/b/(?<s>.*)","_genkey_1":"/$\\{s}"}}],"uri":"http://h"}"#,
+        "spring.cloud.gateway.routes:\n- id: a\n  uri: http://h\n  filters: \
+             ['RewritePath=/a/(?<s>.*), /${s}', 'RewritePath=/b/(?<s>.*), /$\\{s}']\n",
+        concat!(
+            r#"{"id":"a","filters":[{"name":"RewritePath","args":{"_genkey_0":"/a/(?<s>.*)","#,
+            r#""_genkey_1":"/${s}"}},{"name":"RewritePath","args":{"_genkey_0":"#,
+            r#""/b/(?<s>.*)","_genkey_1":"/$\\{s}"}}],"uri":"http://h"}"#,
+        ),
     );
 }
 

@@ -16,8 +16,8 @@ pub enum Scheme {
     Lb,
 }
 
-/// Where a request goes, set by the route and changed by SetRequestUri and RequestHeaderToRequestUri.
-/// Path and query live in the request head.
+/// Where a request goes, set by the route and changed by SetRequestUri and
+/// RequestHeaderToRequestUri. Path and query live in the request head.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     /// Scheme.

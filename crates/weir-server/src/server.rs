@@ -91,14 +91,16 @@ impl Server {
         let bound = bind(settings.listen, sockets, settings.backlog).map_err(StartError::Bind)?;
         let (address, listeners) = bound;
         let log = settings.access_log.as_ref().map(access_log::open).transpose();
-        let log = log.map_err(StartError::AccessLog)?;
+        let (log, writer) = log.map_err(StartError::AccessLog)?.unzip();
         let (stop, stopped) = watch::channel(Phase::Serving);
         let drain = Arc::new(DrainState::default());
         let counters: Vec<_> =
             (0..workers).map(|_| Arc::new(WorkerCounters::new(workers))).collect();
         let reserved = options.reserved.as_ref().map(|paths| Arc::new(Reserved::new(paths)));
         let plan = Plan { snapshot, settings: &settings, log, drain: &drain, stopped, reserved };
-        let threads = plan.spawn(listeners, &counters, acceptors, options.seed)?;
+        let mut threads = plan.spawn(listeners, &counters, acceptors, options.seed)?;
+        // Joined last: it ends when the workers have let go of their ends of the log.
+        threads.extend(writer);
         let metrics = Metrics::new(counters);
         Ok(Self { address, workers, acceptors, metrics, drain, stop, threads })
     }

@@ -118,7 +118,9 @@ fn as_text(loaded: &Loaded, routes: usize, style: Style) -> String {
 fn unsupported(out: &mut String, loaded: &Loaded) {
     let mut asked: BTreeMap<(Code, &str), (usize, &Diagnostic)> = BTreeMap::new();
     for finding in &loaded.diagnostics {
-        if finding.code.category() == Category::Unsupported {
+        // What is only misspelt is no lack of weir.
+        let misspelt = finding.help.starts_with("did you mean");
+        if finding.code.category() == Category::Unsupported && !misspelt {
             let entry = asked.entry((finding.code, &finding.message)).or_insert((0, finding));
             entry.0 += 1;
         }

@@ -1,8 +1,10 @@
 //! Moves bytes: one thread per core, each with its own epoll set, connections and record.
 //!
-//! The only code here that depends on the arrival model is `source`; the worker loop is one for all.
+//! The only code here that depends on the arrival model is `source`; the worker loop is one for
+//! all.
 
 mod connection;
+mod socket;
 mod source;
 mod worker;
 

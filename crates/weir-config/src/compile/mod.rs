@@ -24,7 +24,7 @@ use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
 use weir_route::{ArgError, NamedArgs, Route, RouteDefinition};
 
 pub use problem::{Part, Problem};
-pub(crate) use remarks::{about_filter, remarks};
+pub(crate) use remarks::{Told, about_filter, remarks};
 
 use crate::cors::{self, GlobalCors};
 use crate::diagnostic::{Code, mask_url};
@@ -286,8 +286,8 @@ impl Compiler {
         self.targets.get(key).unwrap_or_else(|| self.targets.put(key, target))
     }
 
-    /// A service without an instance answers 503; without any static instance at all, `lb:` asks for
-    /// a discovery that is not there.
+    /// A service without an instance answers 503; without any static instance at all, `lb:` asks
+    /// for a discovery that is not there.
     fn service(&self, name: &str) -> Result<Arc<Service>, Problem> {
         if let Some(service) = self.services.get(name) {
             return Ok(Arc::clone(service));
@@ -298,7 +298,8 @@ impl Compiler {
                 Part::Uri,
                 format!("`lb://{name}` needs service discovery, which weir does not have yet"),
                 format!(
-                    "name its instances: `spring.cloud.discovery.client.simple.instances.{name}[0].uri: \
+                    "name its instances: \
+                     `spring.cloud.discovery.client.simple.instances.{name}[0].uri: \
                      http://host:port`"
                 ),
             ));

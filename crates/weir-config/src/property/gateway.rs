@@ -27,8 +27,8 @@ pub(super) static GATEWAY: &[PropertySpec] = &[
         "routes",
         Kind::Tree,
         None,
-        "The routes: a list of maps with `id`, `uri`, `predicates`, `filters`, `metadata`, `order`, \
-         `enabled`, or of texts such as `id=uri, Path=/x`.",
+        "The routes: a list of maps with `id`, `uri`, `predicates`, `filters`, `metadata`, \
+         `order`, `enabled`, or of texts such as `id=uri, Path=/x`.",
         Usage::Read,
     ),
     PropertySpec::gateway(
@@ -100,8 +100,8 @@ pub(super) static GATEWAY: &[PropertySpec] = &[
         "httpclient.pool.type",
         Kind::OneOf(&["elastic", "fixed", "disabled"]),
         Some("elastic"),
-        "`fixed` bounds the connections per upstream (500 unless `max-connections` says otherwise), \
-         `disabled` closes each after use.",
+        "`fixed` bounds the connections per upstream (500 unless `max-connections` says \
+         otherwise), `disabled` closes each after use.",
         Usage::Sets(|s, v| {
             s.pool.enabled = v.text() != "disabled";
             s.pool.fixed = v.text() == "fixed";
@@ -216,7 +216,7 @@ pub(super) static GATEWAY: &[PropertySpec] = &[
         "trusted-proxies",
         Kind::Text,
         None,
-        "Java regex over the whole peer address: whose `Forwarded` and `X-Forwarded-*` are believed.",
+        "Java regex over a whole peer address: whose `Forwarded` and `X-Forwarded-*` are believed.",
         Usage::Read,
     ),
     PropertySpec::gateway(
@@ -272,14 +272,15 @@ pub(super) static GATEWAY: &[PropertySpec] = &[
         "discovery.locator.enabled",
         Kind::Bool,
         Some("false"),
-        "Makes a route for every service: `/<service>/**`.",
+        "Makes a route `/<service>/**` for every service with static instances.",
         Usage::Read,
     ),
     PropertySpec::gateway(
         "discovery.locator",
         Kind::Tree,
         None,
-        "Form of the routes that the locator makes.",
+        "Form of the routes that the locator makes: `lower-case-service-id` and `route-id-prefix` \
+         count, expressions do not.",
         Usage::Read,
     ),
     PropertySpec::gateway(

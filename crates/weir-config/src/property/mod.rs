@@ -84,7 +84,8 @@ pub enum Usage {
     Ignored(&'static str),
     /// weir does not follow it; the text says what to do instead.
     Unsupported(&'static str),
-    /// weir does not follow it, and it would be unsafe to run without: the configuration is refused.
+    /// weir does not follow it, and it would be unsafe to run without: the configuration is
+    /// refused.
     Refused(&'static str),
 }
 

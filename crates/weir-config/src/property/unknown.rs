@@ -40,8 +40,8 @@ struct Search<'p> {
 }
 
 impl Search<'_> {
-    /// Spring Cloud Gateway has not read the old prefix since 4.3; weir does. That may surprise most
-    /// where both are used and something was left behind.
+    /// Spring Cloud Gateway has not read the old prefix since 4.3; weir does. That may surprise
+    /// most where both are used and something was left behind.
     fn old_prefix(&mut self, layers: &Layers<'_>) {
         let own =
             |node: Node<'_>| !["server", "mvc"].iter().any(|name| key::same(name, node.key()));
@@ -58,8 +58,8 @@ impl Search<'_> {
                         false => format!("`{OLD_PREFIX}.{name}` counts, beside the new prefix"),
                     };
                     let help = format!(
-                        "Spring Cloud Gateway 4.3 and later ignore it; move it to `{PREFIX}.{name}`, \
-                         or remove it"
+                        "Spring Cloud Gateway 4.3 and later ignore it; move it to \
+                         `{PREFIX}.{name}`, or remove it"
                     );
                     self.problems.push(
                         Diagnostic::new(Code::OldPrefix, message)

@@ -45,8 +45,8 @@ pub(super) static COMPAT: &[PropertySpec] = &[
         "weir.compat.forwarded",
         Kind::OneOf(&["strip", "pass", "append"]),
         Some("strip"),
-        "What becomes of `Forwarded` and `X-Forwarded-*` while `trusted-proxies` is not set: removed \
-         (4.3.5+, 5.0.2+), passed on untouched (earlier 4.x), or appended to (3.1).",
+        "What becomes of `Forwarded` and `X-Forwarded-*` while `trusted-proxies` is not set: \
+         removed (4.3.5+, 5.0.2+), passed on untouched (earlier 4.x), or appended to (3.1).",
         Usage::Sets(|s, v| v.text().clone_into(&mut s.compat.forwarded)),
     ),
 ];
@@ -151,8 +151,8 @@ pub(super) static WEIR: &[PropertySpec] = &[
         "weir.admin.port",
         Kind::Int(-1, 65_535),
         Some("9090"),
-        "Port of the admin API on 127.0.0.1 while `management.server.port` is not set; 0 is any free \
-         one, -1 none.",
+        "Port of the admin API on 127.0.0.1 while `management.server.port` is not set; 0 is any \
+         free one, -1 none.",
         Usage::Sets(|s, v| s.management.own_port = v.int()),
     ),
     PropertySpec::new(
@@ -166,7 +166,8 @@ pub(super) static WEIR: &[PropertySpec] = &[
         "weir.admin.hosts",
         Kind::List,
         None,
-        "Names by which clients may address the admin API in Host, besides loopback names and its address.",
+        "Names by which clients may address the admin API in Host, besides loopback names and its \
+         address.",
         Usage::Sets(|s, v| s.admin.hosts = v.list().to_vec()),
     ),
     PropertySpec::new(

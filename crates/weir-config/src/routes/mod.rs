@@ -3,6 +3,7 @@
 //! Routes are read from the trees one at a time and handed on; nothing here keeps them.
 
 mod definition;
+mod locator;
 mod services;
 
 use weir_route::{NamedArgs, RouteDefinition};
@@ -30,13 +31,15 @@ pub(crate) struct Written<'t> {
     pub raw: bool,
 }
 
-/// Reads every route, in the order of definition: the list property, `routes-map`, then bare lists.
-/// Problems of shape go to `problems`; a route with one is not handed on.
+/// Reads every route, in the order of definition: what the locator makes, the list property,
+/// `routes-map`, then bare lists. Problems of shape go to `problems`; a route with one is not
+/// handed on.
 pub(crate) fn each<'t>(
     layers: &Layers<'t>,
     problems: &mut Vec<Diagnostic>,
     mut take: impl FnMut(Written<'t>, &mut Vec<Diagnostic>),
 ) {
+    locator::each(layers, problems, &mut take);
     let reader = Reader::new(layers, false);
     for node in list(layers, problems) {
         if let Some(definition) = reader.route(&[node], problems) {

@@ -8,7 +8,7 @@ use crate::diagnostic::{Code, Diagnostic, mask_url};
 use crate::spring::{Kind, Layers, Node, child};
 use crate::uri::{self, Destination};
 
-const INSTANCES: &str = "spring.cloud.discovery.client.simple.instances";
+pub(super) const INSTANCES: &str = "spring.cloud.discovery.client.simple.instances";
 
 /// Instances by service name, in lower case.
 pub(crate) type ServiceList = Vec<(String, Vec<Arc<Target>>)>;

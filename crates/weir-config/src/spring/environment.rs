@@ -1,7 +1,7 @@
 //! Environment variables and `--set` as trees.
 //!
-//! In `SPRING_CLOUD_GATEWAY_ROUTES_0_ID` every `_` may stand for `.`, for `-` or for nothing, so the
-//! tree has a level for each and lookups join levels as they need (Spring Boot's
+//! In `SPRING_CLOUD_GATEWAY_ROUTES_0_ID` every `_` may stand for `.`, for `-` or for nothing, so
+//! the tree has a level for each and lookups join levels as they need (Spring Boot's
 //! `SystemEnvironmentPropertyMapper`).
 
 use std::fmt::Write as _;
@@ -105,7 +105,11 @@ mod tests {
         let tree = variables(&list, &mut Sources::default());
         assert_eq!(
             format!("{:?}", tree.root()),
-            r#"{"spring": {"cloud": {"gateway": {"routes": [{"id": "a", "predicates": ["Path=/x"]}]}}}, "server": {"port": "1"}, "weir": {"port": [{"tcp": "tcp://1"}]}}"#
+            concat!(
+                r#"{"spring": {"cloud": {"gateway": {"routes": [{"id": "a", "predicates":"#,
+                r#" ["Path=/x"]}]}}}, "server": {"port": "1"}, "weir": {"port": [{"tcp":"#,
+                r#" "tcp://1"}]}}"#,
+            )
         );
     }
 

@@ -1,7 +1,7 @@
 //! The Spring layer: texts to layered properties, as Spring Boot would see them.
 //!
-//! [`Documents`] parses every source once, decides which documents count for the active profiles and
-//! lays them over each other: `--set`, then `SPRING_APPLICATION_JSON`, the environment, profile
+//! [`Documents`] parses every source once, decides which documents count for the active profiles
+//! and lays them over each other: `--set`, then `SPRING_APPLICATION_JSON`, the environment, profile
 //! files, files; within a kind the later one wins. It knows nothing of gateways.
 
 mod builder;

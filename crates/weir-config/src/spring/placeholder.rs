@@ -1,7 +1,7 @@
 //! `${name:default}` in values (Spring class `PlaceholderParser`).
 //!
-//! Names and defaults may hold placeholders. `\${` is a literal `${`. What has neither a value nor a
-//! default stays as it is written: `/${segment}` in a RewritePath must survive.
+//! Names and defaults may hold placeholders. `\${` is a literal `${`. What has neither a value nor
+//! a default stays as it is written: `/${segment}` in a RewritePath must survive.
 
 use std::borrow::Cow;
 

@@ -235,7 +235,10 @@ mod tests {
     fn keys_become_levels_and_lists() {
         check(
             "r[1].id=b\nr[0].id=a\nr[0].p[0].args[pattern]=/x\nc.[/**].m=*",
-            r#"{"r": [{"id": "a", "p": [{"args": {"pattern": "/x"}}]}, {"id": "b"}], "c": {"/**": {"m": "*"}}}"#,
+            concat!(
+                r#"{"r": [{"id": "a", "p": [{"args": {"pattern": "/x"}}]}, {"id": "b"}],"#,
+                r#" "c": {"/**": {"m": "*"}}}"#,
+            ),
         );
         check("a=1\na=2", r#"{"a": "2"}"#);
     }

@@ -1,7 +1,8 @@
 //! Types of plain YAML scalars, as SnakeYAML resolves them, and the text Spring makes of them.
 //!
 //! `yes` becomes `true`, `12.50` becomes `12.5`, `010` becomes `8`: surprising, but it is what a
-//! filter's argument holds under Spring Cloud Gateway. (SnakeYAML class `Resolver`; YAML 1.1 types.)
+//! filter's argument holds under Spring Cloud Gateway. (SnakeYAML class `Resolver`; YAML 1.1
+//! types.)
 
 use std::borrow::Cow;
 

@@ -88,7 +88,8 @@ fn a_list_comes_whole_from_one_layer() {
 
 #[test]
 fn documents_count_by_profile() {
-    let yaml = "x: 1\n---\nspring.config.activate.on-profile: dev & !eu\nx: 2\n---\nspring:\n  profiles: old\nx: 3\n";
+    let yaml = "x: 1\n---\nspring.config.activate.on-profile: dev & !eu\nx: 2\n---\nspring:\n  \
+         profiles: old\nx: 3\n";
     check_yaml(yaml, "x", "1");
     check(&[("a.yml", yaml)], &["+dev"], "x", "2");
     check(&[("a.yml", yaml)], &["+dev", "+eu"], "x", "1");
@@ -174,7 +175,10 @@ fn bad_texts_are_refused_with_a_place() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(256)
+    })]
 
     #[test]
     fn no_text_makes_a_reader_panic(bytes in any::<Vec<u8>>(), which in 0_usize..3) {

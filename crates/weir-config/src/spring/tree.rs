@@ -107,11 +107,6 @@ impl Tree {
         Some(Node { tree: self, id, data })
     }
 
-    /// The node with the number that [`Node::id`] gave.
-    pub fn by_id(&self, id: u32) -> Option<Node<'_>> {
-        self.node(id)
-    }
-
     pub(super) fn push(&mut self, content: Content, start: usize, end: usize) -> u32 {
         let id = u32::try_from(self.nodes.len()).unwrap_or(NONE);
         let (start, end) = (offset(start), offset(end));

@@ -15,13 +15,15 @@ pub(crate) struct Search<'i, 'q, T> {
     pub(crate) hash: &'i Hash,
     pub(crate) groups: &'i WeightGroups,
     pub(crate) best: Option<&'i Arc<Route<T>>>,
+    /// Routes whose predicates were asked.
+    pub(crate) tried: u32,
     /// Rank of `best`: what is not before it need not be looked at.
     before: Rank,
 }
 
 impl<'i, 'q, T> Search<'i, 'q, T> {
     pub(crate) fn new(request: &'q Request<'q>, hash: &'i Hash, groups: &'i WeightGroups) -> Self {
-        Self { request, hash, groups, best: None, before: Rank::LAST }
+        Self { request, hash, groups, best: None, tried: 0, before: Rank::LAST }
     }
 
     /// Looks through `bucket` for a better answer.
@@ -45,6 +47,7 @@ impl<'i, 'q, T> Search<'i, 'q, T> {
         if rank > self.before {
             return true;
         }
+        self.tried += 1;
         if route.matches(self.request, self.groups) != Ok(true) {
             return false;
         }

@@ -96,8 +96,8 @@ impl PathPattern {
         &self.text
     }
 
-    /// Whether it can match at all: a pattern without a leading `/` never does, unless it starts with
-    /// `**` or `{*name}`.
+    /// Whether it can match at all: a pattern without a leading `/` never does, unless it starts
+    /// with `**` or `{*name}`.
     pub fn can_match(&self) -> bool {
         self.text.starts_with('/') || matches!(self.parts.first(), Some(Part::Rest(_)))
     }

@@ -8,5 +8,6 @@ pub(crate) mod forward;
 mod framing;
 pub(crate) mod local;
 pub(crate) mod relay;
+pub(crate) mod timing;
 pub(crate) mod tunnel;
 pub(crate) mod upstream;

@@ -36,12 +36,27 @@ fn findings_come_with_excerpts_and_a_summary() {
         " --> application.yml:6:8",
         "error[unknown-predicate]: there is no predicate `Pth`",
         "did you mean `Path`?",
-        "Not supported:\n  - there is no predicate `Pth`",
-        "Differs from Spring Cloud Gateway, here:\n",
-        "refused: 1 route, 2 errors, 1 warning, 0 notes (profiles: default)\n",
+        "Differs from Spring Cloud Gateway, here:\n  - application.yml:4:22: the old prefix",
+        "refused: 1 route, 2 errors, 1 warning, 1 note (profiles: default)\n",
     ] {
         assert!(text.contains(expected), "no {expected:?} in:\n{text}");
     }
+}
+
+#[test]
+fn what_is_not_supported_is_summed_up() {
+    let route = |id: &str| {
+        format!(
+            "- id: {id}\n  uri: http://h\n  predicates: [Path=/{id}]\n  filters: \
+             [TokenRelay=]\n"
+        )
+    };
+    let text = format!("spring.cloud.gateway.routes:\n{}{}", route("a"), route("b"));
+    let (loaded, routes) = loaded(&text);
+    let text = as_text(&loaded, routes, Style::Plain);
+    let expected = "Not supported:\n  - weir does not have the filter `TokenRelay`: ";
+    assert!(text.contains(expected), "{text}");
+    assert!(text.contains(" (2 times)\n"), "{text}");
 }
 
 #[test]
@@ -52,7 +67,7 @@ fn json_has_the_same() {
     assert_eq!(json["errors"], 2);
     assert_eq!(json["routes"], 1);
     assert_eq!(json["findings"][0]["code"], "unknown-property");
-    assert_eq!(json["findings"][1]["line"], 6);
+    assert_eq!(json["findings"][2]["line"], 6);
 }
 
 #[test]
