@@ -38,8 +38,7 @@ impl Management {
         Ok(Self { admin: admin.transpose()?, main: main.transpose()? })
     }
 
-    /// What the data plane reserves for management on the main port: the endpoints that are
-    /// exposed.
+    /// What the data plane reserves for management on the main port: the exposed endpoints.
     pub fn on_main_port(&self, settings: &Settings) -> Option<ReservedPaths> {
         let address = self.main.as_ref()?.local_addr().ok()?;
         let management = &settings.management;

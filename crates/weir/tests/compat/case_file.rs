@@ -38,7 +38,7 @@ impl CaseFile {
     /// Reads the file `name` below `root`.
     ///
     /// # Panics
-    /// If it cannot be read, or holds a block that no reader knows.
+    /// If it cannot be read, holds a block that no reader knows, or two cases of one title.
     pub fn read(root: &Path, name: &str) -> Self {
         let bytes = std::fs::read(root.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
         let mut file = Self { name: name.to_owned(), ..Self::default() };
@@ -56,7 +56,10 @@ impl CaseFile {
     /// Opens the block that `line` begins; `None` if it begins none.
     fn enter(&mut self, line: &str) -> Option<Place> {
         if let Some(title) = line.strip_prefix("---- case ") {
-            self.cases.push(Case { title: title.trim().to_owned(), exchanges: Vec::new() });
+            let title = title.trim().to_owned();
+            let is_new = self.cases.iter().all(|case| case.title != title);
+            assert!(is_new, "{}: two cases are called {title:?}", self.name);
+            self.cases.push(Case { title, exchanges: Vec::new() });
             return Some(Place::Ignored);
         }
         if line.starts_with("---- start fails") {

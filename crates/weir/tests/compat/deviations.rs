@@ -100,6 +100,17 @@ impl Deviations {
         self.entries.iter().find(|entry| entry.file == file && entry.case == case)
     }
 
+    /// The settings that bring SCG's behaviour back, as `key=value`; `None` if not all of the
+    /// entry's reasons have one.
+    pub fn switches(&self, entry: &Entry) -> Option<Vec<String>> {
+        let mut settings = Vec::new();
+        for name in &entry.reasons {
+            let switch = self.reasons.get(name)?.switch.as_ref()?;
+            settings.extend(switch.split(", ").map(|setting| setting.replacen(": ", "=", 1)));
+        }
+        Some(settings)
+    }
+
     /// DEVIATIONS.md.
     pub fn page(&self) -> String {
         let mut out = String::from(PAGE);
@@ -134,9 +145,10 @@ const PAGE: &str = "\
 
 <!-- Made from deviations.txt by `crates/weir/tests/compat`; do not edit. -->
 
-Every case below `cases` was recorded from Spring Cloud Gateway 5.0.3 and is replayed against weir. A \
-case that is not in the list here gives the same status, fields, body and upstream request. A case \
-that is differs in what is shown, and in nothing else.
+Every case below `cases` was recorded from Spring Cloud Gateway 5.0.3 and is replayed against weir. \
+A case that is not in the list here gives the same status, fields, body and upstream request. A \
+case that is differs in what is shown, and in nothing else. With the settings under *switch back*, \
+it does not.
 
 ## Never compared
 

@@ -1,9 +1,10 @@
 //! Replays what was recorded from Spring Cloud Gateway (`tests/compat/cases`) against weir.
 //!
 //! Every case gives the same, or is listed in `tests/compat/deviations.txt` with what differs and
-//! why. `COMPAT=filters/retry.txt` plays the files whose names hold that text. `COMPAT_UPDATE=1`
-//! writes down anew what differs in the cases listed, and DEVIATIONS.md; it lists no case by
-//! itself.
+//! why.
+//! `COMPAT=filters/retry.txt` plays the files whose names hold that text. `COMPAT_UPDATE=1` writes
+//! down anew what differs in the cases listed, and DEVIATIONS.md; it lists no case by itself. Where
+//! the list names switches, the case is played with them as well, and has to be the same then.
 
 mod case_file;
 mod comparison;
@@ -29,10 +30,10 @@ use rules::RULES;
 /// Files played at a time.
 const THREADS: usize = 4;
 
-/// With these settings weir leaves out the routes it would otherwise refuse to start with, so that
+/// With this setting weir leaves out the routes it would otherwise refuse to start with, so that
 /// the others can be played.
-const WITHOUT_BAD_ROUTES: &[&str] =
-    &["spring.cloud.gateway.server.webflux.fail-on-route-definition-error=false"];
+const WITHOUT_BAD_ROUTES: &str =
+    "spring.cloud.gateway.server.webflux.fail-on-route-definition-error=false";
 
 /// What came of one file.
 #[derive(Default)]
@@ -51,8 +52,8 @@ fn every_recorded_case_is_the_same_or_listed() {
     let mut names = case_file::names(&root);
     names.retain(|name| name.contains(&chosen));
     let files: Vec<_> = names.iter().map(|name| CaseFile::read(&root, name)).collect();
-    let outcomes = play_all(&files);
     let list = Deviations::read(&read("deviations.txt"));
+    let outcomes = play_all(&files, |_| Vec::new());
     let mut problems = Vec::new();
     let mut updated = Deviations { entries: Vec::new(), ..list.clone() };
     let mut cases = 0;
@@ -69,8 +70,14 @@ fn every_recorded_case_is_the_same_or_listed() {
             problems.push(format!("{}: weir said\n{}", file.name, outcome.refusal));
         }
     }
+    let switched: Vec<_> =
+        files.into_iter().filter(|file| !switches(&list, file).is_empty()).collect();
+    let outcomes_switched = play_all(&switched, |file| switches(&list, file));
+    for (file, outcome) in switched.iter().zip(&outcomes_switched) {
+        problems.extend(not_switched_back(&list, file, outcome));
+    }
     if chosen.is_empty() {
-        problems.extend(stale(&list, &files, &outcomes));
+        problems.extend(stale(&list, &names, &outcomes));
         if std::env::var_os("COMPAT_UPDATE").is_some() {
             std::fs::write(place("deviations.txt"), updated.write()).expect("write the list");
             std::fs::write(place("DEVIATIONS.md"), updated.page()).expect("write the page");
@@ -113,11 +120,11 @@ fn judge(
 }
 
 /// Entries of cases that are not there, and rules that nothing needs.
-fn stale(list: &Deviations, files: &[CaseFile], outcomes: &[Outcome]) -> Vec<String> {
+fn stale(list: &Deviations, names: &[String], outcomes: &[Outcome]) -> Vec<String> {
     let mut problems = Vec::new();
     for entry in &list.entries {
-        let outcome = files.iter().zip(outcomes).find(|(file, _)| file.name == entry.file);
-        let is_there = |(_, outcome): &(&CaseFile, &Outcome)| {
+        let outcome = names.iter().zip(outcomes).find(|(name, _)| **name == entry.file);
+        let is_there = |(_, outcome): &(&String, &Outcome)| {
             outcome.cases.iter().any(|(case, _)| *case == entry.case)
         };
         if !outcome.as_ref().is_some_and(is_there) {
@@ -132,7 +139,32 @@ fn stale(list: &Deviations, files: &[CaseFile], outcomes: &[Outcome]) -> Vec<Str
     problems
 }
 
-fn play_all(files: &[CaseFile]) -> Vec<Outcome> {
+/// Settings that bring SCG's behaviour back for cases of `file`, as `key=value`.
+fn switches(list: &Deviations, file: &CaseFile) -> Vec<String> {
+    let entries = list.entries.iter().filter(|entry| entry.file == file.name);
+    let mut settings: Vec<_> = entries.filter_map(|entry| list.switches(entry)).flatten().collect();
+    settings.sort();
+    settings.dedup();
+    settings
+}
+
+fn not_switched_back(list: &Deviations, file: &CaseFile, outcome: &Outcome) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (case, differences) in outcome.cases.iter().filter(|(_, it)| !it.is_empty()) {
+        let entry = list.entry(&file.name, case);
+        if let Some(settings) = entry.and_then(|entry| list.switches(entry)) {
+            let shown: String = differences.iter().map(|it| format!("\n  {it}")).collect();
+            let settings = settings.join(" ");
+            problems.push(format!("{}: {case}: differs with {settings} too{shown}", file.name));
+        }
+    }
+    problems
+}
+
+fn play_all(
+    files: &[CaseFile],
+    settings: impl Fn(&CaseFile) -> Vec<String> + Sync,
+) -> Vec<Outcome> {
     let next = AtomicUsize::new(0);
     let outcomes: Vec<_> = files.iter().map(|_| Mutex::new(Outcome::default())).collect();
     thread::scope(|scope| {
@@ -141,7 +173,7 @@ fn play_all(files: &[CaseFile]) -> Vec<Outcome> {
                 while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed))
                     && let (Some(file), Some(outcome)) = (files.get(index), outcomes.get(index))
                 {
-                    *outcome.lock().expect("a file is played once") = play(file);
+                    *outcome.lock().expect("a file is played once") = play(file, &settings(file));
                 }
             });
         }
@@ -149,9 +181,9 @@ fn play_all(files: &[CaseFile]) -> Vec<Outcome> {
     outcomes.into_iter().map(|outcome| outcome.into_inner().expect("no player panics")).collect()
 }
 
-fn play(file: &CaseFile) -> Outcome {
+fn play(file: &CaseFile, settings: &[String]) -> Outcome {
     let mut outcome = Outcome::default();
-    let started = Player::start(file, &[]);
+    let started = Player::start(file, settings);
     let says = |starts: bool| if starts { "starts" } else { "refused" };
     let (scg, weir) = (file.start_failure.is_none(), started.is_ok());
     let differences = match scg == weir {
@@ -161,7 +193,7 @@ fn play(file: &CaseFile) -> Outcome {
     outcome.cases.push((START.to_owned(), differences));
     let player = started.or_else(|refusal| {
         outcome.refusal = refusal;
-        Player::start(file, WITHOUT_BAD_ROUTES)
+        Player::start(file, &[settings, &[WITHOUT_BAD_ROUTES.to_owned()]].concat())
     });
     let mut player = match player {
         Ok(player) if scg => player,

@@ -42,7 +42,7 @@ impl Player {
     ///
     /// # Errors
     /// It refuses to start: what it said.
-    pub fn start(file: &CaseFile, settings: &[&str]) -> Result<Self, String> {
+    pub fn start(file: &CaseFile, settings: &[String]) -> Result<Self, String> {
         let upstream = Upstream::start();
         let address = format!("http://127.0.0.1:{}", upstream.port);
         let port = upstream.port.to_string();
