@@ -83,7 +83,11 @@ mod tests {
 
     #[test]
     fn untidy_sources_are_found() {
-        let long = format!("fn f() {{\n{}}}\n{}\n", "    x();\n".repeat(80), format!("// {}", "y".repeat(101)));
+        let long = format!(
+            "fn f() {{\n{}}}\n{}\n",
+            "    x();\n".repeat(80),
+            format!("// {}", "y".repeat(101))
+        );
         let mut found = Vec::new();
         check("a.rs", &long, &mut found);
         assert_eq!(found.len(), 3, "{found:?}");
