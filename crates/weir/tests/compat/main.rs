@@ -26,6 +26,7 @@ use comparison::{Difference, compare};
 use deviations::{Deviations, Entry, START};
 use player::Player;
 use rules::RULES;
+use weir_config::{DEVIATIONS, Deviation};
 
 /// Files played at a time.
 const THREADS: usize = 4;
@@ -97,7 +98,9 @@ fn the_page_is_made_from_the_list() {
             assert!(list.reasons.contains_key(reason), "{}: no reason {reason:?}", entry.file);
         }
     }
-    for name in list.reasons.keys() {
+    for (name, reason) in &list.reasons {
+        let told = |it: &Deviation| it.switch == reason.switch.as_deref();
+        assert!(DEVIATIONS.iter().any(told), "`weir check` does not tell of the switch of {name}");
         let used = list.entries.iter().any(|entry| entry.reasons.contains(name));
         assert!(used, "nothing differs because of {name:?}");
     }
