@@ -7,6 +7,7 @@ use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
+use proptest::test_runner::Config;
 use weir_route::predicate::PredicateOptions;
 
 use super::Ask;
@@ -34,6 +35,11 @@ impl Asked {
         let peer: IpAddr = self.peer.parse().expect("an address");
         Ask::new(self.method, &self.host, &self.target, &self.fields).from(peer, self.dice)
     }
+}
+
+/// Configuration of a property test: `count` cases, other ones each time.
+pub fn cases(count: u32) -> Config {
+    Config { cases: count, failure_persistence: None, ..Config::default() }
 }
 
 /// The switches that change what predicates mean.
