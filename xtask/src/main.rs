@@ -19,10 +19,23 @@ struct Xtask {
 enum Command {
     /// Checks sizes, headers and words of the sources, and which crate may use which.
     Tidy,
+    /// Writes docs/reference anew from the code.
+    Docs,
 }
 
 fn main() -> ExitCode {
     match Xtask::parse().command {
+        Command::Docs => {
+            let written = std::process::Command::new(env!("CARGO"))
+                .current_dir(tree::root())
+                .args(["run", "--quiet", "--package", "weir", "--"])
+                .args(["reference", "--write", "docs/reference"])
+                .status();
+            match written {
+                Ok(status) if status.success() => ExitCode::SUCCESS,
+                _ => ExitCode::FAILURE,
+            }
+        }
         Command::Tidy => {
             let mut findings = tidy::findings();
             findings.extend(layers::findings());

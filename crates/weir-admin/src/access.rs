@@ -1,8 +1,8 @@
 //! Who may reach what. Decided from the head alone, before a body is read.
 //!
-//! Reads are for everyone who can connect; writes are for a loopback peer or the bearer of the token.
-//! Host and Origin are checked so that a web page cannot reach the API through its visitor's browser
-//! (DNS rebinding, cross-site requests).
+//! Reads are for everyone who can connect; writes are for a loopback peer or the bearer of the
+//! token. Host and Origin are checked so that a web page cannot reach the API through its visitor's
+//! browser (DNS rebinding, cross-site requests).
 
 use std::net::IpAddr;
 

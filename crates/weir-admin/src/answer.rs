@@ -1,4 +1,5 @@
-//! Answers in Spring Boot's shapes: JSON bodies, error bodies, lists that are written as they are read.
+//! Answers in Spring Boot's shapes: JSON bodies, error bodies, lists that are written as they are
+//! read.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;

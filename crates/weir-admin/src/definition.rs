@@ -1,8 +1,8 @@
 //! Route definitions from JSON, with every problem of their shape named at once.
 //!
-//! Takes what SCG's clients send: shortcut strings or `{"name", "args"}`, numbers where text is meant,
-//! unknown keys (left out); and MongoDB's extended JSON as `mongoexport` writes it (`_id.$oid`,
-//! `_class`, `$numberInt`).
+//! Takes what SCG's clients send: shortcut strings or `{"name", "args"}`, numbers where text is
+//! meant, unknown keys (left out); and MongoDB's extended JSON as `mongoexport` writes it
+//! (`_id.$oid`, `_class`, `$numberInt`).
 
 use serde_json::{Map, Value};
 use weir_route::{NamedArgs, RouteDefinition, ShortcutError, parse_shortcut};
@@ -219,7 +219,9 @@ mod tests {
     fn check(json: &str, expected: &str) {
         let json = serde_json::from_str(json).expect("json");
         let definition = read_definition(&json).expect("a definition");
-        assert_eq!(serde_json::to_string(&definition).expect("json"), expected);
+        // Broken over lines to be read; the keys have to come in this order.
+        let expected: serde_json::Value = serde_json::from_str(expected).expect("json");
+        assert_eq!(serde_json::to_string(&definition).expect("json"), expected.to_string());
     }
 
     fn check_refused(json: &str, expected: &[&str]) {
@@ -233,13 +235,17 @@ mod tests {
     fn what_clients_send_is_read() {
         check(
             r#"{"uri":"http://x","predicates":["Path=/a, /b"],"nonsense":1,"filters":null}"#,
-            r#"{"id":"","predicates":[{"name":"Path","args":{"_genkey_0":"/a","_genkey_1":"/b"}}],"filters":[],"uri":"http://x","metadata":{},"order":0,"enabled":true}"#,
+            r#"{"id":"","predicates":[{"name":"Path","args":{"_genkey_0":"/a","_genkey_1":"/b"}}],
+                "filters":[],"uri":"http://x","metadata":{},"order":0,"enabled":true}"#,
         );
         check(
             r#"{"id":7,"uri":"http://x","order":"3","enabled":false,
                 "filters":["PreserveHostHeader",{"name":"Retry","args":{"retries":3,"on":true,
                 "statuses":["BAD_GATEWAY"],"backoff":{"factor":2.5},"none":null}}]}"#,
-            r#"{"id":"7","predicates":[],"filters":[{"name":"PreserveHostHeader","args":{}},{"name":"Retry","args":{"retries":"3","on":"true","statuses.0":"BAD_GATEWAY","backoff.factor":"2.5"}}],"uri":"http://x","metadata":{},"order":3,"enabled":false}"#,
+            r#"{"id":"7","predicates":[],"filters":[{"name":"PreserveHostHeader","args":{}},
+                {"name":"Retry","args":{"retries":"3","on":"true","statuses.0":"BAD_GATEWAY",
+                "backoff.factor":"2.5"}}],
+                "uri":"http://x","metadata":{},"order":3,"enabled":false}"#,
         );
     }
 
@@ -250,11 +256,14 @@ mod tests {
                 "predicates":[{"name":"Path","args":{"_genkey_0":"/1999"}}],
                 "uri":"http://localhost:9999","metadata":{"n":{"$numberLong":"5"}},
                 "order":{"$numberInt":"1"},"_class":"com.example.MongoRouteDefinition"}"#,
-            r#"{"id":"60c4f055588bca06132e44cb","predicates":[{"name":"Path","args":{"_genkey_0":"/1999"}}],"filters":[],"uri":"http://localhost:9999","metadata":{"n":5},"order":1,"enabled":true}"#,
+            r#"{"id":"60c4f055588bca06132e44cb",
+                "predicates":[{"name":"Path","args":{"_genkey_0":"/1999"}}],"filters":[],
+                "uri":"http://localhost:9999","metadata":{"n":5},"order":1,"enabled":true}"#,
         );
         check(
             r#"{"_id":"plain","order":1.0,"uri":"http://x"}"#,
-            r#"{"id":"plain","predicates":[],"filters":[],"uri":"http://x","metadata":{},"order":1,"enabled":true}"#,
+            r#"{"id":"plain","predicates":[],"filters":[],"uri":"http://x","metadata":{},
+                "order":1,"enabled":true}"#,
         );
     }
 
@@ -267,7 +276,8 @@ mod tests {
                 "uri: a list where text is expected",
                 "predicates[0]: `Path` has no `=` (write Path= with its arguments behind it)",
                 "predicates[1]: `=x` has no name",
-                r#"predicates[2]: a number is not a definition (write "Name=args" or {"name": …, "args": {…}})"#,
+                "predicates[2]: a number is not a definition \
+                 (write \"Name=args\" or {\"name\": …, \"args\": {…}})",
                 "filters: an object where a list is expected",
                 "metadata: a list where an object is expected",
                 "order: `1.5` is not a whole number of 32 bits",

@@ -1,8 +1,8 @@
 //! The admin side of the gateway: Spring Cloud Gateway's actuator, and what it lacks.
 //!
 //! [`Control`] is the one place that changes the route table; [`Server`] offers it over HTTP, on a
-//! thread of its own. The data plane knows neither: it reads the snapshot that [`Control::published`]
-//! gives, and what this crate needs to know of it arrives through [`Hooks`].
+//! thread of its own. The data plane knows neither: it reads the snapshot that
+//! [`Control::published`] gives, and what this crate needs to know of it arrives through [`Hooks`].
 
 mod access;
 mod answer;
@@ -26,4 +26,4 @@ pub use endpoint::openapi;
 pub use explain::{Candidate, Explanation, Question, Step, explain};
 pub use hooks::{Hooks, Level, Logger, ReadLoggers, SetLogger};
 pub use serve::Server;
-pub use site::{Exposure, Kind, Limits, Site, SiteOptions};
+pub use site::{ENDPOINTS, Exposure, Kind, Limits, Site, SiteOptions};

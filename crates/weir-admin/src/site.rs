@@ -77,6 +77,9 @@ impl Default for Limits {
     }
 }
 
+/// Endpoints that `management.endpoints.web.exposure.*` names, in the order of the index.
+pub const ENDPOINTS: [&str; 5] = ["info", "health", "loggers", "prometheus", "gateway"];
+
 /// How a site is set up.
 #[derive(Clone)]
 pub struct SiteOptions {
@@ -116,8 +119,8 @@ impl SiteOptions {
         Self { kind: Kind::Admin(rules), exposure, ..Self::common(settings) }
     }
 
-    /// What the main port answers as `settings` have it: what is exposed, while the operator does not
-    /// say where the admin API listens.
+    /// What the main port answers as `settings` have it: what is exposed, while the operator does
+    /// not say where the admin API listens.
     pub fn main_of(settings: &Settings) -> Self {
         Self { kind: Kind::Main, exposure: Exposure::of(settings), ..Self::common(settings) }
     }

@@ -28,7 +28,8 @@ fn bodies_have_bounds() {
     assert_eq!(api.post("/actuator/gateway/routes/a", &long).status, 413);
     let chunked = format!(
         "POST /actuator/gateway/routes/a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{long}\r\n0\r\n\r\n",
+         Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n\
+         {:x}\r\n{long}\r\n0\r\n\r\n",
         long.len()
     );
     assert_eq!(api.raw(chunked.as_bytes()).status, 413);

@@ -1,4 +1,5 @@
-//! Conducts one run: sampling, the live view, the interrupt key; ends with an outcome and a verdict.
+//! Conducts one run: sampling, the live view, the interrupt key; ends with an outcome and a
+//! verdict.
 
 use crate::arrival::Arrival;
 use crate::driver::{Watch, run};
@@ -46,8 +47,9 @@ pub fn conduct_watched(
     watch: &Arc<Watch>,
 ) -> anyhow::Result<Outcome> {
     crate::interrupt::stop_on_ctrl_c(watch);
+    raise_descriptors();
     let environment = Environment::read();
-    let started = jiff::Timestamp::now().to_string();
+    let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let sampler = plan.addresses.first().and_then(|address| Sampler::start(*address));
     let view = crate::live::View::start(plan, target, show, watch);
     let result = run(plan, watch);
@@ -63,6 +65,14 @@ pub fn conduct_watched(
     outcome.verdict = Verdict::of(&outcome, !matches!(plan.arrival, Arrival::Closed));
     outcome.thresholds = thresholds.iter().map(|t| t.judge(&outcome)).collect();
     Ok(outcome)
+}
+
+/// Lets the process open as many files as the system allows: each connection is one.
+fn raise_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    setrlimit(Resource::Nofile, raised).ok();
 }
 
 fn asked(plan: &Plan, target: &str) -> Asked {

@@ -1,7 +1,7 @@
 //! Seeded pseudo-random numbers, the same on every machine.
 //!
-//! SplitMix64 (Steele, Lea, Flood 2014): eight bytes of state, passes BigCrush, and any seed is a good
-//! one. Not for secrets.
+//! SplitMix64 (Steele, Lea, Flood 2014): eight bytes of state, passes BigCrush, and any seed is a
+//! good one. Not for secrets.
 
 /// A stream of pseudo-random numbers.
 #[derive(Clone, Debug)]

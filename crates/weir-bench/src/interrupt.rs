@@ -1,5 +1,5 @@
-//! Ctrl-C ends a run cleanly: the watch is stopped, answers in flight are waited for, and the report
-//! so far is written. A second Ctrl-C ends the process.
+//! Ctrl-C ends a run cleanly: the watch is stopped, answers in flight are waited for, and the
+//! report so far is written. A second Ctrl-C ends the process.
 
 use crate::driver::Watch;
 use std::sync::{Arc, Mutex, Weak};

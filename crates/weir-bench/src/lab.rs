@@ -146,7 +146,8 @@ fn configuration(count: usize) -> String {
     }
     out.push_str(
         "      - id: hello\n        uri: http://127.0.0.1:9999\n        \
-         predicates: [\"Path=/hello/**\"]\n      - id: ok\n        uri: http://127.0.0.1:9999\n        \
+         predicates: [\"Path=/hello/**\"]\n      - id: ok\n        \
+         uri: http://127.0.0.1:9999\n        \
          predicates: [\"Path=/ok/**\"]\n",
     );
     out

@@ -1,7 +1,7 @@
 //! Load generation with honest latency: `weir bench`.
 //!
-//! A [`plan::Plan`] composes *arrival × stop × driver*; [`driver::run`] runs it; the rest turns what
-//! was recorded into verdicts, reports and comparisons. The design is in
+//! A [`plan::Plan`] composes *arrival × stop × driver*; [`driver::run`] runs it; the rest turns
+//! what was recorded into verdicts, reports and comparisons. The design is in
 //! `docs/decisions/0006-bench.md`.
 
 pub mod arrival;
@@ -12,6 +12,7 @@ pub mod dialect;
 pub mod dice;
 pub mod driver;
 pub mod environment;
+pub mod import;
 mod interrupt;
 pub mod journey;
 pub mod lab;

@@ -1,5 +1,5 @@
-//! What a run is to do: *arrival × stop × driver*, as values. Commands, dialects and plan files all end
-//! here; `driver` reads nothing else.
+//! What a run is to do: *arrival × stop × driver*, as values. Commands, dialects and plan files
+//! all end here; `driver` reads nothing else.
 
 use crate::arrival::{Arrival, Schedule};
 use crate::dice::Dice;

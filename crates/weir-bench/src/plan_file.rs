@@ -1,5 +1,5 @@
-//! Plans in YAML: requests with weights or as a journey, variables, CSV feeders, checks, extraction,
-//! load and thresholds. The schema is `schema/plan.schema.json`.
+//! Plans in YAML: requests with weights or as a journey, variables, CSV feeders, checks,
+//! extraction, load and thresholds. The schema is `schema/plan.schema.json`.
 
 use crate::arrival::{Arrival, Profile, Schedule, Spacing, Think, Users};
 use crate::journey::{BodyRule, Feeder, Find, Piece, Template, Then};

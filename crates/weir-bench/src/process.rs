@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn listening_lines_are_recognised() {
-        let line = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     \
+        let line = "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 \
                     0        0 48213 1 0000 100 0 0 10 0";
         assert_eq!(listening(line, 8080), Some(48213));
         assert_eq!(listening(line, 8081), None);

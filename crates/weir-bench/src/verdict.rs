@@ -196,22 +196,32 @@ impl Threshold {
         Ok(Self { text: text.to_owned(), metric, below: text.as_bytes()[at] == b'<', bound })
     }
 
-    /// Judges a result that has its verdict.
-    pub fn judge(&self, outcome: &Outcome) -> Judged {
-        let value = match self.metric {
+    /// The value it is about.
+    fn value(&self, outcome: &Outcome) -> f64 {
+        match self.metric {
             Metric::Quantile(quantile) => outcome.response.quantile(quantile) as f64,
             Metric::Mean => outcome.response.mean_ns,
             Metric::Max => outcome.response.max_ns as f64,
             Metric::Rate => outcome.rate,
             Metric::Failed => outcome.failed_share(),
-        };
+        }
+    }
+
+    /// Whether it holds for the numbers as they are, whoever limited the run.
+    pub fn holds(&self, outcome: &Outcome) -> bool {
+        let value = self.value(outcome);
+        if self.below { value <= self.bound } else { value >= self.bound }
+    }
+
+    /// Judges a result that has its verdict.
+    pub fn judge(&self, outcome: &Outcome) -> Judged {
+        let value = self.value(outcome);
         let shown = match self.metric {
             Metric::Rate => format!("{value:.1}/s"),
             Metric::Failed => format!("{:.3} %", value * 100.0),
             Metric::Quantile(_) | Metric::Mean | Metric::Max => show_time(value),
         };
-        let holds = if self.below { value <= self.bound } else { value >= self.bound };
-        let met = outcome.verdict.limit.conclusive().then_some(holds);
+        let met = outcome.verdict.limit.conclusive().then(|| self.holds(outcome));
         Judged { text: self.text.clone(), value: shown, met }
     }
 }

@@ -1,5 +1,6 @@
-//! The bench against a server that is stopped for a known time: the percentiles must be those of the
-//! closed form. A generator that waits for the server, or drops what it could not send, fails here.
+//! The bench against a server that is stopped for a known time: the percentiles must be those of
+//! the closed form. A generator that waits for the server, or drops what it could not send, fails
+//! here.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

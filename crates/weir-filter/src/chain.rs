@@ -56,8 +56,9 @@ impl Chain {
     }
 
     /// Runs the request side in order until a filter responds or fails. `ran` is set to how many
-    /// filters have run: the response side starts from there. It is 0 when a filter responds itself,
-    /// since in SCG such a response is on its way before the response side of any filter runs.
+    /// filters have run: the response side starts from there. It is 0 when a filter responds
+    /// itself, since in SCG such a response is on its way before the response side of any filter
+    /// runs.
     ///
     /// # Errors
     /// The first filter that fails.
@@ -102,3 +103,6 @@ impl fmt::Display for ChainEntry {
         write!(f, "[{}, order = {}]", self.filter, self.order)
     }
 }
+
+#[cfg(test)]
+mod tests;

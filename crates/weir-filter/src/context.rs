@@ -16,8 +16,8 @@ pub enum Scheme {
     Lb,
 }
 
-/// Where a request goes, set by the route and changed by SetRequestUri and RequestHeaderToRequestUri.
-/// Path and query live in the request head.
+/// Where a request goes, set by the route and changed by SetRequestUri and
+/// RequestHeaderToRequestUri. Path and query live in the request head.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     /// Scheme.
@@ -65,7 +65,8 @@ pub struct RequestContext<'a> {
     pub preserve_host: &'a mut bool,
     /// A PrefixPath has acted (only the first one of an exchange does).
     pub prefixed: &'a mut bool,
-    /// Response header edits decided on the way in (such as RequestHeaderSize's message) land here.
+    /// Response header edits decided on the way in (such as RequestHeaderSize's message) land
+    /// here.
     pub early_fields: &'a mut Vec<(String, Vec<u8>)>,
     /// Address of the TCP peer.
     pub peer: SocketAddr,

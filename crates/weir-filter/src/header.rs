@@ -56,8 +56,8 @@ impl fmt::Display for HeaderName {
     }
 }
 
-/// A header name and the template of its value, kept as one text `name:value`: a million routes have
-/// one allocation for each instead of two.
+/// A header name and the template of its value, kept as one text `name:value`: a million routes
+/// have one allocation for each instead of two.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FieldTemplate(Box<str>);
 

@@ -1,7 +1,7 @@
 //! Gateway filters: they edit heads and return verdicts.
 //!
-//! Pure: a filter never waits, never calls the next one and knows no socket. It edits a head, or the
-//! route's policy, and returns a [`Verdict`]; only the server awaits.
+//! Pure: a filter never waits, never calls the next one and knows no socket. It edits a head, or
+//! the route's policy, and returns a [`Verdict`]; only the server awaits.
 
 mod assembly;
 mod chain;

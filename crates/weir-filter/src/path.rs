@@ -9,10 +9,10 @@ use crate::uri::AbsoluteUri;
 
 /// Replaces the path of the request by `path`, made by `filter`.
 ///
-/// The path that came in is canonical, so dot segments in the new one were made by the filter out of
-/// what the client sent (a decoded `%2F`, glued pieces). Resolving them would leave the prefix that
-/// the filter states: such a request is answered with 400. Doubled slashes are joined as SCG does,
-/// unless the client sent some itself: those stay.
+/// The path that came in is canonical, so dot segments in the new one were made by the filter out
+/// of what the client sent (a decoded `%2F`, glued pieces). Resolving them would leave the prefix
+/// that the filter states: such a request is answered with 400. Doubled slashes are joined as SCG
+/// does, unless the client sent some itself: those stay.
 ///
 /// # Errors
 /// The path does not start with `/` or is not valid; nothing is sent then.

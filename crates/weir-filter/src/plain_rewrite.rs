@@ -143,8 +143,8 @@ fn group_name(tail: &str) -> Option<&str> {
     (named && matches!(rest, ".*)" | ".*)$" | "/?.*)" | "/?.*)$")).then_some(name)
 }
 
-/// Where the only reference to group 1, called `name`, lies; `Some(None)` if there is none, `None` if
-/// the replacement is not as simple as that.
+/// Where the only reference to group 1, called `name`, lies; `Some(None)` if there is none, `None`
+/// if the replacement is not as simple as that.
 fn group_reference(replacement: &str, name: &str) -> Option<Option<Range>> {
     if replacement.contains('\\') {
         return None;
@@ -243,8 +243,8 @@ mod tests {
     proptest! {
         #[test]
         fn the_result_is_that_of_the_expression(
-            regexp in "\\^?/a?b?/?(\\?|/\\?)?(\\(\\.\\*\\)|\\(\\?<n>\\.\\*\\)|\\(\\?<n>/\\?\\.\\*\\))?\\$?",
-            replacement in "[/x]{0,2}(\\$1|\\$\\{n\\})?[/-]{0,2}",
+            regexp in r"\^?/a?b?/?(\?|/\?)?(\((\?<n>)?\.\*\)|\(\?<n>/\?\.\*\))?\$?",
+            replacement in "[/x]{0,2}(\\$1|\\$\\{n\\})?[/y0-]{0,2}",
             path in "/[ab/]{0,8}",
         ) {
             if let Some(plain) = apply(&regexp, &replacement, &path) {

@@ -1,8 +1,10 @@
-//! Template values: text with `{variable}` parts, filled from the URI variables of the matched route.
+//! Template values: text with `{variable}` parts, filled from the URI variables of the matched
+//! route.
 //!
 //! Templates stay text and are read anew for each request: most have no variable at all, and at a
 //! million routes a parsed form would cost more memory than it saves time. SCG expands them through
-//! `UriComponentsBuilder`; what counts as a variable is what counts there (`HierarchicalUriComponents`).
+//! `UriComponentsBuilder`; what counts as a variable is what counts there
+//! (`HierarchicalUriComponents`).
 
 use std::fmt::Write;
 

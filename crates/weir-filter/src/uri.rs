@@ -1,4 +1,5 @@
-//! URIs written by operators and clients: the whole target of a request, and the target of a redirect.
+//! URIs written by operators and clients: the whole target of a request, and the target of a
+//! redirect.
 
 use crate::context::{Scheme, Target};
 use crate::path::is_path_byte;

@@ -35,8 +35,8 @@ fn enabled() -> bool {
 
 /// A predicate or filter as written: its name and its arguments in order.
 ///
-/// Arguments of a shortcut are called `_genkey_0`, `_genkey_1`, …; nested arguments have dotted keys
-/// (`redis-rate-limiter.replenishRate`), list elements a numbered one (`patterns.0`).
+/// Arguments of a shortcut are called `_genkey_0`, `_genkey_1`, …; nested arguments have dotted
+/// keys (`redis-rate-limiter.replenishRate`), list elements a numbered one (`patterns.0`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NamedArgs {
     /// SCG's name, such as `Path` or `AddRequestHeader`.

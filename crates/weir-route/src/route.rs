@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::predicate::Predicate;
 
-/// A compiled route. `T` is what a match leads to (upstream, filters, policy); the index never looks
-/// into it.
+/// A compiled route. `T` is what a match leads to (upstream, filters, policy); the index never
+/// looks into it.
 #[derive(Debug)]
 pub struct Route<T> {
     /// Identifier as defined.

@@ -2,7 +2,8 @@
 
 use crate::args::{ArgError, Args};
 
-/// How shortcut arguments are laid onto declared ones (SCG enum `ShortcutConfigurable.ShortcutType`).
+/// How shortcut arguments are laid onto declared ones (SCG enum
+/// `ShortcutConfigurable.ShortcutType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortcut {
     /// By position.

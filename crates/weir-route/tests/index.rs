@@ -14,7 +14,7 @@ use tables::random::{Asked, Written, asked, options, written};
 use tables::route;
 use weir_route::Route;
 use weir_route::index::{Change, Index, Scratch};
-use weir_route::predicate::PredicateOptions;
+use weir_route::predicate::{PredicateOptions, WeightGroups};
 
 type Table = Index<()>;
 
@@ -77,6 +77,14 @@ proptest! {
             prop_assert!(next.len() == model.len());
             prop_assert!(disagreement(&next, &requests).is_none(),
                 "{:?}", disagreement(&next, &requests));
+            let mut in_order: Vec<_> = model.values().collect();
+            in_order.sort_by_key(|route| route.position);
+            let groups = WeightGroups::of_routes(in_order);
+            for dice in requests.iter().map(|asked| asked.dice) {
+                for group in ["g", "h"] {
+                    prop_assert!(next.groups().winner(group, dice) == groups.winner(group, dice));
+                }
+            }
             prop_assert!(index.iter().map(Arc::as_ptr).eq(old), "an old snapshot has changed");
             prop_assert!(disagreement(&index, &requests).is_none(), "an old snapshot has changed");
             index = next;

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use weir_route::Vars;
 use weir_route::pattern::{HostLabels, HostPattern, PathPattern, PathSegments, RegexCache};
 
-/// Pairs of a pattern and a path or host on which weir is meant to answer otherwise, and its answer.
+/// Pairs of a pattern and a path or host on which weir is meant to answer otherwise, and its
+/// answer.
 const DIFFERS: &[(&str, &str, Option<&str>)] = &[
     // Spring lets an expression that may be empty take a separator in place of a segment.
     ("/***", "//", None),

@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::json;
@@ -23,6 +24,8 @@ const QUEUE_MAX: usize = 64;
 pub(crate) struct Line<'a> {
     pub(crate) record: &'a Record,
     pub(crate) request: &'a RequestHead,
+    /// Host the client asked for.
+    pub(crate) host: &'a [u8],
     pub(crate) route: Option<&'a Arc<Route<RouteTarget>>>,
     pub(crate) took: Duration,
 }
@@ -34,11 +37,11 @@ pub(crate) struct LogBuffer {
     sender: SyncSender<Vec<u8>>,
 }
 
-/// Opens the log and starts its writer.
+/// Opens the log and starts its writer, which ends once all senders are gone.
 ///
 /// # Errors
 /// The file cannot be opened.
-pub(crate) fn open(settings: &AccessLog) -> io::Result<SyncSender<Vec<u8>>> {
+pub(crate) fn open(settings: &AccessLog) -> io::Result<(SyncSender<Vec<u8>>, JoinHandle<()>)> {
     let mut sink: Box<dyn Write + Send> = match &settings.path {
         None => Box::new(io::stdout()),
         Some(path) => Box::new(OpenOptions::new().create(true).append(true).open(path)?),
@@ -51,8 +54,8 @@ pub(crate) fn open(settings: &AccessLog) -> io::Result<SyncSender<Vec<u8>>> {
             }
         }
     };
-    std::thread::Builder::new().name("weir-log".into()).spawn(writer)?;
-    Ok(sender)
+    let thread = std::thread::Builder::new().name("weir-log".into()).spawn(writer)?;
+    Ok((sender, thread))
 }
 
 impl LogBuffer {
@@ -130,7 +133,7 @@ fn json_line(out: &mut Vec<u8>, line: &Line<'_>) {
         "method": text(line.request.method()),
         "path": text(&path),
         "query": line.request.received_query().map(text),
-        "host": text(line.request.host()),
+        "host": text(line.host),
         "status": line.record.status,
         "bytes": line.record.sent_bytes,
         "us": line.took.as_micros() as u64,

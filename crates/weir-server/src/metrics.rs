@@ -251,6 +251,13 @@ pub struct Metrics {
 /// The labels and values of one exported timer.
 type Exported = (u64, Duration, Duration);
 
+impl Default for Metrics {
+    /// Counters of no workers.
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}
+
 impl Metrics {
     pub(crate) fn new(workers: Vec<Arc<WorkerCounters>>) -> Self {
         Self { workers: workers.into(), started: Instant::now() }
@@ -266,7 +273,8 @@ impl Metrics {
         self.sum(|worker| &worker.requests)
     }
 
-    /// Everything in Prometheus' text format (version 0.0.4), names as Micrometer gives them for SCG.
+    /// Everything in Prometheus' text format (version 0.0.4), names as Micrometer gives them for
+    /// SCG.
     pub fn prometheus(&self, routes: usize) -> String {
         let mut out = String::new();
         self.write_timers(&mut out);

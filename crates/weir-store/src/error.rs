@@ -56,7 +56,8 @@ impl StoreError {
                  `weir.store.path` (--data)"
             }
             StoreErrorKind::Corrupt => {
-                "restore the file from a backup, or move it away: weir then starts with an empty store"
+                "restore the file from a backup, or move it away: weir then starts without routes \
+                 of its own"
             }
             StoreErrorKind::Newer => "run the weir that wrote it, or a later one",
             StoreErrorKind::Io => "look at the device and the system log, then retry",

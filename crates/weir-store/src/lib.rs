@@ -2,8 +2,8 @@
 //!
 //! [`Store`] keeps the routes made through the admin API in `routes.redb`, in the order they were
 //! first written, each with the revision at which it last changed, and a bounded audit log of who
-//! changed what. A write is acknowledged after it has reached the disk. Validation, and what a route
-//! means, is the caller's business (`weir-admin`); nothing here compiles a route.
+//! changed what. A write is acknowledged after it has reached the disk. Validation, and what a
+//! route means, is the caller's business (`weir-admin`); nothing here compiles a route.
 
 mod audit;
 mod error;

@@ -106,8 +106,8 @@ fn decode_json(json: &[u8]) -> Result<RouteDefinition, String> {
     Ok(RouteDefinition::from(written))
 }
 
-/// [`RouteDefinition`] in the one form the store writes. Reading it skips the buffering that telling
-/// shortcuts from long forms costs: half of the time to load a large table.
+/// [`RouteDefinition`] in the one form the store writes. Reading it skips the buffering that
+/// telling shortcuts from long forms costs: half of the time to load a large table.
 #[derive(Deserialize)]
 struct Written {
     id: String,

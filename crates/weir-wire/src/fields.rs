@@ -122,6 +122,7 @@ impl Fields {
 
     /// Adds a line in front of all others.
     pub fn prepend(&mut self, name: &[u8], value: &[u8]) {
+        self.require(is_token(name) && is_field_value(value));
         let name = self.intern(name);
         let value = self.intern(value);
         self.list.insert(0, Field { name, value });
@@ -208,6 +209,7 @@ mod tests {
     fn edits_keep_order_and_case() {
         check(|_| {}, "Host: a|X-A: 1|x-a: 2|Accept: */*|");
         check(|f| f.append(b"x-A", b"3"), "Host: a|X-A: 1|x-a: 2|Accept: */*|x-A: 3|");
+        check(|f| f.prepend(b"A", b"3"), "A: 3|Host: a|X-A: 1|x-a: 2|Accept: */*|");
         check(|f| f.set(b"x-a", b"9"), "Host: a|X-A: 9|Accept: */*|");
         check(|f| f.set(b"New", b""), "Host: a|X-A: 1|x-a: 2|Accept: */*|New: |");
         check(|f| assert!(f.remove(b"X-a")), "Host: a|Accept: */*|");

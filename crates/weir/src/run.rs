@@ -99,10 +99,8 @@ async fn serve(
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let management = Management::bind(settings)?;
-    let options = ServerOptions {
-        seed: random_seed(),
-        reserved: management.on_main_port(&settings.management.base_path),
-    };
+    let options =
+        ServerOptions { seed: random_seed(), reserved: management.on_main_port(settings) };
     let server =
         Server::start(&control.published(), &options).context("the gateway cannot start")?;
     let ready = Arc::new(AtomicBool::new(true));

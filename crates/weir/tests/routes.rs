@@ -149,11 +149,12 @@ fn what_is_wrong_with_a_route_is_told_whole() {
 #[test]
 fn files_of_every_form_are_imported_and_exported() {
     let gateway = Gateway::start(&[]);
-    let mongo = "{\"_id\":{\"$oid\":\"60c4f055588bca06132e44cb\"},\"predicates\":[{\"name\":\"Path\",\
-                 \"args\":{\"_genkey_0\":\"/1999\"}}],\"filters\":[{\"name\":\"AddRequestHeader\",\
-                 \"args\":{\"_genkey_0\":\"x-benchmark-routeId\",\"_genkey_1\":\"60c4\"}}],\
-                 \"uri\":\"http://localhost:9999\",\"metadata\":{},\"order\":1,\
-                 \"_class\":\"com.example.scgw.benchmark.route.MongoRouteDefinition\"}\n";
+    let mongo = r#"{"_id":{"$oid":"60c4f055588bca06132e44cb"},
+        "predicates":[{"name":"Path","args":{"_genkey_0":"/1999"}}],
+        "filters":[{"name":"AddRequestHeader",
+                    "args":{"_genkey_0":"x-benchmark-routeId","_genkey_1":"60c4"}}],
+        "uri":"http://localhost:9999","metadata":{},"order":1,
+        "_class":"com.example.scgw.benchmark.route.MongoRouteDefinition"}"#;
     let yaml = gateway.file("b.yml", "- { id: b, uri: 'http://x', predicates: [ 'Path=/b' ] }\n");
     let imported = gateway.ok(&["import", "-", yaml.to_str().expect("a path")], mongo);
     assert_eq!(imported, "imported 2 routes: 2 new, 0 replaced\n");
@@ -205,6 +206,7 @@ fn searches_removals_and_counts() {
     assert_eq!(gateway.ids(), ["fixed", "r1", "r3"]);
     let stats = gateway.ok(&["stats"], "");
     assert!(stats.contains("routes.fromStore"), "{stats}");
+    assert!(stats.contains("route r3 can never match: r1 has the same predicates"), "{stats}");
     assert!(gateway.ok(&["refresh"], "").contains("in force"));
 }
 

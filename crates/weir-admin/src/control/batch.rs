@@ -12,8 +12,8 @@ use super::writer::Prepared;
 /// Longest route id in bytes.
 const ID_BYTES_MAX: usize = 1_024;
 
-/// Routes on their way into the store. Each is compiled as it comes, so that only what is kept of it
-/// takes memory.
+/// Routes on their way into the store. Each is compiled as it comes, so that only what is kept of
+/// it takes memory.
 pub struct Batch {
     table: Arc<Table>,
     prepared: Vec<Prepared>,

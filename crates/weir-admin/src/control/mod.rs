@@ -1,9 +1,9 @@
 //! The route table's control: the one place that changes it.
 //!
-//! [`Control`] merges the routes of the configuration files with those of the store, as SCG merges its
-//! sources, and publishes the result for the data plane. Every change is validated whole, written
-//! durably, then made visible with one swap, then answered. The data plane knows only the published
-//! snapshot.
+//! [`Control`] merges the routes of the configuration files with those of the store, as SCG merges
+//! its sources, and publishes the result for the data plane. Every change is validated whole,
+//! written durably, then made visible with one swap, then answered. The data plane knows only the
+//! published snapshot.
 
 mod assemble;
 mod batch;

@@ -127,11 +127,16 @@ fn admit(site: Arc<Site>, intent: Intent, parts: Parts, body: Body) -> Result<Ca
 }
 
 async fn answer(endpoint: &Endpoint, call: Call) -> Result<Response, Failure> {
-    // What is read from the store is answered 200 before it is read to its end.
-    if endpoint.name == "gateway"
-        && endpoint.intent == Intent::Read
-        && endpoint.operation != Operation::Stats
-    {
+    let reads_store = matches!(
+        endpoint.operation,
+        Operation::ListRoutes
+            | Operation::GetRoute
+            | Operation::CombinedFilters
+            | Operation::RouteDefinitions
+            | Operation::Audit
+    );
+    // A list is answered 200 before it is read to its end, so this is the time to find out.
+    if reads_store {
         call.site.control.recover().await?;
     }
     dispatch(endpoint.operation, call).await
@@ -161,7 +166,7 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::RouteFilters => gateway::route_filters(&call),
         Operation::RoutePredicates => gateway::route_predicates(&call),
         Operation::Refresh => Ok(gateway::refresh()),
-        Operation::Stats => gateway::stats(&call),
+        Operation::Stats => gateway::stats(call).await,
         Operation::Audit => gateway::audit(&call),
         Operation::Explain => gateway::explain(call).await,
     }

@@ -29,7 +29,7 @@ fn document(base_path: &str, is_served: impl Fn(&Endpoint) -> bool) -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "weir admin API",
-            "description": "Spring Cloud Gateway's actuator, with validation, revisions and search.",
+            "description": "Spring Cloud Gateway's actuator, with checks, revisions and search.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
             "version": env!("CARGO_PKG_VERSION"),
         },
@@ -95,7 +95,16 @@ fn reference(schema: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{schema}") })
 }
 
-fn schemas() -> Value {
+fn schemas() -> Map<String, Value> {
+    let parts = [process_schemas(), route_schemas(), answer_schemas()];
+    let objects = parts.into_iter().filter_map(|part| match part {
+        Value::Object(schemas) => Some(schemas),
+        _ => None,
+    });
+    objects.flatten().collect()
+}
+
+fn process_schemas() -> Value {
     json!({
         "Object": { "type": "object" },
         "Text": { "type": "string" },
@@ -116,6 +125,11 @@ fn schemas() -> Value {
                     "name": { "type": "string" }, "args": { "type": "object" } } },
             ],
         },
+    })
+}
+
+fn route_schemas() -> Value {
+    json!({
         "RouteDefinition": {
             "type": "object",
             "required": ["uri"],
@@ -152,6 +166,11 @@ fn schemas() -> Value {
             "count": { "type": "integer" },
             "revision": { "type": "integer" },
         } } },
+    })
+}
+
+fn answer_schemas() -> Value {
+    json!({
         "Question": {
             "type": "object",
             "required": ["method", "target"],

@@ -1,7 +1,8 @@
 //! When requests are due.
 //!
 //! Three models: a closed loop sends when the previous answer is in, an open loop sends when its
-//! schedule says so whatever the server does, virtual users think between requests. The worker loop in
+//! schedule says so whatever the server does, virtual users think between requests. The worker
+//! loop in
 //! `driver` asks; nothing here knows sockets.
 
 mod profile;

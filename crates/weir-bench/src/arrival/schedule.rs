@@ -64,8 +64,8 @@ impl Schedule {
     }
 }
 
-/// Computes due times in rising order of slots. Every worker has its own and all of them agree, since
-/// each one draws the whole stream: about ten nanoseconds a slot, cheaper than any lock.
+/// Computes due times in rising order of slots. Every worker has its own and all of them agree,
+/// since each one draws the whole stream: one logarithm a slot and no lock.
 #[derive(Clone, Debug)]
 pub struct Cursor {
     schedule: Schedule,

@@ -1,8 +1,8 @@
 //! `weir bench jmh URL`: JMH's modes, forks and iterations over HTTP, and its table.
 //!
-//! A fork begins with new connections, and with a new server process if `--server` gives its command.
-//! A thread is a connection in a closed loop. Scores and errors are JMH's: the mean over iterations
-//! and half the 99.9 % confidence interval.
+//! A fork begins with new connections, and with a new server process if `--server` gives its
+//! command. A thread is a connection in a closed loop. Scores and errors are JMH's: the mean over
+//! iterations and half the 99.9 % confidence interval.
 
 use super::single::{OutputArgs, RequestArgs};
 use crate::conduct::{Show, conduct};

@@ -4,6 +4,7 @@
 
 mod compare;
 mod dialects;
+mod import;
 mod jmh;
 mod plan;
 mod report;
@@ -59,6 +60,8 @@ enum Command {
     Jmh(jmh::JmhArgs),
     /// Run a plan in YAML
     Plan(plan::PlanArgs),
+    /// Turn requests of another tool into a plan
+    Import(import::ImportArgs),
     /// Make an HTML page from stored results
     Report(report::ReportArgs),
 }
@@ -76,6 +79,7 @@ pub fn run(args: Args) -> u8 {
         Some(Command::Compare(args)) => compare::run(&args),
         Some(Command::Jmh(args)) => jmh::run(&args),
         Some(Command::Plan(args)) => plan::run(&args),
+        Some(Command::Import(args)) => import::run(&args),
         Some(Command::Report(args)) => report::run(&args),
     };
     result.unwrap_or_else(|error| {

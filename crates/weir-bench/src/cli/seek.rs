@@ -1,8 +1,9 @@
 //! `weir bench seek URL --slo 'p99<50ms'`: the highest rate that is sustained, as an interval.
 //!
-//! A closed-loop probe gives a ceiling; rising trials bracket the limit; bisection in log space with
-//! growing trials narrows it; repeats at both ends confirm it or widen it. Between trials nothing is
-//! in flight. A trial limited by the generator or its host is void and repeated once.
+//! A closed-loop probe gives a ceiling; rising trials bracket the limit; bisection in log space
+//! with growing trials narrows it; repeats at both ends confirm it or widen it. Between trials
+//! nothing is in flight. A trial that misses because of the generator or its host is void and
+//! repeated once.
 
 use super::single::{OutputArgs, RequestArgs};
 use crate::arrival::{Arrival, Profile, Schedule, Spacing};
@@ -76,19 +77,23 @@ struct Search<'a> {
     interrupted: bool,
 }
 
-/// What a trial says.
-fn passed(outcome: &Outcome) -> Option<bool> {
-    if !outcome.verdict.limit.conclusive() {
-        return None;
-    }
+/// What a trial says; `None` if it is void.
+///
+/// Response times hold the generator's own lateness: a trial that meets the conditions in spite of
+/// it has passed. One that misses them has failed only if nobody but the server can be to blame.
+fn passed(outcome: &Outcome, slo: &[Threshold]) -> Option<bool> {
     let offered = outcome.offered.unwrap_or(0) as f64;
     let kept_up = outcome.rate * outcome.measured_s >= 0.99 * offered;
-    Some(kept_up && outcome.thresholds.iter().all(|threshold| threshold.met == Some(true)))
+    if kept_up && slo.iter().all(|threshold| threshold.holds(outcome)) {
+        return Some(true);
+    }
+    outcome.verdict.limit.conclusive().then_some(false)
 }
 
 impl Search<'_> {
-    /// One trial at `rate`; a void one is repeated once and then counts as failed.
-    fn trial(&mut self, rate: f64, length: Duration) -> anyhow::Result<bool> {
+    /// One trial at `rate`; a void one is repeated once. `None` if it is void again: then this
+    /// generator on this host cannot tell.
+    fn trial(&mut self, rate: f64, length: Duration) -> anyhow::Result<Option<bool>> {
         for _ in 0..2 {
             let mut plan = self.plan.clone();
             let spacing = Spacing::Poisson { seed: self.trials.len() as u64 + 1 };
@@ -103,7 +108,7 @@ impl Search<'_> {
             let trial = Trial {
                 rate,
                 seconds: length.as_secs_f64(),
-                passed: passed(&outcome),
+                passed: passed(&outcome, &self.args.slo),
                 achieved: outcome.rate,
                 p50_ns: outcome.response.quantile(0.5),
                 p99_ns: outcome.response.quantile(0.99),
@@ -113,49 +118,66 @@ impl Search<'_> {
             eprintln!("{}", row(&trial));
             let answer = trial.passed;
             self.trials.push(trial);
-            if let Some(answer) = answer {
+            if answer.is_some() {
                 return Ok(answer);
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
+    /// The interval, and whether repeats at both ends confirmed it.
     fn search(&mut self, ceiling: f64) -> anyhow::Result<(Option<f64>, Option<f64>, bool)> {
         let short = (self.args.trial / 4).max(Duration::from_millis(500));
         let mut rate = 0.3 * ceiling;
         let (mut low, mut high) = (None, None);
         for _ in 0..24 {
-            if self.trial(rate, short)? {
-                low = Some(rate);
-                if high.is_some() {
-                    break;
+            match self.trial(rate, short)? {
+                None => return Ok((low, high, false)),
+                Some(true) => {
+                    low = Some(rate);
+                    rate *= 1.25;
                 }
-                rate *= 1.25;
-            } else {
-                high = Some(rate);
-                if low.is_some() {
-                    break;
+                Some(false) => {
+                    high = Some(rate);
+                    rate /= 2.0;
                 }
-                rate /= 2.0;
+            }
+            if low.is_some() && high.is_some() {
+                break;
             }
         }
-        let (Some(mut low), Some(mut high)) = (low, high) else { return Ok((low, high, false)) };
-        let mut length = short;
+        let (Some(low), Some(high)) = (low, high) else { return Ok((low, high, false)) };
+        self.narrow(low, high, short)
+    }
+
+    /// Bisects in log space, then repeats at both ends and widens what does not hold.
+    fn narrow(
+        &mut self,
+        mut low: f64,
+        mut high: f64,
+        mut length: Duration,
+    ) -> anyhow::Result<(Option<f64>, Option<f64>, bool)> {
         while high / low > 1.0 + self.args.width {
             length = (length * 2).min(self.args.trial);
             let middle = (low * high).sqrt();
-            if self.trial(middle, length)? { low = middle } else { high = middle }
+            match self.trial(middle, length)? {
+                None => return Ok((Some(low), Some(high), false)),
+                Some(true) => low = middle,
+                Some(false) => high = middle,
+            }
         }
         for _ in 0..4 {
-            let mut holds = true;
+            let mut holds = Some(true);
             for _ in 0..3 {
-                holds = holds && self.trial(low, self.args.trial)?;
+                if holds == Some(true) {
+                    holds = self.trial(low, self.args.trial)?;
+                }
             }
-            let fails = !self.trial(high, self.args.trial)?;
-            match (holds, fails) {
-                (true, true) => return Ok((Some(low), Some(high), true)),
-                (false, _) => low /= 1.0 + 2.0 * self.args.width,
-                (true, false) => high *= 1.0 + 2.0 * self.args.width,
+            match (holds, self.trial(high, self.args.trial)?) {
+                (Some(true), Some(false)) => return Ok((Some(low), Some(high), true)),
+                (None, _) | (_, None) => break,
+                (Some(false), _) => low /= 1.0 + 2.0 * self.args.width,
+                (Some(true), Some(true)) => high *= 1.0 + 2.0 * self.args.width,
             }
         }
         Ok((Some(low), Some(high), false))

@@ -1,4 +1,5 @@
-//! ApacheBench: `ab -c 100 -n 10000 http://host/path`. HTTP/1.0, a connection per request unless `-k`.
+//! ApacheBench: `ab -c 100 -n 10000 http://host/path`. HTTP/1.0, a connection per request unless
+//! `-k`.
 //!
 //! Times are those of ab: *Connect*, *Processing* (request sent to last byte), *Waiting* (to first
 //! byte), *Total* with the connect; the percentages are of *Total*. Lengths may vary (ab's `-l`).

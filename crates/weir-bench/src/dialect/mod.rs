@@ -1,5 +1,5 @@
-//! The argument languages of other tools: their arguments in, a plan out; their report from an outcome,
-//! with weir's verdict below.
+//! The argument languages of other tools: their arguments in, a plan out; their report from an
+//! outcome, with weir's verdict below.
 //!
 //! Arguments that change what is measured are honoured or refused, never ignored. Successes are
 //! counted as the tool counts them; latency is always weir's (from the intended start).

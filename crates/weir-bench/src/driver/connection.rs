@@ -207,7 +207,8 @@ impl Connection {
         }
     }
 
-    /// Parses a head; `None` if it is not complete yet, else its length and whether no body follows.
+    /// Parses a head; `None` if it is not complete yet, else its length and whether no body
+    /// follows.
     fn head(
         &mut self,
         bytes: &[u8],

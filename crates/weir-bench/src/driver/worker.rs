@@ -1,9 +1,10 @@
 //! The worker loop: one epoll set, edge-triggered, for every arrival model.
 //!
-//! A connection is registered once. A request costs one write, one read and a share of one wait; the
-//! next request of a closed loop is written as soon as the previous answer is complete.
+//! A connection is registered once. A request costs one write, one read and a share of one wait;
+//! the next request of a closed loop is written as soon as the previous answer is complete.
 
 use super::connection::{Connection, Fed, Phase, Reading};
+use super::socket::{connect_failure, open, thread_use};
 use super::source::Source;
 use super::{GRACE, Shared, ThreadUse};
 use crate::arrival::{Arrival, Think};
@@ -16,7 +17,6 @@ use rustix::io::Errno;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use weir_wire::ResponseHead;
 
@@ -486,43 +486,4 @@ impl<'a> Worker<'a> {
             self.record.failed(0, &at, Failure::NeverSent);
         }
     }
-}
-
-fn open(
-    address: std::net::SocketAddr,
-    epoll: &OwnedFd,
-    data: u64,
-    keep_alive: bool,
-) -> std::io::Result<TcpStream> {
-    let kind = socket2::Type::STREAM.nonblocking();
-    let socket = socket2::Socket::new(socket2::Domain::for_address(address), kind, None)?;
-    if keep_alive {
-        socket.set_tcp_nodelay(true)?;
-    }
-    match socket.connect(&address.into()) {
-        Ok(()) => {}
-        Err(error) if error.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => {}
-        Err(error) => return Err(error),
-    }
-    let flags = epoll::EventFlags::IN
-        | epoll::EventFlags::OUT
-        | epoll::EventFlags::RDHUP
-        | epoll::EventFlags::ET;
-    epoll::add(epoll, &socket, epoll::EventData::new_u64(data), flags)?;
-    Ok(socket.into())
-}
-
-fn connect_failure(error: &std::io::Error) -> Failure {
-    match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::ADDRNOTAVAIL) => Failure::NoPort,
-        Some(Errno::MFILE | Errno::NFILE) => Failure::NoDescriptor,
-        _ => Failure::Connect,
-    }
-}
-
-fn thread_use() -> ThreadUse {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let mut numbers = text.split_whitespace().map_while(|word| word.parse().ok());
-    let (cpu_ns, run_delay_ns) = (numbers.next(), numbers.next());
-    ThreadUse { cpu_ns: cpu_ns.unwrap_or(0), run_delay_ns: run_delay_ns.unwrap_or(0), wall_ns: 0 }
 }

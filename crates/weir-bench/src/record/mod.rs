@@ -1,4 +1,5 @@
-//! What a worker writes down: histograms, counts, and one slice per second. No allocation per request.
+//! What a worker writes down: histograms, counts, and one slice per second. No allocation per
+//! request.
 
 mod slice;
 
@@ -158,8 +159,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// An empty record for a mix of `requests`. What was intended before `warm_until` is left out of
-    /// everything but the slices. `paced` says whether lag and queue wait mean anything.
+    /// An empty record for a mix of `requests`. What was intended before `warm_until` is left out
+    /// of everything but the slices. `paced` says whether lag and queue wait mean anything.
     pub fn new(requests: usize, warm_until: Nanos, paced: bool) -> Self {
         let per_request = PerRequest { response: histogram(), failed: 0, bytes: 0 };
         Self {
@@ -242,7 +243,8 @@ impl Record {
         }
     }
 
-    /// A request came to nothing: what it waited so far is a lower bound and enters the percentiles.
+    /// A request came to nothing: what it waited so far is a lower bound and enters the
+    /// percentiles.
     pub fn failed(&mut self, request: usize, at: &Instants, failure: Failure) {
         let response = at.done.saturating_sub(at.intended);
         self.slices.done(at.done, response, 0, false);

@@ -1,5 +1,5 @@
-//! HDR histogram interval log (version 1.3), as HdrHistogram's own tools read it: one line per second
-//! and one tagged line for the whole run.
+//! HDR histogram interval log (version 1.3), as HdrHistogram's own tools read it: one line per
+//! second and one tagged line for the whole run.
 
 use crate::outcome::Outcome;
 use crate::record::Slice;

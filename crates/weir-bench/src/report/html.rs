@@ -1,6 +1,6 @@
-//! One self-contained HTML page: works offline, prints, follows the reader's dark mode. Tables and the
-//! heat map need no script; the other charts are drawn by uPlot from the result embedded in the page,
-//! which `weir bench report` and `compare` can read back.
+//! One self-contained HTML page: works offline, prints, follows the reader's dark mode. Tables and
+//! the heat map need no script; the other charts are drawn by uPlot from the result embedded in
+//! the page, which `weir bench report` and `compare` can read back.
 
 use super::{Stored, heatmap};
 use crate::outcome::{Distribution, Outcome};
@@ -53,7 +53,8 @@ pub fn render(stored: &Stored) -> anyhow::Result<String> {
         "<!doctype html><html lang=en><head><meta charset=utf-8>\
          <meta name=viewport content=\"width=device-width,initial-scale=1\">\
          <title>{}</title><style>{UPLOT_CSS}\n{PAGE_CSS}</style></head><body>{body}\n\
-         {OPEN}{data}{CLOSE}\n<script>{UPLOT_JS}</script>\n<script>{PAGE_JS}</script></body></html>\n",
+         {OPEN}{data}{CLOSE}\n<script>{UPLOT_JS}</script>\n\
+         <script>{PAGE_JS}</script></body></html>\n",
         escape(title)
     ))
 }

@@ -23,8 +23,8 @@ pub fn stdev(values: &[f64]) -> f64 {
     (square / (values.len() - 1) as f64).sqrt()
 }
 
-/// JMH's error: half the width of the 99.9 % confidence interval of the mean; NaN below three values,
-/// as JMH has it (`AbstractStatistics.getMeanErrorAt`).
+/// JMH's error: half the width of the 99.9 % confidence interval of the mean; NaN below three
+/// values, as JMH has it (`AbstractStatistics.getMeanErrorAt`).
 pub fn jmh_error(values: &[f64]) -> f64 {
     if values.len() <= 2 {
         return f64::NAN;

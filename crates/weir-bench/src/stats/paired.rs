@@ -31,7 +31,8 @@ pub struct Comparison {
     pub answer: Answer,
 }
 
-/// Compares pairs (a, b) of positive values; `band` is the ratio that does not matter, such as 0.02.
+/// Compares pairs (a, b) of positive values; `band` is the ratio that does not matter, such as
+/// 0.02.
 pub fn compare(pairs: &[(f64, f64)], band: f64) -> Option<Comparison> {
     let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
     if logs.is_empty() || logs.iter().any(|log| !log.is_finite()) {
@@ -61,8 +62,8 @@ pub fn compare(pairs: &[(f64, f64)], band: f64) -> Option<Comparison> {
     Some(Comparison { ratio, low, high, answer })
 }
 
-/// How many Walsh averages to leave out at either end: the greatest c with P(W < c) ≤ 0.025 under the
-/// exact distribution of the signed-rank sum.
+/// How many Walsh averages to leave out at either end: the greatest c with P(W < c) ≤ 0.025 under
+/// the exact distribution of the signed-rank sum.
 fn signed_rank_critical(n: usize) -> usize {
     let top = n * (n + 1) / 2;
     let mut ways = vec![0.0f64; top + 1];

@@ -1,7 +1,7 @@
 //! Cross-origin resource sharing (Fetch standard; SCG: `globalcors` and `metadata.cors`).
 //!
-//! The gateway answers preflights itself and puts its headers on other answers. Which rules apply is
-//! a question of the path alone, not of the route that serves it: the configuration of a route
+//! The gateway answers preflights itself and puts its headers on other answers. Which rules apply
+//! is a question of the path alone, not of the route that serves it: the configuration of a route
 //! holds for its first path pattern, or for all paths if it has none, and comes before the global
 //! ones (SCG class `CorsGatewayFilterApplicationListener`). The table of patterns is a route index:
 //! it costs the same however many routes have rules, and nothing if none has.
@@ -60,8 +60,8 @@ pub enum CorsDecision {
     NotCors,
     /// The gateway answers: a preflight, or a refusal. No filter runs.
     Respond(LocalResponse),
-    /// The request goes on. These headers belong on whatever is answered, in front of the upstream's
-    /// and before the response filters run (DedupeResponseHeader relies on it).
+    /// The request goes on. These headers belong on whatever is answered, in front of the
+    /// upstream's and before the response filters run (DedupeResponseHeader relies on it).
     Proceed(Vec<CorsField>),
 }
 

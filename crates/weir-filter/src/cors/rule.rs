@@ -1,4 +1,5 @@
-//! What one CORS configuration allows (Spring classes `CorsConfiguration` and `DefaultCorsProcessor`).
+//! What one CORS configuration allows (Spring classes `CorsConfiguration` and
+//! `DefaultCorsProcessor`).
 
 use weir_route::ArgError;
 use weir_wire::{RequestHead, is_token, list_members};
@@ -157,7 +158,8 @@ impl CorsRule {
         list.is_none_or(|methods| methods.iter().any(|own| own.as_bytes() == method))
     }
 
-    /// Those headers of a preflight's list that are allowed; `None` if it asks for some and none is.
+    /// Those headers of a preflight's list that are allowed; `None` if it asks for some and none
+    /// is.
     fn headers_of<'h>(&self, head: &'h RequestHead) -> Option<Vec<&'h [u8]>> {
         let asked = head.fields.get_all(b"access-control-request-headers").flat_map(list_members);
         let Some(own) = &self.headers else { return Some(asked.collect()) };

@@ -96,7 +96,8 @@ fn check(request: &str, expected: &str) {
 #[test]
 fn simple_requests() {
     let docs = "VARY|Access-Control-Allow-Origin: https://docs.example|\
-                Access-Control-Expose-Headers: X-Out, X-More|Access-Control-Allow-Credentials: true";
+                Access-Control-Expose-Headers: X-Out, X-More|\
+                Access-Control-Allow-Credentials: true";
     check("GET /strict/x HTTP/1.1", "VARY");
     check("GET /strict/x HTTP/1.1\nOrigin: https://docs.example", docs);
     check(

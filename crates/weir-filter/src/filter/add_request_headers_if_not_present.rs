@@ -35,8 +35,8 @@ X-Two: again
     args: &[required("keyValues", ArgKind::List, "Headers, each as `name:value`.")],
     shortcut: Shortcut::GatherList,
     compatibility: Compatibility::Differs(
-        "a value may have colons, and headers are added in the order written: SCG adds names in the \
-         order of a hash table",
+        "a value may have colons, and headers are added in the order written: SCG adds names in \
+         the order of a hash table",
     ),
     build,
 };

@@ -13,8 +13,8 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "DedupeResponseHeader",
-    doc: r#"Leaves one of several response headers of the same name: useful when both the gateway and the
-upstream add CORS headers. Looks at whole header lines, never inside one.
+    doc: r#"Leaves one of several response headers of the same name: useful when both the gateway
+and the upstream add CORS headers. Looks at whole header lines, never inside one.
 
 ```yaml
 filters:

@@ -57,8 +57,8 @@ pub struct FilterOptions {
 /// Makes a filter from bound arguments.
 pub type Build = fn(&Args, &FilterOptions) -> Result<Filter, ArgError>;
 
-/// A filter. Closed: a new one does not compile until its meaning is decided. Compares and hashes by
-/// how it was written, so that equal chains can be shared. Text is that of SCG's actuator.
+/// A filter. Closed: a new one does not compile until its meaning is decided. Compares and hashes
+/// by how it was written, so that equal chains can be shared. Text is that of SCG's actuator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the registry documents each filter under the same name")]
 pub enum Filter {
@@ -255,8 +255,8 @@ impl Filter {
         self.behaviour().response(context)
     }
 
-    /// The names of the URI variables it reads: those that no predicate of its route sets make every
-    /// request fail.
+    /// The names of the URI variables it reads: those that no predicate of its route sets make
+    /// every request fail.
     pub fn variables(&self) -> Vec<&str> {
         self.behaviour().variables()
     }

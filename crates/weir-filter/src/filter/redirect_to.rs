@@ -14,7 +14,8 @@ use crate::uri::illegal_in_reference;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "RedirectTo",
-    doc: r#"Answers with a redirect; the upstream is not asked, and filters on the response do not run.
+    doc: r#"Answers with a redirect; the upstream is not asked, and filters on the response do
+not run.
 
 The url is taken as it is: it has no `{variable}` parts. With `includeRequestParams` the request's
 query is added to it.

@@ -13,8 +13,8 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "RequestHeaderSize",
-    doc: r#"Answers 431 to requests with a header that is larger than a limit. A header's size is that of
-its name and of all values sent under it.
+    doc: r#"Answers 431 to requests with a header that is larger than a limit. A header's size is
+that of its name and of all values sent under it.
 
 ```yaml
 filters:
@@ -27,7 +27,8 @@ x-large: 0123456789
 ```
 ```http response
 HTTP/1.1 431 Request Header Fields Too Large
-errorMessage: Request Header/s size is larger than permissible limit (20B). Request Header/s size for 'X-Large' is 27B.
+errorMessage: Request Header/s size is larger than permissible limit (20B).
+  Request Header/s size for 'X-Large' is 27B.
 ```"#,
     args: &[
         optional("maxSize", ArgKind::DataSize, Some("16000B"), "Most bytes of one header."),
@@ -150,8 +151,9 @@ mod tests {
             "- name: RequestHeaderSize\n  args:\n    maxSize: 1KB\n    errorHeaderName: X-Why";
         let value = "0".repeat(2000);
         let request = format!("GET / HTTP/1.1\nX-A: {value}");
-        let expected = "HTTP/1.1 431 Request Header Fields Too Large\nX-Why: Request Header/s size is \
-                        larger than permissible limit (1024B). Request Header/s size for 'X-A' is 2003B.";
+        let expected = "HTTP/1.1 431 Request Header Fields Too Large\nX-Why: Request Header/s size \
+                        is larger than permissible limit (1024B). Request Header/s size for \
+                        'X-A' is 2003B.";
         check_request(route, &request, expected);
         check_refused("RequestHeaderSize=big", "maxSize");
         check_refused(

@@ -13,7 +13,8 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "RequestHeaderToRequestUri",
-    doc: r#"Takes scheme, host, port, path and query of the request from the URL in one of its headers.
+    doc: r#"Takes scheme, host, port, path and query of the request from the URL in one of its
+headers.
 
 **Whoever may send that header decides where the gateway connects to.** Use it only behind something
 that sets the header itself.

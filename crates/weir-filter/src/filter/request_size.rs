@@ -11,8 +11,8 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "RequestSize",
-    doc: r#"Answers 413 to requests whose content is larger than a limit. A body without Content-Length is
-counted while it is relayed.
+    doc: r#"Answers 413 to requests whose content is larger than a limit. A body without
+Content-Length is counted while it is relayed.
 
 The limit has no shortcut: as in SCG, the value of `RequestSize=5MB` is ignored.
 
@@ -28,7 +28,8 @@ Content-Length: 6
 ```
 ```http response
 HTTP/1.1 413 Request Entity Too Large
-errorMessage: Request size is larger than permissible limit. Request size is 6 B where permissible limit is 5 B
+errorMessage: Request size is larger than permissible limit.
+  Request size is 6 B where permissible limit is 5 B
 ```"#,
     args: &[optional("maxSize", ArgKind::DataSize, Some("5000000B"), "Most bytes of content.")],
     shortcut: Shortcut::Positions(0),

@@ -14,8 +14,8 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "RewriteLocationResponseHeader",
-    doc: r#"Puts the gateway's host in place of the upstream's in the Location header, and may drop a
-version (`/v2`) in front of its path.
+    doc: r#"Puts the gateway's host in place of the upstream's in the Location header, and may
+drop a version (`/v2`) in front of its path.
 
 Only the host and port of an absolute URI are replaced, and only if a `/` follows them. The version
 is kept (`NEVER_STRIP`), dropped (`ALWAYS_STRIP`), or dropped if the path of the request has none
@@ -77,7 +77,8 @@ struct Rewrite {
     name: HeaderName,
     host: Option<Box<str>>,
     protocols: JavaRegex,
-    /// A filter in front of this one replaces the path, so the path of the request is that sent on.
+    /// A filter in front of this one replaces the path, so the path of the request is that sent
+    /// on.
     after_path_change: bool,
 }
 

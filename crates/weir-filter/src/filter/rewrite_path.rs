@@ -39,8 +39,8 @@ GET /a%20b/c?q=1 HTTP/1.1
     ],
     shortcut: Shortcut::Default,
     compatibility: Compatibility::Differs(
-        "a request is answered with 400 if dot segments come out, and fails if the expression needs \
-         too many steps",
+        "a request is answered with 400 if dot segments come out, and fails if the expression \
+         needs too many steps",
     ),
     build,
 };

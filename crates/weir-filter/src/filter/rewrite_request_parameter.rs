@@ -13,7 +13,8 @@ use crate::template::encode;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "RewriteRequestParameter",
-    doc: r#"Replaces all query parameters of a name by one, which comes last. Does nothing if there is none.
+    doc: r#"Replaces all query parameters of a name by one, which comes last. Does nothing
+if there is none.
 
 ```yaml
 filters:

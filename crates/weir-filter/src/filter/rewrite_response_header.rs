@@ -39,8 +39,8 @@ X-Url: /42?user=ford&password=***&flag=true
     ],
     shortcut: Shortcut::Default,
     compatibility: Compatibility::Differs(
-        "an invalid expression is refused at start, one that needs too many steps fails; the header \
-         keeps its place, where SCG puts it last",
+        "an invalid expression is refused at start, one that needs too many steps fails; the \
+         header keeps its place, where SCG puts it last",
     ),
     build,
 };

@@ -7,8 +7,8 @@ use super::{Behaviour, Build, Filter, FilterOptions};
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "SaveSession",
-    doc: r#"Makes SCG save its web session before the upstream is asked. weir has no sessions: requests and
-their session cookies pass as they are.
+    doc: r#"Makes SCG save its web session before the upstream is asked. weir has no sessions:
+requests and their session cookies pass as they are.
 
 ```yaml
 filters:

@@ -13,7 +13,7 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "SetStatus",
-    doc: r#"Replaces the status of the response; any number from 100 to 999 will do.
+    doc: r#"Replaces the status of the response; any number from 200 to 999 will do.
 
 The property `spring.cloud.gateway.server.webflux.set-status.original-status-header-name` names a
 response header that is to hold the upstream's status.
@@ -36,7 +36,8 @@ X-A: 1
     args: &[required("status", ArgKind::Status, "Number, or name such as NOT_FOUND.")],
     shortcut: Shortcut::Default,
     compatibility: Compatibility::Differs(
-        "a non-standard status has no reason phrase and is kept on HEAD, where SCG loses it",
+        "a 1xx status is refused; a non-standard one has no reason phrase and is kept on HEAD, \
+         where SCG loses it",
     ),
     build,
 };
@@ -52,6 +53,10 @@ pub struct SetStatus {
 fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     args.required("status")?;
     let status = args.status("status")?.unwrap_or_default();
+    if status < 200 {
+        return Err(ArgError::new("status", format!("`{status}` announces another response"))
+            .help("use a number from 200 to 999"));
+    }
     let original = options.original_status_header.as_deref().filter(|name| !name.is_empty());
     let original = original
         .map(|name| HeaderName::writable("original-status-header-name", name).map(Box::new))
@@ -96,6 +101,7 @@ mod tests {
         check("- SetStatus=401\n- SetStatus=402", "HTTP/1.1 401 Unauthorized");
         check_refused("SetStatus=NOPE", "status");
         check_refused("SetStatus=99", "status");
+        check_refused("SetStatus=100", "status");
     }
 
     #[test]

@@ -10,8 +10,8 @@ use weir_wire::RequestHead;
 use super::Hop;
 use super::options::{Part, XForwarded};
 
-/// Keeps the elements of Forwarded whose `for` is trusted, each as a line of its own, and appends the
-/// gateway's one (SCG class `ForwardedHeadersFilter`).
+/// Keeps the elements of Forwarded whose `for` is trusted, each as a line of its own, and appends
+/// the gateway's one (SCG class `ForwardedHeadersFilter`).
 pub(super) fn append_standard(
     head: &mut RequestHead,
     hop: &Hop<'_>,

@@ -1,10 +1,10 @@
 //! What every forwarded head goes through: hop-by-hop fields, Host, Forwarded and X-Forwarded-*.
 //!
-//! A request is treated twice. [`Forwarding::receive`] runs before the filters and takes out what the
-//! client may not say: fields that its own Connection field names, and Forwarded and X-Forwarded-*
-//! from a peer that is not trusted. So neither can reach, or remove, what the gateway itself adds.
-//! [`Forwarding::request`] runs after them and writes what the next hop gets. A response is treated
-//! once, before the filters ([`Forwarding::response`]).
+//! A request is treated twice. [`Forwarding::receive`] runs before the filters and takes out what
+//! the client may not say: fields that its own Connection field names, and Forwarded and
+//! X-Forwarded-* from a peer that is not trusted. So neither can reach, or remove, what the gateway
+//! itself adds. [`Forwarding::request`] runs after them and writes what the next hop gets. A
+//! response is treated once, before the filters ([`Forwarding::response`]).
 
 mod elements;
 mod hop_by_hop;

@@ -64,6 +64,20 @@ impl Ask {
         Self { peer, dice, ..self }
     }
 
+    /// Becomes a copy of `other` in the memory it has, as a worker reads one request after another.
+    pub fn read(&mut self, other: &Ask) {
+        let head = &mut self.head;
+        head.clear();
+        for (name, value) in other.head.fields.iter() {
+            head.fields.append(name, value);
+        }
+        head.set_method(other.head.method());
+        head.receive_target(other.head.path(), other.head.query(), None);
+        self.parts.read(head);
+        self.peer = other.peer;
+        self.dice = other.dice;
+    }
+
     /// The request.
     pub fn request(&self) -> Request<'_> {
         let Self { head, parts, peer, dice } = self;

@@ -48,6 +48,12 @@ impl<V> Clone for Slot<V> {
     }
 }
 
+impl<V> Clone for KeyMap<V> {
+    fn clone(&self) -> Self {
+        Self { root: self.root.clone() }
+    }
+}
+
 impl<V> Default for KeyMap<V> {
     fn default() -> Self {
         Self { root: Slot::leaf(0, Vec::new()) }
@@ -92,6 +98,9 @@ impl<V: Clone> KeyMap<V> {
         ops: &[(u64, O)],
         combine: &mut impl FnMut(Option<&V>, &[(u64, O)]) -> Option<V>,
     ) -> Self {
+        if ops.is_empty() {
+            return self.clone();
+        }
         Self { root: update_slot(&self.root, ops, 0, combine) }
     }
 }
@@ -223,7 +232,8 @@ fn one_slot<V>(entries: Vec<Entry<V>>, used: u32) -> Slot<V> {
     page_of(slots)
 }
 
-/// Appends the slots that `entries` fill: a range of `PAGE_SLOTS >> depth` slots starting at `from`.
+/// Appends the slots that `entries` fill: a range of `PAGE_SLOTS >> depth` slots starting at
+/// `from`.
 fn spread<V>(entries: Vec<Entry<V>>, used: u32, depth: u32, from: usize, slots: &mut Vec<Slot<V>>) {
     let width = PAGE_SLOTS >> depth;
     if width == 1 && entries.len() > LEAF_SPAWN {

@@ -8,18 +8,18 @@ mod choice;
 mod cover;
 mod dim;
 mod hash;
-mod keymap;
+pub(crate) mod keymap;
 mod lookup;
 mod node;
 mod prefix;
 mod ranked;
 mod shadow;
+mod shown;
 mod stats;
-mod weights;
 
 use std::sync::Arc;
 
-use crate::predicate::{PredicateError, WeightGroups};
+use crate::predicate::{Predicate, PredicateError, WeightChange, WeightGroups};
 use crate::request::Request;
 use crate::route::Route;
 
@@ -32,13 +32,20 @@ use keymap::KeyMap;
 use lookup::Search;
 use node::{Bucket, Way};
 use ranked::{Op, Rank, Ranked};
-use weights::Weights;
 
 /// Memory a lookup reuses: one per worker.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// Lookups so far; debug builds compare some of them with [`Index::scan`].
     lookups: u32,
+    tried: u32,
+}
+
+impl Scratch {
+    /// Routes whose predicates the last lookup tried.
+    pub fn tried(&self) -> u32 {
+        self.tried
+    }
 }
 
 /// In debug builds, one lookup of this many is compared with a scan, ...
@@ -63,7 +70,7 @@ pub struct Index<T> {
     routes: Ranked<T>,
     /// The order of every route that has another one than 0, by [`scatter`]ed position.
     orders: KeyMap<i32>,
-    weights: Weights<T>,
+    groups: WeightGroups,
     root: Option<Bucket<T>>,
 }
 
@@ -86,7 +93,7 @@ impl<T> Index<T> {
             hash: Hash::new(seed),
             routes: Ranked::default(),
             orders: KeyMap::default(),
-            weights: Weights::default(),
+            groups: WeightGroups::default(),
             root: None,
         }
     }
@@ -119,7 +126,7 @@ impl<T> Index<T> {
             hash: self.hash.clone(),
             routes: self.routes.update(&ops),
             orders: self.update_orders(&ops),
-            weights: self.weights.update(&ops),
+            groups: self.update_groups(&ops),
             root: Way::new(&self.hash).update(self.root.as_ref(), &ops),
         }
     }
@@ -147,7 +154,7 @@ impl<T> Index<T> {
 
     /// The weight groups of the table.
     pub fn groups(&self) -> &WeightGroups {
-        self.weights.groups()
+        &self.groups
     }
 
     /// The first route whose predicates all hold; a failing predicate skips its route. Allocates
@@ -158,6 +165,7 @@ impl<T> Index<T> {
             search.visit(root);
         }
         let found = search.best;
+        scratch.tried = search.tried;
         scratch.lookups = scratch.lookups.wrapping_add(1);
         if cfg!(debug_assertions)
             && scratch.lookups % CHECK_EVERY == 1
@@ -185,6 +193,15 @@ impl<T> Index<T> {
         found.sort_by_key(|route| Rank::of(route));
         found.dedup_by_key(|route| route.position);
         found
+    }
+
+    fn update_groups(&self, ops: &[Op<'_, T>]) -> WeightGroups {
+        let changes = ops.iter().flat_map(|op| {
+            let weights = op.route.predicates.iter().filter_map(Predicate::weight);
+            let (position, put) = (op.route.position, op.put);
+            weights.map(move |weight| WeightChange { position, weight, put })
+        });
+        self.groups.update(changes.collect())
     }
 
     fn update_orders(&self, ops: &[Op<'_, T>]) -> KeyMap<i32> {

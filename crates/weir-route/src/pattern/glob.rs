@@ -47,9 +47,9 @@ impl Glob {
         }
     }
 
-    /// Places the fixed runs between `Any`s, from the right, each as far right as it goes: that gives
-    /// every `Any`, seen from the left, the longest text it can have. Visits variables right to
-    /// left.
+    /// Places the fixed runs between `Any`s, from the right, each as far right as it goes: that
+    /// gives every `Any`, seen from the left, the longest text it can have. Visits variables right
+    /// to left.
     fn walk<'a, 't>(&'a self, text: &'t str, mut visit: impl FnMut(&'a str, &'t str)) -> bool {
         let mut end = text.len();
         let mut runs = self.items.rsplit(|item| matches!(item, Item::Any(_))).peekable();

@@ -56,7 +56,8 @@ pub enum SegmentShape {
         regex: JavaRegex,
         /// Names of the variables, in order of their groups.
         variables: Box<[Box<str>]>,
-        /// The expressions have groups of their own: SCG fails at every match, so it never matches.
+        /// The expressions have groups of their own: SCG fails at every match, so it never
+        /// matches.
         broken: bool,
     },
 }
@@ -96,8 +97,8 @@ impl PathPattern {
         &self.text
     }
 
-    /// Whether it can match at all: a pattern without a leading `/` never does, unless it starts with
-    /// `**` or `{*name}`.
+    /// Whether it can match at all: a pattern without a leading `/` never does, unless it starts
+    /// with `**` or `{*name}`.
     pub fn can_match(&self) -> bool {
         self.text.starts_with('/') || matches!(self.parts.first(), Some(Part::Rest(_)))
     }

@@ -1,9 +1,10 @@
 //! Java regular expressions (`java.util.regex`): what SCG's predicates and filters are written in.
 //!
-//! An expression is parsed as Java parses it, then matched in linear time where that is possible and
-//! by backtracking with a limit of steps where it is not (look-around, back-references, possessive
-//! quantifiers). Differences to Java: `\b` knows ASCII words only (as JDK 19 and later), `.` and
-//! `?` take characters, not UTF-16 units, and `\X`, `\N{…}` and rarer Unicode blocks are refused.
+//! An expression is parsed as Java parses it, then matched in linear time where that is possible
+//! and by backtracking with a limit of steps where it is not (look-around, back-references,
+//! possessive quantifiers). Differences to Java: `\b` knows ASCII words only (as JDK 19 and later),
+//! `.` and `?` take characters, not UTF-16 units, and `\X`, `\N{…}` and rarer Unicode blocks are
+//! refused.
 
 mod ast;
 mod bracket;
@@ -14,6 +15,7 @@ mod escape;
 mod parse;
 mod property;
 mod replacement;
+mod small;
 mod token;
 
 use std::collections::HashMap;
@@ -23,6 +25,7 @@ use super::PatternError;
 use emit::Target;
 use engine::Engine;
 use parse::{ModeFlags, Parsed, parse};
+use small::{Small, Steps};
 
 pub use replacement::Replacement;
 
@@ -60,7 +63,14 @@ struct Program {
     literal: Option<Box<str>>,
     /// `$` or `\Z` occurs: a text with line ends needs the engines that look for them.
     has_final_end: bool,
-    /// Engines by use, made when first needed; the one for a full match when compiled.
+    /// Matches most expressions on most texts.
+    small: Option<Box<Small>>,
+    /// Matches what it cannot, made when first needed.
+    engines: OnceLock<Box<Engines>>,
+}
+
+#[derive(Debug, Default)]
+struct Engines {
     full: OnceLock<Engine>,
     find: OnceLock<Engine>,
     full_with_line_ends: OnceLock<Engine>,
@@ -142,8 +152,8 @@ impl JavaRegex {
     /// Compiles `source`.
     ///
     /// # Errors
-    /// Where and why `source` is refused: Java refuses it too, it is too large, or it uses something
-    /// that weir does not have.
+    /// Where and why `source` is refused: Java refuses it too, it is too large, or it uses
+    /// something that weir does not have.
     pub fn with_flags(source: &str, flags: Flags) -> Result<Self, PatternError> {
         if source.len() > SOURCE_BYTES_MAX {
             return Err(PatternError::new(0, "the expression is longer than 16 KiB"));
@@ -153,21 +163,24 @@ impl JavaRegex {
             return Err(PatternError::new(0, "the expression is too large once it is spelled out")
                 .help("lower the counts of its repetitions"));
         }
+        let literal = parsed.node.literal().map(Into::into);
+        let small = match literal {
+            Some(_) => None,
+            None => Small::new(&parsed.node, parsed.groups.len()).map(Box::new),
+        };
         let program = Program {
             source: source.into(),
             flags,
-            literal: parsed.node.literal().map(Into::into),
+            literal,
             has_final_end: parsed.node.has_final_end(),
             groups: parsed.groups.into(),
-            full: OnceLock::new(),
-            find: OnceLock::new(),
-            full_with_line_ends: OnceLock::new(),
-            find_with_line_ends: OnceLock::new(),
+            small,
+            engines: OnceLock::new(),
         };
-        if program.literal.is_none() {
+        if program.literal.is_none() && program.small.is_none() {
             let engine = Engine::new(&parsed.node, Target { full: true, line_ends: false })?;
             // Nobody else has seen the program yet, so the slot is free.
-            let _ = program.full.set(engine);
+            let _ = program.engines.get_or_init(Box::default).full.set(engine);
         }
         Ok(Self { program: Arc::new(program) })
     }
@@ -198,10 +211,17 @@ impl JavaRegex {
     /// # Errors
     /// See [`RegexError`].
     pub fn full_match(&self, text: &str) -> Result<bool, RegexError> {
-        match self.literal() {
-            Some(literal) => Ok(literal == text),
-            None => self.program.engine(true, text).is_match(text),
+        if let Some(literal) = self.literal() {
+            return Ok(literal == text);
         }
+        if let Some(small) = &self.program.small {
+            match small.is_full_match(text) {
+                Ok(matched) => return Ok(matched),
+                Err(Steps) if small.is_alone() => return Err(RegexError::Steps),
+                Err(Steps) => {}
+            }
+        }
+        self.program.engine(true, text).is_match(text)
     }
 
     /// The groups, if all of `text` matches.
@@ -260,15 +280,29 @@ impl JavaRegex {
         text: &'t str,
         start: usize,
     ) -> Result<Option<Groups<'t>>, RegexError> {
-        let spans = self.program.engine(full, text).captures_at(text, start)?;
+        let small = self.program.small.as_ref().map(|small| {
+            let spans =
+                if full { small.full_captures(text) } else { small.captures_at(text, start) };
+            (spans, small.is_alone())
+        });
+        let spans = match small {
+            Some((Ok(spans), _)) => spans,
+            Some((Err(Steps), true)) => return Err(RegexError::Steps),
+            Some((Err(Steps), false)) | None => {
+                self.program.engine(full, text).captures_at(text, start)?
+            }
+        };
         Ok(spans.map(|spans| Groups { text, spans }))
     }
 
     /// Makes the engine for searching now, so that no request waits for it.
     fn prepare_find(&self) -> Result<(), PatternError> {
-        if self.literal().is_none() && self.program.find.get().is_none() {
-            let engine = self.program.compile(Target { full: false, line_ends: false })?;
-            let _ = self.program.find.set(engine);
+        if self.program.literal.is_some() || self.program.small.is_some() {
+            return Ok(());
+        }
+        let find = &self.program.engines.get_or_init(Box::default).find;
+        if find.get().is_none() {
+            let _ = find.set(self.program.compile(Target { full: false, line_ends: false })?);
         }
         Ok(())
     }
@@ -279,13 +313,15 @@ impl Program {
     fn engine(&self, full: bool, text: &str) -> &Engine {
         let line_ends =
             self.has_final_end && text.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']);
-        let slot = match (full, line_ends) {
-            (true, false) => &self.full,
-            (true, true) => &self.full_with_line_ends,
-            (false, false) => &self.find,
-            (false, true) => &self.find_with_line_ends,
+        let target = Target { full, line_ends };
+        let engines = self.engines.get_or_init(Box::default);
+        let slot = match (target.full, target.line_ends) {
+            (true, false) => &engines.full,
+            (true, true) => &engines.full_with_line_ends,
+            (false, false) => &engines.find,
+            (false, true) => &engines.find_with_line_ends,
         };
-        slot.get_or_init(|| self.compile(Target { full, line_ends }).unwrap_or(Engine::Unusable))
+        slot.get_or_init(|| self.compile(target).unwrap_or(Engine::Unusable))
     }
 
     fn compile(&self, target: Target) -> Result<Engine, PatternError> {

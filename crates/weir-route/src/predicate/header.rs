@@ -38,7 +38,8 @@ Header=X-Request-Id, \\d+
             kind: ArgKind::Regex,
             default: None,
             required: false,
-            doc: "Java regular expression for a whole value; without it the header has to be there.",
+            doc: "Java regular expression for a whole value; without it the header has to be \
+                  there.",
         },
     ],
     shortcut: Shortcut::Default,

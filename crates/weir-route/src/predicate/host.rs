@@ -34,7 +34,8 @@ Host={tenant}.x.org, **.y.org
     shortcut: Shortcut::GatherList,
     compatibility: Compatibility::Differs(
         "case does not matter (SCG: upper case in the request does not match), a dot at the end of \
-         the name is ignored, an empty label (`a..b`) is not skipped",
+         the name is ignored, an empty label (`a..b`) is not skipped, the host of an absolute \
+         target counts before the Host header (RFC 9112 3.2.2)",
     ),
     build,
 };

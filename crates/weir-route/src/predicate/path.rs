@@ -13,8 +13,8 @@ pub static SPEC: Spec<Build> = Spec {
     name: "Path",
     doc: "Matches requests whose path matches one of the patterns. `?` stands for one character, \
 `*` for one segment or a part of one, `{name}` for a segment that filters can use, `{name:regex}` \
-for one of a certain form, `**` and `{*name}` for any number of segments at the start or at the end. \
-Segments are compared percent-decoded and without `;parameters`; case matters.
+for one of a certain form, `**` and `{*name}` for any number of segments at the start or at the \
+end. Segments are compared percent-decoded and without `;parameters`; case matters.
 
 ```example
 Path=/red/{color}, /blue/**

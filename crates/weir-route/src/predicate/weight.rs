@@ -64,6 +64,11 @@ fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError>
 }
 
 impl Weight {
+    #[cfg(test)]
+    pub(super) fn new(group: &str, weight: u32, route_id: &str) -> Self {
+        Self { group: group.into(), weight, route_id: route_id.into() }
+    }
+
     /// Name of the group.
     pub fn group(&self) -> &str {
         &self.group

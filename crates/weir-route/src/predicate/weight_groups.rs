@@ -1,41 +1,54 @@
 //! Weight groups: which route of a group a request draws.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-
 use super::{Predicate, Weight};
+use crate::index::keymap::KeyMap;
 use crate::route::Route;
 
-/// The weight groups of a table: which routes share traffic, in definition order.
+/// The weight groups of a table: which routes share traffic, in definition order. Cheap to clone; a
+/// change rebuilds the groups it touches.
 #[derive(Clone, Debug, Default)]
 pub struct WeightGroups {
-    groups: HashMap<Box<str>, Arc<Group>>,
+    /// By [`key`] of the name; almost always one.
+    groups: KeyMap<Arc<[Group]>>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Group {
-    routes: Vec<Box<str>>,
-    /// `sums[n]`: the weights of `routes[..=n]` together.
-    sums: Vec<u64>,
+    name: Arc<str>,
+    /// In definition order.
+    members: Arc<[Member]>,
+    /// Running sums of the weights, each with the member that it ends.
+    sums: Arc<[(u64, usize)]>,
+}
+
+/// A Weight predicate of a route in the table.
+#[derive(Clone, Debug)]
+struct Member {
+    position: u64,
+    id: Arc<str>,
+    weight: u32,
+}
+
+/// A Weight predicate comes into the table or leaves it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WeightChange<'a> {
+    /// Position of its route.
+    pub(crate) position: u64,
+    pub(crate) weight: &'a Weight,
+    pub(crate) put: bool,
 }
 
 impl WeightGroups {
-    /// The groups of `weights`, which come in definition order. Of several with the same route id in
-    /// a group the last one counts, in the place of the first.
+    /// The groups of `weights`, which come in definition order. Of several with the same route id
+    /// in a group the last one counts, in the place of the first.
     pub fn new<'a>(weights: impl IntoIterator<Item = &'a Weight>) -> Self {
-        let mut groups: HashMap<&str, Vec<(&str, u32)>> = HashMap::new();
-        for weight in weights {
-            let entries = groups.entry(weight.group()).or_default();
-            match entries.iter_mut().find(|(id, _)| *id == weight.route_id()) {
-                Some(entry) => entry.1 = weight.weight(),
-                None => entries.push((weight.route_id(), weight.weight())),
-            }
-        }
-        let groups = groups
-            .into_iter()
-            .map(|(name, entries)| (name.into(), Arc::new(Group::new(entries.into_iter()))));
-        Self { groups: groups.collect() }
+        let numbered = (0_u64..).zip(weights);
+        let changes =
+            numbered.map(|(position, weight)| WeightChange { position, weight, put: true });
+        Self::default().update(changes.collect())
     }
 
     /// The groups of `routes`, which come in definition order.
@@ -44,41 +57,87 @@ impl WeightGroups {
         Self::new(predicates.filter_map(Predicate::weight))
     }
 
-    /// Whether there is no group.
-    pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
+    /// The groups after `changes`. All leavings count before all comings.
+    pub(crate) fn update(&self, mut changes: Vec<WeightChange<'_>>) -> Self {
+        changes.sort_by_key(|change| change.position);
+        let mut keyed: Vec<_> =
+            changes.into_iter().map(|change| (key(change.weight.group()), change)).collect();
+        keyed.sort_by_key(|(key, _)| *key);
+        Self { groups: self.groups.update(&keyed, &mut |groups, changes| changed(groups, changes)) }
     }
 
     /// The id of the route that `group` draws with `dice`. The same dice give the same winner, and
     /// independent ones in different groups. A group whose weights are all 0 draws none.
     pub fn winner(&self, group: &str, dice: u64) -> Option<&str> {
-        let drawn = mix(dice ^ hash(group));
-        let group = self.groups.get(group)?;
-        let total = *group.sums.last()?;
+        let key = key(group);
+        let drawn = mix(dice ^ key);
+        let group = self.groups.get(key)?.iter().find(|found| *found.name == *group)?;
+        let total = group.sums.last()?.0;
         let point = ((u128::from(drawn) * u128::from(total)) >> 64) as u64;
-        let at = group.sums.partition_point(|sum| *sum <= point);
-        group.routes.get(at).map(|id| &**id)
+        let at = group.sums.partition_point(|(sum, _)| *sum <= point);
+        let (_, member) = group.sums.get(at)?;
+        group.members.get(*member).map(|member| &*member.id)
     }
+}
+
+/// The groups of one key after `changes`; `None` if there are none.
+fn changed(
+    groups: Option<&Arc<[Group]>>,
+    changes: &[(u64, WeightChange<'_>)],
+) -> Option<Arc<[Group]>> {
+    let mut groups: Vec<Group> = groups.map(|groups| groups.to_vec()).unwrap_or_default();
+    let mut by_name: HashMap<&str, Vec<&WeightChange<'_>>> = HashMap::new();
+    for (_, change) in changes {
+        by_name.entry(change.weight.group()).or_default().push(change);
+    }
+    for (name, changes) in by_name {
+        let at = groups.iter().position(|group| *group.name == *name);
+        let old = at.map(|at| groups.swap_remove(at));
+        let mut members = old.map(|group| group.members.to_vec()).unwrap_or_default();
+        let leaving = |member: &Member| {
+            let found = changes.binary_search_by_key(&member.position, |change| change.position);
+            found.is_ok()
+        };
+        members.retain(|member| !leaving(member));
+        members.extend(changes.iter().filter(|change| change.put).map(|change| Member {
+            position: change.position,
+            id: change.weight.route_id().into(),
+            weight: change.weight.weight(),
+        }));
+        if !members.is_empty() {
+            members.sort_by_key(|member| member.position);
+            groups.push(Group::new(name.into(), members.into()));
+        }
+    }
+    (!groups.is_empty()).then(|| groups.into())
 }
 
 impl Group {
-    fn new<'a>(entries: impl Iterator<Item = (&'a str, u32)>) -> Self {
-        let mut group = Self::default();
-        let mut sum = 0;
-        for (id, weight) in entries {
-            sum += u64::from(weight);
-            group.routes.push(id.into());
-            group.sums.push(sum);
+    fn new(name: Arc<str>, members: Arc<[Member]>) -> Self {
+        // The place of each id among those drawn, and the member whose weight counts.
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        let mut drawn: Vec<usize> = Vec::new();
+        for (at, member) in members.iter().enumerate() {
+            let place = *places.entry(&member.id).or_insert(drawn.len());
+            match drawn.get_mut(place) {
+                Some(last) => *last = at,
+                None => drawn.push(at),
+            }
         }
-        group
+        let mut sum = 0;
+        let sums = drawn.into_iter().map(|at| {
+            sum += members.get(at).map_or(0, |member| u64::from(member.weight));
+            (sum, at)
+        });
+        Self { name, sums: sums.collect(), members: Arc::clone(&members) }
     }
 }
 
-/// FNV-1a.
-fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+/// FNV-1a, spread over all bits.
+fn key(text: &str) -> u64 {
+    mix(text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    }))
 }
 
 /// The finaliser of SplitMix64: every bit of the result depends on every bit of `x`.
@@ -90,13 +149,13 @@ fn mix(x: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Group, WeightGroups, mix};
+    use super::{Weight, WeightChange, WeightGroups, mix};
 
     fn groups(list: &[(&str, &[(&str, u32)])]) -> WeightGroups {
-        let group = |(name, entries): &(&str, &[(&str, u32)])| {
-            ((*name).into(), Group::new(entries.iter().copied()).into())
-        };
-        WeightGroups { groups: list.iter().map(group).collect() }
+        let weights = list.iter().flat_map(|(group, entries)| {
+            entries.iter().map(|(id, weight)| Weight::new(group, *weight, id))
+        });
+        WeightGroups::new(&weights.collect::<Vec<_>>())
     }
 
     fn shares(groups: &WeightGroups, group: &str, ids: &[&str]) -> Vec<u32> {
@@ -124,6 +183,29 @@ mod tests {
             .filter(|n| groups.winner("g", mix(*n)) == groups.winner("h", mix(*n)))
             .count();
         assert!((4_700..5_300).contains(&same), "{same}");
+    }
+
+    #[test]
+    fn a_change_touches_its_group_alone() {
+        let weights = [("g", "a", 1), ("g", "b", 0), ("h", "c", 1)];
+        let weights = weights.map(|(group, id, weight)| Weight::new(group, weight, id));
+        let change =
+            |at: usize, put| WeightChange { position: at as u64, weight: &weights[at], put };
+        let all: Vec<_> = (0..3).map(|at| change(at, true)).collect();
+        let groups = WeightGroups::default().update(all);
+        let without = groups.update(vec![change(0, false)]);
+        assert_eq!((groups.winner("g", 1), without.winner("g", 1)), (Some("a"), None));
+        assert_eq!(without.winner("h", 1), Some("c"));
+        let b = Weight::new("g", 3, "b");
+        let replaced = without
+            .update(vec![change(1, false), WeightChange { position: 1, weight: &b, put: true }]);
+        assert_eq!(replaced.winner("g", 1), Some("b"));
+    }
+
+    #[test]
+    fn the_last_weight_of_an_id_counts_in_the_place_of_the_first() {
+        let groups = groups(&[("g", &[("a", 0), ("b", 1), ("a", 9)])]);
+        assert_eq!(shares(&groups, "g", &["a", "b"]), [90, 10]);
     }
 
     #[test]

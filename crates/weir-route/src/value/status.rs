@@ -77,8 +77,8 @@ const NAMES: &[(&str, u16)] = &[
     ("METHOD_FAILURE", 420),
 ];
 
-/// Reads a status: a number from 100 to 999, registered or not, or a name in any case, with `_`, `-`
-/// or a blank between its words.
+/// Reads a status: a number from 100 to 999, registered or not, or a name in any case, with `_`,
+/// `-` or a blank between its words.
 ///
 /// # Errors
 /// Neither.

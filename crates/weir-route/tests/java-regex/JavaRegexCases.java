@@ -1,4 +1,5 @@
 import java.util.Map;
+import java.util.Random;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
@@ -9,6 +10,9 @@ import java.util.regex.PatternSyntaxException;
  *     full     expression  text               groups, or "no match"
  *     replace  expression  text  replacement  result, or "failure"
  *     syntax   expression                     "accepted" or "refused"
+ *
+ * The last rows are drawn at random, 1000 times two of them, or as many as the first argument says,
+ * from the seed in the second one.
  *
  * Run with JDK 17: java JavaRegexCases.java > cases.tsv
  */
@@ -249,6 +253,56 @@ class JavaRegexCases {
         for (String expression : SYNTAX) {
             print("syntax", expression, syntax(expression));
         }
+        Random random = new Random(arguments.length > 1 ? Long.parseLong(arguments[1]) : 1);
+        int rows = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 1000;
+        for (int row = 0; row < rows; row++) {
+            String expression = alternation(random, 3);
+            String text = text(random);
+            print("full", expression, text, full(expression, text));
+            print("replace", expression, text, "<$0>", replace(expression, text, "<$0>"));
+        }
+    }
+
+    static final String[] ATOMS = {
+        "a", "b", "c", "ab", ".", "[ab]", "[^a]", "\\w", "\\W", "a", "b", "[b-c&&[^c]]", "-", "\\.",
+        "^", "$", "\\b", "\\B", "\\z", "(?i:A)",
+    };
+
+    static final String[] QUANTIFIERS = {
+        "", "", "", "", "*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{0,2}?", "++", "*+",
+    };
+
+    static String alternation(Random random, int depth) {
+        String branches = concatenation(random, depth);
+        while (random.nextInt(4) == 0) {
+            branches += "|" + concatenation(random, depth);
+        }
+        return branches;
+    }
+
+    static String concatenation(Random random, int depth) {
+        StringBuilder expression = new StringBuilder();
+        for (int atoms = random.nextInt(4); atoms > 0; atoms--) {
+            expression.append(atom(random, depth));
+            expression.append(QUANTIFIERS[random.nextInt(QUANTIFIERS.length)]);
+        }
+        return expression.toString();
+    }
+
+    static String atom(Random random, int depth) {
+        if (depth > 0 && random.nextInt(3) == 0) {
+            String[] opens = {"(", "(", "(", "(?:", "(?:", "(?=", "(?!", "(?>"};
+            return opens[random.nextInt(opens.length)] + alternation(random, depth - 1) + ")";
+        }
+        return ATOMS[random.nextInt(ATOMS.length)];
+    }
+
+    static String text(Random random) {
+        StringBuilder text = new StringBuilder();
+        for (int length = random.nextInt(7); length > 0; length--) {
+            text.append("aaabbbccAB.-".charAt(random.nextInt(12)));
+        }
+        return text.toString();
     }
 
     static String full(String expression, String text) {

@@ -65,6 +65,18 @@ pub(crate) struct Record {
     pub(crate) error: Option<ErrorKind>,
     /// Filters that ran on the request side.
     pub(crate) filters_ran: usize,
+    pub(crate) body: BodyRead,
+}
+
+/// How much of the request's body has been taken from the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyRead {
+    /// Nothing: what is in the carry is its start.
+    Untouched,
+    /// Some: what comes next cannot be told from a request.
+    Partly,
+    /// All.
+    Whole,
 }
 
 impl Default for Exchange {
@@ -93,6 +105,7 @@ impl Record {
             sent_bytes: 0,
             error: None,
             filters_ran: 0,
+            body: BodyRead::Untouched,
         }
     }
 }
@@ -121,11 +134,12 @@ pub(crate) async fn exchange(
     worker: &Rc<Worker>,
     client: &mut Client,
     x: &mut Exchange,
-    framing: RequestFraming,
+    mut framing: RequestFraming,
 ) -> Next {
     x.record = Record::new(Some(client.peer));
     worker.deadlines.see(x.record.started);
     let snapshot = worker.snapshot();
+    framing.upgrade = framing.upgrade && !offers_http2(x);
     let (route, cors) = match admit(x) {
         Ok(()) => find(worker, &snapshot, client, x),
         Err(error) => return refuse(worker, client, x, error).await,
@@ -137,6 +151,14 @@ pub(crate) async fn exchange(
     };
     finish(worker, &snapshot, x, route);
     next
+}
+
+/// An upgrade to cleartext HTTP/2 would tunnel requests past every rule: it is never passed on.
+fn offers_http2(x: &Exchange) -> bool {
+    let mut offered = x.request.fields.get_all(b"upgrade");
+    offered.any(|value| {
+        value.split(|byte| *byte == b',').any(|one| one.trim_ascii().eq_ignore_ascii_case(b"h2c"))
+    })
 }
 
 /// Answers a request whose head or target was not acceptable, and closes.
@@ -224,7 +246,9 @@ async fn serve(
     let route = route.ok_or_else(|| ProxyError::new(ErrorKind::NoRoute))?;
     snapshot.forwarding.receive(&mut x.request, client.peer.ip());
     let mut target = None;
-    let mut preserve_host = false;
+    // The reserved upstream is this gateway too: it answers for the Host that the client knows.
+    let reserved = worker.reserved.as_ref().map(|reserved| &reserved.route);
+    let mut preserve_host = reserved.is_some_and(|reserved| Arc::ptr_eq(reserved, route));
     let mut context = RequestContext {
         head: &mut x.request,
         vars: &x.vars,

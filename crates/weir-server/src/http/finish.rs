@@ -27,6 +27,7 @@ pub(crate) fn finish(
         worker.counters.routed(route, x.record.status, x.request.method(), took);
     }
     if let Some(log) = &worker.log {
-        log.write(&Line { record: &x.record, request: &x.request, route, took });
+        let host = &x.client_host;
+        log.write(&Line { record: &x.record, request: &x.request, host, route, took });
     }
 }

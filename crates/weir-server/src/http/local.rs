@@ -13,7 +13,7 @@ use weir_wire::Version;
 use weir_wire::http1::{BodyKind, Connection, RequestFraming};
 
 use super::downstream::{Client, write_all};
-use super::exchange::{Exchange, Next, now_ms};
+use super::exchange::{BodyRead, Exchange, Next, now_ms};
 use super::relay::{Framing, Relay};
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::{SCRATCH_BYTES, Worker};
@@ -121,7 +121,7 @@ async fn send(
 ) -> Result<Next, ProxyError> {
     let max = snapshot.settings.keep_alive_requests_max;
     let keep = framing.is_some_and(|framing| {
-        framing.connection == Connection::KeepAlive && is_read(client, framing.body)
+        framing.connection == Connection::KeepAlive && is_read(client, x, framing.body)
     }) && !worker.draining()
         && max.is_none_or(|max| client.requests < max);
     x.response.fields.remove(b"content-length");
@@ -143,7 +143,12 @@ async fn send(
 }
 
 /// Drops a request body that has arrived already; `false` if more of it is to come.
-fn is_read(client: &mut Client, body: BodyKind) -> bool {
+fn is_read(client: &mut Client, x: &Exchange, body: BodyKind) -> bool {
+    match x.record.body {
+        BodyRead::Whole => return true,
+        BodyRead::Partly => return false,
+        BodyRead::Untouched => {}
+    }
     let mut rest = Relay::new(body, Framing::Discard);
     rest.fill(&mut client.carry, SCRATCH_BYTES).is_ok() && rest.is_decoded()
 }

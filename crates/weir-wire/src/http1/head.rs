@@ -187,10 +187,8 @@ fn read_request(
             check_request_line(text, limits)?;
             let mut words = text.splitn(3, |&byte| byte == b' ');
             let version = words.nth(2).unwrap_or_default();
-            match as_http11(text, text.len() - version.len())? {
-                Some(text) => read_request(&text, head, limits),
-                None => Ok(None),
-            }
+            let text = as_http11(text, text.len() - version.len())?;
+            read_request(&text, head, limits)
         }
         Err(httparse::Error::Token) if parsed.method.is_some() => {
             check_request_line(text, limits)?;
@@ -269,10 +267,7 @@ fn read_response(
             accept_response(text, &parsed, method, head).map(|framing| Some((len, framing)))
         }
         Ok(Status::Partial) => Ok(None),
-        Err(httparse::Error::Version) => match as_http11(text, 0)? {
-            Some(text) => read_response(&text, method, head, limits),
-            None => Ok(None),
-        },
+        Err(httparse::Error::Version) => read_response(&as_http11(text, 0)?, method, head, limits),
         Err(error) => Err(head_error(error)),
     }
 }
@@ -363,21 +358,20 @@ fn target_error(text: &[u8]) -> HeadError {
 }
 
 /// A version that `httparse` refused, at `at` in `text`: a copy of `text` as HTTP/1.1 if it is a
-/// later 1.x, `None` if it is not complete.
-fn as_http11(text: &[u8], at: usize) -> Result<Option<Vec<u8>>, HeadError> {
+/// later 1.x.
+fn as_http11(text: &[u8], at: usize) -> Result<Vec<u8>, HeadError> {
     let version = text.get(at..).unwrap_or_default();
     let name = version.get(..5).unwrap_or(version);
     if !b"HTTP/".starts_with(name) {
         return Err(HeadError::Syntax("no HTTP version"));
     }
     match version.get(5..).unwrap_or_default() {
-        [] | [b'1'] | [b'1', b'.'] => Ok(None),
         [b'1', b'.', b'2'..=b'9', ..] => {
             let mut copy = text.to_vec();
             if let Some(minor) = copy.get_mut(at + 7) {
                 *minor = b'1';
             }
-            Ok(Some(copy))
+            Ok(copy)
         }
         [b'0' | b'2'..=b'9', ..] => Err(HeadError::Version),
         _ => Err(HeadError::Syntax("no HTTP version")),

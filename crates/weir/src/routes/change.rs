@@ -39,7 +39,7 @@ pub(super) fn remove(client: &Client, args: &RemoveArgs, json: bool) -> anyhow::
         (true, false, false) => return remove_many(client, &query, json),
         (true, true, true) => return remove_many(client, "&all=true", json),
         (true, true, false) => bail!(
-            "say which routes: ids, or --query, --with-uri, --path, --id-prefix, --metadata, or --all"
+            "say which routes: ids, --query, --with-uri, --path, --id-prefix, --metadata, or --all"
         ),
         _ => bail!("ids, conditions and --all do not go together; use one of them"),
     }
@@ -52,8 +52,8 @@ pub(super) fn remove(client: &Client, args: &RemoveArgs, json: bool) -> anyhow::
         };
         if client.find(ask)?.is_none() {
             bail!(
-                "there is no route `{id}` in the store\n  routes of configuration files are removed \
-                 there; `weir routes list -q {id}` shows where it is from"
+                "there is no route `{id}` in the store\n  routes of configuration files are \
+                 removed there; `weir routes list -q {id}` shows where it is from"
             );
         }
         match json {

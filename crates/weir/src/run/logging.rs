@@ -1,6 +1,7 @@
 //! Log events: to standard error, with levels that can be changed while running.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
@@ -31,7 +32,8 @@ struct Levels {
 pub fn start(filter: &str) -> anyhow::Result<Loggers> {
     let levels = Levels::parse(filter)?;
     let (layer, handle) = reload::Layer::new(levels.filter());
-    let events = fmt::layer().with_writer(std::io::stderr).with_target(true);
+    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let events = fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
     tracing_subscriber::registry().with(layer).with(events).init();
     Ok(Loggers { handle, levels: Arc::new(Mutex::new(levels)) })
 }

@@ -3,8 +3,8 @@
 /// The segments of one path: percent-decoded, without `;parameters`. Reuse one value for many
 /// requests: nothing is freed.
 ///
-/// `/a/b` has the segments `a`, `b`; `/a/` has `a` and an empty one; `/` one empty segment; an empty
-/// path none. `%2F` stays inside its segment.
+/// `/a/b` has the segments `a`, `b`; `/a/` has `a` and an empty one; `/` one empty segment; an
+/// empty path none. `%2F` stays inside its segment.
 #[derive(Clone, Debug, Default)]
 pub struct PathSegments {
     /// Each segment with a `/` before it.

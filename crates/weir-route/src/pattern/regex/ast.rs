@@ -56,6 +56,25 @@ impl Node {
         Self::Text(String::new())
     }
 
+    /// `node` so many times.
+    pub(super) fn repeat(node: Node, min: u32, max: Option<u32>, greedy: bool) -> Self {
+        Self::Repeat { node: Box::new(node), min, max, greedy }
+    }
+
+    /// Whether it can only match without taking anything.
+    pub(super) fn takes_nothing(&self) -> bool {
+        match self {
+            Self::Assert(_) | Self::Look { .. } => true,
+            Self::Concat(nodes) | Self::Alternate(nodes) => nodes.iter().all(Node::takes_nothing),
+            Self::Group(_, node)
+            | Self::Repeat { node, .. }
+            | Self::Atomic(node)
+            | Self::Folded(node) => node.takes_nothing(),
+            Self::Text(text) => text.is_empty(),
+            Self::Class(_) | Self::Backref(_) => false,
+        }
+    }
+
     /// The nodes right below.
     pub(super) fn children(&self) -> &[Node] {
         match self {

@@ -5,6 +5,9 @@ use super::ast::{Assert, Node};
 /// Any line end that Java knows.
 const LINE_END: &str = "[\\n\\r\\x{85}\\x{2028}\\x{2029}]";
 
+/// A word character of ASCII.
+const WORD: &str = "[0-9A-Za-z_]";
+
 /// How the engine is going to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target {
@@ -15,28 +18,45 @@ pub(super) struct Target {
     pub(super) line_ends: bool,
 }
 
+/// The engines' dialects, where they are not the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// Of the crate `regex`.
+    Linear,
+    /// Of the crate `fancy-regex`, which cannot switch Unicode off for `\b` but can look around.
+    Backtracking,
+}
+
 /// `node` for the engine. Groups keep their numbers.
-pub(super) fn emit(node: &Node, target: Target) -> String {
+pub(super) fn emit(node: &Node, target: Target, dialect: Dialect) -> String {
+    let mode = Mode { line_ends: target.line_ends, dialect };
     let mut out = String::new();
     if target.full {
         out.push_str("\\A(?:");
-        write(node, target, &mut out);
+        write(node, mode, &mut out);
         out.push_str(")\\z");
     } else {
-        write(node, target, &mut out);
+        write(node, mode, &mut out);
     }
     out
 }
 
-fn write(node: &Node, target: Target, out: &mut String) {
+/// What the notation depends on.
+#[derive(Clone, Copy)]
+struct Mode {
+    line_ends: bool,
+    dialect: Dialect,
+}
+
+fn write(node: &Node, mode: Mode, out: &mut String) {
     match node {
         Node::Text(text) => write_text(text, out),
         Node::Class(class) => class.write(out),
         Node::Concat(nodes) => {
             for node in nodes {
                 match node {
-                    Node::Alternate(_) => write_group("(?:", node, target, out),
-                    _ => write(node, target, out),
+                    Node::Alternate(_) => write_group("(?:", node, mode, out),
+                    _ => write(node, mode, out),
                 }
             }
         }
@@ -45,19 +65,19 @@ fn write(node: &Node, target: Target, out: &mut String) {
                 if at > 0 {
                     out.push('|');
                 }
-                write(node, target, out);
+                write(node, mode, out);
             }
         }
-        Node::Group(_, node) => write_group("(", node, target, out),
+        Node::Group(_, node) => write_group("(", node, mode, out),
         Node::Repeat { node, min, max, greedy } => {
-            write_group("(?:", node, target, out);
+            write_group("(?:", node, mode, out);
             let max = max.map(|max| max.to_string()).unwrap_or_default();
             out.push_str(&format!("{{{min},{max}}}"));
             if !greedy {
                 out.push('?');
             }
         }
-        Node::Atomic(node) => write_group("(?>", node, target, out),
+        Node::Atomic(node) => write_group("(?>", node, mode, out),
         Node::Look { ahead, negative, node } => {
             let open = match (ahead, negative) {
                 (true, false) => "(?=",
@@ -65,17 +85,17 @@ fn write(node: &Node, target: Target, out: &mut String) {
                 (false, false) => "(?<=",
                 (false, true) => "(?<!",
             };
-            write_group(open, node, target, out);
+            write_group(open, node, mode, out);
         }
         Node::Backref(group) => out.push_str(&format!("(?:\\{group})")),
-        Node::Assert(assert) => write_assert(*assert, target, out),
-        Node::Folded(node) => write_group("(?i:", node, target, out),
+        Node::Assert(assert) => write_assert(*assert, mode, out),
+        Node::Folded(node) => write_group("(?i:", node, mode, out),
     }
 }
 
-fn write_group(open: &str, node: &Node, target: Target, out: &mut String) {
+fn write_group(open: &str, node: &Node, mode: Mode, out: &mut String) {
     out.push_str(open);
-    write(node, target, out);
+    write(node, mode, out);
     out.push(')');
 }
 
@@ -88,13 +108,13 @@ fn write_text(text: &str, out: &mut String) {
     }
 }
 
-fn write_assert(assert: Assert, target: Target, out: &mut String) {
+fn write_assert(assert: Assert, mode: Mode, out: &mut String) {
     // Between CR and LF no line ends or starts.
     let last = format!("(?=(?:\\r\\n|{LINE_END})?\\z)(?!(?<=\\r)(?=\\n))");
     let text = match assert {
         Assert::Start => "\\A",
         Assert::End => "\\z",
-        Assert::FinalEnd { .. } if !target.line_ends => "\\z",
+        Assert::FinalEnd { .. } if !mode.line_ends => "\\z",
         Assert::FinalEnd { unix: true } => "(?=\\n?\\z)",
         Assert::FinalEnd { unix: false } => &last,
         Assert::LineStart { unix: true } => "(?:\\A|(?<=\\n)(?!\\z))",
@@ -103,9 +123,15 @@ fn write_assert(assert: Assert, target: Target, out: &mut String) {
         }
         Assert::LineEnd { unix: true } => "(?=\\n|\\z)",
         Assert::LineEnd { unix: false } => &format!("(?={LINE_END}|\\z)(?!(?<=\\r)(?=\\n))"),
-        Assert::WordBoundary { unicode: false } => "(?-u:\\b)",
+        Assert::WordBoundary { unicode: false } => match mode.dialect {
+            Dialect::Linear => "(?-u:\\b)",
+            Dialect::Backtracking => &format!("(?:(?<={WORD})(?!{WORD})|(?<!{WORD})(?={WORD}))"),
+        },
         Assert::WordBoundary { unicode: true } => "\\b",
-        Assert::NotWordBoundary { unicode: false } => "(?-u:\\B)",
+        Assert::NotWordBoundary { unicode: false } => match mode.dialect {
+            Dialect::Linear => "(?-u:\\B)",
+            Dialect::Backtracking => &format!("(?:(?<={WORD})(?={WORD})|(?<!{WORD})(?!{WORD}))"),
+        },
         Assert::NotWordBoundary { unicode: true } => "\\B",
         Assert::PreviousEnd => "\\G",
     };

@@ -1,7 +1,7 @@
 //! The engines that expressions are matched with.
 
 use super::ast::Node;
-use super::emit::{Target, emit};
+use super::emit::{Dialect, Target, emit};
 use super::{RegexError, STEPS_MAX};
 use crate::pattern::PatternError;
 
@@ -25,15 +25,16 @@ pub(super) type Spans = Vec<Option<(usize, usize)>>;
 impl Engine {
     /// Compiles `node`.
     pub(super) fn new(node: &Node, target: Target) -> Result<Self, PatternError> {
-        let text = emit(node, target);
         let needs_backtracking =
             node.needs_backtracking() || (target.line_ends && node.has_final_end());
         if needs_backtracking {
+            let text = emit(node, target, Dialect::Backtracking);
             let mut builder = fancy_regex::RegexBuilder::new(&text);
             builder.backtrack_limit(STEPS_MAX).delegate_size_limit(PROGRAM_BYTES_MAX);
             let regex = builder.build().map_err(|error| refuse(&error.to_string()))?;
             return Ok(Self::Backtracking(Box::new(regex)));
         }
+        let text = emit(node, target, Dialect::Linear);
         let mut builder = regex::RegexBuilder::new(&text);
         let regex = builder.size_limit(PROGRAM_BYTES_MAX).build();
         Ok(Self::Linear(Box::new(regex.map_err(|error| refuse(&error.to_string()))?)))

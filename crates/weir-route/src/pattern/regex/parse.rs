@@ -196,8 +196,14 @@ impl Parser {
         }
         let lazy = self.eat('?');
         let possessive = !lazy && self.eat('+');
-        let node = Box::new(atom);
-        let repeat = Node::Repeat { node, min, max, greedy: !lazy };
+        let repeat = match max {
+            Some(0) => Node::repeat(atom, 0, max, true),
+            // What takes nothing holds the second time as the first.
+            _ if atom.takes_nothing() && min > 0 => atom,
+            _ if atom.takes_nothing() && lazy => Node::Alternate(vec![Node::empty(), atom]),
+            _ if atom.takes_nothing() => Node::Alternate(vec![atom, Node::empty()]),
+            _ => Node::repeat(atom, min, max, !lazy),
+        };
         Ok(if possessive { Node::Atomic(Box::new(repeat)) } else { repeat })
     }
 

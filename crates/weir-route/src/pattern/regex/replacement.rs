@@ -19,8 +19,8 @@ impl Replacement {
     /// Compiles `text` for the groups of `regex`, and makes `regex` ready for searching.
     ///
     /// # Errors
-    /// A group that `regex` does not have, a `$` or a last `\` that introduces nothing: Java fails at
-    /// the first match, weir when the configuration is read.
+    /// A group that `regex` does not have, a `$` or a last `\` that introduces nothing: Java fails
+    /// at the first match, weir when the configuration is read.
     pub fn parse(text: &str, regex: &JavaRegex) -> Result<Self, PatternError> {
         regex.prepare_find()?;
         let mut parts = Vec::new();

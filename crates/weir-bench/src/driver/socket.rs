@@ -1,0 +1,50 @@
+//! Sockets of the driver, and what the kernel says about the thread that drives them.
+
+use super::ThreadUse;
+use crate::record::Failure;
+use rustix::event::epoll;
+use rustix::io::Errno;
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+
+/// Begins to connect to `address` and registers the socket, edge-triggered, under `data`.
+pub(super) fn open(
+    address: std::net::SocketAddr,
+    epoll: &OwnedFd,
+    data: u64,
+    keep_alive: bool,
+) -> std::io::Result<TcpStream> {
+    let kind = socket2::Type::STREAM.nonblocking();
+    let socket = socket2::Socket::new(socket2::Domain::for_address(address), kind, None)?;
+    if keep_alive {
+        socket.set_tcp_nodelay(true)?;
+    }
+    match socket.connect(&address.into()) {
+        Ok(()) => {}
+        Err(error) if error.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => {}
+        Err(error) => return Err(error),
+    }
+    let flags = epoll::EventFlags::IN
+        | epoll::EventFlags::OUT
+        | epoll::EventFlags::RDHUP
+        | epoll::EventFlags::ET;
+    epoll::add(epoll, &socket, epoll::EventData::new_u64(data), flags)?;
+    Ok(socket.into())
+}
+
+/// What an error while connecting means.
+pub(super) fn connect_failure(error: &std::io::Error) -> Failure {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::ADDRNOTAVAIL) => Failure::NoPort,
+        Some(Errno::MFILE | Errno::NFILE) => Failure::NoDescriptor,
+        _ => Failure::Connect,
+    }
+}
+
+/// CPU time and run-queue delay of the calling thread so far.
+pub(super) fn thread_use() -> ThreadUse {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let mut numbers = text.split_whitespace().map_while(|word| word.parse().ok());
+    let (cpu_ns, run_delay_ns) = (numbers.next(), numbers.next());
+    ThreadUse { cpu_ns: cpu_ns.unwrap_or(0), run_delay_ns: run_delay_ns.unwrap_or(0), wall_ns: 0 }
+}

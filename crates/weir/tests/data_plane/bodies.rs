@@ -1,0 +1,185 @@
+//! Bodies in both directions: framing, size, trailers, interim responses, early answers.
+
+use weir_testkit::{Answer, Client, Gate, Origin};
+
+use crate::gateway;
+
+#[tokio::test]
+async fn bodies_of_any_size_and_framing_arrive_whole() {
+    let origin = Origin::answering(|_| Answer::echo()).await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    for size in [0, 1, 1_000, 70_000, 3_000_000] {
+        let body: Vec<u8> = (0..size).map(|n: u32| (n % 251) as u8).collect();
+        let mut request =
+            format!("POST /{size} HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n")
+                .into_bytes();
+        request.extend_from_slice(&body);
+        assert!(client.exchange(&request).await.body == body, "{size} by length");
+        let mut request =
+            format!("POST /{size} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+                .into_bytes();
+        for piece in body.chunks(10_000) {
+            request.extend_from_slice(format!("{:x};ext=1\r\n", piece.len()).as_bytes());
+            request.extend_from_slice(piece);
+            request.extend_from_slice(b"\r\n");
+        }
+        request.extend_from_slice(b"0\r\n\r\n");
+        assert!(client.exchange(&request).await.body == body, "{size} chunked");
+    }
+}
+
+#[tokio::test]
+async fn a_chunked_response_stays_chunked_with_its_trailers() {
+    let raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n\
+               3\r\nabc\r\n2\r\nde\r\n0\r\nX-Sum: 5\r\n\r\n";
+    let origin = Origin::answering(move |_| Answer::raw(raw)).await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    let response = client.get("/").await;
+    assert_eq!(response.text(), "abcde");
+    assert_eq!(response.trailers, [("X-Sum".to_owned(), "5".to_owned())]);
+    let old = client.exchange("GET / HTTP/1.0\r\n\r\n").await;
+    assert_eq!(old.text(), "abcde");
+    assert_eq!(old.field("transfer-encoding"), None);
+    client.expect_closed().await;
+}
+
+#[tokio::test]
+async fn a_response_without_length_ends_with_its_connection() {
+    let origin =
+        Origin::answering(|_| Answer::raw("HTTP/1.0 200 OK\r\n\r\nuntil close").close()).await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    assert_eq!(client.get("/").await.text(), "until close");
+    assert_eq!(client.get("/").await.text(), "until close");
+}
+
+#[tokio::test]
+async fn head_204_and_304_have_no_body() {
+    let origin = Origin::answering(|got| match got.target().as_str() {
+        "/204" => Answer::raw("HTTP/1.1 204 No Content\r\n\r\n"),
+        "/304" => Answer::raw("HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n"),
+        _ => Answer::raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"),
+    })
+    .await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    client.send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let head = client.read_response_to("HEAD").await;
+    assert_eq!(head.field("content-length").as_deref(), Some("10"));
+    assert_eq!(client.get("/204").await.status, 204);
+    assert_eq!(client.get("/304").await.field("etag").as_deref(), Some("\"1\""));
+    assert_eq!(client.get("/204").await.status, 204);
+}
+
+#[tokio::test]
+async fn a_hundred_continue_is_relayed_before_the_body_is_sent() {
+    let origin = Origin::answering(|_| {
+        Answer::raw("HTTP/1.1 100 Continue\r\n\r\n")
+            .early()
+            .read_body()
+            .write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone")
+    })
+    .await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    client
+        .send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+        .await;
+    assert!(client.read_interim().await.head.starts_with("HTTP/1.1 100"));
+    client.send("abc").await;
+    assert_eq!(client.read_response().await.text(), "done");
+    assert_eq!(origin.wait_for_requests(1).await[0].body, b"abc");
+}
+
+#[tokio::test]
+async fn a_refusal_instead_of_100_does_not_poison_what_follows() {
+    let refused = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n";
+    let origin = Origin::with([Answer::raw(refused).early()]).await;
+    let gateway = gateway(&origin, "weir.server.workers: 1");
+    let mut client = Client::connect(gateway.address()).await;
+    client
+        .send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+        .await;
+    assert_eq!(client.read_response().await.status, 417);
+    client.expect_closed().await;
+    let mut client = Client::connect(gateway.address()).await;
+    assert_eq!(client.get("/next").await.text(), "ok");
+    assert_eq!(origin.connections(), 2);
+}
+
+#[tokio::test]
+async fn early_hints_reach_a_1_1_client_only() {
+    let raw = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let origin = Origin::answering(move |_| Answer::raw(raw)).await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    let response = client.get("/").await;
+    assert_eq!((response.status, response.interim.len()), (200, 1));
+    let old = client.exchange("GET / HTTP/1.0\r\n\r\n").await;
+    assert_eq!((old.status, old.interim.len()), (200, 0));
+}
+
+#[tokio::test]
+async fn a_flood_of_interim_responses_is_cut_off() {
+    let origin =
+        Origin::answering(|_| Answer::nothing().repeat("HTTP/1.1 102 Processing\r\n\r\n", 100_000))
+            .await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    let response = client.exchange("GET / HTTP/1.0\r\n\r\n").await;
+    assert_eq!(response.status, 502);
+}
+
+#[tokio::test]
+async fn an_early_answer_is_relayed_while_the_upload_goes_on() {
+    let origin = Origin::answering(|_| Answer::status(403, &[], "no").early()).await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nabc").await;
+    let response = client.read_response().await;
+    assert_eq!((response.status, response.text()), (403, "no".into()));
+    assert!(response.closes);
+}
+
+#[tokio::test]
+async fn events_arrive_one_by_one() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let origin = Origin::answering(move |_| {
+        Answer::raw("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 20\r\n\r\ndata: one\n")
+            .pause(&held)
+            .write("data: two\n")
+    })
+    .await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let mut seen = Vec::new();
+    while !seen.ends_with(b"data: one\n") {
+        seen.extend(client.read_exactly(1).await);
+    }
+    gate.open();
+    assert_eq!(client.read_exactly(10).await, b"data: two\n");
+}
+
+#[tokio::test]
+async fn a_slow_reader_holds_the_origin_back() {
+    let origin = Origin::answering(|_| {
+        Answer::raw("HTTP/1.1 200 OK\r\nContent-Length: 268435456\r\n\r\n")
+            .repeat([7; 65_536], 4_096)
+    })
+    .await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    client.read_exactly(1_000).await;
+    let status =
+        std::fs::read_to_string(format!("/proc/{}/status", gateway.pid())).expect("status");
+    let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
+    let kib: u64 = rss.trim().trim_end_matches(" kB").parse().expect("a number");
+    assert!(kib < 64 * 1024, "{kib} KiB resident while 256 MiB wait");
+    client.reset();
+    origin.wait_for_open(0).await;
+}

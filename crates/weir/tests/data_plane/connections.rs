@@ -1,0 +1,124 @@
+//! Keep-alive, pipelining, HTTP/1.0, timeouts and limits of client connections.
+
+use weir_testkit::{Answer, Client, Origin};
+
+use crate::gateway;
+
+#[tokio::test]
+async fn one_connection_carries_many_requests_on_either_side() {
+    let origin = Origin::start().await;
+    let gateway = gateway(&origin, "weir.server.workers: 1");
+    let mut client = Client::connect(gateway.address()).await;
+    for n in 0..5 {
+        assert_eq!(client.get(&format!("/{n}")).await.text(), "ok");
+    }
+    assert_eq!(origin.requests().len(), 5);
+    assert_eq!(origin.connections(), 1);
+}
+
+#[tokio::test]
+async fn pipelined_requests_are_answered_in_order() {
+    let origin = Origin::answering(|got| Answer::status(200, &[], got.target())).await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    let many: String = (0..20).map(|n| format!("GET /{n} HTTP/1.1\r\nHost: a\r\n\r\n")).collect();
+    client.send(many).await;
+    for n in 0..20 {
+        assert_eq!(client.read_response().await.text(), format!("/{n}"));
+    }
+}
+
+#[tokio::test]
+async fn a_post_and_the_request_behind_it_do_not_mix() {
+    let origin = Origin::answering(|_| Answer::echo()).await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    client
+        .send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcGET /b HTTP/1.1\r\nHost: a\r\n\r\n")
+        .await;
+    assert_eq!(client.read_response().await.text(), "abc");
+    assert_eq!(client.read_response().await.text(), "");
+    assert_eq!(origin.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn http_1_0_closes_unless_asked_to_keep() {
+    let origin = Origin::start().await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    let response = client.exchange("GET / HTTP/1.0\r\n\r\n").await;
+    assert_eq!((response.status, response.text()), (200, "ok".into()));
+    client.expect_closed().await;
+    let mut client = Client::connect(gateway.address()).await;
+    let response = client.exchange("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").await;
+    assert_eq!(response.field("connection").as_deref(), Some("keep-alive"));
+    assert_eq!(client.exchange("GET / HTTP/1.0\r\n\r\n").await.text(), "ok");
+    assert!(origin.requests().iter().all(|got| got.line().ends_with("HTTP/1.1")));
+}
+
+#[tokio::test]
+async fn connection_close_is_honoured_and_announced() {
+    let origin = Origin::start().await;
+    let gateway = gateway(&origin, "weir.server.keep-alive-requests-max: 2");
+    let mut client = Client::connect(gateway.address()).await;
+    let response = client.exchange("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+    assert_eq!(response.field("connection").as_deref(), Some("close"));
+    client.expect_closed().await;
+    let mut client = Client::connect(gateway.address()).await;
+    assert!(!client.get("/").await.closes);
+    assert!(client.get("/").await.closes);
+    client.expect_closed().await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_after_its_time() {
+    let origin = Origin::start().await;
+    let gateway = gateway(&origin, "weir.server.keep-alive-timeout: 200ms");
+    let mut client = Client::connect(gateway.address()).await;
+    client.get("/").await;
+    client.expect_closed().await;
+}
+
+#[tokio::test]
+async fn a_head_that_never_ends_is_answered_408() {
+    let origin = Origin::start().await;
+    let gateway = gateway(&origin, "weir.server.head-timeout: 200ms");
+    let mut client = Client::connect(gateway.address()).await;
+    client.send("GET / HTTP/1.1\r\nHost: a\r\nX-").await;
+    assert_eq!(client.read_response().await.status, 408);
+    client.expect_closed().await;
+    assert!(origin.requests().is_empty());
+}
+
+#[tokio::test]
+async fn limits_are_answered_and_nothing_is_sent_on() {
+    let origin = Origin::start().await;
+    let gateway = gateway(&origin, "weir.server.body-bytes-max: 10");
+    let check = async |request: String, status: u16| {
+        let mut client = Client::connect(gateway.address()).await;
+        client.send(&request).await;
+        let head: String = request.chars().take(40).collect();
+        assert_eq!(client.read_response().await.status, status, "{head}");
+        client.expect_closed().await;
+    };
+    check(format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "a".repeat(9_000)), 414).await;
+    let large = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "a".repeat(40_000));
+    check(large, 431).await;
+    let many: String = (0..200).map(|n| format!("X-{n}: 1\r\n")).collect();
+    check(format!("GET / HTTP/1.1\r\nHost: a\r\n{many}\r\n"), 431).await;
+    check("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n".into(), 413).await;
+    assert!(origin.requests().is_empty());
+    let chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n12345678901\r\n0\r\n\r\n";
+    check(chunked.into(), 413).await;
+}
+
+#[tokio::test]
+async fn dedicated_acceptors_serve_as_workers_do() {
+    let origin = Origin::start().await;
+    let gateway = gateway(&origin, "weir.server: { workers: 2, acceptors: 1 }");
+    for _ in 0..10 {
+        let mut client = Client::connect(gateway.address()).await;
+        assert_eq!(client.get("/").await.status, 200);
+    }
+    assert!(gateway.output().contains("2 (1 acceptors)"), "{}", gateway.output());
+}
