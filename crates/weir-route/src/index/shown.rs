@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::dim::{Dim, IPV4, IPV6, header, leading_bits, pair};
-use super::hash::Hash;
 use weir_wire::Fields;
 
+use super::dim::{Dim, IPV4, IPV6, header, leading_bits, pair};
+use super::hash::Hash;
 use super::prefix;
 use crate::predicate::{cookie_values, cookies, header_values, query_parameters, query_values};
 use crate::request::Request;
