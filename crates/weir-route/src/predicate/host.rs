@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::patterns::Patterns;
 use super::{Build, BuildContext, Predicate, PredicateError, bracketed, quoted_list};
 use crate::args::{ArgError, Args};
 use crate::pattern::HostPattern;
@@ -43,7 +44,7 @@ Host={tenant}.x.org, **.y.org
 /// One of several host patterns.
 #[derive(Debug)]
 pub struct Host {
-    patterns: Box<[HostPattern]>,
+    patterns: Patterns<HostPattern>,
 }
 
 fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
@@ -81,7 +82,7 @@ impl Host {
     }
 
     fn first(&self, request: &Request<'_>) -> Result<Option<&HostPattern>, PredicateError> {
-        for pattern in &self.patterns {
+        for pattern in self.patterns.iter() {
             if pattern.matches(&request.parts.host)? {
                 return Ok(Some(pattern));
             }
@@ -92,6 +93,6 @@ impl Host {
 
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Hosts: {}", bracketed(&self.patterns))
+        write!(f, "Hosts: {}", bracketed(&*self.patterns))
     }
 }

@@ -10,6 +10,7 @@ mod host;
 mod key;
 mod method;
 mod path;
+mod patterns;
 mod query;
 mod remote_addr;
 #[cfg(test)]

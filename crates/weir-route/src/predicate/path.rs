@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::patterns::Patterns;
 use super::{Build, BuildContext, Predicate, PredicateError, bracketed};
 use crate::args::{ArgError, Args};
 use crate::pattern::PathPattern;
@@ -52,7 +53,7 @@ Path=/red/{color}, /blue/**
 /// One of several path patterns.
 #[derive(Debug)]
 pub struct Path {
-    patterns: Box<[PathPattern]>,
+    patterns: Patterns<PathPattern>,
     match_trailing_slash: bool,
 }
 
@@ -103,7 +104,7 @@ impl Path {
     }
 
     fn first(&self, request: &Request<'_>) -> Result<Option<&PathPattern>, PredicateError> {
-        for pattern in &self.patterns {
+        for pattern in self.patterns.iter() {
             if pattern.matches(&request.parts.path)? {
                 return Ok(Some(pattern));
             }
@@ -114,7 +115,7 @@ impl Path {
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (patterns, slash) = (bracketed(&self.patterns), self.match_trailing_slash);
+        let (patterns, slash) = (bracketed(&*self.patterns), self.match_trailing_slash);
         write!(f, "Paths: {patterns}, match trailing slash: {slash}")
     }
 }
