@@ -1,4 +1,5 @@
-//! Lookups and changes at growing sizes and in all shapes: `cargo bench -p weir-route --bench index`.
+//! Lookups and changes at growing sizes and in all shapes: `cargo bench -p weir-route --bench
+//! index`.
 //!
 //! Times should not grow with the size. `ROUTES=1,1000,1000000` chooses the sizes, `SHAPES=Exact`
 //! the shapes; the default stays within some minutes. `benches/shapes.rs` shows percentiles.

@@ -2,8 +2,8 @@
 //!
 //! `ROUTES=1000,1000000` chooses the sizes, `SHAPES=Exact,Mixed` the shapes. Times are of single
 //! lookups, less what reading the clock costs; `STATS=1` shows the shape of each index. The RSS of
-//! the routes is only right for the first table of a process. `warm` asks the same 1,000 requests over and over,
-//! `all over` asks for routes anywhere in the table, each once.
+//! the routes is only right for the first table of a process. `warm` asks the same 1,000 requests
+//! over and over, `all over` asks for routes anywhere in the table, each once.
 
 mod tables;
 

@@ -3,6 +3,9 @@
 //! Pure: no clock, no dice, no IO. Time, chance and the peer's address arrive in a [`Request`].
 //! `Index::lookup` answers exactly what the linear `scan` (Spring Cloud Gateway's rule) answers.
 
+#[cfg(test)]
+extern crate self as weir_route;
+
 mod args;
 mod definition;
 pub mod index;

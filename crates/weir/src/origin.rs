@@ -30,7 +30,8 @@ pub struct OriginArgs {
     /// Threads that accept and serve.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub workers: usize,
-    /// Lets `/hello` and `/delay` occupy a thread each while they wait, as a servlet container does.
+    /// Lets `/hello` and `/delay` occupy a thread each while they wait, as a servlet container
+    /// does.
     #[arg(long)]
     pub blocking: bool,
     /// Most such threads.

@@ -8,7 +8,8 @@ use super::ranked::Ranked;
 const SAMPLE: usize = 64;
 const SAMPLE_BIG: usize = 1024;
 const BIG: usize = 8192;
-/// A list longer than this is worth a branch that only keeps requests away that show something else.
+/// A list longer than this is worth a branch that only keeps requests away that show something
+/// else.
 const GUARDED: f64 = 32.0;
 
 /// The dimension to branch on, `None` if none is worth it.
@@ -61,9 +62,9 @@ pub(crate) fn best<T>(routes: &Ranked<T>, way: &Way<'_>) -> Option<Dim> {
     (total > GUARDED && *any <= total / 2.0).then(|| dim.clone())
 }
 
-/// How many of the routes that demand something a request would still have to try: a request for one
-/// of them, or one for any of the values they demand, whichever gains more. (The second lets a few
-/// routes out of a bucket in which thousands demand the same.)
+/// How many of the routes that demand something a request would still have to try: a request for
+/// one of them, or one for any of the values they demand, whichever gains more. (The second lets a
+/// few routes out of a bucket in which thousands demand the same.)
 fn tries(keys: &[(usize, u64)], covered: usize, scale: f64) -> f64 {
     let filed = keys.len() as f64;
     if covered == 0 || keys.is_empty() {

@@ -360,3 +360,61 @@ pub(crate) fn leading_bits(address: IpAddr, bits: u8) -> u128 {
     };
     value.checked_shr(width - u32::from(bits).min(width)).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::{prop_assert, proptest};
+
+    use super::{Demand, Dim, Hash};
+    use crate::index::tables::random::{asked, cases, options, written};
+    use crate::index::tables::route;
+    use crate::predicate::WeightGroups;
+    use crate::request::Request;
+
+    /// Whether `request` shows one of `demands`.
+    fn shows(dim: &Dim, request: &Request<'_>, hash: &Hash, demands: &[Demand]) -> bool {
+        let mut sizes: Vec<u16> = demands.iter().map(|demand| demand.size).collect();
+        sizes.retain(|size| *size > 0);
+        let mut found = false;
+        dim.show(request, hash, &sizes, |key| {
+            found |= demands.iter().any(|demand| demand.key == key);
+        });
+        found
+    }
+
+    proptest! {
+        #![proptest_config(cases(150))]
+        #[test]
+        fn a_request_shows_what_the_routes_that_match_it_demand(
+            table in vec((options(), written()), 1..60),
+            requests in vec(asked(), 1..60),
+        ) {
+            let hash = Hash::new(7);
+            let routes = (0..).zip(&table);
+            let routes = routes.filter_map(|(n, (o, w))| route(o, n, 0, &w.predicates));
+            let routes: Vec<_> = routes.collect();
+            let mut dims = Vec::new();
+            routes.iter().for_each(|route| Dim::propose(route, &mut dims));
+            dims.sort_by_key(Dim::to_string);
+            dims.dedup();
+            let groups = WeightGroups::of_routes(&routes);
+            let mut demands = Vec::new();
+            for asked in &requests {
+                let ask = asked.ask();
+                for route in &routes {
+                    if route.matches(&ask.request(), &groups) != Ok(true) {
+                        continue;
+                    }
+                    for dim in &dims {
+                        let demanded = dim.demands(route, &hash, &mut demands);
+                        prop_assert!(
+                            !demanded || shows(dim, &ask.request(), &hash, &demands),
+                            "{dim} of {asked:?} and {:?}", route.predicates,
+                        );
+                    }
+                }
+            }
+        }
+    }
+}

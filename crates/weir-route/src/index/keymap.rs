@@ -232,7 +232,8 @@ fn one_slot<V>(entries: Vec<Entry<V>>, used: u32) -> Slot<V> {
     page_of(slots)
 }
 
-/// Appends the slots that `entries` fill: a range of `PAGE_SLOTS >> depth` slots starting at `from`.
+/// Appends the slots that `entries` fill: a range of `PAGE_SLOTS >> depth` slots starting at
+/// `from`.
 fn spread<V>(entries: Vec<Entry<V>>, used: u32, depth: u32, from: usize, slots: &mut Vec<Slot<V>>) {
     let width = PAGE_SLOTS >> depth;
     if width == 1 && entries.len() > LEAF_SPAWN {

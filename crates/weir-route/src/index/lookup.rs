@@ -40,7 +40,8 @@ impl<'i, 'q, T> Search<'i, 'q, T> {
         }
     }
 
-    /// Tries a route unless it comes too late; tells whether later ones of its list can be left out.
+    /// Tries a route unless it comes too late; tells whether later ones of its list can be left
+    /// out.
     #[inline]
     fn try_route(&mut self, route: &'i Arc<Route<T>>) -> bool {
         let rank = Rank::of(route);
@@ -56,8 +57,8 @@ impl<'i, 'q, T> Search<'i, 'q, T> {
         true
     }
 
-    /// Visits what the request's keys lead to and `any`, whichever may have the least rank first: the
-    /// first match then cuts off most of the rest.
+    /// Visits what the request's keys lead to and `any`, whichever may have the least rank first:
+    /// the first match then cuts off most of the rest.
     fn descend(&mut self, branch: &'i Branch<T>) {
         let mut any = branch.any.as_ref();
         let (request, hash) = (self.request, self.hash);

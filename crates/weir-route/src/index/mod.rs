@@ -17,6 +17,10 @@ mod shadow;
 mod shown;
 mod stats;
 
+#[cfg(test)]
+#[path = "../../benches/tables/mod.rs"]
+mod tables;
+
 use std::sync::Arc;
 
 use crate::predicate::{Predicate, PredicateError, WeightChange, WeightGroups};

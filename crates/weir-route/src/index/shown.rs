@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use weir_wire::Fields;
+
 use super::dim::{Dim, IPV4, IPV6, header, leading_bits, pair};
 use super::hash::Hash;
 use super::prefix;
@@ -67,15 +69,7 @@ impl Dim {
                     false
                 });
             }
-            Dim::AnyHeader { split } => {
-                for (name, _) in fields.iter() {
-                    let Ok(name) = std::str::from_utf8(name) else { continue };
-                    header_values(fields, name, *split, |value| {
-                        header(name.as_bytes(), value, hash).into_iter().for_each(&mut *visit);
-                        false
-                    });
-                }
-            }
+            Dim::AnyHeader { split } => show_all_headers(fields, *split, hash, visit),
             Dim::Query { name } => {
                 for value in query_values(request.head.query(), name).flatten() {
                     visit(hash.text(value.as_bytes()));
@@ -117,6 +111,16 @@ impl Dim {
             | Dim::Method
             | Dim::Peer => {}
         }
+    }
+}
+
+fn show_all_headers(fields: &Fields, split: bool, hash: &Hash, visit: &mut impl FnMut(u64)) {
+    for (name, _) in fields.iter() {
+        let Ok(name) = std::str::from_utf8(name) else { continue };
+        header_values(fields, name, split, |value| {
+            header(name.as_bytes(), value, hash).into_iter().for_each(&mut *visit);
+            false
+        });
     }
 }
 

@@ -56,8 +56,8 @@ pub struct Crowded {
     pub ids: Vec<Arc<str>>,
     /// The way there: what the branches above look at; `any …` where its routes do not care.
     pub way: Vec<String>,
-    /// Predicates that have no key, one of each kind, as SCG's actuator shows them, with the number
-    /// of routes that have one of that kind: only trying them tells these routes apart.
+    /// Predicates that have no key, one of each kind, as SCG's actuator shows them, with the
+    /// number of routes that have one of that kind: only trying them tells these routes apart.
     pub only_by: Vec<(String, usize)>,
 }
 

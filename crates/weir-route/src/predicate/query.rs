@@ -110,7 +110,8 @@ pub fn query_values<'a>(
     param: &'a str,
 ) -> impl Iterator<Item = Option<Cow<'a, str>>> {
     query_pairs(query)
-        .filter_map(move |(name, value)| (decode(name) == param).then(|| value.map(decode)))
+        .filter(move |(name, _)| decode(name) == param)
+        .map(|(_, value)| value.map(decode))
 }
 
 /// Every parameter, decoded: its name and, if it has a `=`, its value.

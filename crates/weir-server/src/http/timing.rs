@@ -1,4 +1,5 @@
-//! The one deadline of an exchange: a response timeout, or a window in which bodies must make progress.
+//! The one deadline of an exchange: a response timeout, or a window in which bodies must make
+//! progress.
 
 use std::task::Context;
 use std::time::Duration;

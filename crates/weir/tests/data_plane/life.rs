@@ -87,7 +87,7 @@ async fn probes_are_answered_on_the_main_port() {
     assert!(health.text().contains("\"status\":\"UP\""), "{}", health.text());
     assert_eq!(client.get("/actuator/health/readiness").await.status, 200);
     assert!(origin.requests().is_empty());
-    // Not exposed: it may be that of a service behind the gateway.
+    // As in SCG, what is not exposed is nobody's and goes by the routes.
     assert_eq!(client.get("/actuator/gateway/routes").await.text(), "ok");
     assert_eq!(origin.requests().len(), 1);
 }
