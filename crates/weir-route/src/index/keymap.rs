@@ -268,6 +268,7 @@ mod tests {
     use proptest::prelude::{any, proptest};
 
     use super::KeyMap;
+    use crate::index::tables::random::cases;
 
     /// Spreads small numbers over the key space, or crowds them under one page when `crowd`.
     fn key(n: u64, crowd: bool) -> u64 {
@@ -309,7 +310,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(proptest::test_runner::Config::with_cases(32))]
+        #![proptest_config(cases(32))]
         #[test]
         fn behaves_as_a_sorted_map(
             batches in proptest::collection::vec(

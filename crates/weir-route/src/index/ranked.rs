@@ -334,6 +334,7 @@ mod tests {
     use proptest::prelude::{any, proptest};
 
     use super::{Op, Rank, Ranked};
+    use crate::index::tables::random::cases;
     use crate::route::Route;
 
     fn route(rank: Rank) -> Arc<Route<()>> {
@@ -385,7 +386,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(proptest::test_runner::Config::with_cases(32))]
+        #![proptest_config(cases(32))]
         #[test]
         fn behaves_as_a_sorted_map(
             batches in proptest::collection::vec(
