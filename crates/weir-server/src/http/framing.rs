@@ -46,9 +46,18 @@ fn chunked(fields: &mut Fields) -> Framing {
     Framing::Chunked
 }
 
+/// Takes out all that tells where a body ends.
+pub(super) fn unframe(fields: &mut Fields) {
+    fields.retain(|name, _| {
+        !name.eq_ignore_ascii_case(b"content-length")
+            && !name.eq_ignore_ascii_case(b"transfer-encoding")
+    });
+}
+
 /// How the response goes to the client: framing, what the upstream's body is read as, and whether
 /// the client's connection can be kept. Sets the framing fields.
 pub(super) fn frame_response(x: &mut Exchange, body: BodyKind) -> (Framing, BodyKind, bool) {
+    x.response.fields.remove(b"transfer-encoding");
     let bodiless = matches!(x.response.status, 204 | 304) || x.request.method() == b"HEAD";
     if bodiless {
         if x.response.status == 204 {
@@ -56,8 +65,9 @@ pub(super) fn frame_response(x: &mut Exchange, body: BodyKind) -> (Framing, Body
         }
         return (Framing::Discard, body, true);
     }
-    if body == BodyKind::None {
-        // Of a status that has no body, which a filter has changed into one that has.
+    if matches!(body, BodyKind::None | BodyKind::Length(0)) {
+        // Without a length, the client would wait for the end of the connection. None is of a
+        // status that has no body, which a filter has changed into one that has.
         x.response.fields.set(b"content-length", b"0");
         return (Framing::Identity, body, true);
     }

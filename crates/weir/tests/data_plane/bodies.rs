@@ -2,7 +2,7 @@
 
 use weir_testkit::{Answer, Client, Gate, Origin};
 
-use crate::gateway;
+use crate::{gateway, with_routes};
 
 #[tokio::test]
 async fn bodies_of_any_size_and_framing_arrive_whole() {
@@ -182,4 +182,41 @@ async fn a_slow_reader_holds_the_origin_back() {
     assert!(kib < 64 * 1024, "{kib} KiB resident while 256 MiB wait");
     client.reset();
     origin.wait_for_open(0).await;
+}
+
+/// Whatever filters do to framing fields, the next message is read from where it begins.
+#[tokio::test]
+async fn filters_cannot_take_a_body_out_of_its_frame() {
+    let origin = Origin::answering(|got| match got.method().as_str() {
+        "PUT" => Answer::raw("HTTP/1.1 204 No Content\r\n\r\n"),
+        _ => Answer::echo(),
+    })
+    .await;
+    let chains = [
+        "'RemoveRequestHeader=Content-Length', 'RemoveResponseHeader=Content-Length'",
+        "'RemoveResponseHeader=Transfer-Encoding'",
+        "'DedupeResponseHeader=Content-Length', 'RemoveRequestHeader=Transfer-Encoding'",
+        "'SetStatus=200'",
+    ];
+    for filters in chains {
+        let uri = origin.uri();
+        let route =
+            format!("id: a, uri: '{uri}', predicates: [ 'Path=/**' ], filters: [{filters}]");
+        let gateway = with_routes(&format!("[ {{ {route} }} ]"), "");
+        let mut client = Client::connect(gateway.address()).await;
+        for method in ["GET", "POST", "PUT", "POST"] {
+            let head = format!("{method} / HTTP/1.1\r\nHost: a\r\n");
+            let (length, body) = match method {
+                "POST" => ("Content-Length: 5\r\n", "hello"),
+                _ => ("", ""),
+            };
+            let response = client.exchange(format!("{head}{length}\r\n{body}")).await;
+            assert_eq!(response.text(), body, "{method} with {filters}");
+            let told =
+                response.all("content-length").len() + response.all("transfer-encoding").len();
+            assert!(told <= 1, "{method} with {filters}: {}", response.head);
+        }
+        let last = client.exchange("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+        assert_eq!(last.text(), "", "{filters}");
+    }
 }
