@@ -1,7 +1,7 @@
 //! A table and requests: `Index::lookup` answers what `Index::scan` answers.
 //!
-//! Input: lines of a route (`order` and shortcuts, separated by blanks), an empty line, then lines of a
-//! request (`METHOD host target`).
+//! Input: a line for each route (`order` and shortcuts, separated by blanks), an empty line, then a
+//! line for each request (`METHOD host target`).
 
 #![no_main]
 

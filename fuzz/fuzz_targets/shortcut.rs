@@ -1,5 +1,5 @@
-//! A shortcut such as `Path=/a,/b`: parsing it, and building the predicate it names, gives a value or
-//! an error, whatever the text.
+//! A shortcut such as `Path=/a,/b`: parsing it, and building the predicate it names, gives a value
+//! or an error, whatever the text.
 
 #![no_main]
 
