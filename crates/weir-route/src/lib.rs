@@ -9,6 +9,7 @@ extern crate self as weir_route;
 mod args;
 mod definition;
 pub mod index;
+mod one_or_more;
 pub mod pattern;
 pub mod predicate;
 mod request;
@@ -18,6 +19,7 @@ mod value;
 
 pub use args::{ArgError, Args};
 pub use definition::{NamedArgs, RouteDefinition, ShortcutError, parse_shortcut};
+pub use one_or_more::OneOrMore;
 pub use request::{Request, RequestParts, Vars};
 pub use route::Route;
 pub use spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};

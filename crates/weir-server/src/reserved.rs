@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_config::{RouteTarget, Upstream};
 use weir_filter::{Chain, Scheme, Target};
-use weir_route::Route;
+use weir_route::{OneOrMore, Route};
 
 /// Paths that go to one address, whatever the routes say. This is how probes reach
 /// `/actuator/health` on the main port: for the data plane it is one more upstream.
@@ -46,7 +46,7 @@ impl Reserved {
             id: Arc::from(paths.base.as_str()),
             order: i32::MIN,
             position: u64::MAX,
-            predicates: Box::default(),
+            predicates: OneOrMore::default(),
             target,
         };
         Self { base: paths.base.clone(), names: paths.names.clone(), route: Arc::new(route) }

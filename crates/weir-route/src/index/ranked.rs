@@ -335,11 +335,18 @@ mod tests {
 
     use super::{Op, Rank, Ranked};
     use crate::index::tables::random::cases;
+    use crate::one_or_more::OneOrMore;
     use crate::route::Route;
 
     fn route(rank: Rank) -> Arc<Route<()>> {
         let Rank { order, position } = rank;
-        Arc::new(Route { id: "r".into(), order, position, predicates: Box::new([]), target: () })
+        Arc::new(Route {
+            id: "r".into(),
+            order,
+            position,
+            predicates: OneOrMore::default(),
+            target: (),
+        })
     }
 
     fn check(batches: &[Vec<(i32, u64, bool)>]) {

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::patterns::Patterns;
 use super::{Build, BuildContext, Predicate, PredicateError, bracketed, quoted_list};
 use crate::args::{ArgError, Args};
+use crate::one_or_more::OneOrMore;
 use crate::pattern::HostPattern;
 use crate::request::{Request, Vars};
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
@@ -44,7 +44,7 @@ Host={tenant}.x.org, **.y.org
 /// One of several host patterns.
 #[derive(Debug)]
 pub struct Host {
-    patterns: Patterns<HostPattern>,
+    patterns: OneOrMore<HostPattern>,
 }
 
 fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
@@ -82,7 +82,7 @@ impl Host {
     }
 
     fn first(&self, request: &Request<'_>) -> Result<Option<&HostPattern>, PredicateError> {
-        for pattern in self.patterns.iter() {
+        for pattern in &self.patterns {
             if pattern.matches(&request.parts.host)? {
                 return Ok(Some(pattern));
             }

@@ -10,7 +10,6 @@ mod host;
 mod key;
 mod method;
 mod path;
-mod patterns;
 mod query;
 mod remote_addr;
 #[cfg(test)]

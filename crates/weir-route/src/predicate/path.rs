@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::patterns::Patterns;
 use super::{Build, BuildContext, Predicate, PredicateError, bracketed};
 use crate::args::{ArgError, Args};
+use crate::one_or_more::OneOrMore;
 use crate::pattern::PathPattern;
 use crate::request::{Request, Vars};
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
@@ -53,7 +53,7 @@ Path=/red/{color}, /blue/**
 /// One of several path patterns.
 #[derive(Debug)]
 pub struct Path {
-    patterns: Patterns<PathPattern>,
+    patterns: OneOrMore<PathPattern>,
     match_trailing_slash: bool,
 }
 
@@ -104,7 +104,7 @@ impl Path {
     }
 
     fn first(&self, request: &Request<'_>) -> Result<Option<&PathPattern>, PredicateError> {
-        for pattern in self.patterns.iter() {
+        for pattern in &self.patterns {
             if pattern.matches(&request.parts.path)? {
                 return Ok(Some(pattern));
             }
