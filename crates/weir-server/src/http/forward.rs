@@ -19,7 +19,7 @@ use weir_wire::http1::{
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
 use super::framing::{frame, frame_response};
-use super::local::{filter_response, finish_head};
+use super::local::{filter_response, finish_head, unsound, write_head};
 use super::relay::{Framing, Relay, RelayError};
 use super::timing::Timing;
 use super::upstream::{Upstream, Wanted, acquire, poll_gone};
@@ -140,6 +140,9 @@ fn prepare(
     };
     forwarding.request(&mut x.request, &hop);
     let body = frame(&mut x.request.fields, framing.body);
+    if !x.request.fields.is_sound() {
+        return Err(unsound());
+    }
     let mut head = std::mem::take(&mut x.up);
     head.clear();
     x.request.write_to(&mut head);
@@ -161,7 +164,7 @@ fn local_ip(client: &Client, needed: bool) -> IpAddr {
     asked.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip())
 }
 
-/// The same request once more; it has no body.
+/// The same request once more, as [`prepare`] left it; it has no body.
 fn prepare_again(x: &Exchange, used: Relay) -> Relay {
     let mut head = used.into_buffer();
     x.request.write_to(&mut head);
@@ -332,9 +335,8 @@ async fn relay_interim(client: &mut Client, x: &mut Exchange) -> Result<(), Prox
     if x.request.version == Version::Http10 {
         return Ok(());
     }
-    x.down.clear();
     x.response.fields.remove(b"connection");
-    x.response.write_to(&mut x.down);
+    write_head(x)?;
     write_all(client, &x.down).await
 }
 
@@ -364,7 +366,7 @@ async fn respond(
     }
     let (framing, body, mut keep) = frame_response(x, response.body);
     keep &= upload.is_done() && !must_close(worker, client, outgoing);
-    finish_head(x, keep);
+    finish_head(x, keep)?;
     x.record.status = x.response.status;
     let mut download = Relay::new(body, framing);
     download.lead_with(std::mem::take(&mut x.down));
@@ -374,7 +376,12 @@ async fn respond(
         Ok(()) => {
             relay_both(worker, client, outgoing, &mut upstream, &mut upload, &mut download).await
         }
-        Err(error) => Err(download_error(&error)),
+        // What came before the fault goes out, as it would have if it had come by itself.
+        Err(error) => {
+            client.deadline.set(outgoing.snapshot.settings.progress_window);
+            let written = write_all(client, download.unwritten()).await;
+            written.and(Err(download_error(&error)))
+        }
     };
     x.record.sent_bytes = download.moved;
     let reusable = response.connection == Connection::KeepAlive
@@ -397,8 +404,7 @@ async fn switch(
     x: &mut Exchange,
     upstream: Upstream,
 ) -> Result<Next, ProxyError> {
-    x.down.clear();
-    x.response.write_to(&mut x.down);
+    write_head(x)?;
     x.record.status = 101;
     x.record.head_sent = true;
     x.record.sent_bytes = x.down.len() as u64;
