@@ -93,6 +93,6 @@ impl Host {
 
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Hosts: {}", bracketed(&*self.patterns))
+        write!(f, "Hosts: {}", bracketed(&self.patterns))
     }
 }

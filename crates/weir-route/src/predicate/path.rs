@@ -115,7 +115,7 @@ impl Path {
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (patterns, slash) = (bracketed(&*self.patterns), self.match_trailing_slash);
+        let (patterns, slash) = (bracketed(&self.patterns), self.match_trailing_slash);
         write!(f, "Paths: {patterns}, match trailing slash: {slash}")
     }
 }
