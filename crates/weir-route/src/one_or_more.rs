@@ -2,8 +2,8 @@
 
 /// Some elements: one of them without memory of its own or a pointer to follow.
 ///
-/// A route of a large table has one predicate with one pattern. Kept in the route itself, each saves
-/// a cache miss in every request for it.
+/// A route of a large table has one predicate with one pattern. Kept in the route itself, each
+/// saves a cache miss in every request for it.
 #[derive(Clone, Debug)]
 pub enum OneOrMore<T> {
     /// The only one.
