@@ -76,6 +76,8 @@ pub fn run_with(
         args.config.set.push(format!("weir.store.path={}", data.display()));
     }
     let limits = raise_limits();
+    // Looked at before they are read: a change in between is not missed.
+    let changes = watch::Watch::new(&args.config);
     let Some((control, settings)) = control::start(&args.config)? else {
         return Ok(ExitCode::FAILURE);
     };
@@ -83,7 +85,7 @@ pub fn run_with(
     runtime.block_on(async {
         let control = Arc::new(control);
         prepare(&control).await?;
-        serve(&args, control, &settings, &limits, loggers, announce).await
+        serve(&args, control, &settings, &limits, loggers, changes, announce).await
     })
 }
 
@@ -93,6 +95,7 @@ async fn serve(
     settings: &Arc<Settings>,
     limits: &Limits,
     loggers: logging::Loggers,
+    mut changes: watch::Watch<'_>,
     announce: impl FnOnce(&Started),
 ) -> anyhow::Result<ExitCode> {
     // Signals are taken from the start, so that none ends the process half-way.
@@ -110,7 +113,6 @@ async fn serve(
     let started = Started { gateway: server.address(), admin: admin_address };
     report(&control, settings, limits, &server, &started);
     announce(&started);
-    let mut changes = watch::Watch::new(&args.config);
     loop {
         tokio::select! {
             _ = hangup.recv() => control::reload(&args.config, &control, "SIGHUP").await,
