@@ -18,7 +18,7 @@ use weir_wire::http1::{
 
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
-use super::local::{filter_response, finish_head};
+use super::local::{filter_response, finish_head, unsound, write_head};
 use super::relay::{Framing, Relay, RelayError, Waiting};
 use super::upstream::{Upstream, Wanted, acquire, poll_gone};
 use crate::drain::Phase;
@@ -151,6 +151,9 @@ fn prepare(
     head.clear();
     x.request.write_to(&mut head);
     let mut upload = Relay::new(framing.body, body);
+    if !x.request.fields.is_sound() {
+        return Err(unsound());
+    }
     x.record.body = BodyRead::Partly;
     upload.content_max = outgoing.content_max;
     upload.lead_with(head);
@@ -168,7 +171,7 @@ fn local_ip(client: &Client, needed: bool) -> IpAddr {
     asked.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip())
 }
 
-/// The same request once more; it has no body.
+/// The same request once more, as [`prepare`] left it; it has no body.
 fn prepare_again(x: &Exchange, used: Relay) -> Relay {
     let mut head = used.into_buffer();
     x.request.write_to(&mut head);
@@ -339,9 +342,8 @@ async fn relay_interim(client: &mut Client, x: &mut Exchange) -> Result<(), Prox
     if x.request.version == Version::Http10 {
         return Ok(());
     }
-    x.down.clear();
     x.response.fields.remove(b"connection");
-    x.response.write_to(&mut x.down);
+    write_head(x)?;
     write_all(client, &x.down).await
 }
 
@@ -371,7 +373,7 @@ async fn respond(
     }
     let (framing, body, mut keep) = downstream_framing(x, outgoing.framing, response.body);
     keep &= upload.is_done() && !must_close(worker, client, outgoing);
-    finish_head(x, keep);
+    finish_head(x, keep)?;
     x.record.status = x.response.status;
     let mut download = Relay::new(body, framing);
     download.lead_with(std::mem::take(&mut x.down));
@@ -404,8 +406,7 @@ async fn switch(
     x: &mut Exchange,
     upstream: Upstream,
 ) -> Result<Next, ProxyError> {
-    x.down.clear();
-    x.response.write_to(&mut x.down);
+    write_head(x)?;
     x.record.status = 101;
     x.record.head_sent = true;
     x.record.sent_bytes = x.down.len() as u64;

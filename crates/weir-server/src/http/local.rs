@@ -45,15 +45,32 @@ pub(crate) fn filter_response(
     Ok(())
 }
 
+/// An edit made a value that cannot be sent: with it, one head could pass for two.
+pub(crate) fn unsound() -> ProxyError {
+    ProxyError::with(ErrorKind::Filter, "a filter set a value that cannot be sent")
+}
+
 /// Adds what the connection needs to say and writes the head to `x.down`.
-pub(crate) fn finish_head(x: &mut Exchange, keep: bool) {
+///
+/// # Errors
+/// The head cannot be sent; nothing of it was written.
+pub(crate) fn finish_head(x: &mut Exchange, keep: bool) -> Result<(), ProxyError> {
     match (keep, x.request.version) {
         (false, _) => x.response.fields.append(b"connection", b"close"),
         (true, Version::Http10) => x.response.fields.append(b"connection", b"keep-alive"),
         (true, Version::Http11) => {}
     }
+    write_head(x)
+}
+
+/// Writes the response head to `x.down`, if it can be sent.
+pub(crate) fn write_head(x: &mut Exchange) -> Result<(), ProxyError> {
     x.down.clear();
+    if !x.response.fields.is_sound() {
+        return Err(unsound());
+    }
     x.response.write_to(&mut x.down);
+    Ok(())
 }
 
 /// Sends `local`, after the response filters of `route` that are due.
@@ -128,7 +145,7 @@ async fn send(
     if !matches!(x.response.status, 204 | 304) {
         x.response.fields.append(b"content-length", body.len().to_string().as_bytes());
     }
-    finish_head(x, keep);
+    finish_head(x, keep)?;
     if x.request.method() != b"HEAD" && !matches!(x.response.status, 204 | 304) {
         x.down.extend_from_slice(body);
     }
