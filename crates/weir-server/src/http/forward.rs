@@ -196,7 +196,7 @@ async fn await_head(
     upload: &mut Relay,
 ) -> Result<ResponseFraming, Failed> {
     let mut wait = HeadWait { sink_failed: false, timing: Timing::new(client, outgoing, upload) };
-    for _ in 0..INTERIM_MAX {
+    for interim in 0..INTERIM_MAX {
         let got = poll_fn(|cx| wait.poll(cx, worker, client, x, outgoing, upstream, upload)).await;
         match got {
             Ok(Got::Final(framing)) => {
@@ -212,7 +212,7 @@ async fn await_head(
                 if upload.is_decoded() {
                     x.record.body = BodyRead::Whole;
                 }
-                let quiet = upstream.carry.is_empty() && upstream.reused;
+                let quiet = interim == 0 && upstream.carry.is_empty() && upstream.reused;
                 let stale = quiet && error.kind == ErrorKind::UpstreamClosed;
                 let unsent = (stale && upload.is_untouched()).then(|| std::mem::take(upload));
                 return Err(Failed { error, stale, unsent });
