@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use weir_config::{RouteTarget, Snapshot};
 use weir_filter::Target;
-use weir_filter::forwarding::Hop;
+use weir_filter::forwarding::{Hop, nominated};
 use weir_route::Route;
 use weir_wire::Version;
 use weir_wire::http1::{
@@ -136,6 +136,10 @@ fn prepare(
         preserve_host,
         upgrade: framing.upgrade,
     };
+    let withheld = match framing.body {
+        BodyKind::Chunked => nominated(&x.request.fields),
+        _ => Vec::new(),
+    };
     forwarding.request(&mut x.request, &hop);
     let body = match framing.body {
         BodyKind::None => Framing::Identity,
@@ -156,6 +160,7 @@ fn prepare(
     }
     x.record.body = BodyRead::Partly;
     upload.content_max = outgoing.content_max;
+    upload.withhold(withheld);
     upload.lead_with(head);
     let filled = upload.fill(&mut client.carry, SCRATCH_BYTES);
     filled.map_err(|error| upload_error(&error, outgoing.content_max))?;
@@ -366,6 +371,10 @@ async fn respond(
 ) -> Result<Next, ProxyError> {
     let Ended { mut upstream, mut upload, response } = ended;
     let switching = x.response.status == 101;
+    let withheld = match response.body {
+        BodyKind::Chunked => nominated(&x.response.fields),
+        _ => Vec::new(),
+    };
     outgoing.snapshot.forwarding.response(&mut x.response, switching);
     filter_response(x, Some(route))?;
     if switching {
@@ -376,6 +385,7 @@ async fn respond(
     finish_head(x, keep)?;
     x.record.status = x.response.status;
     let mut download = Relay::new(body, framing);
+    download.withhold(withheld);
     download.lead_with(std::mem::take(&mut x.down));
     let filled = download.fill(&mut upstream.carry, SCRATCH_BYTES);
     x.record.head_sent = true;
