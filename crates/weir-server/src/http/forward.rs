@@ -151,13 +151,13 @@ fn prepare(
             Framing::Chunked
         }
     };
+    if !x.request.fields.is_sound() {
+        return Err(unsound());
+    }
     let mut head = std::mem::take(&mut x.up);
     head.clear();
     x.request.write_to(&mut head);
     let mut upload = Relay::new(framing.body, body);
-    if !x.request.fields.is_sound() {
-        return Err(unsound());
-    }
     x.record.body = BodyRead::Partly;
     upload.content_max = outgoing.content_max;
     upload.withhold(withheld);
@@ -387,14 +387,12 @@ async fn respond(
     let mut download = Relay::new(body, framing);
     download.withhold(withheld);
     download.lead_with(std::mem::take(&mut x.down));
+    // What is broken before anything was sent can still be answered with an error.
     let filled = download.fill(&mut upstream.carry, SCRATCH_BYTES);
+    filled.map_err(|error| download_error(&error))?;
     x.record.head_sent = true;
-    let relayed = match filled {
-        Ok(()) => {
-            relay_both(worker, client, outgoing, &mut upstream, &mut upload, &mut download).await
-        }
-        Err(error) => Err(download_error(&error)),
-    };
+    let relayed =
+        relay_both(worker, client, outgoing, &mut upstream, &mut upload, &mut download).await;
     x.record.sent_bytes = download.moved;
     let reusable = response.connection == Connection::KeepAlive
         && download.is_decoded()
