@@ -1,0 +1,86 @@
+//! What weir makes of bytes: every case of `tests/wire`, sent whole and in pieces.
+//!
+//! Each file has a gateway and an upstream of its own and is one test; all its failures are told at
+//! once. After every play of every case another client's request must get its own answer.
+
+mod case;
+mod replay;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
+
+use crate::case::{Cases, read};
+use crate::replay::{Cut, Stage};
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/wire")
+}
+
+fn cases(name: &str) -> Cases {
+    read(&directory().join(format!("{name}.txt")))
+}
+
+async fn replay(name: &str) {
+    let cases = cases(name);
+    let stage = Arc::new(Mutex::new(Stage::start(&cases).await));
+    let mut failed = Vec::new();
+    for case in cases.list {
+        let case = Arc::new(case);
+        for cut in Cut::all(case.request.len()) {
+            let (stage, case) = (Arc::clone(&stage), Arc::clone(&case));
+            let title = format!("{} ({cut:?})", case.title);
+            // In a task, so that one failed case does not hide the others.
+            let played = tokio::spawn(async move { stage.lock().await.play(&case, cut).await });
+            if played.await.is_err() {
+                failed.push(title);
+                break;
+            }
+        }
+    }
+    assert!(failed.is_empty(), "failed:\n  {}", failed.join("\n  "));
+}
+
+/// One test a file, and the list of them.
+macro_rules! files {
+    ($($test:ident: $name:literal,)*) => {
+        const FILES: &[&str] = &[$($name),*];
+        $(
+            #[tokio::test]
+            async fn $test() {
+                replay($name).await;
+            }
+        )*
+    };
+}
+
+files! {
+    chunked_requests: "1.1-chunked-requests",
+    lengths_of_requests: "1.1-lengths-of-requests",
+    bodies_of_responses: "1.1-responses",
+    syntax_of_requests: "1.2-requests",
+    syntax_of_responses: "1.2-responses",
+    limits: "1.2-limits",
+    targets_and_hosts: "1.3-targets-and-hosts",
+    forwarded_fields: "1.4-fields",
+    expectations_and_upgrades: "1.4-expectations-and-upgrades",
+    connections: "1.5-connections",
+    route_matching: "1.6-route-matching",
+    trusted_peers: "1.6-trusted-peers",
+}
+
+#[test]
+fn every_file_is_replayed() {
+    let entries = std::fs::read_dir(directory()).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let text = paths.filter(|path| path.extension().is_some_and(|extension| extension == "txt"));
+    let mut found: Vec<_> =
+        text.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    found.sort();
+    let mut listed = FILES.to_vec();
+    listed.sort_unstable();
+    assert_eq!(found, listed);
+    let count: usize = FILES.iter().map(|name| cases(name).list.len()).sum();
+    assert!(count >= 150, "only {count} cases");
+}

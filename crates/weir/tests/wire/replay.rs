@@ -1,0 +1,247 @@
+//! Plays a case against a gateway and compares what both sides saw.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use weir_testkit::{Answer, Body, Client, Gateway, Origin, Received, spawn_weir};
+
+use crate::case::latin1;
+use crate::case::{Case, Cases, Check, End, Pool, Request, Response, Script, ScriptEnd, Upstream};
+
+/// Longest input that is also sent byte by byte.
+const BYTEWISE_MAX: usize = 400;
+
+/// Requests that belong to no case have such a path; it comes back as their answer's body.
+const NEIGHBOUR: &str = "/neighbour/";
+
+/// A gateway, its upstream, and the script of the case being played.
+pub struct Stage {
+    gateway: Gateway,
+    origin: Origin,
+    script: Arc<Mutex<VecDeque<Script>>>,
+    /// Requests the origin had got before this play.
+    before: usize,
+    plays: usize,
+}
+
+/// How the client's bytes are cut into writes.
+#[derive(Clone, Copy, Debug)]
+pub enum Cut {
+    /// One write.
+    Whole,
+    /// One write a byte.
+    Bytes,
+    /// Two writes.
+    At(usize),
+}
+
+impl Cut {
+    /// The ways to send so many bytes.
+    pub fn all(bytes: usize) -> Vec<Self> {
+        let mut cuts = vec![Self::Whole];
+        if bytes <= BYTEWISE_MAX {
+            cuts.push(Self::Bytes);
+        }
+        let mut at: Vec<_> = [bytes / 4, bytes / 2, bytes * 3 / 4, bytes.saturating_sub(1)]
+            .into_iter()
+            .filter(|at| *at > 0)
+            .collect();
+        at.dedup();
+        cuts.extend(at.into_iter().map(Self::At));
+        cuts
+    }
+}
+
+impl Stage {
+    /// Starts the gateway that `cases` need.
+    pub async fn start(cases: &Cases) -> Self {
+        let script = Arc::new(Mutex::new(VecDeque::<Script>::new()));
+        let shared = Arc::clone(&script);
+        let origin = Origin::answering(move |got| {
+            if is_neighbour(got) {
+                return Answer::status(200, &[], got.target());
+            }
+            shared.lock().unwrap().pop_front().map_or_else(Answer::ok, answer)
+        })
+        .await;
+        let everything = "{ id: all, uri: ORIGIN, predicates: [ 'Path=/**' ] }".to_owned();
+        let routes: Vec<_> = cases.routes.iter().chain([&everything]).map(String::as_str).collect();
+        let config = format!(
+            "server: {{ address: 127.0.0.1, port: 0 }}\nweir.admin.port: 0\n\
+             weir.server.workers: 1\nspring.cloud.gateway.server.webflux.routes: [ {} ]\n{}\n",
+            routes.join(", ").replace("ORIGIN", &format!("'{}'", origin.uri())),
+            cases.config.join("\n"),
+        );
+        let gateway = spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}"], &config);
+        Self { gateway, origin, script, before: 0, plays: 0 }
+    }
+
+    /// Plays `case` with its bytes cut in one way; then another client must get its own answer.
+    pub async fn play(&mut self, case: &Case, cut: Cut) {
+        self.plays += 1;
+        self.before = self.origin.requests().len();
+        *self.script.lock().unwrap() = case.answers.iter().cloned().collect();
+        let mut client = Client::connect(self.gateway.address()).await;
+        send(&mut client, &case.request, cut).await;
+        if case.finishes {
+            client.finish_sending().await;
+        }
+        for response in &case.responses {
+            self.expect(&mut client, response).await;
+        }
+        let mut neighbour = Client::connect(self.gateway.address()).await;
+        self.ask_own(&mut neighbour, "after").await;
+        self.settle().await;
+        self.compare(case.upstream.as_ref().expect("checked when read"));
+        if let Some(pool) = case.pool {
+            self.compare_pool(pool);
+        }
+    }
+
+    /// Waits until everything on its way to the origin has been recorded.
+    async fn settle(&self) {
+        self.origin
+            .wait_until(|origin| {
+                origin.open_connections() <= 1
+                    && origin.requests().iter().all(|got| got.body_state != Body::Reading)
+            })
+            .await;
+    }
+
+    /// Asks for what nobody else asks for.
+    async fn ask_own(&self, client: &mut Client, what: &str) {
+        let target = format!("{NEIGHBOUR}{}/{what}", self.plays);
+        let response = client.get(&target).await;
+        assert_eq!((response.status, response.text()), (200, target), "another's answer");
+    }
+
+    async fn expect(&self, client: &mut Client, expected: &Response) {
+        if expected.status == 0 {
+            return client.expect_closed().await;
+        }
+        let method = if expected.to_head { "HEAD" } else { "GET" };
+        let result = client.try_read_response_to(method).await;
+        let response = match (result, expected.end) {
+            (Ok(response), End::Cut) => panic!("not cut: {response:?}"),
+            (Ok(response), _) => response,
+            (Err(cut), End::Cut) => cut.response.unwrap_or_else(|| panic!("no head: {}", cut.rest)),
+            (Err(cut), _) => panic!("cut: {cut}"),
+        };
+        assert_eq!(response.status, expected.status, "status of {response:?}");
+        let interim: Vec<_> = response.interim.iter().map(|head| head[9..12].to_owned()).collect();
+        for check in &expected.checks {
+            let trailers = &response.trailers;
+            holds(check, &response.fields(), &response.body, trailers, &interim);
+        }
+        match expected.end {
+            End::Any | End::Cut => {}
+            End::Keeps => self.ask_own(client, "same").await,
+            End::Closes => client.expect_closed().await,
+        }
+    }
+
+    fn compare_pool(&self, expected: Pool) {
+        let got = self.origin.requests().split_off(self.before);
+        let of_case = got.iter().rfind(|got| !is_neighbour(got)).map(|got| got.connection);
+        let next = got.iter().find(|got| is_neighbour(got)).map(|got| got.connection);
+        let used_again = of_case == next;
+        assert_eq!(used_again, expected == Pool::Kept, "same connection for the next request");
+    }
+
+    fn compare(&self, expected: &Upstream) {
+        let got = self.origin.requests().split_off(self.before);
+        let got: Vec<_> = got.into_iter().filter(|got| !is_neighbour(got)).collect();
+        for got in &got {
+            assert_ne!(got.body_state, Body::Malformed, "sent on broken: {got:?}");
+        }
+        match expected {
+            Upstream::Nothing => assert!(got.is_empty(), "sent on: {got:?}"),
+            Upstream::Aborted => {
+                let whole = got.iter().find(|got| got.body_state == Body::Complete);
+                assert!(whole.is_none(), "sent on: {whole:?}");
+            }
+            Upstream::Requests(expected) => {
+                assert_eq!(got.len(), expected.len(), "requests sent on: {got:?}");
+                for (got, expected) in got.iter().zip(expected) {
+                    arrived(got, expected);
+                }
+            }
+        }
+    }
+}
+
+fn is_neighbour(got: &Received) -> bool {
+    got.target().starts_with(NEIGHBOUR)
+}
+
+async fn send(client: &mut Client, bytes: &[u8], cut: Cut) {
+    // The gateway may have refused and closed before the last byte.
+    match cut {
+        Cut::Whole => drop(client.try_send(bytes).await),
+        Cut::Bytes => {
+            for byte in bytes.chunks(1) {
+                if client.try_send(byte).await.is_err() {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+        Cut::At(at) => {
+            let (first, second) = bytes.split_at(at);
+            if client.try_send(first).await.is_ok() {
+                tokio::task::yield_now().await;
+                drop(client.try_send(second).await);
+            }
+        }
+    }
+}
+
+fn answer(script: Script) -> Answer {
+    let answer =
+        if script.bytes.is_empty() { Answer::nothing() } else { Answer::raw(script.bytes) };
+    let answer = if script.early { answer.early() } else { answer };
+    match script.end {
+        ScriptEnd::Keep => answer,
+        ScriptEnd::Close => answer.close(),
+        ScriptEnd::Reset => answer.reset(),
+    }
+}
+
+fn arrived(got: &Received, expected: &Request) {
+    if !expected.line.is_empty() {
+        assert_eq!(got.line(), expected.line);
+    }
+    let state = if expected.cut { Body::Cut } else { Body::Complete };
+    assert_eq!(got.body_state, state, "{got:?}");
+    for check in &expected.checks {
+        holds(check, &got.fields(), &got.body, &got.trailers, &[]);
+    }
+}
+
+/// Panics unless `check` holds.
+fn holds(
+    check: &Check,
+    fields: &[(String, String)],
+    body: &[u8],
+    trailers: &[(String, String)],
+    interim: &[String],
+) {
+    let lines = |fields: &[(String, String)]| -> Vec<String> {
+        fields
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}").trim_end().to_owned())
+            .collect()
+    };
+    let all = |name: &str| -> Vec<&str> {
+        let named = fields.iter().filter(|(field, _)| field.eq_ignore_ascii_case(name));
+        named.map(|(_, value)| value.as_str()).collect()
+    };
+    match check {
+        Check::Has(line) => assert!(lines(fields).contains(line), "no {line:?} in {fields:?}"),
+        Check::Lacks(name) => assert!(all(name).is_empty(), "{name} in {fields:?}"),
+        Check::All(name, values) => assert_eq!(&all(name), values, "{name}"),
+        Check::Body(expected) => assert_eq!(latin1(body), latin1(expected), "body"),
+        Check::Trailers(expected) => assert_eq!(&lines(trailers), expected, "trailers"),
+        Check::Interim(expected) => assert_eq!(interim, expected, "interim responses"),
+    }
+}
