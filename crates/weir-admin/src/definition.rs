@@ -2,8 +2,7 @@
 //!
 //! Takes what SCG's clients send: shortcut strings or `{"name", "args"}`, numbers where text is
 //! meant, unknown keys (left out); and MongoDB's extended JSON as `mongoexport` writes it
-//! (`_id.$oid`,
-//! `_class`, `$numberInt`).
+//! (`_id.$oid`, `_class`, `$numberInt`).
 
 use serde_json::{Map, Value};
 use weir_route::{NamedArgs, RouteDefinition, ShortcutError, parse_shortcut};

@@ -26,4 +26,4 @@ pub use endpoint::openapi;
 pub use explain::{Candidate, Explanation, Question, Step, explain};
 pub use hooks::{Hooks, Level, Logger, ReadLoggers, SetLogger};
 pub use serve::Server;
-pub use site::{Exposure, Kind, Limits, Site, SiteOptions};
+pub use site::{ENDPOINTS, Exposure, Kind, Limits, Site, SiteOptions};

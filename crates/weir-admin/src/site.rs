@@ -77,6 +77,9 @@ impl Default for Limits {
     }
 }
 
+/// Endpoints that `management.endpoints.web.exposure.*` names, in the order of the index.
+pub const ENDPOINTS: [&str; 5] = ["info", "health", "loggers", "prometheus", "gateway"];
+
 /// How a site is set up.
 #[derive(Clone)]
 pub struct SiteOptions {

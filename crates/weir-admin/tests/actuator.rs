@@ -233,6 +233,18 @@ fn process_endpoints_come_from_the_hooks() {
     let stats = api.get("/actuator/gateway/stats").json();
     assert_eq!(stats["dataPlane"], json!({ "connections": 3 }));
     assert_eq!(stats["store"]["open"], true);
+    assert_eq!(stats.get("index"), None);
+    check_status(&api, "GET", "/actuator/gateway/stats?nonsense=1", 400);
+}
+
+#[test]
+fn the_shape_of_the_table_names_routes_that_never_match() {
+    let api = admin(&[("a", "http://x")]);
+    api.post("/actuator/gateway/routes/b", r#"{"uri":"http://x","predicates":["Path=/a"]}"#);
+    let shape = api.get("/actuator/gateway/stats?shape=true").json()["index"].clone();
+    let never = json!([{ "id": "b", "by": "a", "duplicate": true }]);
+    assert_eq!((&shape["shadowed"], &shape["neverMatch"]), (&json!(1), &never));
+    assert_eq!(shape["scanned"], 0);
 }
 
 #[test]

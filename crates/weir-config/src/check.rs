@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weir_route::index::Index;
 use weir_route::{NamedArgs, Route};
 
-use crate::compile::{self, Compiler, Part, Problem};
+use crate::compile::{self, Compiler, Part, Problem, Told};
 use crate::diagnostic::{Code, Diagnostic, Severity, fills_in_secret, is_secret, mask_url};
 use crate::loaded::Loaded;
 use crate::routes::Written;
@@ -28,7 +28,7 @@ pub(crate) struct Checks {
     /// Hashes of the ids so far.
     ids: HashSet<u64>,
     /// Predicates and filters whose difference from SCG has been told.
-    told: Vec<String>,
+    told: Told,
     counts: HashMap<Code, usize>,
 }
 
@@ -39,7 +39,7 @@ impl Checks {
             settings: Arc::clone(&loaded.settings),
             heads: Vec::new(),
             ids: HashSet::new(),
-            told: Vec::new(),
+            told: Told::default(),
             counts: HashMap::new(),
         };
         checks.defaults(loaded, problems);
@@ -50,7 +50,7 @@ impl Checks {
         let mut found = loaded.compiler.default_problems().to_vec();
         for (at, named) in loaded.default_filters.iter().enumerate() {
             let part = Part::DefaultFilter(at, None);
-            compile::about_filter(&loaded.compiler, named, part, &mut found);
+            compile::about_filter(&loaded.compiler, named, part, &mut self.told, &mut found);
         }
         for problem in found {
             let Part::DefaultFilter(at, _) = problem.part else { continue };
@@ -91,7 +91,12 @@ impl Checks {
             }
         };
         let refused = !found.is_empty();
-        found.extend(compile::remarks(&self.compiler, definition, route.as_deref()));
+        found.extend(compile::remarks(
+            &self.compiler,
+            definition,
+            route.as_deref(),
+            &mut self.told,
+        ));
         self.report(written, found, problems);
         if refused {
             return None;
@@ -128,12 +133,6 @@ impl Checks {
         secret: Option<&NamedArgs>,
         problems: &mut Vec<Diagnostic>,
     ) {
-        if matches!(problem.code, Code::PredicateDiffers | Code::FilterDiffers) {
-            if self.told.contains(&problem.message) {
-                return;
-            }
-            self.told.push(problem.message.clone());
-        }
         if self.enough(problem.code) {
             return;
         }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use weir_route::{NamedArgs, RouteDefinition, parse_shortcut};
+use weir_route::{NamedArgs, RouteDefinition};
 
 /// Route definitions in a dense form: a parsed one takes ten times the memory, and most are kept
 /// only to be shown.
@@ -49,16 +49,35 @@ fn is_true(enabled: &bool) -> bool {
 
 impl<'a> Named<'a> {
     fn of(named: &'a NamedArgs) -> Self {
+        if !is_shortcut(named) {
+            return Self::Long(named);
+        }
         let mut shortcut = named.name.clone();
         for (at, value) in named.args.values().enumerate() {
             shortcut.push(if at == 0 { '=' } else { ',' });
             shortcut.push_str(value.as_str().unwrap_or_default());
         }
-        match parse_shortcut(&shortcut, true) {
-            Ok(parsed) if parsed == *named => Self::Shortcut(shortcut),
-            _ => Self::Long(named),
-        }
+        Self::Shortcut(shortcut)
     }
+}
+
+/// A number as it is usually written.
+fn is_plain(digits: &str) -> bool {
+    digits == "0" || digits.starts_with(|c: char| matches!(c, '1'..='9'))
+}
+
+/// Whether [`weir_route::parse_shortcut`] gives the same back.
+fn is_shortcut(named: &NamedArgs) -> bool {
+    let name = named.name.trim();
+    let mut args = named.args.iter().enumerate();
+    !name.is_empty()
+        && !name.contains('=')
+        && args.all(|(at, (key, value))| {
+            let number = key.strip_prefix("_genkey_");
+            let generated = number.is_some_and(|n| n.parse() == Ok(at) && is_plain(n));
+            let text = value.as_str().unwrap_or_default();
+            generated && !text.is_empty() && text.trim() == text && !text.contains(',')
+        })
 }
 
 impl Definitions {
@@ -140,5 +159,8 @@ mod tests {
         check(r#"{"predicates":[{"name":"Q","args":{"_genkey_0":1}}]}"#, 80);
         check(r#"{"predicates":[{"name":"Q=1","args":{}}]}"#, 80);
         check(r#"{"predicates":[{"name":"","args":{}}]}"#, 80);
+        check(r#"{"predicates":[{"name":"Q","args":{"_genkey_00":"a"}}]}"#, 80);
+        check(r#"{"predicates":[{"name":"Q","args":{"_genkey_+0":"a"}}]}"#, 80);
+        check(r#"{"predicates":[" Q =a"]}"#, 80);
     }
 }

@@ -23,7 +23,9 @@ mod value;
 pub use compile::{Compiler, Part, Problem};
 pub use definitions::Definitions;
 pub use deviation::{DEVIATIONS, Deviation};
-pub use diagnostic::{Category, Code, Diagnostic, Severity, Style, render, to_json};
+pub use diagnostic::{
+    Category, Code, Diagnostic, Severity, Style, findings_reference, render, to_json,
+};
 pub use loaded::{Compiled, Loaded, Loader};
 pub use property::{
     Kind as PropertyKind, PropertySpec, Root as PropertyRoot, Usage as PropertyUsage, json_schema,

@@ -49,7 +49,8 @@ pub struct Settings {
     pub response_timeout: Option<Duration>,
     /// `httpclient.pool.*`.
     pub pool: PoolSettings,
-    /// `spring.lifecycle.timeout-per-shutdown-phase` (30 s); zero with `server.shutdown=immediate`.
+    /// `spring.lifecycle.timeout-per-shutdown-phase` (30 s); zero with
+    /// `server.shutdown=immediate`.
     pub shutdown_timeout: Duration,
     /// `weir.access-log.*`.
     pub access_log: Option<AccessLog>,

@@ -264,11 +264,17 @@ fn no_finding_shows_a_secret() {
     let text = format!(
         "weir.admin.token: [hunter2]\nserver.port: ${{x.password}}\nx.password: hunter2\n{}",
         route(
-            "  filters:\n  - AddRequestHeader=X-Api-Key, hunter2, hunter2\n  - name: \
-                 SetStatus\n    \
-             args: {status: hunter2, secret: hunter2}\n- id: b\n  uri: http://me:hunter2@h:1/hunter\n  \
-                 predicates: [Path=/y]\n\
-             - id: c\n  uri: http://me:hunter2@h:hunter\n  predicates: [Path=/z]\n"
+            "  filters:
+  - AddRequestHeader=X-Api-Key, hunter2, hunter2
+  - name: SetStatus
+    args: {status: hunter2, secret: hunter2}
+- id: b
+  uri: http://me:hunter2@h:1/hunter
+  predicates: [Path=/y]
+- id: c
+  uri: http://me:hunter2@h:hunter
+  predicates: [Path=/z]
+"
         )
     );
     let said = findings(&text);

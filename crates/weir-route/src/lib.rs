@@ -3,9 +3,13 @@
 //! Pure: no clock, no dice, no IO. Time, chance and the peer's address arrive in a [`Request`].
 //! `Index::lookup` answers exactly what the linear `scan` (Spring Cloud Gateway's rule) answers.
 
+#[cfg(test)]
+extern crate self as weir_route;
+
 mod args;
 mod definition;
 pub mod index;
+mod one_or_more;
 pub mod pattern;
 pub mod predicate;
 mod request;
@@ -15,6 +19,7 @@ mod value;
 
 pub use args::{ArgError, Args};
 pub use definition::{NamedArgs, RouteDefinition, ShortcutError, parse_shortcut};
+pub use one_or_more::OneOrMore;
 pub use request::{Request, RequestParts, Vars};
 pub use route::Route;
 pub use spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::one_or_more::OneOrMore;
 use crate::predicate::Predicate;
 
 /// A compiled route. `T` is what a match leads to (upstream, filters, policy); the index never
@@ -15,7 +16,7 @@ pub struct Route<T> {
     /// Place in definition order over all sources; unique in a table.
     pub position: u64,
     /// All must hold, tried left to right.
-    pub predicates: Box<[Predicate]>,
+    pub predicates: OneOrMore<Predicate>,
     /// What a match leads to.
     pub target: T,
 }

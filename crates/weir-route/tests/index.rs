@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_oneof};
-use proptest::test_runner::Config;
 use proptest::{prop_assert, proptest};
-use tables::random::{Asked, Written, asked, options, written};
+use tables::random::{Asked, Written, asked, cases, options, written};
 use tables::route;
 use weir_route::Route;
 use weir_route::index::{Change, Index, Scratch};
@@ -34,7 +33,7 @@ fn disagreement<'a>(table: &Table, requests: &'a [Asked]) -> Option<&'a Asked> {
 }
 
 proptest! {
-    #![proptest_config(Config::with_cases(300))]
+    #![proptest_config(cases(300))]
     #[test]
     fn lookup_is_scan(
         options in options(),
@@ -48,7 +47,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(Config::with_cases(60))]
+    #![proptest_config(cases(60))]
     #[test]
     fn lookup_is_scan_after_any_history(
         options in options(),

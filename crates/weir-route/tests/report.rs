@@ -6,9 +6,8 @@ mod tables;
 use std::sync::Arc;
 
 use proptest::collection::vec;
-use proptest::test_runner::Config;
 use proptest::{prop_assert, proptest};
-use tables::random::{asked, options, written};
+use tables::random::{asked, cases, options, written};
 use tables::shapes::{FLAT, Shape};
 use tables::{Ask, route};
 use weir_route::Route;
@@ -68,7 +67,7 @@ fn equal_routes_are_duplicates() {
 }
 
 proptest! {
-    #![proptest_config(Config::with_cases(100))]
+    #![proptest_config(cases(100))]
     #[test]
     fn a_shadowed_route_never_matches_without_the_other(
         options in options(),
@@ -91,7 +90,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(Config::with_cases(100))]
+    #![proptest_config(cases(100))]
     #[test]
     fn every_route_that_matches_is_a_candidate(
         options in options(),

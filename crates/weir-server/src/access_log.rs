@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::json;
@@ -36,11 +37,11 @@ pub(crate) struct LogBuffer {
     sender: SyncSender<Vec<u8>>,
 }
 
-/// Opens the log and starts its writer.
+/// Opens the log and starts its writer, which ends once all senders are gone.
 ///
 /// # Errors
 /// The file cannot be opened.
-pub(crate) fn open(settings: &AccessLog) -> io::Result<SyncSender<Vec<u8>>> {
+pub(crate) fn open(settings: &AccessLog) -> io::Result<(SyncSender<Vec<u8>>, JoinHandle<()>)> {
     let mut sink: Box<dyn Write + Send> = match &settings.path {
         None => Box::new(io::stdout()),
         Some(path) => Box::new(OpenOptions::new().create(true).append(true).open(path)?),
@@ -53,8 +54,8 @@ pub(crate) fn open(settings: &AccessLog) -> io::Result<SyncSender<Vec<u8>>> {
             }
         }
     };
-    std::thread::Builder::new().name("weir-log".into()).spawn(writer)?;
-    Ok(sender)
+    let thread = std::thread::Builder::new().name("weir-log".into()).spawn(writer)?;
+    Ok((sender, thread))
 }
 
 impl LogBuffer {

@@ -111,7 +111,7 @@ impl ErrorKind {
             K::Filter => 500,
             K::NoInstance | K::PoolExhausted => 503,
             K::Resolve | K::Connect | K::UpstreamClosed => refused,
-            K::BadResponse | K::ResponseTruncated => 502,
+            K::BadResponse | K::ResponseTruncated => refused,
             K::ConnectTimeout | K::ResponseTimeout | K::UpstreamTooSlow => 504,
         }
     }

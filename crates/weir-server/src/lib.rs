@@ -1,8 +1,8 @@
 //! The data plane: listeners, workers, the exchange, upstream pools.
 //!
-//! One OS thread per worker, each with its own current-thread runtime, listener, pools, counters and
-//! scratch memory: on the request path the workers share nothing but the snapshot pointer. The data
-//! plane does not know that an admin API exists.
+//! One OS thread per worker, each with its own current-thread runtime, listener, pools, counters
+//! and scratch memory: on the request path the workers share nothing but the snapshot pointer. The
+//! data plane does not know that an admin API exists.
 
 mod access_log;
 mod deadline;
@@ -21,5 +21,6 @@ mod worker;
 pub use error::{ErrorKind, ProxyError, Side};
 pub use listener::BindError;
 pub use metrics::{Metrics, WorkerCounters};
+pub use reserved::ReservedPaths;
 pub use server::{Server, ServerOptions, StartError};
 pub use sys::{Limits, raise_limits};

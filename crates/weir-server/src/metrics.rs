@@ -273,7 +273,8 @@ impl Metrics {
         self.sum(|worker| &worker.requests)
     }
 
-    /// Everything in Prometheus' text format (version 0.0.4), names as Micrometer gives them for SCG.
+    /// Everything in Prometheus' text format (version 0.0.4), names as Micrometer gives them for
+    /// SCG.
     pub fn prometheus(&self, routes: usize) -> String {
         let mut out = String::new();
         self.write_timers(&mut out);

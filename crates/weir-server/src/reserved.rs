@@ -5,19 +5,32 @@ use std::sync::Arc;
 
 use weir_config::{RouteTarget, Upstream};
 use weir_filter::{Chain, Scheme, Target};
-use weir_route::Route;
+use weir_route::{OneOrMore, Route};
 
-/// A path prefix and where requests below it go. This is how probes reach `/actuator/health` on the
-/// main port: for the data plane it is one more upstream.
+/// Paths that go to one address, whatever the routes say. This is how probes reach
+/// `/actuator/health` on the main port: for the data plane it is one more upstream.
+#[derive(Clone, Debug)]
+pub struct ReservedPaths {
+    /// This path itself, but nothing below it.
+    pub base: String,
+    /// What is taken below it, each with all that is below: `health`.
+    pub names: Vec<String>,
+    /// Where the requests go.
+    pub address: SocketAddr,
+}
+
+/// [`ReservedPaths`] with their upstream.
 #[derive(Debug)]
 pub(crate) struct Reserved {
-    prefix: String,
+    base: String,
+    names: Vec<String>,
     /// A route that only [`Reserved::takes`] leads to.
     pub(crate) route: Arc<Route<RouteTarget>>,
 }
 
 impl Reserved {
-    pub(crate) fn new(prefix: &str, address: SocketAddr) -> Self {
+    pub(crate) fn new(paths: &ReservedPaths) -> Self {
+        let address = paths.address;
         let host = match address {
             SocketAddr::V4(address) => address.ip().to_string(),
             SocketAddr::V6(address) => format!("[{}]", address.ip()),
@@ -30,18 +43,46 @@ impl Reserved {
             timeouts: None,
         };
         let route = Route {
-            id: Arc::from(prefix),
+            id: Arc::from(paths.base.as_str()),
             order: i32::MIN,
             position: u64::MAX,
-            predicates: Box::default(),
+            predicates: OneOrMore::default(),
             target,
         };
-        Self { prefix: prefix.to_owned(), route: Arc::new(route) }
+        Self { base: paths.base.clone(), names: paths.names.clone(), route: Arc::new(route) }
     }
 
-    /// Whether `path` is the prefix or lies below it.
+    /// Whether requests for `path` are reserved. Other paths below the base are left to the routes,
+    /// as under SCG: there may be an actuator behind the gateway too.
     pub(crate) fn takes(&self, path: &[u8]) -> bool {
-        let rest = path.strip_prefix(self.prefix.as_bytes());
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        let Some(rest) = path.strip_prefix(self.base.as_bytes()) else { return false };
+        if rest.is_empty() {
+            return true;
+        }
+        let below = |name: &String| {
+            let rest = rest.strip_prefix(b"/").and_then(|rest| rest.strip_prefix(name.as_bytes()));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        };
+        self.names.iter().any(below)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reserved, ReservedPaths};
+
+    #[test]
+    fn only_what_is_named_is_taken() {
+        let reserved = Reserved::new(&ReservedPaths {
+            base: "/actuator".to_owned(),
+            names: vec!["health".to_owned()],
+            address: ([127, 0, 0, 1], 1).into(),
+        });
+        for path in ["/actuator", "/actuator/health", "/actuator/health/liveness"] {
+            assert!(reserved.takes(path.as_bytes()), "{path}");
+        }
+        for path in ["/", "/actuator/", "/actuators", "/actuator/healthy", "/actuator/gateway"] {
+            assert!(!reserved.takes(path.as_bytes()), "{path}");
+        }
     }
 }

@@ -21,7 +21,7 @@ use crate::drain::{DrainState, Phase};
 use crate::http::downstream::serve;
 use crate::listener::{BindError, bind};
 use crate::metrics::{Metrics, WorkerCounters};
-use crate::reserved::Reserved;
+use crate::reserved::{Reserved, ReservedPaths};
 use crate::worker::Worker;
 
 /// Time between two accepts when the system has no file descriptor left.
@@ -34,8 +34,8 @@ const TIDY: Duration = Duration::from_secs(1);
 pub struct ServerOptions {
     /// Seed of all chance (weights, request ids): 64 random bits.
     pub seed: u64,
-    /// A path prefix whose requests go to this address, whatever the routes say.
-    pub reserved: Option<(String, SocketAddr)>,
+    /// Paths that are not left to the routes.
+    pub reserved: Option<ReservedPaths>,
 }
 
 /// Why the server did not start.
@@ -91,15 +91,16 @@ impl Server {
         let bound = bind(settings.listen, sockets, settings.backlog).map_err(StartError::Bind)?;
         let (address, listeners) = bound;
         let log = settings.access_log.as_ref().map(access_log::open).transpose();
-        let log = log.map_err(StartError::AccessLog)?;
+        let (log, writer) = log.map_err(StartError::AccessLog)?.unzip();
         let (stop, stopped) = watch::channel(Phase::Serving);
         let drain = Arc::new(DrainState::default());
         let counters: Vec<_> =
             (0..workers).map(|_| Arc::new(WorkerCounters::new(workers))).collect();
-        let reserved =
-            options.reserved.as_ref().map(|(prefix, to)| Arc::new(Reserved::new(prefix, *to)));
+        let reserved = options.reserved.as_ref().map(|paths| Arc::new(Reserved::new(paths)));
         let plan = Plan { snapshot, settings: &settings, log, drain: &drain, stopped, reserved };
-        let threads = plan.spawn(listeners, &counters, acceptors, options.seed)?;
+        let mut threads = plan.spawn(listeners, &counters, acceptors, options.seed)?;
+        // Joined last: it ends when the workers have let go of their ends of the log.
+        threads.extend(writer);
         let metrics = Metrics::new(counters);
         Ok(Self { address, workers, acceptors, metrics, drain, stop, threads })
     }

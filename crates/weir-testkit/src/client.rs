@@ -26,8 +26,8 @@ pub struct Client {
 pub struct Response {
     /// Status code.
     pub status: u16,
-    /// The head as it was on the wire, with the empty line; bytes that are not ASCII come as U+0080
-    /// to U+00FF.
+    /// The head as it was on the wire, with the empty line; bytes that are not ASCII come as
+    /// U+0080 to U+00FF.
     pub head: String,
     /// The decoded body.
     pub body: Vec<u8>,

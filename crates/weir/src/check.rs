@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -56,12 +56,16 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let routes = loaded.check();
     loaded.sort_findings();
     let mut out = std::io::stdout().lock();
-    if args.json {
-        writeln!(out, "{:#}", as_json(&loaded, routes))?;
+    let text = if args.json {
+        format!("{:#}\n", as_json(&loaded, routes))
     } else {
         let plain = !out.is_terminal() || std::env::var_os("NO_COLOR").is_some();
-        let style = if plain { Style::Plain } else { Style::Coloured };
-        out.write_all(as_text(&loaded, routes, style).as_bytes())?;
+        as_text(&loaded, routes, if plain { Style::Plain } else { Style::Coloured })
+    };
+    match out.write_all(text.as_bytes()) {
+        // The reader has seen enough: `weir check … | head`.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+        result => result?,
     }
     Ok(if loaded.is_refused() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -131,12 +131,12 @@ fn route(n: usize, origin: SocketAddr) -> anyhow::Result<RouteDefinition> {
 fn announce(started: &Started, origin: SocketAddr, count: usize) {
     let gateway = started.gateway;
     let admin = started.admin.map_or("-".to_owned(), |admin| admin.to_string());
-    println!(
+    crate::say(&format!(
         "
 what          where                       try
 origin        http://{origin:<20} curl http://{origin}/get
 gateway       http://{gateway:<20} curl -i http://{gateway}/1
-              {count} routes              curl -i http://{gateway}/{count}
+              {count:<7} routes              curl -i http://{gateway}/{count}
               rewritten path              curl http://{gateway}/inspect/a?b=1
               a delay of 100 ms           curl -i http://{gateway}/hello/100
 admin API     http://{admin:<20} curl http://{admin}/actuator/gateway/routes/api-{count}
@@ -146,6 +146,7 @@ admin API     http://{admin:<20} curl http://{admin}/actuator/gateway/routes/api
               it serves at once           curl http://{gateway}/new
               metrics                     curl http://{admin}/actuator/prometheus
 
-Ctrl-C ends it all."
-    );
+Ctrl-C ends it all.
+"
+    ));
 }

@@ -30,7 +30,8 @@ pub struct OriginArgs {
     /// Threads that accept and serve.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub workers: usize,
-    /// Lets `/hello` and `/delay` occupy a thread each while they wait, as a servlet container does.
+    /// Lets `/hello` and `/delay` occupy a thread each while they wait, as a servlet container
+    /// does.
     #[arg(long)]
     pub blocking: bool,
     /// Most such threads.
@@ -71,7 +72,7 @@ pub fn run(args: OriginArgs) -> anyhow::Result<ExitCode> {
     let running = weir_origin::serve(options).with_context(|| {
         format!("cannot listen on {}; choose another with --listen", args.listen)
     })?;
-    println!("listening http {}", running.address());
+    crate::say(&format!("listening http {}\n", running.address()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
@@ -85,7 +86,7 @@ pub fn run(args: OriginArgs) -> anyhow::Result<ExitCode> {
             }
             let now = running.stats();
             if !args.quiet && now != last {
-                println!("{now}");
+                crate::say(&format!("{now}\n"));
             }
             last = now;
         }

@@ -5,6 +5,7 @@ mod logging;
 mod management;
 mod watch;
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -99,10 +100,8 @@ async fn serve(
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let management = Management::bind(settings)?;
-    let options = ServerOptions {
-        seed: random_seed(),
-        reserved: management.on_main_port(&settings.management.base_path),
-    };
+    let options =
+        ServerOptions { seed: random_seed(), reserved: management.on_main_port(settings) };
     let server =
         Server::start(&control.published(), &options).context("the gateway cannot start")?;
     let ready = Arc::new(AtomicBool::new(true));
@@ -163,25 +162,32 @@ fn report(
     server: &Server,
     started: &Started,
 ) {
+    let mut out = String::new();
     let workers = match server.acceptors() {
         0 => format!("{} (each accepts)", server.workers()),
         n => format!("{} ({n} acceptors)", server.workers()),
     };
-    println!("routes    {}", control.published().load().index.len());
-    println!("workers   {workers}");
-    println!("store     {}", settings.store_path.display());
-    println!("files     {} open files allowed (were {})", limits.files, limits.files_before);
+    let _ = writeln!(out, "routes    {}", control.published().load().index.len());
+    let _ = writeln!(out, "workers   {workers}");
+    let _ = writeln!(out, "store     {}", settings.store_path.display());
+    let _ = writeln!(
+        out,
+        "files     {} open files allowed (were {})",
+        limits.files, limits.files_before
+    );
     if let Some(refused) = &limits.refused {
-        println!("          the limit on open files was not raised: {refused}");
+        let _ = writeln!(out, "          the limit on open files was not raised: {refused}");
     }
     if settings.backlog > limits.backlog_max {
-        println!(
+        let _ = writeln!(
+            out,
             "          backlog {} is cut to {}: raise net.core.somaxconn",
             settings.backlog, limits.backlog_max
         );
     }
     if let Some(admin) = started.admin {
-        println!("admin     http {admin}");
+        let _ = writeln!(out, "admin     http {admin}");
     }
-    println!("listening http {}", started.gateway);
+    let _ = writeln!(out, "listening http {}", started.gateway);
+    crate::say(&out);
 }

@@ -206,6 +206,7 @@ fn searches_removals_and_counts() {
     assert_eq!(gateway.ids(), ["fixed", "r1", "r3"]);
     let stats = gateway.ok(&["stats"], "");
     assert!(stats.contains("routes.fromStore"), "{stats}");
+    assert!(stats.contains("route r3 can never match: r1 has the same predicates"), "{stats}");
     assert!(gateway.ok(&["refresh"], "").contains("in force"));
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_config::{RouteTarget, Snapshot};
-use weir_route::{NamedArgs, Route, RouteDefinition};
+use weir_route::{Route, RouteDefinition};
 use weir_store::{Store, StoreError};
 
 use super::filter::{Filter, Origin};
@@ -51,11 +51,6 @@ impl View {
         &self.table.snapshot
     }
 
-    /// `default-filters` of the configuration.
-    pub fn default_filters(&self) -> &[NamedArgs] {
-        &self.table.loaded.default_filters
-    }
-
     /// Revision of the table.
     pub fn revision(&self) -> u64 {
         self.table.revision
@@ -68,18 +63,15 @@ impl View {
     pub fn find(&self, id: &str) -> Result<Vec<Entry>, StoreError> {
         let mut positions = self.table.files.find(id);
         positions.extend(self.store.slot_of(id)?.map(|slot| STORE_POSITION + slot));
-        if positions.is_empty() {
-            return Ok(Vec::new());
-        }
-        let routes = self.table.snapshot.index.iter();
-        let routes: Vec<_> =
-            routes.filter(|route| positions.contains(&route.position)).cloned().collect();
+        let index = &self.table.snapshot.index;
+        let found = positions.into_iter().filter_map(|position| index.at_position(position));
+        let mut routes: Vec<_> = found.cloned().collect();
+        routes.sort_by_key(|route| (route.order, route.position));
         self.entries(&routes)
     }
 
-    /// The routes that `filter` means in order of trial, given to `visit` a few at a time until it
-    /// says
-    /// `false`; of those, `skip` are left out and no more than `limit` are given.
+    /// The routes that `filter` means in order of trial, given to `visit` until it says `false`; of
+    /// those, `skip` are left out and no more than `limit` are given.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -91,16 +83,18 @@ impl View {
         mut limit: usize,
         mut visit: impl FnMut(Entry) -> bool,
     ) -> Result<(), StoreError> {
-        let mut routes: Vec<_> = self.of(from).cloned().collect();
-        if filter.is_empty() {
+        let mut routes = self.of(from);
+        if filter.is_empty() && skip > 0 {
             // Nothing to look at: the page can be cut from the index.
-            let start = skip.min(routes.len());
-            routes = routes.split_off(start);
-            routes.truncate(limit);
+            routes.nth(skip - 1);
             skip = 0;
         }
-        for batch in routes.chunks(BATCH) {
-            for entry in self.entries(batch)? {
+        loop {
+            let batch: Vec<_> = routes.by_ref().take(BATCH.min(limit)).cloned().collect();
+            if batch.is_empty() {
+                return Ok(());
+            }
+            for entry in self.entries(&batch)? {
                 if !filter.matches(&entry.definition) {
                     continue;
                 }
@@ -114,7 +108,6 @@ impl View {
                 limit -= 1;
             }
         }
-        Ok(())
     }
 
     fn of(&self, from: Option<Origin>) -> impl Iterator<Item = &Arc<Route<RouteTarget>>> {

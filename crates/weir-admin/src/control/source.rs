@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_config::{Compiled, Compiler, Definitions, RouteTarget, Settings, Snapshot};
-use weir_route::{NamedArgs, Route, RouteDefinition};
+use weir_route::{Route, RouteDefinition};
 
 use super::refusal::Problem;
 
@@ -17,8 +17,6 @@ pub struct Loaded {
     pub compiler: Arc<Compiler>,
     /// Routes of the files: compiled, and as they were written.
     pub compiled: Compiled,
-    /// `default-filters`.
-    pub default_filters: Vec<NamedArgs>,
     /// Settings that apply to all routes.
     pub settings: Arc<Settings>,
 }
@@ -29,7 +27,6 @@ impl Loaded {
         Self {
             compiler: Arc::clone(&config.compiler),
             compiled,
-            default_filters: config.default_filters.clone(),
             settings: Arc::clone(&config.settings),
         }
     }

@@ -6,15 +6,19 @@ use std::sync::Arc;
 use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
+use weir_config::RouteTarget;
+use weir_route::index::Index;
 use weir_store::StoreError;
 
 use super::Call;
 use super::body;
-use super::routes::{number, parameters};
+use super::routes::{blocking, number, parameters};
 use crate::access::Intent;
 use crate::answer::{Failure, empty, moment, ok_json, stream_list};
 
 const MEDIA: [&str; 1] = ["application/json"];
+/// Routes that can never match, named in the shape of the table.
+const SHADOWED_SHOWN: usize = 100;
 /// Most audit entries in one answer.
 const AUDIT_COUNT_MAX: usize = 1_000;
 
@@ -163,11 +167,18 @@ pub(super) async fn explain(call: Call) -> Result<Response, Failure> {
     Ok(ok_json(&json!(crate::explain(view.snapshot(), &question))))
 }
 
-pub(super) fn stats(call: &Call) -> Result<Response, Failure> {
+pub(super) async fn stats(call: Call) -> Result<Response, Failure> {
+    let mut with_shape = false;
+    for (key, value) in parameters(&call) {
+        match key.as_str() {
+            "shape" => with_shape = value == "true",
+            _ => return Err(Failure::bad_request(format!("unknown parameter `{key}`"))),
+        }
+    }
     let view = call.site.control.view();
     let routes = &view.snapshot().index;
     let stored = routes.iter().filter(|route| route.position >= crate::STORE_POSITION).count();
-    Ok(ok_json(&json!({
+    let mut told = json!({
         "routes": {
             "total": routes.len(),
             "fromFiles": routes.len() - stored,
@@ -179,7 +190,51 @@ pub(super) fn stats(call: &Call) -> Result<Response, Failure> {
             "open": call.site.control.store_is_open(),
         },
         "dataPlane": (call.site.hooks.stats)(),
-    })))
+    });
+    if with_shape {
+        let snapshot = Arc::clone(view.snapshot());
+        let shape = blocking(move || shape(&snapshot.index)).await?;
+        told["index"] = shape;
+    }
+    Ok(ok_json(&told))
+}
+
+/// The shape of the route table. Walks all of it.
+fn shape(index: &Index<RouteTarget>) -> Value {
+    let stats = index.stats();
+    let shadowed = index.shadowed();
+    let crowded = stats.crowded.iter().map(|crowded| {
+        let only_by = crowded.only_by.iter();
+        json!({
+            "routes": crowded.routes,
+            "ids": crowded.ids.iter().map(AsRef::as_ref).collect::<Vec<&str>>(),
+            "way": crowded.way,
+            "onlyBy": only_by.map(|(what, routes)| json!({ "predicate": what, "routes": routes }))
+                .collect::<Vec<Value>>(),
+        })
+    });
+    let branches = stats.branches.iter().map(|(on, branch)| {
+        let counts = json!({
+            "branches": branch.branches, "toldApart": branch.told_apart, "any": branch.any,
+        });
+        (on.clone(), counts)
+    });
+    let never = shadowed.iter().take(SHADOWED_SHOWN).map(|found| {
+        json!({
+            "id": found.route.id.as_ref(), "by": found.by.id.as_ref(), "duplicate": found.duplicate,
+        })
+    });
+    json!({
+        "alone": stats.alone,
+        "inShortLists": stats.in_short_lists,
+        "scanned": stats.scanned,
+        "depthMax": stats.depth_max,
+        "bytes": stats.bytes,
+        "branches": branches.collect::<Map<String, Value>>(),
+        "crowded": crowded.collect::<Vec<Value>>(),
+        "shadowed": shadowed.len(),
+        "neverMatch": never.collect::<Vec<Value>>(),
+    })
 }
 
 pub(super) fn audit(call: &Call) -> Result<Response, Failure> {

@@ -166,7 +166,7 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::RouteFilters => gateway::route_filters(&call),
         Operation::RoutePredicates => gateway::route_predicates(&call),
         Operation::Refresh => Ok(gateway::refresh()),
-        Operation::Stats => gateway::stats(&call),
+        Operation::Stats => gateway::stats(call).await,
         Operation::Audit => gateway::audit(&call),
         Operation::Explain => gateway::explain(call).await,
     }

@@ -11,6 +11,7 @@ use super::body;
 use crate::access::Intent;
 use crate::answer::{ACTUATOR, Failure, answer, empty, json_answer};
 use crate::hooks::{Level, Logger};
+use crate::site::ENDPOINTS;
 
 const MEDIA: [&str; 3] = [
     "application/vnd.spring-boot.actuator.v3+json",
@@ -28,7 +29,7 @@ pub(super) fn index(call: &Call) -> Result<Response, Failure> {
     let link = |href: String, templated: bool| json!({ "href": href, "templated": templated });
     let mut links = Map::new();
     links.insert("self".into(), link(base.clone(), false));
-    for name in ["info", "health", "loggers", "prometheus", "gateway"] {
+    for name in ENDPOINTS {
         if !call.site.serves(name, Intent::Read) {
             continue;
         }

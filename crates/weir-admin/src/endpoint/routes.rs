@@ -66,7 +66,7 @@ pub(super) async fn list(call: Call) -> Result<Response, Failure> {
     let is_verbose = call.site.options.is_verbose;
     let mut response = stream_list(move |list| {
         view.list(from, &filter, page.saturating_mul(size), size, |entry| {
-            list.push(&shown(&view, &entry, form, is_verbose))
+            list.push(&shown(&entry, form, is_verbose))
         })
     });
     let headers = response.headers_mut();
@@ -113,7 +113,7 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
     call.accepts(&MEDIA)?;
     let id = call.segment("id").await?;
     let Selection { form, .. } = selection(&call)?;
-    let (view, entries) = find(call.site.control.view(), id).await?;
+    let entries = find(call.site.control.view(), id).await?;
     let [entry] = entries.as_slice() else {
         // SCG's shapes: nothing for none, an error for more than one.
         return match entries.len() {
@@ -123,7 +123,7 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
     };
     let mut response = ok_json(&match (form, call.site.options.is_verbose) {
         (Form::Scg, false) => display::definition(&entry.definition),
-        (form, is_verbose) => shown(&view, entry, form, is_verbose),
+        (form, is_verbose) => shown(entry, form, is_verbose),
     });
     if let Some(revision) = entry.revision {
         response.headers_mut().insert(header::ETAG, etag(revision));
@@ -134,21 +134,20 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
 pub(super) async fn combined_filters(mut call: Call) -> Result<Response, Failure> {
     call.accepts(&MEDIA)?;
     let id = call.segment("id").await?;
-    let (view, entries) = find(call.site.control.view(), id).await?;
-    let told = entries.iter().map(|entry| {
-        (display::route(entry, view.default_filters()), Value::from(entry.definition.order))
-    });
+    let entries = find(call.site.control.view(), id).await?;
+    let told =
+        entries.iter().map(|entry| (display::route(entry), Value::from(entry.definition.order)));
     Ok(ok_json(&Value::Object(told.collect())))
 }
 
-async fn find(view: View, id: String) -> Result<(View, Vec<Entry>), Failure> {
-    let found = blocking(move || view.find(&id).map(|entries| (view, entries))).await?;
+async fn find(view: View, id: String) -> Result<Vec<Entry>, Failure> {
+    let found = blocking(move || view.find(&id)).await?;
     Ok(found?)
 }
 
-fn shown(view: &View, entry: &Entry, form: Form, is_verbose: bool) -> Value {
+fn shown(entry: &Entry, form: Form, is_verbose: bool) -> Value {
     match form {
-        Form::Scg if is_verbose => display::verbose(entry, view.default_filters()),
+        Form::Scg if is_verbose => display::verbose(entry),
         Form::Scg => display::terse(entry),
         Form::Entry => display::entry(entry),
     }
@@ -373,7 +372,7 @@ fn escaped(id: &str) -> String {
 }
 
 /// Runs what may take long off the thread that serves.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
     tokio::task::spawn_blocking(work).await.map_err(|_| Failure::from(Refusal::Fault))

@@ -97,6 +97,11 @@ const FROM: Parameter = query("from", "string", "`file` or `store`; without it b
 const FORM: Parameter =
     query("form", "string", "`scg`, or `entry`: definition, source and revision.");
 const ALL: Parameter = query("all", "boolean", "`true` removes every route of the store.");
+const SHAPE: Parameter = query(
+    "shape",
+    "boolean",
+    "`true`: how the index tells routes apart, and which can never match; reads the whole table.",
+);
 const BEFORE: Parameter = query("before", "integer", "Entries before this sequence number.");
 const COUNT: Parameter = query("count", "integer", "How many entries, up to 1000 (100).");
 const LOGGER: Parameter =
@@ -386,13 +391,16 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         "Nothing to do: every change is in force when it is answered.",
         &[(StatusCode::OK, None, "Done."), UNAUTHORIZED, FORBIDDEN],
     ),
-    read(
-        "/gateway/stats",
-        "gateway",
-        Operation::Stats,
-        "Counts of the route table, the store and the data plane.",
-        &[OK_OBJECT, BUSY, FAULT],
-    ),
+    Endpoint {
+        parameters: &[SHAPE],
+        ..read(
+            "/gateway/stats",
+            "gateway",
+            Operation::Stats,
+            "Counts of the route table, the store and the data plane.",
+            &[OK_OBJECT, BAD, FAULT],
+        )
+    },
     Endpoint {
         parameters: &[BEFORE, COUNT],
         ..read(

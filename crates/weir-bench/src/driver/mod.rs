@@ -94,8 +94,8 @@ pub struct Run {
     pub record: Record,
     /// By worker.
     pub threads: Vec<ThreadUse>,
-    /// Length of the measured part: from the end of the warm-up until sending stopped (or until the
-    /// last answer, if the number of requests ended the run).
+    /// Length of the measured part: from the end of the warm-up until sending stopped (or until
+    /// the last answer, if the number of requests ended the run).
     pub measured: Duration,
     /// From the start to the end of the drain.
     pub wall: Duration,

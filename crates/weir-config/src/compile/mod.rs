@@ -21,10 +21,10 @@ use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, Scheme, Target};
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
-use weir_route::{ArgError, NamedArgs, Route, RouteDefinition};
+use weir_route::{ArgError, NamedArgs, OneOrMore, Route, RouteDefinition};
 
 pub use problem::{Part, Problem};
-pub(crate) use remarks::{about_filter, remarks};
+pub(crate) use remarks::{Told, about_filter, remarks};
 
 use crate::cors::{self, GlobalCors};
 use crate::diagnostic::{Code, mask_url};
@@ -157,13 +157,13 @@ impl Compiler {
         &self,
         definition: &RouteDefinition,
         problems: &mut Vec<Problem>,
-    ) -> Box<[Predicate]> {
+    ) -> OneOrMore<Predicate> {
         let context = BuildContext { options: &self.options.predicates, route_id: &definition.id };
         let mut built = Vec::with_capacity(definition.predicates.len());
         for (at, named) in definition.predicates.iter().enumerate() {
             built.extend(self.predicate(at, named, &context, problems));
         }
-        built.into_boxed_slice()
+        built.into()
     }
 
     fn predicate(

@@ -12,19 +12,35 @@ use crate::uri::{self, Destination};
 /// Strategies of DedupeResponseHeader.
 const STRATEGIES: &[&str] = &["RETAIN_FIRST", "RETAIN_LAST", "RETAIN_UNIQUE"];
 
+/// Predicates and filters whose difference from SCG has been told: once is enough.
+#[derive(Debug, Default)]
+pub(crate) struct Told(Vec<&'static str>);
+
+impl Told {
+    /// Whether `name` is told for the first time.
+    fn first(&mut self, name: &'static str) -> bool {
+        let first = !self.0.contains(&name);
+        if first {
+            self.0.push(name);
+        }
+        first
+    }
+}
+
 /// Remarks on `definition`, and on what it was compiled to.
 pub(crate) fn remarks(
     compiler: &Compiler,
     definition: &RouteDefinition,
     route: Option<&Route<RouteTarget>>,
+    told: &mut Told,
 ) -> Vec<Problem> {
     let mut found = Vec::new();
     about_uri(compiler, &definition.uri, &mut found);
     for (at, named) in definition.predicates.iter().enumerate() {
-        about_predicate(compiler, at, named, &mut found);
+        about_predicate(compiler, at, named, told, &mut found);
     }
     for (at, named) in definition.filters.iter().enumerate() {
-        about_filter(compiler, named, Part::Filter(at, None), &mut found);
+        about_filter(compiler, named, Part::Filter(at, None), told, &mut found);
     }
     if let Some(text) = definition.metadata.get("response-timeout").map(super::text_of)
         && text.trim().parse::<i64>().is_err()
@@ -70,11 +86,19 @@ fn about_uri(compiler: &Compiler, text: &str, found: &mut Vec<Problem>) {
     }
 }
 
-fn about_predicate(compiler: &Compiler, at: usize, named: &NamedArgs, found: &mut Vec<Problem>) {
+fn about_predicate(
+    compiler: &Compiler,
+    at: usize,
+    named: &NamedArgs,
+    told: &mut Told,
+    found: &mut Vec<Problem>,
+) {
     let Some(spec) = compiler.registry.predicate(&named.name) else { return };
     let part = |arg| Part::Predicate(at, arg);
     unknown_args(spec, named, part, found);
-    if let Compatibility::Differs(why) = spec.compatibility {
+    if let Compatibility::Differs(why) = spec.compatibility
+        && told.first(spec.name)
+    {
         found.push(differs(Code::PredicateDiffers, spec.name, why, part(None)));
     }
 }
@@ -84,6 +108,7 @@ pub(crate) fn about_filter(
     compiler: &Compiler,
     named: &NamedArgs,
     part: Part,
+    told: &mut Told,
     found: &mut Vec<Problem>,
 ) {
     let Some(spec) = compiler.registry.filter(&named.name) else { return };
@@ -104,7 +129,9 @@ pub(crate) fn about_filter(
         found.push(Problem::new(Code::Suspicious, part.clone(), message, help));
     }
     unknown_args(spec, named, |arg| with_arg(&part, arg), found);
-    if let Compatibility::Differs(why) = spec.compatibility {
+    if let Compatibility::Differs(why) = spec.compatibility
+        && told.first(spec.name)
+    {
         found.push(differs(Code::FilterDiffers, spec.name, why, part));
     }
 }

@@ -153,9 +153,29 @@ codes! {
     SettingDiffers = "setting-differs", Deviation, Note;
 }
 
+/// The reference of all findings, as Markdown.
+pub fn findings_reference() -> String {
+    let mut out = String::from(
+        "# Findings\n\n\
+         Generated from the codes in `weir-config`; do not edit.\n\n\
+         The codes are stable: `weir check --json` gives them as `code`.\n\n\
+         | code | category | severity | what it means |\n|---|---|---|---|\n",
+    );
+    for code in Code::ALL {
+        let row = [
+            format!("`{}`", code.as_str()),
+            code.category().as_str().to_owned(),
+            code.severity().as_str().to_owned(),
+            code.doc().replace('|', "\\|"),
+        ];
+        out.push_str(&format!("| {} |\n", row.join(" | ")));
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Code;
+    use super::{Code, findings_reference};
 
     #[test]
     fn codes_are_unique_and_documented() {
@@ -165,5 +185,11 @@ mod tests {
             let later = Code::ALL.get(at + 1..).unwrap_or_default();
             assert!(later.iter().all(|other| other.as_str() != code.as_str()), "{code:?}");
         }
+    }
+
+    #[test]
+    fn the_reference_has_a_row_for_each() {
+        let rows = findings_reference().lines().filter(|line| line.starts_with("| `")).count();
+        assert_eq!(rows, Code::ALL.len());
     }
 }

@@ -7,7 +7,7 @@ mod code;
 mod render;
 mod secret;
 
-pub use code::{Category, Code};
+pub use code::{Category, Code, findings_reference};
 pub use render::{Style, render, to_json};
 pub(crate) use secret::{fills_in_secret, is_secret, mask_url};
 

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
+use weir_filter::filter;
+use weir_route::{Spec, predicate};
 
 use super::{Kind, PropertySpec, Root, Usage, registry};
 
@@ -60,7 +62,7 @@ fn of(spec: &PropertySpec) -> Value {
         Kind::OneOf(names) => {
             json!({ "anyOf": [{ "enum": names }, { "type": ["string", "number"] }] })
         }
-        Kind::Tree => json!({}),
+        Kind::Tree => tree(spec.name),
     };
     if let Some(object) = schema.as_object_mut() {
         object.insert("description".to_owned(), json!(spec.doc));
@@ -69,6 +71,83 @@ fn of(spec: &PropertySpec) -> Value {
         }
     }
     schema
+}
+
+/// Shape of the trees that routes are made of.
+fn tree(name: &str) -> Value {
+    match name {
+        "routes" => json!({ "type": "array", "items": route(true) }),
+        "routes-map" => json!({ "type": "object", "additionalProperties": route(false) }),
+        "default-filters" => {
+            json!({ "anyOf": [named(filter::SPECS), { "type": ["string", "null"] }] })
+        }
+        "spring.cloud.discovery.client.simple.instances.*" => json!({
+            "type": "array",
+            "items": { "type": "object", "properties": {
+                "uri": { "type": "string", "examples": ["http://host:8080"] },
+                "host": { "type": "string" },
+                "port": { "type": ["integer", "string"] },
+                "secure": { "type": ["boolean", "string"] },
+            } },
+        }),
+        _ => json!({}),
+    }
+}
+
+/// One route; `text` allows it in one line, as `id=uri, Path=/x`.
+fn route(text: bool) -> Value {
+    let route = json!({
+        "type": "object",
+        "required": ["uri", "predicates"],
+        "properties": {
+            "id": { "type": ["string", "number"], "description": "Identifier; unique." },
+            "uri": {
+                "type": "string",
+                "description": "Where matched requests go.",
+                "examples": ["http://host:8080", "lb://service"],
+            },
+            "predicates": named(predicate::SPECS),
+            "filters": { "anyOf": [named(filter::SPECS), { "type": "null" }] },
+            "order": {
+                "type": ["integer", "string"],
+                "default": 0,
+                "description": "Lower is tried first.",
+            },
+            "enabled": { "type": ["boolean", "string"], "default": true },
+            "metadata": { "type": "object", "properties": {
+                "connect-timeout": { "type": ["integer", "string"] },
+                "response-timeout": { "type": ["integer", "string"] },
+                "cors": { "type": "object" },
+            } },
+        },
+    });
+    if text { json!({ "anyOf": [route, { "type": "string" }] }) } else { route }
+}
+
+/// A list of predicates or filters, as shortcuts or with named arguments.
+fn named<B>(specs: &[&Spec<B>]) -> Value {
+    let names: Vec<&str> = specs.iter().map(|spec| spec.name).collect();
+    let long: Vec<Value> = specs.iter().map(|spec| long(spec)).collect();
+    let shortcut = json!({
+        "type": "string",
+        "pattern": format!("^({})(=.*)?$", names.join("|")),
+        "description": format!("One of {}, with its arguments behind `=`.", names.join(", ")),
+    });
+    json!({ "type": "array", "items": { "anyOf": [shortcut, { "oneOf": long }] } })
+}
+
+fn long<B>(spec: &Spec<B>) -> Value {
+    let args: Map<String, Value> = spec
+        .args
+        .iter()
+        .map(|arg| (arg.name.to_owned(), json!({ "description": arg.doc })))
+        .collect();
+    json!({
+        "type": "object",
+        "required": ["name"],
+        "description": spec.doc.lines().next().unwrap_or_default(),
+        "properties": { "name": { "const": spec.name }, "args": { "properties": args } },
+    })
 }
 
 /// The reference of all properties, as Markdown.
@@ -144,6 +223,9 @@ mod tests {
         }
         let pattern = &gateway["properties"]["filter"]["patternProperties"]["^.*$"];
         assert_eq!(pattern["properties"]["enabled"]["default"], "true");
+        let route = &gateway["properties"]["routes"]["items"]["anyOf"][0]["properties"];
+        let shortcut = &route["predicates"]["items"]["anyOf"][0]["pattern"];
+        assert!(shortcut.as_str().is_some_and(|p| p.contains("|Path|")), "{shortcut}");
         let port = &schema["properties"]["server"]["properties"]["port"];
         assert_eq!(port["maximum"], 65_535);
     }

@@ -37,7 +37,8 @@ pub(super) static COMPAT: &[PropertySpec] = &[
         "weir.compat.refused-status",
         Kind::Int(400, 599),
         Some("502"),
-        "Status when the upstream refuses or breaks the connection; Spring Cloud Gateway has 500.",
+        "Status when the upstream refuses or breaks the connection, or what it answers is no HTTP; \
+         Spring Cloud Gateway has 500.",
         Usage::Sets(|s, v| s.refused_status = v.short()),
     ),
     PropertySpec::new(

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use weir_route::index::{Change, Index, Scratch};
 use weir_route::predicate::{self, BuildContext, PredicateOptions};
-use weir_route::{ArgError, Request, Route};
+use weir_route::{ArgError, OneOrMore, Request, Route};
 
 use crate::context::LocalResponse;
 use origin::is_same_origin;
@@ -196,7 +196,7 @@ fn compile(
         id: pattern.into(),
         order: route.order,
         position: route.position,
-        predicates: Box::new([path]),
+        predicates: OneOrMore::One(path),
         target: Arc::clone(&route.rule),
     }))
 }

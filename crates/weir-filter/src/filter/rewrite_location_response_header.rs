@@ -77,7 +77,8 @@ struct Rewrite {
     name: HeaderName,
     host: Option<Box<str>>,
     protocols: JavaRegex,
-    /// A filter in front of this one replaces the path, so the path of the request is that sent on.
+    /// A filter in front of this one replaces the path, so the path of the request is that sent
+    /// on.
     after_path_change: bool,
 }
 

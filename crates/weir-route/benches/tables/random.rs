@@ -7,6 +7,7 @@ use proptest::collection::vec;
 use proptest::option::weighted;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
+use proptest::test_runner::Config;
 use weir_route::predicate::PredicateOptions;
 
 use super::Ask;
@@ -34,6 +35,11 @@ impl Asked {
         let peer: IpAddr = self.peer.parse().expect("an address");
         Ask::new(self.method, &self.host, &self.target, &self.fields).from(peer, self.dice)
     }
+}
+
+/// Configuration of a property test: `count` cases, other ones each time.
+pub fn cases(count: u32) -> Config {
+    Config { cases: count, failure_persistence: None, ..Config::default() }
 }
 
 /// The switches that change what predicates mean.
@@ -70,11 +76,13 @@ pub fn asked() -> impl Strategy<Value = Asked> {
         "a", "b", "c", "d", "a", "b", "pre1post", "ab", "x1", "%61", "a%2Fb", "b;v=1", "", "%zz",
         "A", "{v}", "*",
     ]);
+    let slash = select(&["", "", "/"]);
     let path = prop_oneof![
-        12 => vec(segment, 0..6).prop_map(|segments| format!("/{}", segments.join("/"))),
-        1 => Just("*".to_owned()),
-        1 => Just(String::new()),
+        6 => (vec(segment.clone(), 0..6), slash.clone()),
+        6 => (vec(segment, 1..3), slash),
     ];
+    let path = path.prop_map(|(segments, slash)| format!("/{}{slash}", segments.join("/")));
+    let path = prop_oneof![12 => path, 1 => Just("*".to_owned()), 1 => Just(String::new())];
     let query = weighted(0.5, vec(select(&["p=1", "p=2", "p", "q=%31", "q=", "p=12", "&"]), 0..3));
     let target = (path, query).prop_map(|(path, query)| match query {
         Some(query) => format!("{path}?{}", query.join("&")),
@@ -141,7 +149,8 @@ fn path_pattern() -> impl Strategy<Value = String> {
     ]);
     let start = select(&["/", "/", "/", "/", "/**/", "/{*S}/", ""]);
     let end = select(&["", "", "", "/", "/**", "/{*R}", "/*"]);
-    (start, vec(segment, 0..5), end).prop_map(|(start, segments, end)| {
+    let segments = prop_oneof![vec(segment.clone(), 0..5), vec(segment, 1..3)];
+    (start, segments, end).prop_map(|(start, segments, end)| {
         let named = segments.iter().enumerate().map(|(n, segment)| {
             segment.replace('V', &format!("v{n}")).replace('W', &format!("w{n}"))
         });

@@ -8,6 +8,9 @@ use super::ranked::Ranked;
 const SAMPLE: usize = 64;
 const SAMPLE_BIG: usize = 1024;
 const BIG: usize = 8192;
+/// A list longer than this is worth a branch that only keeps requests away that show something
+/// else.
+const GUARDED: f64 = 32.0;
 
 /// The dimension to branch on, `None` if none is worth it.
 pub(crate) fn best<T>(routes: &Ranked<T>, way: &Way<'_>) -> Option<Dim> {
@@ -23,7 +26,7 @@ pub(crate) fn best<T>(routes: &Ranked<T>, way: &Way<'_>) -> Option<Dim> {
         proposed.clear();
         Dim::propose(route, &mut proposed);
         for dim in &proposed {
-            if dims.len() < SAMPLE_BIG && !dims.contains(dim) {
+            if dims.len() < SAMPLE_BIG && !dims.contains(dim) && !way.passed(dim) {
                 dims.push(dim.clone());
                 covered.push(0);
             }
@@ -47,20 +50,25 @@ pub(crate) fn best<T>(routes: &Ranked<T>, way: &Way<'_>) -> Option<Dim> {
         let from = filings.partition_point(|(dim, _)| *dim < at);
         let until = filings.partition_point(|(dim, _)| *dim <= at);
         let keys = filings.get(from..until).unwrap_or_default();
-        let any = (size - covered) as f64;
-        (tries(keys, covered, any, scale) + dim.effort(), dim)
+        let any = (size - covered) as f64 * scale;
+        (any + tries(keys, covered, scale) + dim.effort(), any, dim)
     });
-    let (cost, dim) = costs.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    (cost < (total - 2.0).min(total * 0.95)).then_some(dim)
+    let costs: Vec<_> = costs.collect();
+    let (cost, _, dim) = costs.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    if total - cost > 2.0 + total / 256.0 {
+        return Some(dim.clone());
+    }
+    let (_, any, dim) = costs.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    (total > GUARDED && *any <= total / 2.0).then(|| dim.clone())
 }
 
-/// How many routes a request would still have to try, one branch further: a request for one of these
-/// routes, or one for any of the values they demand, whichever gains more. (The second lets a few
-/// routes out of a bucket in which thousands demand the same.)
-fn tries(keys: &[(usize, u64)], covered: usize, any: f64, scale: f64) -> f64 {
+/// How many of the routes that demand something a request would still have to try: a request for
+/// one of them, or one for any of the values they demand, whichever gains more. (The second lets a
+/// few routes out of a bucket in which thousands demand the same.)
+fn tries(keys: &[(usize, u64)], covered: usize, scale: f64) -> f64 {
     let filed = keys.len() as f64;
     if covered == 0 || keys.is_empty() {
-        return any * scale + covered as f64;
+        return covered as f64;
     }
     // Chance that two filings fall into one bucket: of pairs, so that a sample does not bias it.
     let same = keys.chunk_by(|a, b| a == b);
@@ -69,7 +77,7 @@ fn tries(keys: &[(usize, u64)], covered: usize, any: f64, scale: f64) -> f64 {
     let by_route = 1.0 + (filed * scale - 1.0) * together;
     let by_value = 2.0 * filed * scale / same.count() as f64;
     let copies = filed / covered as f64 - 1.0;
-    any * scale + by_route.min(by_value) + copies / 8.0
+    by_route.min(by_value) + copies / 8.0
 }
 
 /// Spreads `size` places over `total`, irregularly: tables are periodic more often than not.

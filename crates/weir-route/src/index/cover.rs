@@ -64,7 +64,8 @@ fn path_covers(wide: &PathPattern, narrow: &PathPattern) -> bool {
         return true;
     }
     let mut theirs = narrow.segments();
-    for ours in wide.segments() {
+    let (wide_len, narrow_len) = (wide.segments().count(), narrow.segments().count());
+    for (at, ours) in wide.segments().enumerate() {
         if matches!(ours, Segment::Rest { .. }) {
             // At the end it takes whatever is left; at the start it is compared as text alone.
             return wide
@@ -76,8 +77,10 @@ fn path_covers(wide: &PathPattern, narrow: &PathPattern) -> bool {
         let covered = match (ours, theirs) {
             (Segment::Literal(ours), Segment::Literal(theirs)) => ours == theirs,
             (Segment::One { .. }, Segment::Literal(theirs)) => !theirs.is_empty(),
+            // A last `*` also takes an empty segment: only another last `*` covers that.
             (Segment::One { variable }, Segment::One { variable: theirs }) => {
-                variable.is_none() || theirs.is_some()
+                let may_be_empty = theirs.is_none() && at + 1 == narrow_len;
+                !may_be_empty || variable.is_none() && at + 1 == wide_len
             }
             (Segment::One { .. }, Segment::Shape(_)) => true,
             (Segment::Shape(shape), Segment::Literal(theirs)) => shape.accepts(theirs) == Ok(true),

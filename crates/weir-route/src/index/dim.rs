@@ -13,8 +13,7 @@ use ipnet::IpNet;
 use super::hash::Hash;
 use super::prefix;
 use crate::pattern::{HostPattern, Label, PathPattern, Segment};
-use crate::predicate::{Key, cookie_values, header_values, query_values};
-use crate::request::Request;
+use crate::predicate::Key;
 use crate::route::Route;
 
 /// Keys of one route in one dimension; a predicate with more is not looked up by it.
@@ -29,6 +28,8 @@ const NAME_MAX: usize = 64;
 pub(crate) enum Dim {
     /// The whole decoded path.
     Path,
+    /// The number of path segments.
+    Length,
     /// The decoded path segment with this index, counted from the start or from the end.
     Segment {
         at: u16,
@@ -66,12 +67,16 @@ pub(crate) enum Dim {
     Query {
         name: Arc<str>,
     },
+    /// Name and value of any query parameter.
+    AnyQuery,
     QueryStart {
         name: Arc<str>,
     },
     Cookie {
         name: Arc<str>,
     },
+    /// Name and value of any cookie.
+    AnyCookie,
     CookieStart {
         name: Arc<str>,
     },
@@ -88,9 +93,9 @@ pub(crate) struct Demand {
 }
 
 /// Size of an IPv4 network of all addresses: a network of n leading bits has size `IPV4 + n`.
-const IPV4: u16 = 1;
+pub(crate) const IPV4: u16 = 1;
 /// The same for IPv6.
-const IPV6: u16 = 256;
+pub(crate) const IPV6: u16 = 256;
 
 impl Dim {
     /// Adds the dimensions in which `route` demands something.
@@ -112,8 +117,12 @@ impl Dim {
                 dims.push(Dim::Header { name, split });
                 dims.push(Dim::AnyHeader { split });
             }
-            Key::Query { name, .. } => dims.push(Dim::Query { name: name.into() }),
-            Key::Cookie { name, .. } => dims.push(Dim::Cookie { name: name.into() }),
+            Key::Query { name, .. } => {
+                dims.extend([Dim::Query { name: name.into() }, Dim::AnyQuery]);
+            }
+            Key::Cookie { name, .. } => {
+                dims.extend([Dim::Cookie { name: name.into() }, Dim::AnyCookie]);
+            }
             Key::RemoteAddr(_) => dims.push(Dim::Peer),
         }
     }
@@ -154,6 +163,17 @@ impl Dim {
                     }
                 }
             }
+            (Dim::Length, Key::Path(patterns)) => {
+                for pattern in patterns.iter().filter(|pattern| pattern.can_match()) {
+                    let len = pattern.segments().count();
+                    if pattern.segments().filter(fixed).count() < len {
+                        return None;
+                    }
+                    let more = u128::from(pattern.tolerates_trailing_slash());
+                    let lens = len as u128..=len as u128 + more;
+                    demands.extend(lens.map(|len| Demand { key: hash.number(len, 0), size: 0 }));
+                }
+            }
             (Dim::Segment { at, from_end }, Key::Path(patterns)) => {
                 for pattern in patterns.iter().filter(|pattern| pattern.can_match()) {
                     text(segment(pattern, *at, *from_end)?);
@@ -181,7 +201,11 @@ impl Dim {
             (Dim::AnyHeader { split }, Key::Header { name, value, split: splits })
                 if splits == *split =>
             {
-                demands.push(Demand { key: named(name.as_bytes(), value, hash)?, size: 0 });
+                demands.push(Demand { key: header(name.as_bytes(), value, hash)?, size: 0 });
+            }
+            (Dim::AnyQuery, Key::Query { name, value })
+            | (Dim::AnyCookie, Key::Cookie { name, value }) => {
+                demands.push(Demand { key: pair(name.as_bytes(), value, hash), size: 0 });
             }
             (Dim::Query { name }, Key::Query { name: other, value }) if *other == **name => {
                 text(value);
@@ -197,108 +221,12 @@ impl Dim {
         Some(())
     }
 
-    /// Calls `visit` with every key that `request` shows here; `sizes` are those that are demanded.
-    #[inline]
-    pub(crate) fn show(
-        &self,
-        request: &Request<'_>,
-        hash: &Hash,
-        sizes: &[u16],
-        mut visit: impl FnMut(u64),
-    ) {
-        let parts = request.parts;
-        match self {
-            Dim::Path => visit(hash.text(parts.path.text().as_bytes())),
-            Dim::Segment { at, from_end } => {
-                let at = place(*at, *from_end, parts.path.len());
-                if let Some(text) = at.and_then(|at| parts.path.get(at)) {
-                    visit(hash.text(text.as_bytes()));
-                }
-            }
-            Dim::Host { port } => visit(hash.text(parts.host.text(*port).as_bytes())),
-            Dim::Label { at, from_end, port } => {
-                let at = place(*at, *from_end, parts.host.len());
-                if let Some(text) = at.and_then(|at| parts.host.label(at, *port)) {
-                    visit(hash.text(text.as_bytes()));
-                }
-            }
-            Dim::Method => visit(hash.text(request.head.method())),
-            Dim::SegmentStart { at } => {
-                if let Some(text) = parts.path.get(usize::from(*at)) {
-                    prefix::show(text, hash, sizes, &mut visit);
-                }
-            }
-            Dim::Peer => show_networks(request.peer, hash, sizes, visit),
-            _ => self.show_values(request, hash, sizes, &mut visit),
-        }
-    }
-
-    fn show_values(
-        &self,
-        request: &Request<'_>,
-        hash: &Hash,
-        sizes: &[u16],
-        visit: &mut impl FnMut(u64),
-    ) {
-        let fields = &request.head.fields;
-        match self {
-            Dim::Header { name, split } => {
-                header_values(fields, name, *split, |value| {
-                    visit(hash.text(value.as_bytes()));
-                    false
-                });
-            }
-            Dim::HeaderStart { name, split } => {
-                header_values(fields, name, *split, |value| {
-                    prefix::show(value, hash, sizes, visit);
-                    false
-                });
-            }
-            Dim::AnyHeader { split } => {
-                for (name, _) in fields.iter() {
-                    let Ok(name) = std::str::from_utf8(name) else { continue };
-                    header_values(fields, name, *split, |value| {
-                        named(name.as_bytes(), value, hash).into_iter().for_each(&mut *visit);
-                        false
-                    });
-                }
-            }
-            Dim::Query { name } => {
-                for value in query_values(request.head.query(), name).flatten() {
-                    visit(hash.text(value.as_bytes()));
-                }
-            }
-            Dim::QueryStart { name } => {
-                for value in query_values(request.head.query(), name).flatten() {
-                    prefix::show(&value, hash, sizes, visit);
-                }
-            }
-            Dim::Cookie { name } => {
-                for value in cookie_values(fields, name) {
-                    visit(hash.text(value.as_bytes()));
-                }
-            }
-            Dim::CookieStart { name } => {
-                for value in cookie_values(fields, name) {
-                    prefix::show(value, hash, sizes, visit);
-                }
-            }
-            Dim::Path
-            | Dim::Segment { .. }
-            | Dim::SegmentStart { .. }
-            | Dim::Host { .. }
-            | Dim::Label { .. }
-            | Dim::Method
-            | Dim::Peer => {}
-        }
-    }
-
     /// What a lookup pays here, in routes tried.
     pub(crate) fn effort(&self) -> f64 {
         match self {
             Dim::Path => 0.0,
             Dim::Method | Dim::Host { .. } => 0.1,
-            Dim::Segment { .. } | Dim::Label { .. } => 0.2,
+            Dim::Length | Dim::Segment { .. } | Dim::Label { .. } => 0.2,
             Dim::Header { .. } => 0.6,
             Dim::Peer => 0.8,
             Dim::Query { .. } | Dim::Cookie { .. } => 1.0,
@@ -306,6 +234,7 @@ impl Dim {
             | Dim::HeaderStart { .. }
             | Dim::QueryStart { .. }
             | Dim::CookieStart { .. } => 1.5,
+            Dim::AnyQuery | Dim::AnyCookie => 3.0,
             Dim::AnyHeader { .. } => 6.0,
         }
     }
@@ -317,6 +246,9 @@ fn propose_path(patterns: &[PathPattern], dims: &mut Vec<Dim>) {
     };
     if pattern.literal().is_some() {
         dims.push(Dim::Path);
+    }
+    if !pattern.segments().any(|segment| !fixed(&segment)) && pattern.literal().is_none() {
+        dims.push(Dim::Length);
     }
     let mut from_end = false;
     for (at, segment) in pattern.segments().take(DEPTH_MAX).enumerate() {
@@ -400,19 +332,19 @@ fn label(pattern: &HostPattern, at: u16, from_end: bool, port: bool) -> Option<&
     }
 }
 
-fn place(at: u16, from_end: bool, len: usize) -> Option<usize> {
-    let at = usize::from(at);
-    if from_end { len.checked_sub(at + 1) } else { Some(at) }
-}
-
-/// Hash of a name in any case and a value.
-fn named(name: &[u8], value: &str, hash: &Hash) -> Option<u64> {
+/// Hash of a header's name, in any case, and a value.
+pub(crate) fn header(name: &[u8], value: &str, hash: &Hash) -> Option<u64> {
     let mut lower = [0; NAME_MAX];
     let lower = lower.get_mut(..name.len())?;
     lower.copy_from_slice(name);
     lower.make_ascii_lowercase();
-    let both = u128::from(hash.text(lower)) << 64 | u128::from(hash.text(value.as_bytes()));
-    Some(hash.number(both, 0))
+    Some(pair(lower, value, hash))
+}
+
+/// Hash of a name and a value.
+pub(crate) fn pair(name: &[u8], value: &str, hash: &Hash) -> u64 {
+    let both = u128::from(hash.text(name)) << 64 | u128::from(hash.text(value.as_bytes()));
+    hash.number(both, 0)
 }
 
 fn network(net: &IpNet, hash: &Hash) -> Demand {
@@ -420,20 +352,69 @@ fn network(net: &IpNet, hash: &Hash) -> Demand {
     Demand { key: hash.number(leading_bits(net.addr(), net.prefix_len()), size), size }
 }
 
-fn show_networks(peer: IpAddr, hash: &Hash, sizes: &[u16], mut visit: impl FnMut(u64)) {
-    let peer = peer.to_canonical();
-    let family = if peer.is_ipv6() { IPV6 } else { IPV4 };
-    for size in sizes.iter().filter(|size| (**size >= IPV6) == peer.is_ipv6()) {
-        let bits = (size - family) as u8;
-        visit(hash.number(leading_bits(peer, bits), *size));
-    }
-}
-
 /// The first `bits` bits of an address, as a number.
-fn leading_bits(address: IpAddr, bits: u8) -> u128 {
+pub(crate) fn leading_bits(address: IpAddr, bits: u8) -> u128 {
     let (value, width) = match address {
         IpAddr::V4(v4) => (u128::from(v4.to_bits()), 32),
         IpAddr::V6(v6) => (v6.to_bits(), 128),
     };
     value.checked_shr(width - u32::from(bits).min(width)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::{prop_assert, proptest};
+
+    use super::{Demand, Dim, Hash};
+    use crate::index::tables::random::{asked, cases, options, written};
+    use crate::index::tables::route;
+    use crate::predicate::WeightGroups;
+    use crate::request::Request;
+
+    /// Whether `request` shows one of `demands`.
+    fn shows(dim: &Dim, request: &Request<'_>, hash: &Hash, demands: &[Demand]) -> bool {
+        let mut sizes: Vec<u16> = demands.iter().map(|demand| demand.size).collect();
+        sizes.retain(|size| *size > 0);
+        let mut found = false;
+        dim.show(request, hash, &sizes, |key| {
+            found |= demands.iter().any(|demand| demand.key == key);
+        });
+        found
+    }
+
+    proptest! {
+        #![proptest_config(cases(150))]
+        #[test]
+        fn a_request_shows_what_the_routes_that_match_it_demand(
+            table in vec((options(), written()), 1..60),
+            requests in vec(asked(), 1..60),
+        ) {
+            let hash = Hash::new(7);
+            let routes = (0..).zip(&table);
+            let routes = routes.filter_map(|(n, (o, w))| route(o, n, 0, &w.predicates));
+            let routes: Vec<_> = routes.collect();
+            let mut dims = Vec::new();
+            routes.iter().for_each(|route| Dim::propose(route, &mut dims));
+            dims.sort_by_key(Dim::to_string);
+            dims.dedup();
+            let groups = WeightGroups::of_routes(&routes);
+            let mut demands = Vec::new();
+            for asked in &requests {
+                let ask = asked.ask();
+                for route in &routes {
+                    if route.matches(&ask.request(), &groups) != Ok(true) {
+                        continue;
+                    }
+                    for dim in &dims {
+                        let demanded = dim.demands(route, &hash, &mut demands);
+                        prop_assert!(
+                            !demanded || shows(dim, &ask.request(), &hash, &demands),
+                            "{dim} of {asked:?} and {:?}", route.predicates,
+                        );
+                    }
+                }
+            }
+        }
+    }
 }

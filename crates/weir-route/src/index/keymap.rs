@@ -232,7 +232,8 @@ fn one_slot<V>(entries: Vec<Entry<V>>, used: u32) -> Slot<V> {
     page_of(slots)
 }
 
-/// Appends the slots that `entries` fill: a range of `PAGE_SLOTS >> depth` slots starting at `from`.
+/// Appends the slots that `entries` fill: a range of `PAGE_SLOTS >> depth` slots starting at
+/// `from`.
 fn spread<V>(entries: Vec<Entry<V>>, used: u32, depth: u32, from: usize, slots: &mut Vec<Slot<V>>) {
     let width = PAGE_SLOTS >> depth;
     if width == 1 && entries.len() > LEAF_SPAWN {
@@ -267,6 +268,7 @@ mod tests {
     use proptest::prelude::{any, proptest};
 
     use super::KeyMap;
+    use crate::index::tables::random::cases;
 
     /// Spreads small numbers over the key space, or crowds them under one page when `crowd`.
     fn key(n: u64, crowd: bool) -> u64 {
@@ -308,7 +310,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(proptest::test_runner::Config::with_cases(32))]
+        #![proptest_config(cases(32))]
         #[test]
         fn behaves_as_a_sorted_map(
             batches in proptest::collection::vec(

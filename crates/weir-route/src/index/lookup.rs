@@ -15,13 +15,15 @@ pub(crate) struct Search<'i, 'q, T> {
     pub(crate) hash: &'i Hash,
     pub(crate) groups: &'i WeightGroups,
     pub(crate) best: Option<&'i Arc<Route<T>>>,
+    /// Routes whose predicates were asked.
+    pub(crate) tried: u32,
     /// Rank of `best`: what is not before it need not be looked at.
     before: Rank,
 }
 
 impl<'i, 'q, T> Search<'i, 'q, T> {
     pub(crate) fn new(request: &'q Request<'q>, hash: &'i Hash, groups: &'i WeightGroups) -> Self {
-        Self { request, hash, groups, best: None, before: Rank::LAST }
+        Self { request, hash, groups, best: None, tried: 0, before: Rank::LAST }
     }
 
     /// Looks through `bucket` for a better answer.
@@ -38,13 +40,15 @@ impl<'i, 'q, T> Search<'i, 'q, T> {
         }
     }
 
-    /// Tries a route unless it comes too late; tells whether later ones of its list can be left out.
+    /// Tries a route unless it comes too late; tells whether later ones of its list can be left
+    /// out.
     #[inline]
     fn try_route(&mut self, route: &'i Arc<Route<T>>) -> bool {
         let rank = Rank::of(route);
         if rank > self.before {
             return true;
         }
+        self.tried += 1;
         if route.matches(self.request, self.groups) != Ok(true) {
             return false;
         }
@@ -53,8 +57,8 @@ impl<'i, 'q, T> Search<'i, 'q, T> {
         true
     }
 
-    /// Visits what the request's keys lead to and `any`, whichever may have the least rank first: the
-    /// first match then cuts off most of the rest.
+    /// Visits what the request's keys lead to and `any`, whichever may have the least rank first:
+    /// the first match then cuts off most of the rest.
     fn descend(&mut self, branch: &'i Branch<T>) {
         let mut any = branch.any.as_ref();
         let (request, hash) = (self.request, self.hash);

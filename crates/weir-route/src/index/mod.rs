@@ -14,7 +14,12 @@ mod node;
 mod prefix;
 mod ranked;
 mod shadow;
+mod shown;
 mod stats;
+
+#[cfg(test)]
+#[path = "../../benches/tables/mod.rs"]
+mod tables;
 
 use std::sync::Arc;
 
@@ -37,6 +42,14 @@ use ranked::{Op, Rank, Ranked};
 pub struct Scratch {
     /// Lookups so far; debug builds compare some of them with [`Index::scan`].
     lookups: u32,
+    tried: u32,
+}
+
+impl Scratch {
+    /// Routes whose predicates the last lookup tried.
+    pub fn tried(&self) -> u32 {
+        self.tried
+    }
 }
 
 /// In debug builds, one lookup of this many is compared with a scan, ...
@@ -156,6 +169,7 @@ impl<T> Index<T> {
             search.visit(root);
         }
         let found = search.best;
+        scratch.tried = search.tried;
         scratch.lookups = scratch.lookups.wrapping_add(1);
         if cfg!(debug_assertions)
             && scratch.lookups % CHECK_EVERY == 1

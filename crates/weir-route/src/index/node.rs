@@ -49,8 +49,14 @@ pub(crate) struct Branch<T> {
     pub(crate) any: Option<Bucket<T>>,
     /// How much of a text or address the keys below cover, each once; empty if all of it.
     pub(crate) sizes: Box<[u16]>,
-    /// Filings under `values` and under `any`.
-    pub(crate) filed: [usize; 2],
+    pub(crate) filed: Filed,
+}
+
+/// How many routes are filed below a branch, each as often as it is filed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Filed {
+    pub(crate) values: usize,
+    pub(crate) any: usize,
 }
 
 impl<T> Clone for Bucket<T> {
@@ -107,6 +113,11 @@ impl<'a> Way<'a> {
         self.dims.push(dim.clone());
     }
 
+    /// Whether a branch above is on `dim`: what it could tell, it has told.
+    pub(crate) fn passed(&self, dim: &Dim) -> bool {
+        self.dims.contains(dim)
+    }
+
     /// Goes back before the branch passed last.
     pub(crate) fn leave(&mut self) {
         self.dims.pop();
@@ -149,7 +160,7 @@ impl<'a> Way<'a> {
                     values: KeyMap::default(),
                     any: None,
                     sizes: Box::new([]),
-                    filed: [0, 0],
+                    filed: Filed::default(),
                 };
                 return self.update_branch(&empty, &ops);
             }
@@ -167,16 +178,18 @@ impl<'a> Way<'a> {
         let mut keys = Vec::new();
         for op in ops {
             let demands = self.keys(op.route, &branch.dim, &mut keys);
-            let kind = usize::from(!demands);
-            let count = if demands { keys.len() } else { 1 };
+            let (filed, count) = match demands {
+                true => (&mut filed.values, keys.len()),
+                false => (&mut filed.any, 1),
+            };
             if op.put {
                 least = least.min(Rank::of(op.route));
-                filed[kind] += count;
+                *filed += count;
                 sizes.extend(keys.iter().map(|demand| demand.size).filter(|size| *size > 0));
                 sizes.sort_unstable();
                 sizes.dedup();
             } else {
-                filed[kind] = filed[kind].saturating_sub(count);
+                *filed = filed.saturating_sub(count);
             }
             if demands {
                 under.extend(keys.iter().map(|demand| (demand.key, *op)));
@@ -194,13 +207,13 @@ impl<'a> Way<'a> {
             self.update(bucket, &same)
         });
         self.leave();
-        if filed[0] == 0 {
+        if filed.values == 0 {
             return any;
         }
         let sizes = sizes.into();
         let branch = Branch { dim: branch.dim.clone(), least, values, any, sizes, filed };
         let bucket = Bucket::Branch(Arc::new(branch));
-        if filed[0] + filed[1] > BRANCH_MIN {
+        if filed.values + filed.any > BRANCH_MIN {
             return Some(bucket);
         }
         let mut left = Vec::new();

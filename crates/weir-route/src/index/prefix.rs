@@ -106,8 +106,8 @@ fn segment_start(written: &str) -> Option<String> {
     if name.contains('}') {
         return None;
     }
-    // What follows the expression's own `}` may be read as part of it: that is only ever text behind
-    // its start, or makes it look like one that is not understood.
+    // What follows the expression's own `}` may be read as part of it: that is only ever text
+    // behind its start, or makes it look like one that is not understood.
     regex_start(regex)
 }
 

@@ -334,11 +334,19 @@ mod tests {
     use proptest::prelude::{any, proptest};
 
     use super::{Op, Rank, Ranked};
+    use crate::index::tables::random::cases;
+    use crate::one_or_more::OneOrMore;
     use crate::route::Route;
 
     fn route(rank: Rank) -> Arc<Route<()>> {
         let Rank { order, position } = rank;
-        Arc::new(Route { id: "r".into(), order, position, predicates: Box::new([]), target: () })
+        Arc::new(Route {
+            id: "r".into(),
+            order,
+            position,
+            predicates: OneOrMore::default(),
+            target: (),
+        })
     }
 
     fn check(batches: &[Vec<(i32, u64, bool)>]) {
@@ -385,7 +393,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(proptest::test_runner::Config::with_cases(32))]
+        #![proptest_config(cases(32))]
         #[test]
         fn behaves_as_a_sorted_map(
             batches in proptest::collection::vec(

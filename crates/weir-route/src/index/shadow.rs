@@ -1,7 +1,7 @@
 //! Routes that can never match, because one before them takes all their requests.
 //!
-//! What is reported is certain. Not everything that is so is found: expressions are compared as text
-//! and not by what they match, and in a crowded bucket only the first routes are compared.
+//! What is reported is certain. Not everything that is so is found: expressions are compared as
+//! text and not by what they match, and in a crowded bucket only the first routes are compared.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -56,8 +56,8 @@ pub struct Crowded {
     pub ids: Vec<Arc<str>>,
     /// The way there: what the branches above look at; `any …` where its routes do not care.
     pub way: Vec<String>,
-    /// Predicates that have no key, one of each kind, as SCG's actuator shows them, with the number
-    /// of routes that have one of that kind: only trying them tells these routes apart.
+    /// Predicates that have no key, one of each kind, as SCG's actuator shows them, with the
+    /// number of routes that have one of that kind: only trying them tells these routes apart.
     pub only_by: Vec<(String, usize)>,
 }
 
@@ -101,10 +101,9 @@ impl Walk {
                 self.stats.bytes += COUNTS + size_of::<Branch<T>>() + branch.values.bytes();
                 let name = branch.dim.to_string();
                 let stats = self.stats.branches.entry(name.clone()).or_default();
-                let [told_apart, any] = branch.filed;
                 stats.branches += 1;
-                stats.told_apart += told_apart;
-                stats.any += any;
+                stats.told_apart += branch.filed.values;
+                stats.any += branch.filed.any;
                 self.way.push(name);
                 branch.values.for_each(&mut |bucket| self.bucket(bucket));
                 self.way.pop();
@@ -160,6 +159,7 @@ impl fmt::Display for Dim {
         };
         match self {
             Dim::Path => write!(f, "path"),
+            Dim::Length => write!(f, "number of path segments"),
             Dim::Segment { at, from_end } => write!(f, "path segment {}", nth(at, from_end)),
             Dim::SegmentStart { at } => write!(f, "start of path segment {}", at + 1),
             Dim::Host { .. } => write!(f, "host"),
@@ -169,8 +169,10 @@ impl fmt::Display for Dim {
             Dim::HeaderStart { name, .. } => write!(f, "start of header {name}"),
             Dim::AnyHeader { .. } => write!(f, "all headers"),
             Dim::Query { name } => write!(f, "query parameter {name}"),
+            Dim::AnyQuery => write!(f, "all query parameters"),
             Dim::QueryStart { name } => write!(f, "start of query parameter {name}"),
             Dim::Cookie { name } => write!(f, "cookie {name}"),
+            Dim::AnyCookie => write!(f, "all cookies"),
             Dim::CookieStart { name } => write!(f, "start of cookie {name}"),
             Dim::Peer => write!(f, "address of the peer"),
         }

@@ -56,7 +56,8 @@ pub enum SegmentShape {
         regex: JavaRegex,
         /// Names of the variables, in order of their groups.
         variables: Box<[Box<str>]>,
-        /// The expressions have groups of their own: SCG fails at every match, so it never matches.
+        /// The expressions have groups of their own: SCG fails at every match, so it never
+        /// matches.
         broken: bool,
     },
 }

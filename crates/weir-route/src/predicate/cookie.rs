@@ -93,17 +93,22 @@ impl fmt::Display for Cookie {
 /// The values of every cookie called `name`, in order, as Netty's strict decoder reads them:
 /// without their quotes; malformed ones are left out.
 pub fn cookie_values<'a>(fields: &'a Fields, name: &'a str) -> impl Iterator<Item = &'a str> {
+    cookies(fields).filter_map(move |(found, value)| (found == name).then_some(value))
+}
+
+/// Every well-formed cookie: name and value, as [`cookie_values`] reads them.
+pub(crate) fn cookies(fields: &Fields) -> impl Iterator<Item = (&str, &str)> {
     let pairs = fields.get_all(b"cookie").flat_map(|line| line.split(|byte| *byte == b';'));
-    pairs.filter_map(move |pair| {
+    pairs.filter_map(|pair| {
         let blank = |byte: &u8| matches!(byte, b'\t' | b' ' | b',' | 0x0b | 0x0c);
         let start = pair.iter().position(|byte| !blank(byte))?;
         let pair = std::str::from_utf8(pair.get(start..)?).ok()?;
-        let (found, value) = pair.split_once('=')?;
+        let (name, value) = pair.split_once('=')?;
         let value = match value.strip_prefix('"') {
             Some("") | None => value,
             Some(quoted) => quoted.strip_suffix('"')?,
         };
-        (found == name && value.bytes().all(is_cookie_octet)).then_some(value)
+        value.bytes().all(is_cookie_octet).then_some((name, value))
     })
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{Build, BuildContext, Predicate, PredicateError, bracketed, quoted_list};
 use crate::args::{ArgError, Args};
+use crate::one_or_more::OneOrMore;
 use crate::pattern::HostPattern;
 use crate::request::{Request, Vars};
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
@@ -34,7 +35,8 @@ Host={tenant}.x.org, **.y.org
     shortcut: Shortcut::GatherList,
     compatibility: Compatibility::Differs(
         "case does not matter (SCG: upper case in the request does not match), a dot at the end of \
-         the name is ignored, an empty label (`a..b`) is not skipped",
+         the name is ignored, an empty label (`a..b`) is not skipped, the host of an absolute \
+         target counts before the Host header (RFC 9112 3.2.2)",
     ),
     build,
 };
@@ -42,7 +44,7 @@ Host={tenant}.x.org, **.y.org
 /// One of several host patterns.
 #[derive(Debug)]
 pub struct Host {
-    patterns: Box<[HostPattern]>,
+    patterns: OneOrMore<HostPattern>,
 }
 
 fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
@@ -91,6 +93,6 @@ impl Host {
 
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Hosts: {}", bracketed(&self.patterns))
+        write!(f, "Hosts: {}", bracketed(&*self.patterns))
     }
 }

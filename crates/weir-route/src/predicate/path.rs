@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{Build, BuildContext, Predicate, PredicateError, bracketed};
 use crate::args::{ArgError, Args};
+use crate::one_or_more::OneOrMore;
 use crate::pattern::PathPattern;
 use crate::request::{Request, Vars};
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
@@ -52,7 +53,7 @@ Path=/red/{color}, /blue/**
 /// One of several path patterns.
 #[derive(Debug)]
 pub struct Path {
-    patterns: Box<[PathPattern]>,
+    patterns: OneOrMore<PathPattern>,
     match_trailing_slash: bool,
 }
 
@@ -114,7 +115,7 @@ impl Path {
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (patterns, slash) = (bracketed(&self.patterns), self.match_trailing_slash);
+        let (patterns, slash) = (bracketed(&*self.patterns), self.match_trailing_slash);
         write!(f, "Paths: {patterns}, match trailing slash: {slash}")
     }
 }

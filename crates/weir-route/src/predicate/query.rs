@@ -109,19 +109,30 @@ pub fn query_values<'a>(
     query: Option<&'a [u8]>,
     param: &'a str,
 ) -> impl Iterator<Item = Option<Cow<'a, str>>> {
+    query_pairs(query)
+        .filter(move |(name, _)| decode(name) == param)
+        .map(|(_, value)| value.map(decode))
+}
+
+/// Every parameter, decoded: its name and, if it has a `=`, its value.
+pub(crate) fn query_parameters(
+    query: Option<&[u8]>,
+) -> impl Iterator<Item = (Cow<'_, str>, Option<Cow<'_, str>>)> {
+    query_pairs(query).map(|(name, value)| (decode(name), value.map(decode)))
+}
+
+fn query_pairs(query: Option<&[u8]>) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
     let pairs = query.unwrap_or_default().split(|byte| *byte == b'&');
-    pairs.filter_map(move |pair| {
+    pairs.filter_map(|pair| {
         let start = pair.iter().position(|byte| *byte != b'=')?;
         let pair = pair.get(start..)?;
-        let (name, value) = match memchr::memchr(b'=', pair) {
+        Some(match memchr::memchr(b'=', pair) {
             Some(at) => (pair.get(..at)?, pair.get(at + 1..)),
             None => (pair, None),
-        };
-        (decode(name) == param).then(|| value.map(decode))
+        })
     })
 }
 
-/// Percent-decodes, with `+` as a blank; what is not UTF-8 becomes U+FFFD.
 fn decode(raw: &[u8]) -> Cow<'_, str> {
     if memchr::memchr2(b'%', b'+', raw).is_none() {
         return String::from_utf8_lossy(raw);

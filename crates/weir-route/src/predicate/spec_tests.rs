@@ -159,5 +159,6 @@ fn predicates_are_shown_as_by_the_actuator() {
 
 #[test]
 fn a_route_of_a_large_table_stays_small() {
-    assert!(size_of::<Predicate>() <= 40, "{}", size_of::<Predicate>());
+    // With its only pattern in it.
+    assert!(size_of::<Predicate>() <= 48, "{}", size_of::<Predicate>());
 }

@@ -15,14 +15,15 @@ pub static SPEC: Spec<Build> = Spec {
     name: "Version",
     doc: "Matches requests for one version of an API (`1.3`), or for that and all later ones \
 (`1.3+`). Where a request states its version is set by `spring.webflux.apiversion.use.*`; without \
-that nothing matches. A request that states none matches. `1` means `1.0.0`; letters before the \
-first digit are skipped, so `v1.3` is `1.3`.
+that nothing matches. A request that states none does not match. `1` means `1.0.0`; letters before \
+the first digit are skipped, so `v1.3` is `1.3`.
 
 ```example
 Version=1.3+ | @version-header X-Version
 + GET / | X-Version: 1.3
 + GET / | X-Version: v2
 - GET / | X-Version: 1.2.9
+- GET /
 ```",
     args: &[ArgSpec {
         name: "version",
@@ -32,7 +33,10 @@ Version=1.3+ | @version-header X-Version
         doc: "The version, such as `1.3`; with `+` behind it, that or later.",
     }],
     shortcut: Shortcut::Default,
-    compatibility: Compatibility::Same,
+    compatibility: Compatibility::Differs(
+        "a request without a version still reaches routes without this predicate; SCG answers 404 \
+         to all of them once `spring.webflux.apiversion` is set",
+    ),
     build,
 };
 
@@ -77,7 +81,7 @@ impl Version {
         let Some(source) = &self.source else {
             return Err(PredicateError("`spring.webflux.apiversion.use` is not set"));
         };
-        let Some(stated) = source.version(request) else { return Ok(true) };
+        let Some(stated) = source.version(request) else { return Ok(false) };
         let Some(stated) = parse_version(&stated) else {
             return Err(PredicateError("the request states something that is not a version"));
         };

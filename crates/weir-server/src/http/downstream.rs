@@ -196,7 +196,8 @@ async fn read_head(
     .await
 }
 
-/// The client closed inside a head: nothing if only line ends were sent, else an incomplete request.
+/// The client closed inside a head: nothing if only line ends were sent, else an incomplete
+/// request.
 fn head_ended(client: &mut Client) -> Head {
     client.ended = true;
     let blank = client.carry.as_slice().iter().all(|byte| matches!(byte, b'\r' | b'\n'));

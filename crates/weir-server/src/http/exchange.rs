@@ -246,7 +246,9 @@ async fn serve(
     let route = route.ok_or_else(|| ProxyError::new(ErrorKind::NoRoute))?;
     snapshot.forwarding.receive(&mut x.request, client.peer.ip());
     let mut target = None;
-    let mut preserve_host = false;
+    // The reserved upstream is this gateway too: it answers for the Host that the client knows.
+    let reserved = worker.reserved.as_ref().map(|reserved| &reserved.route);
+    let mut preserve_host = reserved.is_some_and(|reserved| Arc::ptr_eq(reserved, route));
     let mut context = RequestContext {
         head: &mut x.request,
         vars: &x.vars,

@@ -18,8 +18,10 @@ use weir_wire::http1::{
 
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
+use super::framing::{frame, frame_response};
 use super::local::{filter_response, finish_head, unsound, write_head};
-use super::relay::{Framing, Relay, RelayError, Waiting};
+use super::relay::{Framing, Relay, RelayError};
+use super::timing::Timing;
 use super::upstream::{Upstream, Wanted, acquire, poll_gone};
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError, body_error_text};
@@ -30,10 +32,10 @@ use crate::worker::{SCRATCH_BYTES, Worker};
 const INTERIM_MAX: usize = 64;
 
 /// One attempt's view of what an exchange forwards.
-struct Outgoing<'a> {
-    snapshot: &'a Snapshot,
+pub(super) struct Outgoing<'a> {
+    pub(super) snapshot: &'a Snapshot,
     framing: RequestFraming,
-    response_timeout: Option<Duration>,
+    pub(super) response_timeout: Option<Duration>,
     content_max: Option<u64>,
 }
 
@@ -141,16 +143,7 @@ fn prepare(
         _ => Vec::new(),
     };
     forwarding.request(&mut x.request, &hop);
-    let body = match framing.body {
-        BodyKind::None => Framing::Identity,
-        BodyKind::Length(_) if x.request.fields.contains(b"content-length") => Framing::Identity,
-        // A filter may have removed the length: without either field the upstream would take the
-        // content for the next request.
-        BodyKind::Length(_) | BodyKind::Chunked | BodyKind::UntilClose => {
-            x.request.fields.append(b"transfer-encoding", b"chunked");
-            Framing::Chunked
-        }
-    };
+    let body = frame(&mut x.request.fields, framing.body);
     if !x.request.fields.is_sound() {
         return Err(unsound());
     }
@@ -380,19 +373,26 @@ async fn respond(
     if switching {
         return switch(client, x, upstream).await;
     }
-    let (framing, body, mut keep) = downstream_framing(x, outgoing.framing, response.body);
+    let (framing, body, mut keep) = frame_response(x, response.body);
     keep &= upload.is_done() && !must_close(worker, client, outgoing);
     finish_head(x, keep)?;
     x.record.status = x.response.status;
     let mut download = Relay::new(body, framing);
     download.withhold(withheld);
     download.lead_with(std::mem::take(&mut x.down));
-    // What is broken before anything was sent can still be answered with an error.
     let filled = download.fill(&mut upstream.carry, SCRATCH_BYTES);
-    filled.map_err(|error| download_error(&error))?;
     x.record.head_sent = true;
-    let relayed =
-        relay_both(worker, client, outgoing, &mut upstream, &mut upload, &mut download).await;
+    let relayed = match filled {
+        Ok(()) => {
+            relay_both(worker, client, outgoing, &mut upstream, &mut upload, &mut download).await
+        }
+        // What came before the fault goes out, as it would have if it had come by itself.
+        Err(error) => {
+            client.deadline.set(outgoing.snapshot.settings.progress_window);
+            let written = write_all(client, download.unwritten()).await;
+            written.and(Err(download_error(&error)))
+        }
+    };
     x.record.sent_bytes = download.moved;
     let reusable = response.connection == Connection::KeepAlive
         && download.is_decoded()
@@ -427,44 +427,6 @@ fn must_close(worker: &Worker, client: &Client, outgoing: &Outgoing<'_>) -> bool
     outgoing.framing.connection == Connection::Close
         || worker.draining()
         || max.is_some_and(|max| client.requests >= max)
-}
-
-/// How the response goes to the client: framing, what the upstream's body is read as, and whether
-/// the client's connection can be kept. Sets the framing fields.
-fn downstream_framing(
-    x: &mut Exchange,
-    request: RequestFraming,
-    body: BodyKind,
-) -> (Framing, BodyKind, bool) {
-    let bodiless = matches!(x.response.status, 204 | 304) || x.request.method() == b"HEAD";
-    if bodiless {
-        if x.response.status == 204 {
-            x.response.fields.remove(b"content-length");
-        }
-        return (Framing::Discard, body, true);
-    }
-    let _ = request;
-    match body {
-        BodyKind::None => {
-            // The upstream's status had no content; a filter may have given it one that has.
-            x.response.fields.set(b"content-length", b"0");
-            (Framing::Identity, body, true)
-        }
-        BodyKind::Length(length) => {
-            // A filter may have removed it, but it tells the client where the next response starts.
-            if !x.response.fields.contains(b"content-length") {
-                x.response.fields.append(b"content-length", length.to_string().as_bytes());
-            }
-            (Framing::Identity, body, true)
-        }
-        BodyKind::Chunked | BodyKind::UntilClose if x.request.version == Version::Http10 => {
-            (Framing::Identity, body, false)
-        }
-        BodyKind::Chunked | BodyKind::UntilClose => {
-            x.response.fields.append(b"transfer-encoding", b"chunked");
-            (Framing::Chunked, body, true)
-        }
-    }
 }
 
 /// Relays the response, and what is left of the request, until the response is complete.
@@ -510,105 +472,6 @@ async fn relay_both(
     result
 }
 
-/// What the one deadline of an exchange stands for at the moment.
-struct Timing {
-    /// The response timeout runs; otherwise a progress window does.
-    for_response: bool,
-    armed: bool,
-    up_before: u64,
-    down_before: u64,
-}
-
-impl Timing {
-    fn new(client: &Client, outgoing: &Outgoing<'_>, upload: &Relay) -> Self {
-        let mut timing = Self::progress_only();
-        if upload.is_done() {
-            timing.request_sent(client, outgoing);
-        } else {
-            timing.arm(client, outgoing);
-        }
-        timing
-    }
-
-    fn progress_only() -> Self {
-        Self { for_response: false, armed: false, up_before: 0, down_before: 0 }
-    }
-
-    /// Starts a progress window, unless one runs.
-    fn arm(&mut self, client: &Client, outgoing: &Outgoing<'_>) {
-        if !self.armed {
-            self.armed = true;
-            client.deadline.set(outgoing.snapshot.settings.progress_window);
-        }
-    }
-
-    /// The request is with the upstream: from now on its answer is awaited.
-    fn request_sent(&mut self, client: &Client, outgoing: &Outgoing<'_>) {
-        self.for_response = true;
-        match outgoing.response_timeout {
-            Some(timeout) => client.deadline.set(timeout),
-            None => client.deadline.clear(),
-        }
-    }
-
-    /// What is wrong if the deadline has come; a client that made progress gets another window.
-    fn poll(
-        &mut self,
-        cx: &mut Context<'_>,
-        client: &Client,
-        outgoing: &Outgoing<'_>,
-        upload: Option<&Relay>,
-        download: Option<&Relay>,
-    ) -> Option<ProxyError> {
-        while client.deadline.poll(cx) {
-            if self.for_response {
-                let after = outgoing.response_timeout.unwrap_or_default();
-                let text = format!("Response took longer than timeout: {}", iso(after));
-                return Some(ProxyError::with(ErrorKind::ResponseTimeout, text));
-            }
-            let settings = &outgoing.snapshot.settings;
-            let window_s = settings.progress_window.as_secs().max(1);
-            let enough = settings.progress_bytes_per_second_min * window_s;
-            let up = upload.map_or(self.up_before + enough, |relay| relay.moved);
-            let down = download.map_or(self.down_before + enough, |relay| relay.moved);
-            let slow_up = up - self.up_before.min(up) < enough;
-            let slow_down = down - self.down_before.min(down) < enough;
-            (self.up_before, self.down_before) = (up, down);
-            if slow_up && upload.is_some_and(|relay| relay.waiting == Waiting::Source)
-                || slow_down && download.is_some_and(|relay| relay.waiting == Waiting::Sink)
-            {
-                return Some(ProxyError::new(ErrorKind::ClientTooSlow));
-            }
-            if slow_up && upload.is_some_and(|relay| relay.waiting == Waiting::Sink) {
-                return Some(ProxyError::new(ErrorKind::UpstreamTooSlow));
-            }
-            self.armed = false;
-            self.arm(client, outgoing);
-        }
-        None
-    }
-}
-
-/// A duration as Java prints it: `PT1S`, `PT0.2S`, `PT1M`.
-fn iso(duration: Duration) -> String {
-    let (minutes, seconds) = (duration.as_secs() / 60, duration.as_secs() % 60);
-    let millis = duration.subsec_millis();
-    let mut text = String::from("PT");
-    if minutes >= 60 {
-        text += &format!("{}H", minutes / 60);
-    }
-    if minutes % 60 > 0 {
-        text += &format!("{}M", minutes % 60);
-    }
-    if millis > 0 {
-        let fraction = format!("{millis:03}");
-        text += &format!("{seconds}.{}S", fraction.trim_end_matches('0'));
-    } else if seconds > 0 || text.len() == 2 {
-        text += &format!("{seconds}S");
-    }
-    text
-}
-
 fn upload_error(error: &RelayError, content_max: Option<u64>) -> ProxyError {
     match error {
         RelayError::Body(body) => ProxyError::with(ErrorKind::BadBody, body_error_text(*body)),
@@ -629,22 +492,5 @@ fn download_error(error: &RelayError) -> ProxyError {
         RelayError::Source | RelayError::Truncated | RelayError::TooLarge => {
             ProxyError::new(ErrorKind::ResponseTruncated)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::iso;
-
-    #[test]
-    fn durations_read_as_in_java() {
-        let check = |ms, expected: &str| assert_eq!(iso(Duration::from_millis(ms)), expected);
-        check(1_000, "PT1S");
-        check(200, "PT0.2S");
-        check(60_000, "PT1M");
-        check(3_661_000, "PT1H1M1S");
-        check(0, "PT0S");
     }
 }

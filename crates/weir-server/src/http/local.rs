@@ -14,6 +14,7 @@ use weir_wire::http1::{BodyKind, Connection, RequestFraming};
 
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next, now_ms};
+use super::framing::unframe;
 use super::relay::{Framing, Relay};
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::{SCRATCH_BYTES, Worker};
@@ -141,7 +142,7 @@ async fn send(
         framing.connection == Connection::KeepAlive && is_read(client, x, framing.body)
     }) && !worker.draining()
         && max.is_none_or(|max| client.requests < max);
-    x.response.fields.remove(b"content-length");
+    unframe(&mut x.response.fields);
     if !matches!(x.response.status, 204 | 304) {
         x.response.fields.append(b"content-length", body.len().to_string().as_bytes());
     }

@@ -98,6 +98,11 @@ impl Relay {
         self.withheld = names;
     }
 
+    /// What has been framed for the receiver and not been written yet.
+    pub(crate) fn unwritten(&self) -> &[u8] {
+        self.pending.get(self.sent..).unwrap_or_default()
+    }
+
     /// Nothing has been written to the receiver.
     pub(crate) fn is_untouched(&self) -> bool {
         self.moved == 0

@@ -46,8 +46,10 @@ fn findings_come_with_excerpts_and_a_summary() {
 #[test]
 fn what_is_not_supported_is_summed_up() {
     let route = |id: &str| {
-        format!("- id: {id}\n  uri: http://h\n  predicates: [Path=/{id}]\n  filters: \
-             [TokenRelay=]\n")
+        format!(
+            "- id: {id}\n  uri: http://h\n  predicates: [Path=/{id}]\n  filters: \
+             [TokenRelay=]\n"
+        )
     };
     let text = format!("spring.cloud.gateway.routes:\n{}{}", route("a"), route("b"));
     let (loaded, routes) = loaded(&text);

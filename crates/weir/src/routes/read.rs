@@ -66,7 +66,7 @@ pub(super) fn get(client: &Client, id: &str) -> anyhow::Result<()> {
 }
 
 pub(super) fn stats(client: &Client, json: bool) -> anyhow::Result<()> {
-    let stats = client.ask(Ask::get("/stats".into()))?.json()?;
+    let stats = client.ask(Ask::get("/stats?shape=true".into()))?.json()?;
     if json {
         println!("{stats}");
         return Ok(());
@@ -74,10 +74,45 @@ pub(super) fn stats(client: &Client, json: bool) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     flatten("", &stats, &mut rows);
     print!("{}", show::table(&["WHAT", "COUNT"], &rows));
+    let index = stats.get("index").unwrap_or(&Value::Null);
+    let list = |key: &str| index.get(key).and_then(Value::as_array).into_iter().flatten();
+    for crowded in list("crowded") {
+        println!("\n{}", told_crowded(crowded));
+    }
+    for route in list("neverMatch") {
+        let text = |key: &str| route.get(key).and_then(Value::as_str).unwrap_or_default();
+        let why = match route.get("duplicate") == Some(&Value::Bool(true)) {
+            true => "has the same predicates",
+            false => "takes all its requests",
+        };
+        println!("route {} can never match: {} {why}", text("id"), text("by"));
+    }
     Ok(())
 }
 
+/// Why routes are tried one after the other.
+fn told_crowded(crowded: &Value) -> String {
+    let strings = |key: &str| -> Vec<&str> {
+        let list = crowded.get(key).and_then(Value::as_array).into_iter().flatten();
+        list.filter_map(Value::as_str).collect()
+    };
+    let routes = crowded.get("routes").and_then(Value::as_u64).unwrap_or(0);
+    let only = crowded.get("onlyBy").and_then(Value::as_array).into_iter().flatten();
+    let only: Vec<&str> =
+        only.filter_map(|one| one.get("predicate").and_then(Value::as_str)).collect();
+    format!(
+        "{routes} routes are tried one after the other ({}, …)\n  reached by {}\n  told apart only \
+         by such as {}",
+        strings("ids").join(", "),
+        strings("way").join(", "),
+        only.join("; "),
+    )
+}
+
 fn flatten(prefix: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
+    if value.is_array() {
+        return;
+    }
     let Value::Object(fields) = value else {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         rows.push(vec![prefix.to_owned(), text]);

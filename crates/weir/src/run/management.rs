@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use serde_json::json;
-use weir_admin::{Control, Hooks, Server, Site, SiteOptions};
-use weir_config::Settings;
-use weir_server::Metrics;
+use weir_admin::{Control, ENDPOINTS, Hooks, Server, Site, SiteOptions};
+use weir_config::{Access, Settings};
+use weir_server::{Metrics, ReservedPaths};
 
 use super::logging::Loggers;
 
@@ -38,10 +38,20 @@ impl Management {
         Ok(Self { admin: admin.transpose()?, main: main.transpose()? })
     }
 
-    /// What the data plane reserves for management on the main port.
-    pub fn on_main_port(&self, base_path: &str) -> Option<(String, SocketAddr)> {
+    /// What the data plane reserves for management on the main port: the exposed endpoints.
+    pub fn on_main_port(&self, settings: &Settings) -> Option<ReservedPaths> {
         let address = self.main.as_ref()?.local_addr().ok()?;
-        Some((base_path.to_owned(), address))
+        let management = &settings.management;
+        let is_served = |name: &&str| {
+            let access = if *name == "gateway" { management.gateway } else { Access::ReadOnly };
+            management.exposes(name) && access != Access::None
+        };
+        let names = ENDPOINTS.iter().filter(|name| is_served(name));
+        Some(ReservedPaths {
+            base: management.base_path.clone(),
+            names: names.map(|name| (*name).to_owned()).collect(),
+            address,
+        })
     }
 
     /// Where the admin API listens.

@@ -2,7 +2,7 @@
 
 use weir_testkit::{Answer, Client, Gate, Origin};
 
-use crate::gateway;
+use crate::{gateway, with_routes};
 
 #[tokio::test]
 async fn bodies_of_any_size_and_framing_arrive_whole() {
@@ -12,11 +12,13 @@ async fn bodies_of_any_size_and_framing_arrive_whole() {
     for size in [0, 1, 1_000, 70_000, 3_000_000] {
         let body: Vec<u8> = (0..size).map(|n: u32| (n % 251) as u8).collect();
         let mut request =
-            format!("POST /{size} HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n").into_bytes();
+            format!("POST /{size} HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n")
+                .into_bytes();
         request.extend_from_slice(&body);
         assert!(client.exchange(&request).await.body == body, "{size} by length");
         let mut request =
-            format!("POST /{size} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n").into_bytes();
+            format!("POST /{size} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+                .into_bytes();
         for piece in body.chunks(10_000) {
             request.extend_from_slice(format!("{:x};ext=1\r\n", piece.len()).as_bytes());
             request.extend_from_slice(piece);
@@ -45,7 +47,8 @@ async fn a_chunked_response_stays_chunked_with_its_trailers() {
 
 #[tokio::test]
 async fn a_response_without_length_ends_with_its_connection() {
-    let origin = Origin::answering(|_| Answer::raw("HTTP/1.0 200 OK\r\n\r\nuntil close").close()).await;
+    let origin =
+        Origin::answering(|_| Answer::raw("HTTP/1.0 200 OK\r\n\r\nuntil close").close()).await;
     let gateway = gateway(&origin, "");
     let mut client = Client::connect(gateway.address()).await;
     assert_eq!(client.get("/").await.text(), "until close");
@@ -73,9 +76,10 @@ async fn head_204_and_304_have_no_body() {
 #[tokio::test]
 async fn a_hundred_continue_is_relayed_before_the_body_is_sent() {
     let origin = Origin::answering(|_| {
-        Answer::raw("HTTP/1.1 100 Continue\r\n\r\n").early().read_body().write(
-            "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone",
-        )
+        Answer::raw("HTTP/1.1 100 Continue\r\n\r\n")
+            .early()
+            .read_body()
+            .write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone")
     })
     .await;
     let gateway = gateway(&origin, "");
@@ -119,10 +123,9 @@ async fn early_hints_reach_a_1_1_client_only() {
 
 #[tokio::test]
 async fn a_flood_of_interim_responses_is_cut_off() {
-    let origin = Origin::answering(|_| {
-        Answer::nothing().repeat("HTTP/1.1 102 Processing\r\n\r\n", 100_000)
-    })
-    .await;
+    let origin =
+        Origin::answering(|_| Answer::nothing().repeat("HTTP/1.1 102 Processing\r\n\r\n", 100_000))
+            .await;
     let gateway = gateway(&origin, "");
     let mut client = Client::connect(gateway.address()).await;
     let response = client.exchange("GET / HTTP/1.0\r\n\r\n").await;
@@ -131,8 +134,7 @@ async fn a_flood_of_interim_responses_is_cut_off() {
 
 #[tokio::test]
 async fn an_early_answer_is_relayed_while_the_upload_goes_on() {
-    let origin =
-        Origin::answering(|_| Answer::status(403, &[], "no").early()).await;
+    let origin = Origin::answering(|_| Answer::status(403, &[], "no").early()).await;
     let gateway = gateway(&origin, "");
     let mut client = Client::connect(gateway.address()).await;
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nabc").await;
@@ -165,17 +167,56 @@ async fn events_arrive_one_by_one() {
 #[tokio::test]
 async fn a_slow_reader_holds_the_origin_back() {
     let origin = Origin::answering(|_| {
-        Answer::raw("HTTP/1.1 200 OK\r\nContent-Length: 268435456\r\n\r\n").repeat([7; 65_536], 4_096)
+        Answer::raw("HTTP/1.1 200 OK\r\nContent-Length: 268435456\r\n\r\n")
+            .repeat([7; 65_536], 4_096)
     })
     .await;
     let gateway = gateway(&origin, "");
     let mut client = Client::connect(gateway.address()).await;
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
     client.read_exactly(1_000).await;
-    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.pid())).expect("status");
+    let status =
+        std::fs::read_to_string(format!("/proc/{}/status", gateway.pid())).expect("status");
     let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
     let kib: u64 = rss.trim().trim_end_matches(" kB").parse().expect("a number");
     assert!(kib < 64 * 1024, "{kib} KiB resident while 256 MiB wait");
     client.reset();
     origin.wait_for_open(0).await;
+}
+
+/// Whatever filters do to framing fields, the next message is read from where it begins.
+#[tokio::test]
+async fn filters_cannot_take_a_body_out_of_its_frame() {
+    let origin = Origin::answering(|got| match got.method().as_str() {
+        "PUT" => Answer::raw("HTTP/1.1 204 No Content\r\n\r\n"),
+        _ => Answer::echo(),
+    })
+    .await;
+    let chains = [
+        "'RemoveRequestHeader=Content-Length', 'RemoveResponseHeader=Content-Length'",
+        "'RemoveResponseHeader=Transfer-Encoding'",
+        "'DedupeResponseHeader=Content-Length', 'RemoveRequestHeader=Transfer-Encoding'",
+        "'SetStatus=200'",
+    ];
+    for filters in chains {
+        let uri = origin.uri();
+        let route =
+            format!("id: a, uri: '{uri}', predicates: [ 'Path=/**' ], filters: [{filters}]");
+        let gateway = with_routes(&format!("[ {{ {route} }} ]"), "");
+        let mut client = Client::connect(gateway.address()).await;
+        for method in ["GET", "POST", "PUT", "POST"] {
+            let head = format!("{method} / HTTP/1.1\r\nHost: a\r\n");
+            let (length, body) = match method {
+                "POST" => ("Content-Length: 5\r\n", "hello"),
+                _ => ("", ""),
+            };
+            let response = client.exchange(format!("{head}{length}\r\n{body}")).await;
+            assert_eq!(response.text(), body, "{method} with {filters}");
+            let told =
+                response.all("content-length").len() + response.all("transfer-encoding").len();
+            assert!(told <= 1, "{method} with {filters}: {}", response.head);
+        }
+        let last = client.exchange("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+        assert_eq!(last.text(), "", "{filters}");
+    }
 }

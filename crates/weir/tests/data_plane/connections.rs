@@ -18,8 +18,7 @@ async fn one_connection_carries_many_requests_on_either_side() {
 
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_order() {
-    let origin =
-        Origin::answering(|got| Answer::status(200, &[], got.target())).await;
+    let origin = Origin::answering(|got| Answer::status(200, &[], got.target())).await;
     let gateway = gateway(&origin, "");
     let mut client = Client::connect(gateway.address()).await;
     let many: String = (0..20).map(|n| format!("GET /{n} HTTP/1.1\r\nHost: a\r\n\r\n")).collect();
@@ -109,8 +108,7 @@ async fn limits_are_answered_and_nothing_is_sent_on() {
     check(format!("GET / HTTP/1.1\r\nHost: a\r\n{many}\r\n"), 431).await;
     check("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n".into(), 413).await;
     assert!(origin.requests().is_empty());
-    let chunked =
-        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n12345678901\r\n0\r\n\r\n";
+    let chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n12345678901\r\n0\r\n\r\n";
     check(chunked.into(), 413).await;
 }
 

@@ -55,7 +55,11 @@ async fn a_response_that_does_not_come_is_504() {
     let mut client = Client::connect(gateway.address()).await;
     let response = client.get("/").await;
     assert_eq!(response.status, 504);
-    assert!(response.text().contains("Response took longer than timeout: PT0.25S"), "{}", response.text());
+    assert!(
+        response.text().contains("Response took longer than timeout: PT0.25S"),
+        "{}",
+        response.text()
+    );
     assert!(client.get("/own").await.text().contains("PT0.15S"));
     origin.wait_for_open(0).await;
 }
@@ -180,7 +184,9 @@ async fn a_bounded_pool_queues_and_then_gives_up() {
     let gate = Gate::new();
     let held = gate.clone();
     let origin = Origin::answering(move |got| match got.target().as_str() {
-        "/held" => Answer::nothing().pause(&held).write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+        "/held" => {
+            Answer::nothing().pause(&held).write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        }
         _ => Answer::ok(),
     })
     .await;

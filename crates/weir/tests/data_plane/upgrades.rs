@@ -29,7 +29,8 @@ async fn bytes_flow_both_ways_after_a_switch() {
 #[tokio::test]
 async fn a_real_websocket_echo_works_through_the_gateway() {
     use weir_origin::{Options, serve};
-    let echo = serve(Options { address: ([127, 0, 0, 1], 0).into(), ..Options::default() }).expect("an origin");
+    let echo = serve(Options { address: ([127, 0, 0, 1], 0).into(), ..Options::default() })
+        .expect("an origin");
     let gateway = crate::with_routes(
         &format!("[ {{ id: ws, uri: 'ws://{}', predicates: [ 'Path=/ws' ] }} ]", echo.address()),
         "",

@@ -174,13 +174,15 @@ struct Run<'p, 't> {
     end: usize,
     retries: Vec<Retry>,
     steps: usize,
+    /// Number of `Atomic` and `Look` around the current instruction.
+    depth: usize,
 }
 
 impl<'p, 't> Run<'p, 't> {
     fn new(small: &'p Small, text: &'t str, goal: Option<usize>, from: usize) -> Self {
         let steps = if small.alone { super::STEPS_MAX } else { 1_024 + 16 * text.len() };
         let slots = [NOWHERE; SLOTS_MAX];
-        Self { small, text, goal, from, slots, end: 0, retries: Vec::new(), steps }
+        Self { small, text, goal, from, slots, end: 0, retries: Vec::new(), steps, depth: 0 }
     }
 
     fn spans(&self, start: usize) -> Spans {
@@ -219,6 +221,21 @@ impl<'p, 't> Run<'p, 't> {
                 },
             }
         }
+    }
+
+    /// [`Run::run`] for the instructions of an `Atomic` or a `Look`, with a goal of their own.
+    fn run_inside(
+        &mut self,
+        op: usize,
+        at: usize,
+        goal: Option<usize>,
+    ) -> Result<Option<usize>, Steps> {
+        let outer = std::mem::replace(&mut self.goal, goal);
+        self.depth += 1;
+        let found = self.run(op, at)?;
+        self.depth -= 1;
+        self.goal = outer;
+        Ok(found)
     }
 
     fn spend(&mut self, steps: usize) -> Result<(), Steps> {
@@ -263,9 +280,7 @@ impl<'p, 't> Run<'p, 't> {
             Op::Backref { group, fold } => self.backref(next, at, group, fold),
             Op::Atomic { end } => {
                 let base = self.retries.len();
-                let outer = self.goal.take();
-                let found = self.run(next, at)?;
-                self.goal = outer;
+                let found = self.run_inside(next, at, None)?;
                 self.commit(base);
                 found.map_or(Step::Fail, |at| Step::Go(end.into(), at))
             }
@@ -281,7 +296,10 @@ impl<'p, 't> Run<'p, 't> {
 
     fn save(&mut self, slot: u8, at: usize) {
         if let Some(place) = self.slots.get_mut(usize::from(slot)) {
-            self.retries.push(Retry::Slot { slot, place: *place });
+            // With nothing to go back to, nothing has to be restored.
+            if self.depth > 0 || !self.retries.is_empty() {
+                self.retries.push(Retry::Slot { slot, place: *place });
+            }
             *place = at;
         }
     }
@@ -308,17 +326,15 @@ impl<'p, 't> Run<'p, 't> {
 
     fn look(&mut self, op: usize, at: usize, ahead: bool, negative: bool) -> Result<bool, Steps> {
         let base = self.retries.len();
-        let outer = self.goal;
-        self.goal = if ahead { None } else { Some(at) };
-        let mut found = self.run(op, at)?;
+        let goal = if ahead { None } else { Some(at) };
+        let mut found = self.run_inside(op, at, goal)?;
         let mut start = at;
         while !ahead && found.is_none() {
             let before = self.text.get(..start).and_then(|text| text.chars().next_back());
             let Some(char) = before else { break };
             start -= char.len_utf8();
-            found = self.run(op, start)?;
+            found = self.run_inside(op, start, goal)?;
         }
-        self.goal = outer;
         if negative {
             self.undo(base);
         } else {
@@ -353,7 +369,8 @@ impl<'p, 't> Run<'p, 't> {
             return Ok(Step::Fail);
         }
         match greed {
-            Greed::Greedy if low < end => {
+            // Fewer characters would not reach the goal either.
+            Greed::Greedy if low < end && !self.is_last(next) => {
                 self.retries.push(Retry::Shrink { op: next, low, at: end });
             }
             Greed::Lazy if min < max => {
@@ -365,16 +382,28 @@ impl<'p, 't> Run<'p, 't> {
         Ok(Step::Go(next, end))
     }
 
+    /// Whether nothing but the goal comes from instruction `op` on.
+    fn is_last(&self, op: usize) -> bool {
+        let mut rest = self.small.ops.iter().skip(op);
+        self.goal.is_some() && rest.find(|op| !matches!(op, Op::Save(_))) == Some(&Op::Done)
+    }
+
     /// Takes up to `max` characters of `set` from `at` on: how many, the end, and the place behind
     /// the first `min` of them.
     fn take(&self, set: u8, at: usize, min: u16, max: u16) -> (u16, usize, usize) {
         let Some(set) = self.small.sets.get(usize::from(set)) else { return (0, at, at) };
         let (mut taken, mut end, mut low) = (0_u16, at, at);
-        for char in self.text.get(at..).unwrap_or_default().chars() {
-            if (taken == max && max != u16::MAX) || !set.has(char) {
-                break;
-            }
-            end += char.len_utf8();
+        let bytes = self.text.as_bytes();
+        while taken != max || max == u16::MAX {
+            let width = match bytes.get(end) {
+                Some(byte) if byte.is_ascii() && set.has_ascii(*byte) => 1,
+                Some(byte) if !byte.is_ascii() => match char_at(self.text, end) {
+                    Some(char) if set.has(char) => char.len_utf8(),
+                    _ => break,
+                },
+                _ => break,
+            };
+            end += width;
             if taken < min {
                 low = end;
             }

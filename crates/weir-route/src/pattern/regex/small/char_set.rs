@@ -30,4 +30,9 @@ impl CharSet {
         let at = self.ranges.partition_point(|(_, end)| *end < code);
         self.ranges.get(at).is_some_and(|(start, _)| *start <= code)
     }
+
+    /// Whether `byte`, an ASCII character, is one of them.
+    pub(super) fn has_ascii(&self, byte: u8) -> bool {
+        self.ascii >> (byte & 0x7f) & 1 == 1
+    }
 }

@@ -1,0 +1,139 @@
+//! What a request shows in a dimension: the other half of the rule in [`super::dim`].
+
+use std::net::IpAddr;
+
+use weir_wire::Fields;
+
+use super::dim::{Dim, IPV4, IPV6, header, leading_bits, pair};
+use super::hash::Hash;
+use super::prefix;
+use crate::predicate::{cookie_values, cookies, header_values, query_parameters, query_values};
+use crate::request::Request;
+
+impl Dim {
+    /// Calls `visit` with every key that `request` shows here; `sizes` are those that are demanded.
+    #[inline]
+    pub(crate) fn show(
+        &self,
+        request: &Request<'_>,
+        hash: &Hash,
+        sizes: &[u16],
+        mut visit: impl FnMut(u64),
+    ) {
+        let parts = request.parts;
+        match self {
+            Dim::Path => visit(hash.text(parts.path.text().as_bytes())),
+            Dim::Length => visit(hash.number(parts.path.len() as u128, 0)),
+            Dim::Segment { at, from_end } => {
+                let at = place(*at, *from_end, parts.path.len());
+                if let Some(text) = at.and_then(|at| parts.path.get(at)) {
+                    visit(hash.text(text.as_bytes()));
+                }
+            }
+            Dim::Host { port } => visit(hash.text(parts.host.text(*port).as_bytes())),
+            Dim::Label { at, from_end, port } => {
+                let at = place(*at, *from_end, parts.host.len());
+                if let Some(text) = at.and_then(|at| parts.host.label(at, *port)) {
+                    visit(hash.text(text.as_bytes()));
+                }
+            }
+            Dim::Method => visit(hash.text(request.head.method())),
+            Dim::SegmentStart { at } => {
+                if let Some(text) = parts.path.get(usize::from(*at)) {
+                    prefix::show(text, hash, sizes, &mut visit);
+                }
+            }
+            Dim::Peer => show_networks(request.peer, hash, sizes, visit),
+            _ => self.show_values(request, hash, sizes, &mut visit),
+        }
+    }
+
+    fn show_values(
+        &self,
+        request: &Request<'_>,
+        hash: &Hash,
+        sizes: &[u16],
+        visit: &mut impl FnMut(u64),
+    ) {
+        let fields = &request.head.fields;
+        match self {
+            Dim::Header { name, split } => {
+                header_values(fields, name, *split, |value| {
+                    visit(hash.text(value.as_bytes()));
+                    false
+                });
+            }
+            Dim::HeaderStart { name, split } => {
+                header_values(fields, name, *split, |value| {
+                    prefix::show(value, hash, sizes, visit);
+                    false
+                });
+            }
+            Dim::AnyHeader { split } => show_all_headers(fields, *split, hash, visit),
+            Dim::Query { name } => {
+                for value in query_values(request.head.query(), name).flatten() {
+                    visit(hash.text(value.as_bytes()));
+                }
+            }
+            Dim::AnyQuery => {
+                for (name, value) in query_parameters(request.head.query()) {
+                    if let Some(value) = value {
+                        visit(pair(name.as_bytes(), &value, hash));
+                    }
+                }
+            }
+            Dim::QueryStart { name } => {
+                for value in query_values(request.head.query(), name).flatten() {
+                    prefix::show(&value, hash, sizes, visit);
+                }
+            }
+            Dim::Cookie { name } => {
+                for value in cookie_values(fields, name) {
+                    visit(hash.text(value.as_bytes()));
+                }
+            }
+            Dim::AnyCookie => {
+                for (name, value) in cookies(fields) {
+                    visit(pair(name.as_bytes(), value, hash));
+                }
+            }
+            Dim::CookieStart { name } => {
+                for value in cookie_values(fields, name) {
+                    prefix::show(value, hash, sizes, visit);
+                }
+            }
+            Dim::Path
+            | Dim::Length
+            | Dim::Segment { .. }
+            | Dim::SegmentStart { .. }
+            | Dim::Host { .. }
+            | Dim::Label { .. }
+            | Dim::Method
+            | Dim::Peer => {}
+        }
+    }
+}
+
+fn show_all_headers(fields: &Fields, split: bool, hash: &Hash, visit: &mut impl FnMut(u64)) {
+    for (name, _) in fields.iter() {
+        let Ok(name) = std::str::from_utf8(name) else { continue };
+        header_values(fields, name, split, |value| {
+            header(name.as_bytes(), value, hash).into_iter().for_each(&mut *visit);
+            false
+        });
+    }
+}
+
+fn place(at: u16, from_end: bool, len: usize) -> Option<usize> {
+    let at = usize::from(at);
+    if from_end { len.checked_sub(at + 1) } else { Some(at) }
+}
+
+fn show_networks(peer: IpAddr, hash: &Hash, sizes: &[u16], mut visit: impl FnMut(u64)) {
+    let peer = peer.to_canonical();
+    let family = if peer.is_ipv6() { IPV6 } else { IPV4 };
+    for size in sizes.iter().filter(|size| (**size >= IPV6) == peer.is_ipv6()) {
+        let bits = (size - family) as u8;
+        visit(hash.number(leading_bits(peer, bits), *size));
+    }
+}
