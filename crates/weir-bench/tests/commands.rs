@@ -137,7 +137,8 @@ fn failures_stay_in_the_percentiles() {
     let got = check("/hangup", "-n 20 -c 2", (1, 0, &[("connection closed early", 20)]));
     assert_eq!(got.response.count, 20);
     let got = check("/silent", "-n 4 -c 4 --timeout 300ms", (1, 0, &[("timed out", 4)]));
-    assert!(got.response.min_ns >= 300_000_000, "a timeout is a lower bound");
+    // To the precision of the histogram, three digits.
+    assert!(got.response.min_ns >= 299_000_000, "a timeout is a lower bound");
     let flags = "-c 4 -d 300ms --drain 200ms";
     check("/silent", flags, (1, 0, &[("unfinished at the end", 4)]));
 }

@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use weir_route::ArgError;
 use weir_route::pattern::{JavaRegex, RegexCache};
-use weir_wire::{RequestHead, ResponseHead, list_members};
+use weir_wire::{Fields, RequestHead, ResponseHead, list_members};
 
 use crate::assembly::Assembly;
 use crate::context::{Scheme, Target};
@@ -221,10 +221,15 @@ fn is_protected(name: &[u8]) -> bool {
     Forwarded::of(name).is_some() || PROTECTED.iter().any(|p| p.eq_ignore_ascii_case(name))
 }
 
+/// The fields that a head's Connection field names and that end at this hop with it, among the
+/// trailers too (RFC 9110 section 7.6.1).
+pub fn nominated(fields: &Fields) -> Vec<Vec<u8>> {
+    let lists = fields.get_all(b"connection").flat_map(list_members);
+    lists.filter(|m| is_nomination(m) && !is_protected(m)).map(<[u8]>::to_vec).collect()
+}
+
 fn remove_nominated(head: &mut RequestHead) {
-    let lists = head.fields.get_all(b"connection").flat_map(list_members);
-    let nominated: Vec<Vec<u8>> =
-        lists.filter(|m| is_nomination(m) && !is_protected(m)).map(<[u8]>::to_vec).collect();
+    let nominated = nominated(&head.fields);
     head.fields.retain(|name, _| {
         let connection = name.eq_ignore_ascii_case(b"connection");
         connection || !nominated.iter().any(|listed| listed.eq_ignore_ascii_case(name))

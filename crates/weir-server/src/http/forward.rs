@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use weir_config::{RouteTarget, Snapshot};
 use weir_filter::Target;
-use weir_filter::forwarding::Hop;
+use weir_filter::forwarding::{Hop, nominated};
 use weir_route::Route;
 use weir_wire::Version;
 use weir_wire::http1::{
@@ -138,6 +138,10 @@ fn prepare(
         preserve_host,
         upgrade: framing.upgrade,
     };
+    let withheld = match framing.body {
+        BodyKind::Chunked => nominated(&x.request.fields),
+        _ => Vec::new(),
+    };
     forwarding.request(&mut x.request, &hop);
     let body = frame(&mut x.request.fields, framing.body);
     if !x.request.fields.is_sound() {
@@ -149,6 +153,7 @@ fn prepare(
     let mut upload = Relay::new(framing.body, body);
     x.record.body = BodyRead::Partly;
     upload.content_max = outgoing.content_max;
+    upload.withhold(withheld);
     upload.lead_with(head);
     let filled = upload.fill(&mut client.carry, SCRATCH_BYTES);
     filled.map_err(|error| upload_error(&error, outgoing.content_max))?;
@@ -189,7 +194,7 @@ async fn await_head(
     upload: &mut Relay,
 ) -> Result<ResponseFraming, Failed> {
     let mut wait = HeadWait { sink_failed: false, timing: Timing::new(client, outgoing, upload) };
-    for _ in 0..INTERIM_MAX {
+    for interim in 0..INTERIM_MAX {
         let got = poll_fn(|cx| wait.poll(cx, worker, client, x, outgoing, upstream, upload)).await;
         match got {
             Ok(Got::Final(framing)) => {
@@ -205,7 +210,7 @@ async fn await_head(
                 if upload.is_decoded() {
                     x.record.body = BodyRead::Whole;
                 }
-                let quiet = upstream.carry.is_empty() && upstream.reused;
+                let quiet = interim == 0 && upstream.carry.is_empty() && upstream.reused;
                 let stale = quiet && error.kind == ErrorKind::UpstreamClosed;
                 let unsent = (stale && upload.is_untouched()).then(|| std::mem::take(upload));
                 return Err(Failed { error, stale, unsent });
@@ -359,6 +364,10 @@ async fn respond(
 ) -> Result<Next, ProxyError> {
     let Ended { mut upstream, mut upload, response } = ended;
     let switching = x.response.status == 101;
+    let withheld = match response.body {
+        BodyKind::Chunked => nominated(&x.response.fields),
+        _ => Vec::new(),
+    };
     outgoing.snapshot.forwarding.response(&mut x.response, switching);
     filter_response(x, Some(route))?;
     if switching {
@@ -369,6 +378,7 @@ async fn respond(
     finish_head(x, keep)?;
     x.record.status = x.response.status;
     let mut download = Relay::new(body, framing);
+    download.withhold(withheld);
     download.lead_with(std::mem::take(&mut x.down));
     let filled = download.fill(&mut upstream.carry, SCRATCH_BYTES);
     x.record.head_sent = true;

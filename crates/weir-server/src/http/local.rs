@@ -215,3 +215,27 @@ pub(crate) fn reason(status: u16) -> &'static str {
         .and_then(|status| status.canonical_reason())
         .unwrap_or("")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Exchange, finish_head, write_head};
+    use crate::error::ErrorKind;
+
+    fn check(value: &[u8], sent: bool) {
+        let mut x = Exchange::default();
+        x.down.extend_from_slice(b"of the response before");
+        x.response.set_status(200, b"OK");
+        x.response.fields.append(b"X-A", value);
+        let kinds = [write_head(&mut x), finish_head(&mut x, false)].map(|r| r.map_err(|e| e.kind));
+        let expected = if sent { Ok(()) } else { Err(ErrorKind::Filter) };
+        assert_eq!(kinds, [expected, expected], "{value:?}");
+        assert_eq!(!x.down.is_empty(), sent, "{value:?}");
+    }
+
+    #[test]
+    fn nothing_of_an_unsound_head_is_written() {
+        check(b"1", true);
+        check(b"1\r\nX-B: 2", false);
+        check(b"1\0", false);
+    }
+}

@@ -50,6 +50,8 @@ pub(crate) struct Relay {
     pending: Vec<u8>,
     sent: usize,
     decoded: bool,
+    /// Names of trailers that are for this hop only.
+    withheld: Vec<Vec<u8>>,
     /// Content bytes allowed at most.
     pub(crate) content_max: Option<u64>,
     /// Content bytes taken from the sender so far.
@@ -68,6 +70,7 @@ impl Relay {
             pending: Vec::new(),
             sent: 0,
             decoded: matches!(kind, BodyKind::None | BodyKind::Length(0)),
+            withheld: Vec::new(),
             content_max: None,
             content: 0,
             moved: 0,
@@ -88,6 +91,11 @@ impl Relay {
     /// Puts `bytes` (a head) in front of the body; the relay sends them first.
     pub(crate) fn lead_with(&mut self, bytes: Vec<u8>) {
         self.pending = bytes;
+    }
+
+    /// Does not pass on trailers with these names.
+    pub(crate) fn withhold(&mut self, names: Vec<Vec<u8>>) {
+        self.withheld = names;
     }
 
     /// What has been framed for the receiver and not been written yet.
@@ -244,7 +252,7 @@ impl Relay {
             if step.done {
                 self.decoded = true;
                 if self.framing == Framing::Chunked {
-                    write_last_chunk(out, self.decoder.trailers());
+                    self.write_end(out);
                 }
             }
             if step.consumed == 0 {
@@ -257,9 +265,19 @@ impl Relay {
     fn finish_framing(&mut self) {
         if self.framing == Framing::Chunked {
             let mut pending = std::mem::take(&mut self.pending);
-            write_last_chunk(&mut pending, self.decoder.trailers());
+            self.write_end(&mut pending);
             self.pending = pending;
         }
+    }
+
+    fn write_end(&self, out: &mut Vec<u8>) {
+        let trailers = self.decoder.trailers();
+        if self.withheld.is_empty() || trailers.is_empty() {
+            return write_last_chunk(out, trailers);
+        }
+        let mut trailers = trailers.clone();
+        trailers.retain(|name, _| !self.withheld.iter().any(|w| w.eq_ignore_ascii_case(name)));
+        write_last_chunk(out, &trailers);
     }
 
     fn count(&mut self, content: usize) -> Result<(), RelayError> {
