@@ -39,8 +39,7 @@ impl Reserved {
         let target = RouteTarget {
             chain: Arc::new(Chain::default()),
             upstream: Upstream::Http(Arc::new(target)),
-            cors: None,
-            timeouts: None,
+            policy: None,
         };
         let route = Route {
             id: Arc::from(paths.base.as_str()),

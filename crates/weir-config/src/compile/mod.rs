@@ -30,7 +30,7 @@ use crate::cors::{self, GlobalCors};
 use crate::diagnostic::{Code, mask_url};
 use crate::routes::ServiceList;
 use crate::settings::Settings;
-use crate::snapshot::{RouteCors, RouteTarget, RouteTimeouts, Service, Upstream};
+use crate::snapshot::{RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Service, Upstream};
 use crate::uri::{self, Destination};
 use crate::value;
 use names::Registry;
@@ -63,7 +63,7 @@ pub struct Compiler {
     default_problems: Vec<Problem>,
     targets: Pool<Target>,
     chains: Pool<Chain>,
-    timeouts: Pool<RouteTimeouts>,
+    policies: Pool<RoutePolicy>,
 }
 
 /// Which list a filter is in.
@@ -90,7 +90,7 @@ impl Compiler {
             default_problems: Vec::new(),
             targets: Pool::default(),
             chains: Pool::default(),
-            timeouts: Pool::default(),
+            policies: Pool::default(),
         };
         let mut problems = Vec::new();
         compiler.filters(&compiler.options.default_filters, List::Default, &mut problems);
@@ -139,7 +139,7 @@ impl Compiler {
         let upstream = self.upstream(&definition.uri, &mut problems);
         let predicates = self.predicates(definition, &mut problems);
         let chain = self.chain(&definition.filters, &mut problems);
-        let timeouts = self.timeouts(&definition.metadata, &mut problems);
+        let timeouts = timeouts(&definition.metadata, &mut problems);
         let cors = self.cors(definition, &mut problems);
         let (Some(upstream), Some(chain), true) = (upstream, chain, problems.is_empty()) else {
             return Err(problems);
@@ -149,7 +149,7 @@ impl Compiler {
             order: definition.order,
             position,
             predicates,
-            target: RouteTarget { chain, upstream, cors, timeouts },
+            target: RouteTarget { chain, upstream, policy: self.policy(timeouts, cors) },
         }))
     }
 
@@ -317,11 +317,7 @@ impl Compiler {
 
     /// The rules of `metadata.cors`, with the pattern they hold for (SCG class
     /// `CorsGatewayFilterApplicationListener`).
-    fn cors(
-        &self,
-        definition: &RouteDefinition,
-        problems: &mut Vec<Problem>,
-    ) -> Option<Arc<RouteCors>> {
+    fn cors(&self, definition: &RouteDefinition, problems: &mut Vec<Problem>) -> Option<RouteCors> {
         let rule = match cors::of_route(definition) {
             Ok(rule) => Arc::new(rule?),
             Err(wrong) => {
@@ -340,42 +336,45 @@ impl Compiler {
         };
         let tried = CorsPolicy::build(&[], [route], false, &self.options.predicates);
         // A pattern that is none is reported by the predicate that it is in.
-        tried.ok().map(|_| Arc::new(RouteCors { pattern, rule }))
+        tried.ok().map(|_| RouteCors { pattern, rule })
     }
 
-    fn timeouts(
-        &self,
-        metadata: &Map<String, Value>,
-        problems: &mut Vec<Problem>,
-    ) -> Option<Arc<RouteTimeouts>> {
-        let connect = metadata.get("connect-timeout").and_then(|written| {
-            let text = text_of(written);
-            let millis = value::duration(&text).filter(|duration| !duration.is_zero());
-            if millis.is_none() {
-                problems.push(Problem::new(
-                    Code::InvalidValue,
-                    Part::Metadata("connect-timeout".to_owned()),
-                    format!("`{text}` is not a connect-timeout"),
-                    "write milliseconds, such as `2000`, or a duration such as `2s`",
-                ));
-            }
-            millis
-        });
-        let response = metadata.get("response-timeout").and_then(|written| {
-            let text = text_of(written);
-            // Negative switches the global one off; what is no number leaves it (scg.md 4.4).
-            match text.trim().strip_prefix('-') {
-                Some(rest) if value::duration(rest).is_some() => Some(None),
-                _ => value::duration(&text).map(Some),
-            }
-        });
-        if connect.is_none() && response.is_none() {
+    fn policy(&self, timeouts: RouteTimeouts, cors: Option<RouteCors>) -> Option<Arc<RoutePolicy>> {
+        if cors.is_some() {
+            return Some(Arc::new(RoutePolicy { cors, timeouts }));
+        }
+        if timeouts == RouteTimeouts::default() {
             return None;
         }
-        let timeouts = RouteTimeouts { connect, response };
         let key = Key::of(&timeouts);
-        Some(self.timeouts.get(key).unwrap_or_else(|| self.timeouts.put(key, timeouts)))
+        let make = || self.policies.put(key, RoutePolicy { cors, timeouts });
+        Some(self.policies.get(key).unwrap_or_else(make))
     }
+}
+
+fn timeouts(metadata: &Map<String, Value>, problems: &mut Vec<Problem>) -> RouteTimeouts {
+    let connect = metadata.get("connect-timeout").and_then(|written| {
+        let text = text_of(written);
+        let millis = value::duration(&text).filter(|duration| !duration.is_zero());
+        if millis.is_none() {
+            problems.push(Problem::new(
+                Code::InvalidValue,
+                Part::Metadata("connect-timeout".to_owned()),
+                format!("`{text}` is not a connect-timeout"),
+                "write milliseconds, such as `2000`, or a duration such as `2s`",
+            ));
+        }
+        millis
+    });
+    let response = metadata.get("response-timeout").and_then(|written| {
+        let text = text_of(written);
+        // Negative switches the global one off; what is no number leaves it (scg.md 4.4).
+        match text.trim().strip_prefix('-') {
+            Some(rest) if value::duration(rest).is_some() => Some(None),
+            _ => value::duration(&text).map(Some),
+        }
+    });
+    RouteTimeouts { connect, response }
 }
 
 /// A definition's name and arguments, to be hashed.
