@@ -17,6 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("weir-origin", &["weir-wire"]),
     ("weir-bench", &["weir-wire"]),
     ("weir-testkit", &["weir-wire"]),
+    ("weir-faults", &["weir-origin", "weir-testkit"]),
 ];
 
 /// Crates without sockets, clocks or a runtime: they must not depend on these.
