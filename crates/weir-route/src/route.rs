@@ -20,3 +20,14 @@ pub struct Route<T> {
     /// What a match leads to.
     pub target: T,
 }
+
+impl<T> Route<T> {
+    /// About how much memory the route takes, in bytes, without what its target points to.
+    pub fn bytes(&self) -> usize {
+        /// The counts in front of what an `Arc` holds.
+        const COUNTS: usize = 2 * size_of::<usize>();
+        let predicates: usize = self.predicates.iter().map(Predicate::heap_bytes).sum();
+        let id = COUNTS + self.id.len();
+        COUNTS + size_of::<Self>() + id + self.predicates.heap_bytes() + predicates
+    }
+}

@@ -23,4 +23,4 @@ pub use listener::BindError;
 pub use metrics::{Metrics, WorkerCounters};
 pub use reserved::ReservedPaths;
 pub use server::{Server, ServerOptions, StartError};
-pub use sys::{Limits, raise_limits};
+pub use sys::{Limits, raise_limits, return_memory_at_once};

@@ -51,6 +51,11 @@ impl View {
         &self.table.snapshot
     }
 
+    /// Memory of the definitions of the files in bytes; those of the store are on the disk.
+    pub fn definitions_bytes(&self) -> usize {
+        self.table.files.bytes()
+    }
+
     /// Revision of the table.
     pub fn revision(&self) -> u64 {
         self.table.revision
@@ -61,7 +66,8 @@ impl View {
     /// # Errors
     /// The store cannot be read.
     pub fn find(&self, id: &str) -> Result<Vec<Entry>, StoreError> {
-        let mut positions = self.table.files.find(id);
+        let files = self.table.files.find(id);
+        let mut positions: Vec<u64> = files.into_iter().map(|n| n as u64).collect();
         positions.extend(self.store.slot_of(id)?.map(|slot| STORE_POSITION + slot));
         let index = &self.table.snapshot.index;
         let found = positions.into_iter().filter_map(|position| index.at_position(position));
@@ -124,8 +130,7 @@ impl View {
         &self,
         mut visit: impl FnMut(&RouteDefinition) -> bool,
     ) -> Result<(), StoreError> {
-        for position in 0.. {
-            let Some(definition) = self.table.files.definition(position) else { break };
+        for definition in self.table.files.iter() {
             if !visit(&definition) {
                 return Ok(());
             }
@@ -177,9 +182,10 @@ impl View {
         })?;
         let mut read = read.into_iter().peekable();
         let mut entries = Vec::with_capacity(routes.len());
+        let mut files = self.table.files.reader();
         for route in routes {
             let (definition, revision) = if route.position < STORE_POSITION {
-                (self.table.files.definition(route.position), None)
+                (files.get(usize::try_from(route.position).unwrap_or(usize::MAX)), None)
             } else {
                 let next = read.next_if(|(position, ..)| *position == route.position);
                 next.map_or((None, None), |(_, definition, rev)| (Some(definition), Some(rev)))

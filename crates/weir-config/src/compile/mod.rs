@@ -31,7 +31,7 @@ use crate::cors::{self, GlobalCors};
 use crate::diagnostic::{Code, mask_url};
 use crate::routes::ServiceList;
 use crate::settings::Settings;
-use crate::snapshot::{RouteCors, RouteTarget, RouteTimeouts, Service, Upstream};
+use crate::snapshot::{RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Service, Upstream};
 use crate::uri::{self, Destination};
 use crate::value;
 use names::Registry;
@@ -67,7 +67,7 @@ pub struct Compiler {
     default_problems: Vec<Problem>,
     targets: Pool<Target>,
     chains: Pool<Chain>,
-    timeouts: Pool<RouteTimeouts>,
+    policies: Pool<RoutePolicy>,
 }
 
 /// Which list a filter is in.
@@ -94,7 +94,7 @@ impl Compiler {
             default_problems: Vec::new(),
             targets: Pool::default(),
             chains: Pool::default(),
-            timeouts: Pool::default(),
+            policies: Pool::default(),
         };
         let mut problems = Vec::new();
         compiler.filters(&compiler.options.default_filters, List::Default, &mut problems);
@@ -143,7 +143,7 @@ impl Compiler {
         let upstream = self.upstream(&definition.uri, &mut problems);
         let predicates = self.predicates(definition, &mut problems);
         let chain = self.chain(&definition.filters, &mut problems);
-        let timeouts = self.timeouts(&definition.metadata, &mut problems);
+        let timeouts = timeouts(&definition.metadata, &mut problems);
         let cors = self.cors(definition, &mut problems);
         let ambiguous_paths = self.ambiguous_paths(&definition.metadata, &mut problems);
         let (Some(upstream), Some(chain), true) = (upstream, chain, problems.is_empty()) else {
@@ -154,7 +154,11 @@ impl Compiler {
             order: definition.order,
             position,
             predicates,
-            target: RouteTarget { chain, upstream, cors, timeouts, ambiguous_paths },
+            target: RouteTarget {
+                chain,
+                upstream,
+                policy: self.policy(RoutePolicy { cors, timeouts, ambiguous_paths }),
+            },
         }))
     }
 
@@ -322,11 +326,7 @@ impl Compiler {
 
     /// The rules of `metadata.cors`, with the pattern they hold for (SCG class
     /// `CorsGatewayFilterApplicationListener`).
-    fn cors(
-        &self,
-        definition: &RouteDefinition,
-        problems: &mut Vec<Problem>,
-    ) -> Option<Arc<RouteCors>> {
+    fn cors(&self, definition: &RouteDefinition, problems: &mut Vec<Problem>) -> Option<RouteCors> {
         let rule = match cors::of_route(definition) {
             Ok(rule) => Arc::new(rule?),
             Err(wrong) => {
@@ -345,41 +345,19 @@ impl Compiler {
         };
         let tried = CorsPolicy::build(&[], [route], false, &self.options.predicates);
         // A pattern that is none is reported by the predicate that it is in.
-        tried.ok().map(|_| Arc::new(RouteCors { pattern, rule }))
+        tried.ok().map(|_| RouteCors { pattern, rule })
     }
 
-    fn timeouts(
-        &self,
-        metadata: &Map<String, Value>,
-        problems: &mut Vec<Problem>,
-    ) -> Option<Arc<RouteTimeouts>> {
-        let connect = metadata.get("connect-timeout").and_then(|written| {
-            let text = text_of(written);
-            let millis = value::duration(&text).filter(|duration| !duration.is_zero());
-            if millis.is_none() {
-                problems.push(Problem::new(
-                    Code::InvalidValue,
-                    Part::Metadata("connect-timeout".to_owned()),
-                    format!("`{text}` is not a connect-timeout"),
-                    "write milliseconds, such as `2000`, or a duration such as `2s`",
-                ));
-            }
-            millis
-        });
-        let response = metadata.get("response-timeout").and_then(|written| {
-            let text = text_of(written);
-            // Negative switches the global one off; what is no number leaves it (scg.md 4.4).
-            match text.trim().strip_prefix('-') {
-                Some(rest) if value::duration(rest).is_some() => Some(None),
-                _ => value::duration(&text).map(Some),
-            }
-        });
-        if connect.is_none() && response.is_none() {
+    fn policy(&self, policy: RoutePolicy) -> Option<Arc<RoutePolicy>> {
+        if policy.cors.is_some() {
+            return Some(Arc::new(policy));
+        }
+        let says = (&policy.timeouts, policy.ambiguous_paths);
+        if says == (&RouteTimeouts::default(), AmbiguousPaths::default()) {
             return None;
         }
-        let timeouts = RouteTimeouts { connect, response };
-        let key = Key::of(&timeouts);
-        Some(self.timeouts.get(key).unwrap_or_else(|| self.timeouts.put(key, timeouts)))
+        let key = Key::of(&says);
+        Some(self.policies.get(key).unwrap_or_else(|| self.policies.put(key, policy)))
     }
 
     fn ambiguous_paths(
@@ -400,6 +378,31 @@ impl Compiler {
             general
         })
     }
+}
+
+fn timeouts(metadata: &Map<String, Value>, problems: &mut Vec<Problem>) -> RouteTimeouts {
+    let connect = metadata.get("connect-timeout").and_then(|written| {
+        let text = text_of(written);
+        let millis = value::duration(&text).filter(|duration| !duration.is_zero());
+        if millis.is_none() {
+            problems.push(Problem::new(
+                Code::InvalidValue,
+                Part::Metadata("connect-timeout".to_owned()),
+                format!("`{text}` is not a connect-timeout"),
+                "write milliseconds, such as `2000`, or a duration such as `2s`",
+            ));
+        }
+        millis
+    });
+    let response = metadata.get("response-timeout").and_then(|written| {
+        let text = text_of(written);
+        // Negative switches the global one off; what is no number leaves it (scg.md 4.4).
+        match text.trim().strip_prefix('-') {
+            Some(rest) if value::duration(rest).is_some() => Some(None),
+            _ => value::duration(&text).map(Some),
+        }
+    });
+    RouteTimeouts { connect, response }
 }
 
 /// A definition's name and arguments, to be hashed.

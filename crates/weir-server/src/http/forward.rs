@@ -61,7 +61,7 @@ pub(crate) async fn forward(
     preserve_host: bool,
 ) -> Result<Next, ProxyError> {
     let settings = &snapshot.settings;
-    let timeouts = route.target.timeouts.as_deref();
+    let timeouts = route.target.timeouts();
     let outgoing = Outgoing {
         snapshot,
         framing,
