@@ -25,27 +25,27 @@ pub struct RouteTarget {
     pub policy: Option<Arc<RoutePolicy>>,
 }
 
-/// What the metadata of a route says to the gateway. Shared between routes that say the same, and
-/// nothing of origins.
+/// What the metadata of a route says to the gateway. Shared between routes that say the same of
+/// timeouts and nothing of origins.
 #[derive(Debug)]
 pub struct RoutePolicy {
-    /// `metadata.ambiguous-paths`, else `weir.server.ambiguous-paths`.
-    pub ambiguous_paths: AmbiguousPaths,
     /// `metadata.cors`. The policy of a [`Snapshot`] is made from them.
     pub cors: Option<RouteCors>,
     /// `metadata.connect-timeout` and `metadata.response-timeout`.
     pub timeouts: RouteTimeouts,
+    /// `metadata.ambiguous-paths`, else `weir.server.ambiguous-paths`.
+    pub ambiguous_paths: AmbiguousPaths,
 }
 
 impl RouteTarget {
-    /// What becomes of a path that not everybody reads alike.
-    pub fn ambiguous_paths(&self) -> AmbiguousPaths {
-        self.policy.as_ref().map_or_else(AmbiguousPaths::default, |policy| policy.ambiguous_paths)
-    }
-
     /// The timeouts that the route sets for itself, if any.
     pub fn timeouts(&self) -> Option<&RouteTimeouts> {
         self.policy.as_ref().map(|policy| &policy.timeouts)
+    }
+
+    /// What becomes of paths that servers read in different ways.
+    pub fn ambiguous_paths(&self) -> AmbiguousPaths {
+        self.policy.as_ref().map(|policy| policy.ambiguous_paths).unwrap_or_default()
     }
 
     /// The cross-origin rules that the route brings, if any.

@@ -157,7 +157,7 @@ impl Compiler {
             target: RouteTarget {
                 chain,
                 upstream,
-                policy: self.policy(ambiguous_paths, timeouts, cors),
+                policy: self.policy(RoutePolicy { cors, timeouts, ambiguous_paths }),
             },
         }))
     }
@@ -348,21 +348,16 @@ impl Compiler {
         tried.ok().map(|_| RouteCors { pattern, rule })
     }
 
-    fn policy(
-        &self,
-        ambiguous_paths: AmbiguousPaths,
-        timeouts: RouteTimeouts,
-        cors: Option<RouteCors>,
-    ) -> Option<Arc<RoutePolicy>> {
-        if cors.is_some() {
-            return Some(Arc::new(RoutePolicy { ambiguous_paths, timeouts, cors }));
+    fn policy(&self, policy: RoutePolicy) -> Option<Arc<RoutePolicy>> {
+        if policy.cors.is_some() {
+            return Some(Arc::new(policy));
         }
-        if timeouts == RouteTimeouts::default() && ambiguous_paths == AmbiguousPaths::default() {
+        let says = (&policy.timeouts, policy.ambiguous_paths);
+        if says == (&RouteTimeouts::default(), AmbiguousPaths::default()) {
             return None;
         }
-        let key = Key::of(&(ambiguous_paths, &timeouts));
-        let make = || self.policies.put(key, RoutePolicy { ambiguous_paths, timeouts, cors });
-        Some(self.policies.get(key).unwrap_or_else(make))
+        let key = Key::of(&says);
+        Some(self.policies.get(key).unwrap_or_else(|| self.policies.put(key, policy)))
     }
 
     fn ambiguous_paths(
