@@ -233,7 +233,7 @@ fn find<'s>(
     if let Some(route) = route
         && route.target.chain.needs_vars()
     {
-        for predicate in &route.predicates {
+        for predicate in route.all_predicates() {
             predicate.publish(&request, &mut x.vars);
         }
     }
