@@ -48,6 +48,8 @@ struct Dense<'a> {
     order: i32,
     #[serde(skip_serializing_if = "is_true")]
     enabled: bool,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    group: &'a str,
 }
 
 #[derive(Serialize)]
@@ -109,6 +111,7 @@ impl Definitions {
             metadata: &definition.metadata,
             order: definition.order,
             enabled: definition.enabled,
+            group: &definition.group,
         };
         let start = self.open.len();
         // A definition is made of texts and JSON values: writing it to memory cannot fail.
@@ -265,6 +268,7 @@ mod tests {
     fn definitions_come_back_as_they_were() {
         check(r#"{"id":"a","uri":"http://h","predicates":["Path=/x,/y"],"filters":["A"]}"#, 75);
         check(r#"{"id":"","enabled":false,"order":-1,"metadata":{"a":[1]}}"#, 70);
+        check(r#"{"id":"a","group":"shop"}"#, 40);
         check(r#"{"predicates":[{"name":"Path","args":{"pattern":"/x"}}]}"#, 80);
         // No shortcut says these.
         check(r#"{"predicates":[{"name":"Q","args":{"_genkey_0":"a,b"}}]}"#, 80);

@@ -7,8 +7,8 @@ use std::time::Duration;
 use weir_filter::cors::{CorsChange, CorsPolicy, CorsRoute, CorsRule};
 use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, Target};
-use weir_route::Route;
 use weir_route::index::{Change, Index};
+use weir_route::{Route, RouteGroup};
 
 use crate::ambiguity::AmbiguousPaths;
 use crate::compile::Compiler;
@@ -59,6 +59,8 @@ impl RouteTarget {
 pub struct RouteCors {
     /// First pattern of the first Path predicate; `None` is every path.
     pub pattern: Option<String>,
+    /// Where the route's group stands, if it has one; without predicates.
+    pub group: Option<Arc<RouteGroup>>,
     /// The rules.
     pub rule: Arc<CorsRule>,
 }
@@ -164,6 +166,7 @@ fn cors_of(route: &Route<RouteTarget>) -> Option<CorsRoute<'_>> {
     Some(CorsRoute {
         order: route.order,
         position: route.position,
+        group: cors.group.clone(),
         pattern: cors.pattern.as_deref(),
         rule: Arc::clone(&cors.rule),
     })

@@ -4,6 +4,7 @@
 //! and scratch memory: on the request path the workers share nothing but the snapshot pointer. The
 //! data plane does not know that an admin API exists.
 
+mod accept;
 mod access_log;
 mod deadline;
 mod drain;

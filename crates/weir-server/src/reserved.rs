@@ -46,6 +46,7 @@ impl Reserved {
             order: i32::MIN,
             position: u64::MAX,
             predicates: OneOrMore::default(),
+            group: None,
             target,
         };
         Self { base: paths.base.clone(), names: paths.names.clone(), route: Arc::new(route) }

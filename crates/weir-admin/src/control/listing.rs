@@ -1,5 +1,6 @@
 //! Reading the route table: definitions by id, by page, by search.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use weir_config::{RouteTarget, Snapshot};
@@ -21,9 +22,16 @@ pub struct Entry {
     pub definition: RouteDefinition,
     /// Its revision, if it is one of the store.
     pub revision: Option<u64>,
+    /// The definition with what its group adds; `None` without a group.
+    grouped: Option<Box<RouteDefinition>>,
 }
 
 impl Entry {
+    /// The definition as it works: with what the route's group adds, if it is in one.
+    pub fn effective(&self) -> &RouteDefinition {
+        self.grouped.as_deref().unwrap_or(&self.definition)
+    }
+
     /// Where it comes from.
     pub fn origin(&self) -> Origin {
         origin(&self.route)
@@ -191,7 +199,11 @@ impl View {
                 next.map_or((None, None), |(_, definition, rev)| (Some(definition), Some(rev)))
             };
             if let Some(definition) = definition {
-                entries.push(Entry { route: Arc::clone(route), definition, revision });
+                let grouped = match self.table.loaded.compiler.effective(&definition) {
+                    Cow::Owned(whole) => Some(Box::new(whole)),
+                    Cow::Borrowed(_) => None,
+                };
+                entries.push(Entry { route: Arc::clone(route), definition, revision, grouped });
             }
         }
         Ok(entries)

@@ -235,6 +235,7 @@ fn shape(index: &Index<RouteTarget>) -> Value {
         });
         (on.clone(), counts)
     });
+    let groups = stats.groups.iter().map(|(id, routes)| (id.to_string(), Value::from(*routes)));
     let never = shadowed.iter().take(SHADOWED_SHOWN).map(|found| {
         json!({
             "id": found.route.id.as_ref(), "by": found.by.id.as_ref(), "duplicate": found.duplicate,
@@ -246,6 +247,8 @@ fn shape(index: &Index<RouteTarget>) -> Value {
         "scanned": stats.scanned,
         "depthMax": stats.depth_max,
         "bytes": stats.bytes,
+        "grouped": stats.grouped,
+        "groups": groups.collect::<Map<String, Value>>(),
         "branches": branches.collect::<Map<String, Value>>(),
         "crowded": crowded.collect::<Vec<Value>>(),
         "shadowed": shadowed.len(),

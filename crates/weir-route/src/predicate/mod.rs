@@ -322,8 +322,8 @@ impl fmt::Display for Predicate {
 }
 
 /// All predicates of a route as SCG's actuator shows them: `((A && B) && C)`.
-pub fn joined(predicates: &[Predicate]) -> String {
-    let mut texts = predicates.iter().map(Predicate::to_string);
+pub fn joined<'p>(predicates: impl IntoIterator<Item = &'p Predicate>) -> String {
+    let mut texts = predicates.into_iter().map(Predicate::to_string);
     let first = texts.next().unwrap_or_default();
     texts.fold(first, |left, right| format!("({left} && {right})"))
 }
