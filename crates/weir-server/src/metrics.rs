@@ -121,18 +121,8 @@ impl WorkerCounters {
         self.requests.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn connection_opened(&self) {
-        self.connections.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn connection_accepted(&self) {
         self.accepted.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn connection_closed(&self) {
-        self.connections.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Counts a connection on its way from an acceptor to this worker.
-    pub(crate) fn connection_handed(&self) {
-        self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn connection_refused(&self) {
@@ -188,6 +178,23 @@ impl WorkerCounters {
         }
         let timer = series.by_key.entry(key).or_insert_with(|| Timer::new(key, route));
         timer.add(took);
+    }
+}
+
+/// Counts a connection as open while it lives, whatever ends it.
+#[derive(Debug)]
+pub(crate) struct OpenConnection(Arc<WorkerCounters>);
+
+impl OpenConnection {
+    pub(crate) fn new(counters: &Arc<WorkerCounters>) -> Self {
+        counters.connections.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(counters))
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

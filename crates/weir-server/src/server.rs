@@ -20,7 +20,7 @@ use crate::access_log::{self, LogBuffer};
 use crate::drain::{DrainState, Listening, Phase};
 use crate::http::downstream::serve;
 use crate::listener::{BindError, bind, turn_away};
-use crate::metrics::{Metrics, WorkerCounters};
+use crate::metrics::{Metrics, OpenConnection, WorkerCounters};
 use crate::reserved::{Reserved, ReservedPaths};
 use crate::worker::Worker;
 
@@ -174,8 +174,11 @@ enum Intake {
     /// Its own listening socket.
     Own(StdListener, Listening),
     /// Dedicated acceptors.
-    Handed(UnboundedReceiver<StdStream>),
+    Handed(UnboundedReceiver<Handed>),
 }
+
+/// A connection on its way from an acceptor to a worker, which counts it already.
+type Handed = (StdStream, OpenConnection);
 
 impl Plan<'_> {
     fn spawn(
@@ -298,17 +301,18 @@ async fn accept_own(
             return;
         }
     };
+    let take = |stream, peer| admit(worker, stream, peer, OpenConnection::new(&worker.counters));
     loop {
         tokio::select! {
             biased;
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => admit(worker, stream, peer),
+                Ok((stream, peer)) => take(stream, peer),
                 Err(error) => pause_accepting(&worker.counters, &error).await,
             },
             _ = stopped.wait_for(|phase| *phase >= Phase::Draining) => break,
         }
     }
-    accept_last(&listener, |stream, peer| admit(worker, stream, peer)).await;
+    accept_last(&listener, take).await;
 }
 
 /// Accepts what had begun to connect when draining began, so that closing the listener resets
@@ -326,24 +330,23 @@ async fn accept_last(listener: &TcpListener, mut take: impl FnMut(TcpStream, Soc
     let _ = tokio::time::timeout(LAST_HANDSHAKES, accept).await;
 }
 
-async fn accept_handed(worker: &Rc<Worker>, mut receiver: UnboundedReceiver<StdStream>) {
-    while let Some(stream) = receiver.recv().await {
-        // The acceptor counted it; from here on the task does.
-        worker.counters.connection_closed();
+async fn accept_handed(worker: &Rc<Worker>, mut receiver: UnboundedReceiver<Handed>) {
+    while let Some((stream, open)) = receiver.recv().await {
         let Ok(stream) = TcpStream::from_std(stream) else { continue };
         let Ok(peer) = stream.peer_addr() else { continue };
-        admit(worker, stream, peer);
+        admit(worker, stream, peer, open);
     }
 }
 
-/// Starts serving a connection, unless there are too many.
-fn admit(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
+/// Starts serving a connection, unless there are too many with it.
+fn admit(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, open: OpenConnection) {
     let max = worker.snapshot().settings.connections_max / worker.counters.workers().max(1);
-    if worker.counters.connections() >= max.max(1) as i64 {
+    if worker.counters.connections() > max.max(1) as i64 {
         worker.counters.connection_refused();
         return;
     }
-    tokio::task::spawn_local(serve(Rc::clone(worker), stream, peer));
+    worker.counters.connection_accepted();
+    tokio::task::spawn_local(serve(Rc::clone(worker), stream, peer, open));
 }
 
 async fn pause_accepting(counters: &WorkerCounters, error: &io::Error) {
@@ -358,7 +361,7 @@ async fn pause_accepting(counters: &WorkerCounters, error: &io::Error) {
 
 /// A thread that accepts and hands connections to the worker with the fewest.
 struct Acceptor {
-    senders: Arc<[UnboundedSender<StdStream>]>,
+    senders: Arc<[UnboundedSender<Handed>]>,
     counters: Arc<[Arc<WorkerCounters>]>,
     next: Arc<AtomicUsize>,
     stopped: watch::Receiver<Phase>,
@@ -408,9 +411,7 @@ impl Acceptor {
             return;
         };
         let Ok(stream) = stream.into_std() else { return };
-        counters.connection_handed();
-        if sender.send(stream).is_err() {
-            counters.connection_closed();
-        }
+        // Fails only when the worker is gone.
+        let _ = sender.send((stream, OpenConnection::new(counters)));
     }
 }

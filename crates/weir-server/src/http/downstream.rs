@@ -12,11 +12,13 @@ use weir_config::Settings;
 use weir_wire::http1::{HeadLimits, Parsed, RequestFraming, parse_request};
 
 use super::body::Carry;
-use super::exchange::{Exchange, Next, exchange, refuse};
+use super::exchange::{Exchange, Next, answer_panic, exchange, refuse};
+use super::panic::contained;
 use super::tunnel;
 use crate::deadline::Deadline;
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
+use crate::metrics::OpenConnection;
 use crate::net::{poll_read, poll_write};
 use crate::worker::Worker;
 
@@ -48,13 +50,16 @@ enum Head {
 }
 
 /// Serves one connection to its end.
-pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
+pub(crate) async fn serve(
+    worker: Rc<Worker>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    _open: OpenConnection,
+) {
     let deadline = worker.deadline();
     let mut client =
         Client { stream, peer, carry: Carry::default(), deadline, requests: 0, ended: false };
-    worker.counters.connection_opened();
     while serve_request(&worker, &mut client).await {}
-    worker.counters.connection_closed();
 }
 
 /// Serves one request; tells whether another may follow.
@@ -81,7 +86,13 @@ async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
     let next = match head {
         Head::Closed => Next::Abort,
         Head::Refused(error) => Box::pin(refuse(worker, client, &mut x, error)).await,
-        Head::Request(framing) => Box::pin(exchange(worker, client, &mut x, framing)).await,
+        Head::Request(framing) => {
+            let served = Box::pin(exchange(worker, client, &mut x, framing));
+            match contained(served).await {
+                Some(next) => next,
+                None => Box::pin(answer_panic(worker, client, &mut x)).await,
+            }
+        }
     };
     worker.give_exchange(x);
     match next {

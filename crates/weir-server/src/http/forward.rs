@@ -382,6 +382,7 @@ async fn respond(
     download.lead_with(std::mem::take(&mut x.down));
     let filled = download.fill(&mut upstream.carry, SCRATCH_BYTES);
     x.record.head_sent = true;
+    super::panic::point("response body", &x.request);
     let relayed = match filled {
         Ok(()) => {
             relay_both(worker, client, outgoing, &mut upstream, &mut upload, &mut download).await
