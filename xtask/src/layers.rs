@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("weir-origin", &["weir-wire"]),
     ("weir-bench", &["weir-wire"]),
+    ("weir-bare", &["weir-wire"]),
     ("weir-testkit", &["weir-wire"]),
     ("weir-faults", &["weir-origin", "weir-testkit"]),
 ];
