@@ -7,9 +7,9 @@
 mod bench;
 mod client;
 mod compare;
-mod interrupt;
+pub mod interrupt;
 mod launch;
-mod machine;
+pub mod machine;
 mod process;
 mod proxy;
 mod report;
