@@ -2,6 +2,7 @@
 
 mod layers;
 mod peers;
+mod soak;
 mod tidy;
 mod tree;
 
@@ -24,6 +25,8 @@ enum Command {
     Docs,
     /// Measures weir beside nginx, HAProxy, Spring Cloud Gateway and a bare forwarder.
     Peers(peers::PeersArgs),
+    /// Provokes every failure of weir-faults in its long form, again and again.
+    Soak(soak::SoakArgs),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +49,10 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        Command::Soak(args) => soak::run(&args).unwrap_or_else(|error| {
+            eprintln!("xtask soak: {error:#}");
+            ExitCode::FAILURE
+        }),
         Command::Tidy => {
             let mut findings = tidy::findings();
             findings.extend(layers::findings());
