@@ -26,8 +26,7 @@ fn route(line: &str, position: u64, options: &PredicateOptions) -> Option<Arc<Ro
     let order = words.next()?.parse().ok()?;
     let id = format!("r{position}");
     let predicates = words.map(|word| predicate(word, options, &id)).collect::<Option<Vec<_>>>()?;
-    let predicates = predicates.into_boxed_slice();
-    Some(Arc::new(Route { id: id.as_str().into(), order, position, predicates, target: () }))
+    Some(Arc::new(Route { id: id.as_str().into(), order, position, predicates: predicates.into(), target: () }))
 }
 
 fuzz_target!(|text: &str| {
