@@ -121,6 +121,10 @@ pub fn explain(snapshot: &Snapshot, question: &Question) -> Explanation {
         return told;
     };
     told.winner = Some(winner.id.to_string());
+    if let Some(why) = snapshot.ambiguity(winner, &request, scratch) {
+        told.answer = Some(format!("400: {why}"));
+        return told;
+    }
     let mut vars = Vars::default();
     for predicate in &winner.predicates {
         predicate.publish(&request, &mut vars);

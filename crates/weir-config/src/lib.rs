@@ -3,6 +3,7 @@
 //! Pure: text goes in, a snapshot or every problem at once (with its place) comes out. Reading
 //! files and the environment is done by the caller.
 
+mod ambiguity;
 mod check;
 mod compile;
 mod cors;
@@ -20,6 +21,7 @@ mod spring;
 mod uri;
 mod value;
 
+pub use ambiguity::{Ambiguity, AmbiguousPaths};
 pub use compile::{Compiler, Part, Problem};
 pub use definitions::Definitions;
 pub use deviation::{DEVIATIONS, Deviation};

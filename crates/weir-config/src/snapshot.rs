@@ -10,6 +10,7 @@ use weir_filter::{Chain, Target};
 use weir_route::Route;
 use weir_route::index::{Change, Index};
 
+use crate::ambiguity::AmbiguousPaths;
 use crate::compile::Compiler;
 use crate::settings::Settings;
 
@@ -24,6 +25,8 @@ pub struct RouteTarget {
     pub cors: Option<Arc<RouteCors>>,
     /// `metadata.connect-timeout` and `metadata.response-timeout`; shared, `None` for most routes.
     pub timeouts: Option<Arc<RouteTimeouts>>,
+    /// `metadata.ambiguous-paths`, else `weir.server.ambiguous-paths`.
+    pub ambiguous_paths: AmbiguousPaths,
 }
 
 /// Cross-origin rules that a route brings.

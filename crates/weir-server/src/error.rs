@@ -32,6 +32,8 @@ pub enum ErrorKind {
     MethodNotAllowed,
     /// The request came through this gateway before.
     Loop,
+    /// Servers read the path in different ways, and the route does not take such paths.
+    AmbiguousPath,
     /// No route matches.
     NoRoute,
     /// A filter failed.
@@ -88,7 +90,7 @@ impl ErrorKind {
         match self {
             K::BadRequest(_) | K::HeadTimeout | K::BadBody | K::BodyTooLarge(_) => Side::Client,
             K::ClientTooSlow | K::ClientGone | K::MethodNotAllowed => Side::Client,
-            K::NoRoute => Side::Client,
+            K::AmbiguousPath | K::NoRoute => Side::Client,
             K::Loop | K::Filter | K::NoInstance | K::PoolExhausted => Side::Gateway,
             K::Resolve | K::Connect | K::ConnectTimeout | K::UpstreamClosed => Side::Upstream,
             K::BadResponse | K::ResponseTimeout | K::ResponseTruncated => Side::Upstream,
@@ -102,7 +104,7 @@ impl ErrorKind {
         match self {
             K::BadRequest(status) => status,
             K::HeadTimeout | K::ClientTooSlow => 408,
-            K::BadBody => 400,
+            K::BadBody | K::AmbiguousPath => 400,
             K::BodyTooLarge(_) => 413,
             K::ClientGone => 499,
             K::MethodNotAllowed => 405,
@@ -128,6 +130,7 @@ impl ErrorKind {
             K::ClientGone => "client_gone",
             K::MethodNotAllowed => "method_not_allowed",
             K::Loop => "loop",
+            K::AmbiguousPath => "ambiguous_path",
             K::NoRoute => "no_route",
             K::Filter => "filter",
             K::NoInstance => "no_instance",

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use weir_config::{RouteTarget, Upstream};
+use weir_config::{AmbiguousPaths, RouteTarget, Upstream};
 use weir_filter::{Chain, Scheme, Target};
 use weir_route::{OneOrMore, Route};
 
@@ -41,6 +41,7 @@ impl Reserved {
             upstream: Upstream::Http(Arc::new(target)),
             cors: None,
             timeouts: None,
+            ambiguous_paths: AmbiguousPaths::default(),
         };
         let route = Route {
             id: Arc::from(paths.base.as_str()),

@@ -26,6 +26,7 @@ use weir_route::{ArgError, NamedArgs, OneOrMore, Route, RouteDefinition};
 pub use problem::{Part, Problem};
 pub(crate) use remarks::{Told, about_filter, remarks};
 
+use crate::ambiguity::AmbiguousPaths;
 use crate::cors::{self, GlobalCors};
 use crate::diagnostic::{Code, mask_url};
 use crate::routes::ServiceList;
@@ -35,6 +36,9 @@ use crate::uri::{self, Destination};
 use crate::value;
 use names::Registry;
 use pool::{Key, Pool};
+
+/// Metadata of a route that says what becomes of [`AmbiguousPaths`].
+const AMBIGUOUS_PATHS: &str = "ambiguous-paths";
 
 /// What a compiler is made from.
 #[derive(Debug, Default)]
@@ -141,6 +145,7 @@ impl Compiler {
         let chain = self.chain(&definition.filters, &mut problems);
         let timeouts = self.timeouts(&definition.metadata, &mut problems);
         let cors = self.cors(definition, &mut problems);
+        let ambiguous_paths = self.ambiguous_paths(&definition.metadata, &mut problems);
         let (Some(upstream), Some(chain), true) = (upstream, chain, problems.is_empty()) else {
             return Err(problems);
         };
@@ -149,7 +154,7 @@ impl Compiler {
             order: definition.order,
             position,
             predicates,
-            target: RouteTarget { chain, upstream, cors, timeouts },
+            target: RouteTarget { chain, upstream, cors, timeouts, ambiguous_paths },
         }))
     }
 
@@ -375,6 +380,25 @@ impl Compiler {
         let timeouts = RouteTimeouts { connect, response };
         let key = Key::of(&timeouts);
         Some(self.timeouts.get(key).unwrap_or_else(|| self.timeouts.put(key, timeouts)))
+    }
+
+    fn ambiguous_paths(
+        &self,
+        metadata: &Map<String, Value>,
+        problems: &mut Vec<Problem>,
+    ) -> AmbiguousPaths {
+        let general = self.options.settings.ambiguous_paths;
+        let Some(written) = metadata.get(AMBIGUOUS_PATHS) else { return general };
+        let text = text_of(written);
+        AmbiguousPaths::of(text.trim()).unwrap_or_else(|| {
+            problems.push(Problem::new(
+                Code::InvalidValue,
+                Part::Metadata(AMBIGUOUS_PATHS.to_owned()),
+                format!("`{text}` says nothing about ambiguous paths"),
+                format!("write one of {}", AmbiguousPaths::NAMES.join(", ")),
+            ));
+            general
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! weir's own properties.
 
 use super::{Kind, PropertySpec, Usage};
+use crate::ambiguity::AmbiguousPaths;
 use crate::settings::{AccessLog, AccessLogFormat, ScgLine, Secret};
 
 /// Applied first: other properties may override what the chosen line of SCG brings.
@@ -132,6 +133,18 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Some("30s"),
         "Over how long the rate of a body is taken.",
         Usage::Sets(|s, v| s.progress_window = v.duration()),
+    ),
+    PropertySpec::new(
+        "weir.server.ambiguous-paths",
+        Kind::OneOf(AmbiguousPaths::NAMES),
+        Some("check"),
+        "What becomes of a path that servers read in different ways (`%2f`, `%5c`, `%25`, `%3b`, \
+         `%3f`, `%23`, `;`, `//`, a dot or blank at the end of a name): `check` answers 400 if \
+         dot segments or a path of another route could be read into it, `refuse` always, `keep` \
+         never. A route's `metadata.ambiguous-paths` goes before.",
+        Usage::Sets(|s, v| {
+            s.ambiguous_paths = AmbiguousPaths::of(v.text()).unwrap_or_default();
+        }),
     ),
     PropertySpec::new(
         "weir.pool.queue-max",

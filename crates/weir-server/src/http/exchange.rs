@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use weir_config::{RouteTarget, Snapshot, Upstream as RouteUpstream};
+use weir_config::{Ambiguity, RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_filter::cors::CorsDecision;
 use weir_filter::{RequestContext, Target, Verdict};
 use weir_route::{Request, Route, Vars};
@@ -140,11 +140,15 @@ pub(crate) async fn exchange(
     worker.deadlines.see(x.record.started);
     let snapshot = worker.snapshot();
     framing.upgrade = framing.upgrade && !offers_http2(x);
-    let (route, cors) = match admit(x) {
+    let found = match admit(x) {
         Ok(()) => find(worker, &snapshot, client, x),
         Err(error) => return refuse(worker, client, x, error).await,
     };
-    let outcome = serve(worker, client, x, framing, &snapshot, route, cors).await;
+    let route = found.route;
+    let outcome = match found.ambiguity {
+        None => serve(worker, client, x, framing, &snapshot, route, found.cors).await,
+        Some(why) => Err(ProxyError::with(ErrorKind::AmbiguousPath, why.to_string())),
+    };
     let next = match outcome {
         Ok(next) => next,
         Err(error) => answer_error(worker, client, x, Some(framing), &snapshot, &error).await,
@@ -192,17 +196,26 @@ fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
     Ok(())
 }
 
-/// The route of a request, and what the cross-origin rules say of it.
+/// What a snapshot says of a request.
+struct Found<'s> {
+    route: Option<&'s Arc<Route<RouteTarget>>>,
+    cors: CorsDecision,
+    /// Why the route must not serve the request after all.
+    ambiguity: Option<Ambiguity>,
+}
+
+/// The route of a request, and what the rules for paths and origins say of it.
 fn find<'s>(
     worker: &'s Worker,
     snapshot: &'s Snapshot,
     client: &Client,
     x: &mut Exchange,
-) -> (Option<&'s Arc<Route<RouteTarget>>>, CorsDecision) {
+) -> Found<'s> {
     if let Some(reserved) = &worker.reserved
         && reserved.takes(x.request.path())
     {
-        return (Some(&reserved.route), CorsDecision::NotCors);
+        let route = Some(&reserved.route);
+        return Found { route, cors: CorsDecision::NotCors, ambiguity: None };
     }
     let mut parts = worker.parts.borrow_mut();
     parts.read(&x.request);
@@ -224,7 +237,8 @@ fn find<'s>(
             predicate.publish(&request, &mut x.vars);
         }
     }
-    (route, cors)
+    let ambiguity = route.and_then(|route| snapshot.ambiguity(route, &request, scratch));
+    Found { route, cors, ambiguity }
 }
 
 async fn serve(
