@@ -1,5 +1,6 @@
 //! Work around the code: checks that run as tests, generated documents, comparisons with peers.
 
+mod differential;
 mod layers;
 mod peers;
 mod tidy;
@@ -24,6 +25,8 @@ enum Command {
     Docs,
     /// Measures weir beside nginx, HAProxy, Spring Cloud Gateway and a bare forwarder.
     Peers(peers::PeersArgs),
+    /// Sends hostile requests through weir and real servers and compares what they understand.
+    Differential(differential::DifferentialArgs),
 }
 
 fn main() -> ExitCode {
@@ -39,13 +42,8 @@ fn main() -> ExitCode {
                 _ => ExitCode::FAILURE,
             }
         }
-        Command::Peers(args) => match peers::run(&args) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("xtask peers: {error:#}");
-                ExitCode::FAILURE
-            }
-        },
+        Command::Peers(args) => exit("peers", peers::run(&args)),
+        Command::Differential(args) => exit("differential", differential::run(&args)),
         Command::Tidy => {
             let mut findings = tidy::findings();
             findings.extend(layers::findings());
@@ -53,6 +51,16 @@ fn main() -> ExitCode {
                 eprintln!("{finding}");
             }
             if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+fn exit(command: &str, result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask {command}: {error:#}");
+            ExitCode::FAILURE
         }
     }
 }
