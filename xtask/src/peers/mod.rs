@@ -13,7 +13,7 @@ mod launch;
 pub mod machine;
 mod process;
 mod proxy;
-mod report;
+pub mod report;
 mod routes;
 mod shapes;
 mod stats;
