@@ -218,6 +218,29 @@ impl PlanFile {
     }
 }
 
+/// Makes a request whose head has `${counter}` or `${random(LOW,HIGH)}` in it one that is rendered
+/// anew each time. A body is left as it is.
+///
+/// # Errors
+/// For any other variable.
+pub(crate) fn render_variables(request: &mut Request) -> anyhow::Result<()> {
+    let Message::Fixed(bytes) = &request.message else { return Ok(()) };
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
+    let (head, rest) = bytes.split_at(end);
+    let Ok(head) = std::str::from_utf8(head) else { return Ok(()) };
+    if !head.contains("${") {
+        return Ok(());
+    }
+    let mut head = pieces(head, &BTreeMap::new(), &mut Names::default())?;
+    head.push(Piece::Text(rest.get(..2).unwrap_or_default().to_vec()));
+    let body = rest.get(4..).filter(|body| !body.is_empty());
+    if body.is_some() {
+        bail!("a request with a body cannot have variables in its URL or headers; use a plan");
+    }
+    request.message = Message::Rendered(Arc::new(Template { head, body: None }));
+    Ok(())
+}
+
 /// A template without variables is written once.
 fn message(template: Template) -> Message {
     let text = |piece: &Piece| matches!(piece, Piece::Text(_));

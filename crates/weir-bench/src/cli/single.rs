@@ -192,6 +192,7 @@ impl RequestArgs {
             defaults: &[("User-Agent", "weir-bench"), ("Accept", "*/*")],
         };
         let mut request = target.request(&shape);
+        crate::plan_file::render_variables(&mut request)?;
         if !self.expect_status.is_empty() {
             request.expect = Expect::OneOf(self.expect_status.clone());
         }
@@ -210,7 +211,8 @@ impl OutputArgs {
         };
         Self::write_json(self.json.as_deref(), outcome)?;
         if let Some(path) = &self.html {
-            let stored = report::Stored { outcomes: vec![outcome.clone()], points: Vec::new() };
+            let outcomes = vec![outcome.clone()];
+            let stored = report::Stored { outcomes, ..Default::default() };
             file(path, report::html::render(&stored)?)?;
         }
         if let Some(path) = &self.csv {
