@@ -1,6 +1,8 @@
 //! Work around the code: checks that run as tests, generated documents, comparisons with peers.
 
 mod layers;
+mod peers;
+mod soak;
 mod tidy;
 mod tree;
 
@@ -21,6 +23,10 @@ enum Command {
     Tidy,
     /// Writes docs/reference anew from the code.
     Docs,
+    /// Measures weir beside nginx, HAProxy, Spring Cloud Gateway and a bare forwarder.
+    Peers(peers::PeersArgs),
+    /// Provokes every failure of weir-faults in its long form, again and again.
+    Soak(soak::SoakArgs),
 }
 
 fn main() -> ExitCode {
@@ -36,6 +42,17 @@ fn main() -> ExitCode {
                 _ => ExitCode::FAILURE,
             }
         }
+        Command::Peers(args) => match peers::run(&args) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("xtask peers: {error:#}");
+                ExitCode::FAILURE
+            }
+        },
+        Command::Soak(args) => soak::run(&args).unwrap_or_else(|error| {
+            eprintln!("xtask soak: {error:#}");
+            ExitCode::FAILURE
+        }),
         Command::Tidy => {
             let mut findings = tidy::findings();
             findings.extend(layers::findings());

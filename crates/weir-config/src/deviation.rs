@@ -29,6 +29,12 @@ pub static DEVIATIONS: &[Deviation] = &[
         switch: None,
     },
     Deviation {
+        topic: "paths that servers read in different ways (`%2f`, `;`, `//`, `%252e`)",
+        weir: "400 if dot segments or a path of another route could be read into them",
+        scg: "passed on",
+        switch: Some("weir.server.ambiguous-paths: keep, or so in a route's metadata"),
+    },
+    Deviation {
         topic: "chunked bodies and RequestSize",
         weir: "counted",
         scg: "let through, whatever their size",

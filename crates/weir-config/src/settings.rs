@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use weir_wire::http1::HeadLimits;
 
+use crate::ambiguity::AmbiguousPaths;
+
 /// Port of the admin API while neither `management.server.port` nor `weir.admin.port` is set.
 pub const ADMIN_PORT: u16 = 9090;
 
@@ -41,6 +43,8 @@ pub struct Settings {
     pub progress_bytes_per_second_min: u64,
     /// `weir.server.progress-window` (30 s).
     pub progress_window: Duration,
+    /// `weir.server.ambiguous-paths` (`check`); per route by `metadata.ambiguous-paths`.
+    pub ambiguous_paths: AmbiguousPaths,
     /// `weir.server.connections-max` per process.
     pub connections_max: usize,
     /// `httpclient.connect-timeout` (30 s).
@@ -289,6 +293,7 @@ impl Default for Settings {
             keep_alive_requests_max: None,
             progress_bytes_per_second_min: 100,
             progress_window: Duration::from_secs(30),
+            ambiguous_paths: AmbiguousPaths::default(),
             connections_max: 100_000,
             connect_timeout: Duration::from_secs(30),
             response_timeout: None,

@@ -1,7 +1,7 @@
 //! The one way a filter changes the path: validated, canonical, and never out of its prefix.
 
 use weir_route::Vars;
-use weir_wire::http1::{PathError, canonical_path};
+use weir_wire::http1::{LenientPath, PathError, canonical_path, lenient_path};
 
 use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
 use crate::template::{Piece, Template, encode, variable};
@@ -11,7 +11,8 @@ use crate::uri::AbsoluteUri;
 ///
 /// The path that came in is canonical, so dot segments in the new one were made by the filter out
 /// of what the client sent (a decoded `%2F`, glued pieces). Resolving them would leave the prefix
-/// that the filter states: such a request is answered with 400. Doubled slashes are joined as SCG
+/// that the filter states: such a request is answered with 400, also if only a lenient server would
+/// see them (`..%2fx` glued out of `x..%2fx`) and saw none before. Doubled slashes are joined as SCG
 /// does, unless the client sent some itself: those stay.
 ///
 /// # Errors
@@ -33,6 +34,10 @@ pub(crate) fn replace_path(
         Ok(Some(_)) | Err(PathError::AboveRoot) => return Ok(refused()),
         Err(PathError::Illegal) => return Err(invalid(filter, path, "is not a valid path")),
         Err(PathError::Nul) => return Err(invalid(filter, path, "has an encoded NUL")),
+    }
+    let climbs = |path: &[u8]| lenient_path(path) == LenientPath::Climbing;
+    if climbs(path) && !climbs(context.head.path()) {
+        return Ok(refused());
     }
     if has_doubled_slash(path) && !has_doubled_slash(context.head.path()) {
         context.head.set_path(&join_slashes(path));

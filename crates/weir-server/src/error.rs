@@ -32,10 +32,14 @@ pub enum ErrorKind {
     MethodNotAllowed,
     /// The request came through this gateway before.
     Loop,
+    /// Servers read the path in different ways, and the route does not take such paths.
+    AmbiguousPath,
     /// No route matches.
     NoRoute,
     /// A filter failed.
     Filter,
+    /// The gateway has a fault: something panicked.
+    Panic,
     /// A service of an `lb:` route has no instance.
     NoInstance,
     /// The upstream's name does not resolve.
@@ -88,8 +92,9 @@ impl ErrorKind {
         match self {
             K::BadRequest(_) | K::HeadTimeout | K::BadBody | K::BodyTooLarge(_) => Side::Client,
             K::ClientTooSlow | K::ClientGone | K::MethodNotAllowed => Side::Client,
-            K::NoRoute => Side::Client,
-            K::Loop | K::Filter | K::NoInstance | K::PoolExhausted => Side::Gateway,
+            K::AmbiguousPath | K::NoRoute => Side::Client,
+            K::Loop | K::Filter | K::Panic => Side::Gateway,
+            K::NoInstance | K::PoolExhausted => Side::Gateway,
             K::Resolve | K::Connect | K::ConnectTimeout | K::UpstreamClosed => Side::Upstream,
             K::BadResponse | K::ResponseTimeout | K::ResponseTruncated => Side::Upstream,
             K::UpstreamTooSlow => Side::Upstream,
@@ -102,13 +107,13 @@ impl ErrorKind {
         match self {
             K::BadRequest(status) => status,
             K::HeadTimeout | K::ClientTooSlow => 408,
-            K::BadBody => 400,
+            K::BadBody | K::AmbiguousPath => 400,
             K::BodyTooLarge(_) => 413,
             K::ClientGone => 499,
             K::MethodNotAllowed => 405,
             K::Loop => 508,
             K::NoRoute => 404,
-            K::Filter => 500,
+            K::Filter | K::Panic => 500,
             K::NoInstance | K::PoolExhausted => 503,
             K::Resolve | K::Connect | K::UpstreamClosed => refused,
             K::BadResponse | K::ResponseTruncated => refused,
@@ -128,8 +133,10 @@ impl ErrorKind {
             K::ClientGone => "client_gone",
             K::MethodNotAllowed => "method_not_allowed",
             K::Loop => "loop",
+            K::AmbiguousPath => "ambiguous_path",
             K::NoRoute => "no_route",
             K::Filter => "filter",
+            K::Panic => "panic",
             K::NoInstance => "no_instance",
             K::Resolve => "resolve",
             K::Connect => "connect",

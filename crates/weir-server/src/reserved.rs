@@ -39,14 +39,14 @@ impl Reserved {
         let target = RouteTarget {
             chain: Arc::new(Chain::default()),
             upstream: Upstream::Http(Arc::new(target)),
-            cors: None,
-            timeouts: None,
+            policy: None,
         };
         let route = Route {
             id: Arc::from(paths.base.as_str()),
             order: i32::MIN,
             position: u64::MAX,
             predicates: OneOrMore::default(),
+            group: None,
             target,
         };
         Self { base: paths.base.clone(), names: paths.names.clone(), route: Arc::new(route) }

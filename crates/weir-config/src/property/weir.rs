@@ -1,6 +1,7 @@
 //! weir's own properties.
 
 use super::{Kind, PropertySpec, Usage};
+use crate::ambiguity::AmbiguousPaths;
 use crate::settings::{AccessLog, AccessLogFormat, ScgLine, Secret};
 
 /// Applied first: other properties may override what the chosen line of SCG brings.
@@ -134,11 +135,33 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Sets(|s, v| s.progress_window = v.duration()),
     ),
     PropertySpec::new(
+        "weir.server.ambiguous-paths",
+        Kind::OneOf(AmbiguousPaths::NAMES),
+        Some("check"),
+        "What becomes of a path that servers read in different ways (`%2f`, `%5c`, `%25`, `%3b`, \
+         `%3f`, `%23`, `;`, `//`, a dot or blank at the end of a name): `check` answers 400 if \
+         dot segments or a path of another route could be read into it, `refuse` always, `keep` \
+         never. A route's `metadata.ambiguous-paths` goes before.",
+        Usage::Sets(|s, v| {
+            s.ambiguous_paths = AmbiguousPaths::of(v.text()).unwrap_or_default();
+        }),
+    ),
+    PropertySpec::new(
         "weir.pool.queue-max",
         Kind::Int(0, 10_000_000),
         Some("10000"),
         "Requests that may wait for an upstream connection, per upstream.",
         Usage::Sets(|s, v| s.pool.queue_max = v.count()),
+    ),
+    PropertySpec::new(
+        "weir.groups",
+        Kind::Tree,
+        None,
+        "Groups of routes: a list of maps with `id`, `order`, `predicates`, `filters`, `uri` and \
+         `metadata`, which all routes of the group share, and `routes`. A route elsewhere joins \
+         with `group: <id>`. With equal order a group comes before routes without one; where no \
+         route inside matches, the search goes on behind it.",
+        Usage::Read,
     ),
     PropertySpec::new(
         "weir.store.path",

@@ -159,6 +159,8 @@ mod tests {
         check("/look(?=/api)(?<r>/.*)", r"$\{r}", "/look/x", "/look/x");
         check("/bad", "x", "/bad/x", "500");
         check("/a(.*)", "/x/.$1", "/a./b", "400");
+        check("/a(.*)", "/$1", "/a..%2fb", "400");
+        check("/a(.*)", "/x$1", "/a/..%2fb", "/x/..%2fb");
         check("/a(.*)", "/x$1 y", "/a/b", "500");
         check("/a(.*)", "/x$1#y", "/a/b", "500");
     }

@@ -5,6 +5,7 @@ mod body;
 mod chunk;
 mod framing;
 mod head;
+mod lenient;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -19,4 +20,5 @@ pub use head::{
     EMPTY_LINES_MAX, FIELDS_CAP, HeadError, HeadLimits, METHOD_BYTES_MAX, Parsed, parse_request,
     parse_response,
 };
+pub use lenient::{LenientPath, lenient_path};
 pub use target::{PathError, canonical_path};

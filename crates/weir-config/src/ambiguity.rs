@@ -1,0 +1,154 @@
+//! Paths that servers read in different ways: what is refused of them, and by whose word.
+
+use std::fmt;
+use std::sync::Arc;
+
+use weir_route::index::Scratch;
+use weir_route::{Request, RequestParts, Route};
+use weir_wire::http1::{LenientPath, lenient_path};
+
+use crate::snapshot::{RouteTarget, Snapshot};
+
+/// What becomes of a path that some servers read otherwise: `%2f`, `%5c`, `%25`, `%3b`, `%3f`,
+/// `%23`, `;parameters`, `//`, a dot or blank at the end of a name (see [`lenient_path`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AmbiguousPaths {
+    /// It is refused if a lenient server would see `..` segments in it, or if another route would
+    /// serve it as such a server reads it; passed on otherwise.
+    #[default]
+    Check,
+    /// It is refused.
+    Refuse,
+    /// It is passed on, as Spring Cloud Gateway does.
+    Keep,
+}
+
+/// Why a path is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ambiguity {
+    /// Another server could read it in another way at all.
+    Ambiguous,
+    /// Another server could see `..` segments in it.
+    HiddenDots,
+    /// Another server could read it as a path of this route.
+    OtherRoute(Arc<str>),
+}
+
+impl AmbiguousPaths {
+    /// The names of the three, in configuration.
+    pub const NAMES: &'static [&'static str] = &["check", "refuse", "keep"];
+
+    /// The one called `text`, in any case.
+    pub fn of(text: &str) -> Option<Self> {
+        let all = [Self::Check, Self::Refuse, Self::Keep];
+        let named = Self::NAMES.iter().zip(all).find(|(name, _)| name.eq_ignore_ascii_case(text));
+        named.map(|(_, policy)| policy)
+    }
+}
+
+impl Snapshot {
+    /// Why `route`, which matches `request`, must not serve it because of its path; `None` for all
+    /// but a few requests.
+    pub fn ambiguity(
+        &self,
+        route: &Route<RouteTarget>,
+        request: &Request<'_>,
+        scratch: &mut Scratch,
+    ) -> Option<Ambiguity> {
+        if route.target.ambiguous_paths() == AmbiguousPaths::Keep {
+            return None;
+        }
+        let path = match (lenient_path(request.head.path()), route.target.ambiguous_paths()) {
+            (LenientPath::Same, _) => return None,
+            (LenientPath::Climbing, _) => return Some(Ambiguity::HiddenDots),
+            (LenientPath::Other(_), AmbiguousPaths::Refuse) => return Some(Ambiguity::Ambiguous),
+            (LenientPath::Other(path), _) => path,
+        };
+        let mut parts = RequestParts::of(request.head);
+        parts.path.read(&path);
+        let other = self.index.lookup(&Request { parts: &parts, ..*request }, scratch)?;
+        (other.position != route.position).then(|| Ambiguity::OtherRoute(other.id.clone()))
+    }
+}
+
+impl fmt::Display for Ambiguity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ambiguous => f.write_str("servers read the path in different ways"),
+            Self::HiddenDots => f.write_str("some servers see `..` segments in the path"),
+            Self::OtherRoute(id) => write!(f, "some servers read the path as one of route {id}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_route::index::Scratch;
+    use weir_route::{Request, RequestParts};
+    use weir_wire::RequestHead;
+
+    use crate::{Format, Loader, Snapshot, Source};
+
+    const ROUTES: &str = "
+spring.cloud.gateway.routes:
+- { id: admin, uri: 'http://a', predicates: [ 'Path=/admin/**' ] }
+- { id: id, uri: 'http://a', predicates: [ 'Path=/id/{x}' ] }
+- { id: refuse, uri: 'http://a', predicates: [ 'Path=/refuse/**' ],
+    metadata: { ambiguous-paths: REFUSE } }
+- { id: keep, uri: 'http://a', predicates: [ 'Path=/keep/**' ],
+    metadata: { ambiguous-paths: keep } }
+- { id: all, uri: 'http://a', predicates: [ 'Path=/all/**' ] }
+";
+
+    /// The id of the route that serves `path`, or why it is refused.
+    fn check(config: &str, path: &str, expected: &str) {
+        let mut loader = Loader::new(Vec::new(), &[], Vec::new());
+        loader.add(Source::new("a.yml", format!("{ROUTES}{config}"), Format::Yaml));
+        let mut loaded = loader.load();
+        let compiled = loaded.compile();
+        assert!(!loaded.is_refused(), "{:?}", loaded.diagnostics);
+        let snapshot = Snapshot::build(&loaded.compiler, compiled.routes);
+        let mut head = RequestHead::default();
+        head.receive_target(path.as_bytes(), None, None);
+        let parts = RequestParts::of(&head);
+        let peer = std::net::IpAddr::from([127, 0, 0, 1]);
+        let request = Request { head: &head, parts: &parts, peer, now_ms: 0, dice: 0 };
+        let mut scratch = Scratch::default();
+        let route = snapshot.index.lookup(&request, &mut scratch).expect(path);
+        let told = match snapshot.ambiguity(route, &request, &mut scratch) {
+            None => route.id.to_string(),
+            Some(why) => why.to_string(),
+        };
+        assert_eq!(told, expected, "{path}");
+    }
+
+    #[test]
+    fn each_route_has_a_policy() {
+        const DOTS: &str = "some servers see `..` segments in the path";
+        const TWO: &str = "servers read the path in different ways";
+        check("", "/id/a%2Fb", "id");
+        check("", "/id/a%2F..", DOTS);
+        check("", "/all/a%2Fb;c//d.", "all");
+        check("", "/refuse/a%20b", "refuse");
+        check("", "/refuse/a%2Fb", TWO);
+        check("", "/refuse/a;b", TWO);
+        check("", "/keep/a%2F..", "keep");
+        let refuse = "weir.server.ambiguous-paths: refuse\n";
+        check(refuse, "/id/a%2Fb", TWO);
+        check(refuse, "/id/a", "id");
+        check(refuse, "/keep/a%2Fb", "keep");
+        check("weir.server.ambiguous-paths: keep\n", "/refuse/a%2Fb", TWO);
+    }
+
+    #[test]
+    fn a_path_of_two_routes_is_refused() {
+        const ADMIN: &str = "some servers read the path as one of route admin";
+        let rest = "- { id: rest, uri: 'http://a', predicates: [ 'Path=/**' ] }\n";
+        for path in ["/admin%2Fx", "//admin/x", "/admin%5cx", "/admin%3bx", "/;/admin", "/admin."] {
+            check(rest, path, ADMIN);
+        }
+        check(rest, "/admin;x/y", "admin");
+        check(rest, "/other%2Fx", "rest");
+        check(rest, "/id/a%2Fb", "some servers read the path as one of route rest");
+    }
+}
