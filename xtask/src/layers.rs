@@ -16,7 +16,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("weir-origin", &["weir-wire"]),
     ("weir-bench", &["weir-wire"]),
+    ("weir-bare", &["weir-wire"]),
     ("weir-testkit", &["weir-wire"]),
+    ("weir-faults", &["weir-origin", "weir-testkit"]),
 ];
 
 /// Crates without sockets, clocks or a runtime: they must not depend on these.

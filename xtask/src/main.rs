@@ -1,6 +1,7 @@
 //! Work around the code: checks that run as tests, generated documents, comparisons with peers.
 
 mod layers;
+mod peers;
 mod tidy;
 mod tree;
 
@@ -21,6 +22,8 @@ enum Command {
     Tidy,
     /// Writes docs/reference anew from the code.
     Docs,
+    /// Measures weir beside nginx, HAProxy, Spring Cloud Gateway and a bare forwarder.
+    Peers(peers::PeersArgs),
 }
 
 fn main() -> ExitCode {
@@ -36,6 +39,13 @@ fn main() -> ExitCode {
                 _ => ExitCode::FAILURE,
             }
         }
+        Command::Peers(args) => match peers::run(&args) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("xtask peers: {error:#}");
+                ExitCode::FAILURE
+            }
+        },
         Command::Tidy => {
             let mut findings = tidy::findings();
             findings.extend(layers::findings());

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockFilter, SockRef, Socket, Type};
 
 /// An address that cannot be listened on.
 #[derive(Debug)]
@@ -63,6 +63,27 @@ pub(crate) fn bind(
         listeners.push(listener);
     }
     Ok((bound, listeners))
+}
+
+/// Takes no further connections, while those that have begun still come through: drops SYN. Closing
+/// a listening socket resets what waits in its queue, and without this there is always more.
+///
+/// # Errors
+/// The system knows no socket filters.
+pub(crate) fn turn_away(listener: &tokio::net::TcpListener) -> io::Result<()> {
+    // Classic BPF over the TCP header, whose byte 13 has the flags.
+    const LOAD_BYTE: u16 = 0x30;
+    const AND: u16 = 0x54;
+    const JUMP_IF_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    let (flags, syn, syn_and_ack) = (13, 0x02, 0x12);
+    SockRef::from(listener).attach_filter(&[
+        SockFilter::new(LOAD_BYTE, 0, 0, flags),
+        SockFilter::new(AND, 0, 0, syn_and_ack),
+        SockFilter::new(JUMP_IF_EQUAL, 0, 1, syn),
+        SockFilter::new(RETURN, 0, 0, 0),
+        SockFilter::new(RETURN, 0, 0, u32::MAX),
+    ])
 }
 
 fn socket(address: SocketAddr, share: bool) -> io::Result<Socket> {

@@ -17,15 +17,17 @@ use tokio::sync::watch;
 use weir_config::{AccessLogFormat, Settings, Snapshot};
 
 use crate::access_log::{self, LogBuffer};
-use crate::drain::{DrainState, Phase};
+use crate::drain::{DrainState, Listening, Phase};
 use crate::http::downstream::serve;
-use crate::listener::{BindError, bind};
+use crate::listener::{BindError, bind, turn_away};
 use crate::metrics::{Metrics, WorkerCounters};
 use crate::reserved::{Reserved, ReservedPaths};
 use crate::worker::Worker;
 
 /// Time between two accepts when the system has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long handshakes that had begun may take to be accepted once draining begins.
+const LAST_HANDSHAKES: Duration = Duration::from_millis(300);
 /// How often a worker lets go of what it holds only for speed.
 const TIDY: Duration = Duration::from_secs(1);
 
@@ -136,7 +138,9 @@ impl Server {
     pub fn finish(self, timeout: Duration, hurry: impl Fn() -> bool) -> i64 {
         self.drain();
         let until = Instant::now() + timeout;
-        while self.metrics.connections() > 0 && Instant::now() < until && !hurry() {
+        // In this order: what a listener has taken is counted before the listener is gone.
+        let busy = || self.drain.is_listening() || self.metrics.connections() > 0;
+        while busy() && Instant::now() < until && !hurry() {
             std::thread::sleep(Duration::from_millis(10));
         }
         let cut = self.metrics.connections();
@@ -168,7 +172,7 @@ struct Plan<'a> {
 /// Where a worker's connections come from.
 enum Intake {
     /// Its own listening socket.
-    Own(StdListener),
+    Own(StdListener, Listening),
     /// Dedicated acceptors.
     Handed(UnboundedReceiver<StdStream>),
 }
@@ -182,7 +186,10 @@ impl Plan<'_> {
         seed: u64,
     ) -> Result<Vec<JoinHandle<()>>, StartError> {
         let (intakes, hands): (Vec<_>, Vec<_>) = match acceptors {
-            0 => (listeners.into_iter().map(Intake::Own).collect(), Vec::new()),
+            0 => {
+                let own = |listener| Intake::Own(listener, Listening::new(self.drain));
+                (listeners.into_iter().map(own).collect(), Vec::new())
+            }
             _ => {
                 let channels = counters.iter().map(|_| unbounded_channel());
                 let (senders, receivers): (Vec<_>, Vec<_>) = channels.unzip();
@@ -205,6 +212,7 @@ impl Plan<'_> {
                 counters: counters.into(),
                 next: Arc::clone(&next),
                 stopped: self.stopped.clone(),
+                _listening: Listening::new(self.drain),
             };
             threads.push(acceptor.spawn(n, listener)?);
         }
@@ -257,7 +265,9 @@ fn run(mut builder: Builder, worker: &Rc<Worker>, intake: Intake, stopped: watch
         let mut phases = stopped.clone();
         let accept = tokio::task::spawn_local(async move {
             match intake {
-                Intake::Own(listener) => accept_own(&accepting, listener, stopped).await,
+                Intake::Own(listener, _listening) => {
+                    accept_own(&accepting, listener, stopped).await;
+                }
                 Intake::Handed(receiver) => accept_handed(&accepting, receiver).await,
             }
         });
@@ -295,9 +305,25 @@ async fn accept_own(
                 Ok((stream, peer)) => admit(worker, stream, peer),
                 Err(error) => pause_accepting(&worker.counters, &error).await,
             },
-            _ = stopped.wait_for(|phase| *phase >= Phase::Draining) => return,
+            _ = stopped.wait_for(|phase| *phase >= Phase::Draining) => break,
         }
     }
+    accept_last(&listener, |stream, peer| admit(worker, stream, peer)).await;
+}
+
+/// Accepts what had begun to connect when draining began, so that closing the listener resets
+/// nobody.
+async fn accept_last(listener: &TcpListener, mut take: impl FnMut(TcpStream, SocketAddr)) {
+    if let Err(error) = turn_away(listener) {
+        tracing::debug!(%error, "connections that come while the listener closes are reset");
+    }
+    let accept = async {
+        while let Ok((stream, peer)) = listener.accept().await {
+            take(stream, peer);
+        }
+    };
+    // The end of the time is what ends it; an error means that nothing more can be taken.
+    let _ = tokio::time::timeout(LAST_HANDSHAKES, accept).await;
 }
 
 async fn accept_handed(worker: &Rc<Worker>, mut receiver: UnboundedReceiver<StdStream>) {
@@ -336,6 +362,7 @@ struct Acceptor {
     counters: Arc<[Arc<WorkerCounters>]>,
     next: Arc<AtomicUsize>,
     stopped: watch::Receiver<Phase>,
+    _listening: Listening,
 }
 
 impl Acceptor {
@@ -358,9 +385,10 @@ impl Acceptor {
                     Ok((stream, _)) => self.hand_over(stream),
                     Err(error) => pause_accepting(&self.first(), &error).await,
                 },
-                _ = stopped.wait_for(|phase| *phase >= Phase::Draining) => return,
+                _ = stopped.wait_for(|phase| *phase >= Phase::Draining) => break,
             }
         }
+        accept_last(&listener, |stream, _| self.hand_over(stream)).await;
     }
 
     fn first(&self) -> Arc<WorkerCounters> {

@@ -1,6 +1,7 @@
 //! What an origin does with a request, step by step.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::gate::Gate;
 use crate::received::Received;
@@ -25,6 +26,8 @@ pub(crate) enum Step {
     ReadBody,
     /// Waits at a gate.
     Pause(Gate),
+    /// Lets time pass without a look at the connection.
+    Rest(Duration),
     /// Sends FIN.
     Close,
     /// Sends RST.
@@ -92,6 +95,12 @@ impl Answer {
         self.step(Step::Pause(gate.clone()))
     }
 
+    /// Then lets so much time pass without a look at the connection: what the peer sends meanwhile
+    /// is not read.
+    pub fn rest(self, time: Duration) -> Self {
+        self.step(Step::Rest(time))
+    }
+
     /// Then reads the request's body to its end.
     pub fn read_body(self) -> Self {
         self.step(Step::ReadBody)
@@ -130,6 +139,7 @@ impl fmt::Debug for Step {
             Self::Make(_) => write!(f, "Make"),
             Self::ReadBody => write!(f, "ReadBody"),
             Self::Pause(_) => write!(f, "Pause"),
+            Self::Rest(time) => write!(f, "Rest({time:?})"),
             Self::Close => write!(f, "Close"),
             Self::Reset => write!(f, "Reset"),
         }

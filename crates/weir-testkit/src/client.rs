@@ -93,13 +93,23 @@ impl Client {
     /// # Panics
     /// If that fails.
     pub async fn connect(address: SocketAddr) -> Self {
+        let connecting = Self::try_connect(address).await;
+        connecting.unwrap_or_else(|error| panic!("cannot connect to {address}: {error}"))
+    }
+
+    /// Connects to a peer that may not be there.
+    ///
+    /// # Errors
+    /// What the socket says.
+    ///
+    /// # Panics
+    /// If it says nothing.
+    pub async fn try_connect(address: SocketAddr) -> io::Result<Self> {
         let connecting = patiently(TcpStream::connect(address), "a connection").await;
-        let stream = match connecting {
-            Some(Ok(stream)) => stream,
-            other => panic!("cannot connect to {address}: {other:?}"),
-        };
+        let Some(stream) = connecting else { panic!("connecting to {address} does not end") };
+        let stream = stream?;
         let _ = stream.set_nodelay(true);
-        Self { stream, received: Vec::new() }
+        Ok(Self { stream, received: Vec::new() })
     }
 
     /// The address it connects from.

@@ -369,6 +369,10 @@ impl Exchange {
                     }
                 }
             }
+            Step::Rest(time) => {
+                tokio::time::sleep(time).await;
+                true
+            }
             Step::Close => {
                 let _ = self.stream.shutdown().await;
                 false

@@ -1,0 +1,31 @@
+//! Stopping under load.
+
+use std::time::Duration;
+
+use crate::dice::Dice;
+use crate::tally::{Size, Tally};
+use crate::traffic::{Kind, Manners, Traffic, upstream};
+use crate::weir::Weir;
+
+const TRAFFIC: [(Kind, usize); 3] = [(Kind::KeepAlive, 4), (Kind::Short, 4), (Kind::Upload, 2)];
+/// When it is stopped, at most, after the clients have begun.
+const BEGUN_MAX: Duration = Duration::from_millis(150);
+
+/// SIGTERM under load, again and again: every request whose connection was taken is answered.
+pub(crate) async fn under_load(weir: Weir, size: Size) -> Tally {
+    let origin = upstream();
+    let mut dice = Dice::new();
+    let mut tally = Tally::default();
+    for _ in 0..size.of(5, 100) {
+        let mut gateway = weir.before(origin.address(), "");
+        let manners = Manners { pace: Duration::ZERO, until_closed: true };
+        let traffic = Traffic::start(gateway.address(), &TRAFFIC, manners);
+        tokio::time::sleep(Duration::from_millis(20) + dice.time(BEGUN_MAX)).await;
+        gateway.terminate();
+        tally.add(traffic.wait().tally);
+        let status = gateway.wait_for_exit();
+        let whole = status.success() && gateway.output().contains("every request was answered");
+        tally.check(whole, || format!("{gateway:?}"));
+    }
+    tally
+}

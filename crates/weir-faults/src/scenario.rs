@@ -1,0 +1,138 @@
+//! All scenarios, and how one is played.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+
+use futures_util::FutureExt as _;
+use tokio::runtime::Builder;
+
+use crate::tally::{Size, Tally};
+use crate::weir::Weir;
+use crate::{
+    abort, change, cut, disk, drain, files, kill, oversize, slow, stale, transfer, unreachable,
+};
+
+/// One failure to provoke.
+#[derive(Debug)]
+pub struct Scenario {
+    /// Its name, as on the command line.
+    pub name: &'static str,
+    /// What is done, and what must hold.
+    pub about: &'static str,
+    run: fn(Weir, Size) -> Playing,
+}
+
+type Playing = Pin<Box<dyn Future<Output = Tally>>>;
+
+/// Every scenario.
+pub static SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "refused",
+        about: "an upstream that refuses connections: 502 each, the client's connection stays",
+        run: |weir, size| Box::pin(unreachable::refused(weir, size)),
+    },
+    Scenario {
+        name: "black-holed",
+        about: "an upstream that takes no connection, or takes it and never answers: 504",
+        run: |weir, size| Box::pin(unreachable::black_holed(weir, size)),
+    },
+    Scenario {
+        name: "cut-responses",
+        about: "a response cut by FIN or RST at every byte is never taken for a whole one",
+        run: |weir, size| Box::pin(cut::responses(weir, size)),
+    },
+    Scenario {
+        name: "stale-connections",
+        about: "idle upstream connections closing at random: no GET fails, no POST is doubled",
+        run: |weir, size| Box::pin(stale::connections(weir, size)),
+    },
+    Scenario {
+        name: "slow-clients",
+        about: "heads, bodies and reads at a byte per second: let go, neighbours lose nothing",
+        run: |weir, size| Box::pin(slow::clients(weir, size)),
+    },
+    Scenario {
+        name: "aborts",
+        about: "clients that leave in any phase: upstream requests cancelled, gauges at zero",
+        run: |weir, size| Box::pin(abort::clients(weir, size)),
+    },
+    Scenario {
+        name: "oversize",
+        about: "everything that can be too large: its status, a closed connection, no memory",
+        run: |weir, size| Box::pin(oversize::everything(weir, size)),
+    },
+    Scenario {
+        name: "files-exhausted",
+        about: "no file descriptor left: no spin, no end, and itself again afterwards",
+        run: |weir, size| Box::pin(files::exhausted(weir, size)),
+    },
+    Scenario {
+        name: "large-transfers",
+        about: "large bodies to and from slow ends: whole, at most 2 MiB of memory for each",
+        run: |weir, size| Box::pin(transfer::large(weir, size)),
+    },
+    Scenario {
+        name: "route-changes",
+        about: "routes change under keep-alive, WebSocket and upload traffic: nothing fails",
+        run: |weir, size| Box::pin(change::routes(weir, size)),
+    },
+    Scenario {
+        name: "reloads",
+        about: "whole configurations change under the same traffic: nothing fails",
+        run: |weir, size| Box::pin(change::configurations(weir, size)),
+    },
+    Scenario {
+        name: "drains",
+        about: "SIGTERM under load: no request in flight is lost",
+        run: |weir, size| Box::pin(drain::under_load(weir, size)),
+    },
+    Scenario {
+        name: "kills",
+        about: "kill -9 with concurrent writers: every acknowledged route is there",
+        run: |weir, size| Box::pin(kill::with_writers(weir, size)),
+    },
+    Scenario {
+        name: "failing-disk",
+        about: "ENOSPC and EIO at every write: 5xx and never as done, and got over",
+        run: |weir, size| Box::pin(disk::failing(weir, size)),
+    },
+];
+
+impl Scenario {
+    /// The scenario of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        SCENARIOS.iter().find(|scenario| scenario.name == name)
+    }
+
+    /// Plays it to its end, or until `interrupted` is ready: then `None`, and the gateway is gone.
+    /// A panic is a failure.
+    ///
+    /// # Panics
+    /// If the system gives no runtime.
+    pub fn play(
+        &self,
+        weir: &Weir,
+        size: Size,
+        interrupted: impl Future<Output = ()>,
+    ) -> Option<Tally> {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            tokio::select! {
+                played = AssertUnwindSafe((self.run)(weir.clone(), size)).catch_unwind() => {
+                    Some(played.unwrap_or_else(|panic| panicked(panic.as_ref())))
+                }
+                () = interrupted => None,
+            }
+        })
+    }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Tally {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    let mut tally = Tally::default();
+    tally.check(false, || text.unwrap_or("a panic without words").to_owned());
+    tally
+}

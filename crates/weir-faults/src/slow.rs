@@ -1,0 +1,120 @@
+//! Clients that send or read slowly.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use weir_testkit::{Answer, Gateway, Origin};
+
+use crate::stale::sum;
+use crate::tally::{Size, Tally};
+use crate::traffic::{Kind, Manners, Traffic, upstream};
+use crate::weir::{Weir, metric, resident_bytes, settles};
+
+/// Time between two bytes of a slow client.
+const PACE: Duration = Duration::from_secs(1);
+/// How long slow clients may last before they count as never let go.
+const LASTS_MAX: Duration = Duration::from_secs(60);
+/// More than all buffers between an origin and a client that does not read can hold.
+const RESPONSE_BYTES: u64 = 256 * 1024 * 1024;
+const PIECE_BYTES: usize = 64 * 1024;
+const TOO_SLOW: &str = "weir_errors_total{kind=\"client_too_slow\"}";
+
+/// Heads and bodies sent, and responses read, at a byte per second: all of them are let go, and
+/// well-behaved neighbours get every answer.
+pub(crate) async fn clients(weir: Weir, size: Size) -> Tally {
+    let origin = upstream();
+    // A server of its own: what it costs to make large responses is not the neighbours' affair.
+    let large = Origin::answering(|_| {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {RESPONSE_BYTES}\r\n\r\n");
+        Answer::raw(head).repeat([b'x'; PIECE_BYTES], RESPONSE_BYTES / PIECE_BYTES as u64)
+    })
+    .await;
+    let limits = "weir.server: { head-timeout: 2s, progress-window: 2s }";
+    let routes = format!(
+        "- {{ id: large, uri: '{}', order: -1, predicates: [ 'Path=/large' ] }}",
+        large.uri()
+    );
+    let gateway = weir.before(origin.address(), &format!("{routes}\n{limits}"));
+    let manners = Manners { pace: Duration::from_millis(2), until_closed: false };
+    let neighbours = || Traffic::start(gateway.address(), &[(Kind::KeepAlive, 4)], manners);
+
+    let traffic = neighbours();
+    tokio::time::sleep(size.of(Duration::from_millis(500), Duration::from_secs(5))).await;
+    let mut alone = traffic.finish();
+    let before = resident_bytes(&gateway);
+
+    let traffic = neighbours();
+    let count = size.of(40, 500);
+    let mut tally = slow_ones(&gateway, count).await;
+    let mut among = traffic.finish();
+    let growth = resident_bytes(&gateway).saturating_sub(before) as f64;
+    tally.measure("KiB of memory for each slow client", growth / 1024.0 / (3 * count) as f64);
+    tally.measure("neighbours' p99, × alone", among.p99_us() / alone.p99_us());
+    tally.add(alone.tally);
+    tally.add(among.tally);
+    settles(&gateway, "weir_connections", 0.0).await;
+    tally
+}
+
+/// `count` clients of each sort, all of which must be let go.
+async fn slow_ones(gateway: &Gateway, count: usize) -> Tally {
+    let address = gateway.address();
+    let (told, may_read) = watch::channel(false);
+    let mut clients = JoinSet::new();
+    for _ in 0..count {
+        clients.spawn(slow_sender(address, "GET / HTTP/1.1\r\nHost: a\r\nX-Slow: "));
+        let head = "POST /anything HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n";
+        clients.spawn(slow_sender(address, head));
+        clients.spawn(slow_reader(address, may_read.clone()));
+    }
+    let since = Instant::now();
+    // Bodies and readers are counted as such; of readers nobody else would know.
+    while metric(gateway, TOO_SLOW).await < (2 * count) as f64 && since.elapsed() < LASTS_MAX {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    told.send_replace(true);
+    sum(clients).await
+}
+
+/// Sends `start`, then a byte now and then, until it is answered with 408 and the connection ends.
+async fn slow_sender(address: SocketAddr, start: &str) -> Tally {
+    let mut tally = Tally::default();
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let _ = stream.write_all(start.as_bytes()).await;
+    let mut got = Vec::new();
+    let since = Instant::now();
+    let ended = loop {
+        match tokio::time::timeout(PACE, stream.read_buf(&mut got)).await {
+            Ok(Ok(0) | Err(_)) => break true,
+            Ok(Ok(_)) => {}
+            Err(_) if since.elapsed() > LASTS_MAX => break false,
+            Err(_) => _ = stream.write_all(b"x").await,
+        }
+    };
+    let got = String::from_utf8_lossy(&got);
+    let good = ended && got.starts_with("HTTP/1.1 408 ");
+    tally.request(good, || format!("{start:?}, then slowly: ended {ended}, {got:?}"));
+    tally
+}
+
+/// Asks for much and reads a byte now and then, until told to read the rest: which must end early.
+async fn slow_reader(address: SocketAddr, mut may_read: watch::Receiver<bool>) -> Tally {
+    let mut tally = Tally::default();
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let _ = stream.write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let mut buffer = vec![0; 64 * 1024];
+    let mut read = 0;
+    // Times out at each pace, until there is something to be told.
+    while tokio::time::timeout(PACE, may_read.changed()).await.is_err() {
+        read += stream.read(&mut buffer[..1]).await.unwrap_or(0) as u64;
+    }
+    while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+        read += count as u64;
+    }
+    tally.request(read < RESPONSE_BYTES, || "a slow reader was served to the end".to_owned());
+    tally
+}

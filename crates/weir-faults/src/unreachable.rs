@@ -1,0 +1,84 @@
+//! Upstreams that cannot be reached, or do not answer.
+
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use socket2::{Domain, Socket, Type};
+use weir_testkit::{Answer, Client, Gate, Gateway, Origin, closed_port};
+
+use crate::tally::{Size, Tally};
+use crate::weir::{Weir, open_files, settles};
+
+/// A closed port: each request is 502 on a connection that stays, and nothing is left open.
+pub(crate) async fn refused(weir: Weir, size: Size) -> Tally {
+    let gateway = weir.before(closed_port(), "weir.server.workers: 1");
+    let mut tally = Tally::default();
+    let mut client = Client::connect(gateway.address()).await;
+    expect(&mut tally, &mut client, 502).await;
+    let files = open_files(&gateway);
+    for _ in 0..size.of(200, 5_000) {
+        expect(&mut tally, &mut client, 502).await;
+    }
+    let left = open_files(&gateway);
+    // Files come and go; what is forgotten for each request does not go.
+    tally.check(left < files + 16, || format!("{left} open files instead of {files}"));
+    drop(client);
+    settles(&gateway, "weir_connections", 0.0).await;
+    tally
+}
+
+/// A full backlog, where connecting never ends, and a listener that takes connections and requests
+/// but never answers: each request is 504 after its timeout, at all stages of which there is a
+/// bound.
+pub(crate) async fn black_holed(weir: Weir, size: Size) -> Tally {
+    let mut tally = Tally::default();
+    let (address, _full) = full_backlog();
+    let timeouts = "spring.cloud.gateway.server.webflux.httpclient: \
+         { connect-timeout: 200, response-timeout: 200ms }";
+    let gateway = weir.before(address, timeouts);
+    all_time_out(&mut tally, &gateway, size.of(4, 64)).await;
+
+    let gate = Gate::new();
+    let held = gate.clone();
+    let origin = Origin::answering(move |_| Answer::nothing().pause(&held)).await;
+    let gateway = weir.before(origin.address(), timeouts);
+    all_time_out(&mut tally, &gateway, size.of(4, 64)).await;
+    // Whoever was given up on is not kept waiting.
+    origin.wait_for_open(0).await;
+    tally
+}
+
+/// Sends requests on `count` connections at once; all of them must be answered with 504.
+async fn all_time_out(tally: &mut Tally, gateway: &Gateway, count: usize) {
+    let mut clients = Vec::new();
+    for _ in 0..count {
+        let mut client = Client::connect(gateway.address()).await;
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        clients.push(client);
+    }
+    for mut client in clients {
+        let status = client.read_response().await.status;
+        tally.request(status == 504, || format!("{status} instead of 504"));
+    }
+    settles(gateway, "weir_connections", 0.0).await;
+}
+
+async fn expect(tally: &mut Tally, client: &mut Client, expected: u16) {
+    let status = client.get("/").await.status;
+    tally.request(status == expected, || format!("{status} instead of {expected}"));
+}
+
+/// A listening socket that never accepts and whose queue is full: the kernel drops what else comes.
+/// With it, what fills the queue.
+fn full_backlog() -> (SocketAddr, (Socket, Vec<TcpStream>)) {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a free port");
+    socket.listen(1).expect("a listener");
+    let address = socket.local_addr().expect("an address").as_socket().expect("of IPv4");
+    let mut queue = Vec::new();
+    while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(300)) {
+        queue.push(stream);
+        assert!(queue.len() < 64, "the queue of a listener does not fill");
+    }
+    (address, (socket, queue))
+}

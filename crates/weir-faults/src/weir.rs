@@ -1,0 +1,96 @@
+//! The gateway under test: how it is started, and what it tells of itself.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use weir_testkit::{Client, Gateway, PATIENCE, spawn_weir};
+
+/// The binary under test.
+#[derive(Clone, Debug)]
+pub struct Weir(PathBuf);
+
+/// Pause between two looks at something that is on its way.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Weir {
+    /// The binary at `path`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A gateway with one route for everything to `origin`; `more` is added to the configuration.
+    pub(crate) fn before(&self, origin: SocketAddr, more: &str) -> Gateway {
+        self.with(&config(origin, more))
+    }
+
+    /// A gateway with this configuration.
+    pub(crate) fn with(&self, config: &str) -> Gateway {
+        let binary = self.0.to_str().expect("a path in UTF-8");
+        spawn_weir(binary, &["run", "{config}"], config)
+    }
+}
+
+/// A configuration with one route for everything to `origin`.
+pub(crate) fn config(origin: SocketAddr, more: &str) -> String {
+    format!(
+        "server: {{ address: 127.0.0.1, port: 0 }}\n\
+         weir.admin.port: 0\n\
+         spring.cloud.gateway.server.webflux.routes:\n\
+         - {{ id: all, uri: 'http://{origin}', predicates: [ 'Path=/**' ] }}\n{more}\n"
+    )
+}
+
+/// The value of a metric without labels; 0 if it is not there.
+pub(crate) async fn metric(gateway: &Gateway, name: &str) -> f64 {
+    let mut client = Client::connect(gateway.admin()).await;
+    let request = "GET /actuator/prometheus HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let text = client.exchange(request).await.text();
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.and_then(|value| value.parse().ok()).unwrap_or_default()
+}
+
+/// Waits until a metric is `value`.
+///
+/// # Panics
+/// If it does not become so.
+pub(crate) async fn settles(gateway: &Gateway, name: &str, value: f64) {
+    let since = Instant::now();
+    loop {
+        let now = metric(gateway, name).await;
+        if now == value {
+            return;
+        }
+        assert!(since.elapsed() < PATIENCE, "{name} stays at {now} instead of {value}");
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Bytes of memory the process holds (`VmRSS`).
+pub(crate) fn resident_bytes(gateway: &Gateway) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.pid()));
+    let status = status.expect("a running gateway");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.expect("VmRSS") * 1024
+}
+
+/// Processor time the process has used, in ticks of the system (a hundredth of a second).
+pub(crate) fn ticks(gateway: &Gateway) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", gateway.pid()));
+    let stat = stat.expect("a running gateway");
+    // The name of the process, in parentheses, may hold blanks.
+    let fields = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
+    let of = |n| fields.split_whitespace().nth(n).and_then(|field| field.parse::<u64>().ok());
+    of(11).expect("utime") + of(12).expect("stime")
+}
+
+/// Files the process has open.
+pub(crate) fn open_files(gateway: &Gateway) -> usize {
+    let listing = std::fs::read_dir(format!("/proc/{}/fd", gateway.pid()));
+    listing.expect("a running gateway").count()
+}

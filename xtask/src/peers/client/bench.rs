@@ -1,0 +1,141 @@
+//! The JSON of `weir bench`.
+
+use serde::Deserialize;
+
+/// What is used of it; times in nanoseconds.
+#[derive(Debug, Deserialize)]
+struct Outcome {
+    verdict: Verdict,
+    ok: u64,
+    failed: u64,
+    rate: f64,
+    opened: u64,
+    response: Distribution,
+}
+
+#[derive(Debug, Deserialize)]
+struct Verdict {
+    limit: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Distribution {
+    count: u64,
+    mean_ns: f64,
+    max_ns: u64,
+    buckets: Vec<(u64, u64)>,
+}
+
+impl Distribution {
+    /// The value at or below which a share `quantile` of all values lies.
+    fn quantile(&self, quantile: f64) -> u64 {
+        let rank = ((quantile * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let mut seen = 0;
+        for &(value, count) in &self.buckets {
+            seen += count;
+            if seen >= rank {
+                return value.min(self.max_ns);
+            }
+        }
+        self.max_ns
+    }
+}
+
+/// What a run of `weir bench` measured. Response times: from when a request was due to its last
+/// byte; those of requests that got no answer are in them.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Latency {
+    /// Successes.
+    pub ok: u64,
+    /// Failures of any kind.
+    pub failed: u64,
+    /// Successes per second.
+    pub rate: f64,
+    /// Connections opened.
+    pub opened: u64,
+    /// Milliseconds.
+    pub mean_ms: f64,
+    /// Milliseconds.
+    pub p50_ms: f64,
+    /// Milliseconds.
+    pub p95_ms: f64,
+    /// Milliseconds.
+    pub p99_ms: f64,
+    /// Milliseconds.
+    pub max_ms: f64,
+    /// Its verdict, such as `rate-met`.
+    pub verdict: String,
+}
+
+/// Reads it.
+///
+/// # Errors
+/// It is not such a document.
+pub fn parse(json: &str) -> anyhow::Result<Latency> {
+    let outcome: Outcome = serde_json::from_str(json)?;
+    let ms = |ns: f64| ns / 1e6;
+    let response = &outcome.response;
+    Ok(Latency {
+        ok: outcome.ok,
+        failed: outcome.failed,
+        rate: outcome.rate,
+        opened: outcome.opened,
+        mean_ms: ms(response.mean_ns),
+        p50_ms: ms(response.quantile(0.50) as f64),
+        p95_ms: ms(response.quantile(0.95) as f64),
+        p99_ms: ms(response.quantile(0.99) as f64),
+        max_ms: ms(response.max_ns as f64),
+        verdict: outcome.verdict.limit,
+    })
+}
+
+/// A plan for `weir bench plan`: GETs at a fixed rate whose targets are drawn at random.
+#[derive(Clone, Debug)]
+pub struct Paced {
+    /// `http://` URL without a path.
+    pub base: String,
+    /// Path with `${random(0,N)}` in it.
+    pub path: String,
+    /// Requests per second.
+    pub rate: f64,
+    /// Connections.
+    pub connections: usize,
+    /// Seconds.
+    pub seconds: u64,
+}
+
+impl Paced {
+    /// The plan as YAML (JSON is YAML).
+    pub fn plan(&self) -> String {
+        let plan = serde_json::json!({
+            "target": self.base,
+            "load": {
+                "connections": self.connections,
+                "threads": 1,
+                "duration": format!("{}s", self.seconds),
+                "rate": self.rate.round().max(1.0),
+                "arrival": "poisson",
+            },
+            "requests": [{ "path": self.path, "name": "get" }],
+        });
+        plan.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn results_are_read() {
+        let json = r#"{ "verdict": { "limit": "rate-met", "evidence": [] }, "ok": 3, "failed": 1,
+            "rate": 10.5, "opened": 2, "more": 1, "response": { "count": 4, "min_ns": 1000000,
+            "mean_ns": 2500000.0, "max_ns": 4000000, "stdev_ns": 0.5,
+            "buckets": [[1000000, 2], [2000000, 1], [4100000, 1]] } }"#;
+        let got = parse(json).unwrap();
+        assert_eq!((got.ok, got.failed, got.opened, &*got.verdict), (3, 1, 2, "rate-met"));
+        let times = [got.mean_ms, got.p50_ms, got.p95_ms, got.p99_ms, got.max_ms];
+        assert_eq!(times, [2.5, 1.0, 4.0, 4.0, 4.0]);
+        assert!(parse("{}").is_err());
+    }
+}

@@ -1,0 +1,124 @@
+//! `cargo xtask peers`: weir beside nginx, HAProxy, Spring Cloud Gateway and a bare forwarder, on
+//! one machine in one run.
+//!
+//! Everything listens on free ports of 127.0.0.1, runs pinned, and ends with this process. Ratios
+//! are what to read: absolute numbers belong to the machine of the run.
+
+mod bench;
+mod client;
+mod compare;
+mod interrupt;
+mod launch;
+mod machine;
+mod process;
+mod proxy;
+mod report;
+mod shapes;
+mod stats;
+mod subject;
+mod tools;
+mod usage;
+
+use std::path::PathBuf;
+
+use bench::Bench;
+use machine::Cores;
+use report::Report;
+use tools::Tool;
+
+use crate::tree::root;
+
+/// Arguments of `xtask peers`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Needs Debian's nginx, haproxy, wrk, apache2-utils and strace; says what is missing, or installs it with
+--install. Loads 127.0.0.1 only. Two cores at least: with two, the proxy has core 0 to itself, client and
+upstream share core 1; with more, each has one.
+
+Results go to bench/runs/<date>-<machine>/ and, if nothing is left out, into the README. A machine that
+does something else at the same time spoils rates and latencies first, ratios of CPU last.")]
+pub struct PeersArgs {
+    #[command(subcommand)]
+    measure: Measure,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Measure {
+    /// What a proxied request costs: 8 minutes, an hour with --full
+    Proxy(proxy::ProxyArgs),
+    /// Becomes another program on given cores
+    #[command(hide = true)]
+    Launch(launch::LaunchArgs),
+}
+
+/// What all measurements have in common.
+#[derive(Debug, clap::Args)]
+struct Common {
+    /// How often each subject is measured
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+    /// Length of one measurement
+    #[arg(long, value_name = "S")]
+    seconds: Option<u64>,
+    /// As long as it takes for numbers to rely on
+    #[arg(long)]
+    full: bool,
+    /// Folder for the results, instead of bench/runs/<date>-<machine>; leaves the README alone
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Prints the result as JSON instead of Markdown
+    #[arg(long)]
+    json: bool,
+    /// Installs what is missing through apt-get
+    #[arg(long)]
+    install: bool,
+    /// Leaves the README alone
+    #[arg(long)]
+    no_readme: bool,
+    /// Cores of proxy, upstream and client, such as 0,1,2
+    #[arg(long, value_name = "P,U,C", value_parser = Cores::parse)]
+    cores: Option<Cores>,
+}
+
+impl Common {
+    fn prepare(&self, needed: &[Tool]) -> anyhow::Result<Bench> {
+        Bench::prepare(needed, self.install, self.cores.clone())
+    }
+
+    fn rounds(&self, short: usize, full: usize) -> usize {
+        self.rounds.unwrap_or(if self.full { full } else { short }).max(1)
+    }
+
+    fn seconds(&self, short: u64, full: u64) -> u64 {
+        self.seconds.unwrap_or(if self.full { full } else { short }).max(1)
+    }
+
+    /// Prints the result and writes it to where it belongs; the README only if it is `whole`.
+    fn finish(&self, bench: &Bench, report: &Report, whole: bool) -> anyhow::Result<()> {
+        let folder = root().join("bench/runs").join(bench.machine.folder());
+        let folder = self.out.clone().unwrap_or(folder);
+        match self.json {
+            true => println!("{}", report.json(bench)?),
+            false => println!("{}", report.markdown(bench)),
+        }
+        for file in report.write(bench, &folder)? {
+            eprintln!("written: {}", crate::tree::shown(&file));
+        }
+        if whole && self.out.is_none() && !self.no_readme {
+            report.publish(&folder)?;
+            eprintln!("written: README.md");
+        }
+        Ok(())
+    }
+}
+
+/// Runs it.
+///
+/// # Errors
+/// A tool is missing, something does not start, or Ctrl-C.
+pub fn run(args: &PeersArgs) -> anyhow::Result<()> {
+    match &args.measure {
+        Measure::Proxy(args) => proxy::run(args),
+        Measure::Launch(args) => launch::run(args),
+    }
+}

@@ -1,0 +1,141 @@
+//! Keep-alive connections, 3-byte bodies: the highest rate, its CPU, and latency below it.
+
+use super::Plan;
+use crate::peers::bench::interleaved;
+use crate::peers::client::bench::{Latency, Paced};
+use crate::peers::client::wrk::{Extra, script};
+use crate::peers::compare::{Compared, Per};
+use crate::peers::report::{Report, Table};
+use crate::peers::shapes::Shape;
+use crate::peers::stats::{Spread, grouped};
+use crate::peers::subject::{Peer, Running};
+
+const CONNECTIONS: usize = 64;
+/// Share of the highest rate at which latency is measured.
+const SHARE: f64 = 0.7;
+
+pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
+    let peers = [Peer::Weir, Peer::Nginx, Peer::Haproxy, Peer::Forwarder, Peer::Direct];
+    let mut fleet = plan.fleet(&peers)?;
+    let extra = Extra::default();
+    let lua = script("gateway.test", &Shape::Exact.patterns(), plan.routes, &extra);
+    let compared =
+        Compared::of(plan.bench, plan.rounds, &mut fleet.running, "keep-alive", |running| {
+            plan.bench.wrk(running, CONNECTIONS, &lua, plan.seconds)
+        })?;
+    let against = [Peer::Nginx, Peer::Forwarder];
+    let mut table =
+        compared.table("64 keep-alive connections, 3-byte bodies", Per::Request, &against);
+    table.note(format!("wrk -t1 -c64 -d{}s, requests from a script", plan.seconds));
+    table.note("Goals: weir ≤ 0.85 × nginx, ≤ 1.10 × the bare forwarder.");
+    for running in &fleet.running {
+        if running.process.is_some() {
+            let command = plan.bench.shown(running.command());
+            table.note(format!("{}: `{command}`", running.name));
+        }
+    }
+    report.tables.push(table);
+    report.samples.insert("keepalive".to_owned(), compared.json());
+    latency(plan, &mut fleet.running, &compared, report)
+}
+
+/// A proxy under a rate: its own share, or nginx's.
+struct Paced70 {
+    at: usize,
+    rate: f64,
+    own: bool,
+}
+
+fn latency(
+    plan: &Plan<'_>,
+    running: &mut [Running],
+    compared: &Compared,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let rate = |at: usize| compared.rate(at).map_or(0.0, |rate| rate.median * SHARE);
+    let common = compared.position(Peer::Nginx).map_or(0.0, rate);
+    let mut runs = Vec::new();
+    for at in 0..running.len() {
+        if running[at].process.is_some() {
+            runs.push(Paced70 { at, rate: rate(at), own: true });
+            runs.push(Paced70 { at, rate: common, own: false });
+        }
+    }
+    let rounds = plan.rounds.min(3);
+    let results = interleaved(plan.bench, rounds, &mut runs, |round, run| {
+        let running = &mut running[run.at];
+        let paced = Paced {
+            base: format!("http://{}", running.address),
+            path: format!("/${{random(0,{})}}", plan.routes - 1),
+            rate: run.rate,
+            connections: CONNECTIONS,
+            seconds: plan.seconds,
+        };
+        let latency = plan.bench.paced(running, &paced)?;
+        eprintln!(
+            "latency, round {round}/{rounds}: {:<18} {:>9} req/s p99 {:.2} ms, {}",
+            running.name,
+            grouped(latency.rate, 0),
+            latency.p99_ms,
+            latency.verdict
+        );
+        Ok(latency)
+    })?;
+    for (own, title) in [
+        (true, "Latency at 70 % of each one's own highest rate"),
+        (false, "Latency at the same rate: 70 % of nginx's highest"),
+    ] {
+        let head = ["", "asked req/s", "p50 ms", "p99 ms", "p99 to nginx", "failed", "verdicts"];
+        let mut table = Table::new(title, &head);
+        let nginx = runs
+            .iter()
+            .zip(&results)
+            .find(|(run, _)| run.own == own && running[run.at].peer == Peer::Nginx);
+        for (run, latencies) in runs.iter().zip(&results).filter(|(run, _)| run.own == own) {
+            let name = running[run.at].name.clone();
+            table.row(row(name, run.rate, latencies, nginx.map(|(_, latencies)| latencies)));
+        }
+        table.note(format!(
+            "weir bench plan: open loop, Poisson, 64 connections, {} s; response times from when \
+             a request was due.",
+            plan.seconds
+        ));
+        report.tables.push(table);
+    }
+    report.samples.insert("latency".to_owned(), {
+        let all = runs.iter().zip(&results);
+        all.map(|(run, latencies)| {
+            serde_json::json!({ "name": running[run.at].name, "rate": run.rate, "runs": latencies })
+        })
+        .collect()
+    });
+    Ok(())
+}
+
+fn row(
+    name: String,
+    rate: f64,
+    latencies: &[Latency],
+    nginx: Option<&Vec<Latency>>,
+) -> Vec<String> {
+    let times = |of: fn(&Latency) -> f64| latencies.iter().map(of).collect::<Vec<f64>>();
+    let show = |values: &[f64]| {
+        Spread::of(values.iter().copied()).map(|spread| spread.show(2)).unwrap_or_default()
+    };
+    let p99 = times(|latency| latency.p99_ms);
+    let theirs: Vec<f64> = nginx.into_iter().flatten().map(|latency| latency.p99_ms).collect();
+    let ratio = Spread::ratio(&p99, &theirs).map(|ratio| ratio.show(2)).unwrap_or_default();
+    let failed: u64 = latencies.iter().map(|latency| latency.failed).sum();
+    let mut verdicts: Vec<&str> = latencies.iter().map(|latency| &*latency.verdict).collect();
+    verdicts.sort_unstable();
+    verdicts.dedup();
+    vec![
+        name,
+        grouped(rate, 0),
+        show(&times(|latency| latency.p50_ms)),
+        show(&p99),
+        ratio,
+        grouped(failed as f64, 0),
+        verdicts.join(", "),
+    ]
+}
