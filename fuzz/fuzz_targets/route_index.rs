@@ -25,9 +25,9 @@ fn route(line: &str, position: u64, options: &PredicateOptions) -> Option<Arc<Ro
     let mut words = line.split_ascii_whitespace();
     let order = words.next()?.parse().ok()?;
     let id = format!("r{position}");
-    let predicates = words.map(|word| predicate(word, options, &id)).collect::<Option<Vec<_>>>()?;
-    let predicates = predicates.into_boxed_slice();
-    Some(Arc::new(Route { id: id.as_str().into(), order, position, predicates, target: () }))
+    let predicates = words.map(|word| predicate(word, options, &id)).collect::<Option<_>>()?;
+    let id = id.as_str().into();
+    Some(Arc::new(Route { id, order, position, predicates, group: None, target: () }))
 }
 
 fuzz_target!(|text: &str| {

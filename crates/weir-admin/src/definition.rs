@@ -30,6 +30,7 @@ pub fn read_definition(json: &Value) -> Result<RouteDefinition, Vec<Problem>> {
         metadata: read_metadata(fields, &mut problems),
         order: read_order(fields, &mut problems),
         enabled: read_enabled(fields, &mut problems),
+        group: read_text(fields, "group", &mut problems),
     };
     if problems.is_empty() { Ok(definition) } else { Err(problems) }
 }

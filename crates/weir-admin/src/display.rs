@@ -13,7 +13,7 @@ const FIRST: &str = "RouteDefinitionRouteLocator$$Lambda/0x0000000000000000";
 
 /// A route as GET `/routes` shows it when verbose.
 pub(crate) fn verbose(entry: &Entry) -> Value {
-    let definition = &entry.definition;
+    let definition = entry.effective();
     let mut shown = Map::new();
     shown.insert("predicate".into(), predicates(&entry.route).into());
     if !definition.metadata.is_empty() {
@@ -23,6 +23,7 @@ pub(crate) fn verbose(entry: &Entry) -> Value {
     shown.insert("filters".into(), filters(&entry.route).into());
     shown.insert("uri".into(), with_port(&definition.uri).into());
     shown.insert("order".into(), definition.order.into());
+    insert_group(&mut shown, definition);
     Value::Object(shown)
 }
 
@@ -33,6 +34,13 @@ pub(crate) fn terse(entry: &Entry) -> Value {
         "route_definition": definition(&entry.definition),
         "order": entry.definition.order,
     })
+}
+
+/// A field that SCG does not have: only where there is a group.
+fn insert_group(shown: &mut Map<String, Value>, definition: &RouteDefinition) {
+    if !definition.group.is_empty() {
+        shown.insert("group".into(), definition.group.as_str().into());
+    }
 }
 
 /// A route with what SCG does not show: where it comes from, and its revision.
@@ -49,7 +57,7 @@ pub(crate) fn definition(route: &RouteDefinition) -> Value {
     let named = |list: &[NamedArgs]| -> Value {
         list.iter().map(|named| json!({ "args": named.args, "name": named.name })).collect()
     };
-    json!({
+    let mut shown = json!({
         "enabled": route.enabled,
         "filters": named(&route.filters),
         "id": route.id,
@@ -57,12 +65,16 @@ pub(crate) fn definition(route: &RouteDefinition) -> Value {
         "order": route.order,
         "predicates": named(&route.predicates),
         "uri": route.uri,
-    })
+    });
+    if let Some(fields) = shown.as_object_mut() {
+        insert_group(fields, route);
+    }
+    shown
 }
 
 /// SCG class `Route`, in one line.
 pub(crate) fn route(entry: &Entry) -> String {
-    let definition = &entry.definition;
+    let definition = entry.effective();
     format!(
         "Route{{id='{}', uri={}, order={}, predicate={}, gatewayFilters=[{}], metadata={}}}",
         definition.id,
@@ -113,7 +125,7 @@ fn with_port(uri: &str) -> String {
 
 /// All predicates as SCG nests them under its lambda.
 fn predicates(route: &Route<RouteTarget>) -> String {
-    let list = route.predicates.iter();
+    let list = route.all_predicates();
     list.fold(FIRST.to_owned(), |text, predicate| format!("({text} && {predicate})"))
 }
 

@@ -47,6 +47,9 @@ pub struct Explanation {
     pub routes: usize,
     /// The route that serves the request.
     pub winner: Option<String>,
+    /// The group that this route is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// URI variables of the winner.
     pub variables: Vec<(String, String)>,
     /// Its filters in the order they run.
@@ -66,6 +69,9 @@ pub struct Candidate {
     pub id: String,
     /// Its order.
     pub order: i32,
+    /// The group it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Whether it matched.
     pub matched: bool,
     /// One sentence for each predicate, up to the first that does not hold.
@@ -121,12 +127,13 @@ pub fn explain(snapshot: &Snapshot, question: &Question) -> Explanation {
         return told;
     };
     told.winner = Some(winner.id.to_string());
+    told.group = group_id(winner);
     if let Some(why) = snapshot.ambiguity(winner, &request, scratch) {
         told.answer = Some(format!("400: {why}"));
         return told;
     }
     let mut vars = Vars::default();
-    for predicate in &winner.predicates {
+    for predicate in winner.all_predicates() {
         predicate.publish(&request, &mut vars);
     }
     told.variables = vars.iter().map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
@@ -171,13 +178,18 @@ fn candidate(
 ) -> Candidate {
     let groups = snapshot.index.groups();
     let mut reasons = Vec::new();
-    for predicate in &route.predicates {
+    for predicate in route.all_predicates() {
         reasons.push(predicate.explain(request, groups));
         if predicate.matches(request, groups) != Ok(true) {
             break;
         }
     }
-    Candidate { id: route.id.to_string(), order: route.order, matched, reasons }
+    let (id, group) = (route.id.to_string(), group_id(route));
+    Candidate { id, order: route.order, group, matched, reasons }
+}
+
+fn group_id(route: &Route<RouteTarget>) -> Option<String> {
+    route.group.as_ref().map(|group| group.id.to_string())
 }
 
 /// Parses the question as the data plane would parse it.
@@ -305,13 +317,18 @@ impl fmt::Display for Explanation {
         writeln!(f, "candidates {} of {} routes", self.candidates.len(), self.routes)?;
         for candidate in &self.candidates {
             let sign = if candidate.matched { "matches" } else { "does not match" };
-            writeln!(f, "  {} (order {}) {sign}", candidate.id, candidate.order)?;
+            let group = candidate.group.as_ref();
+            let group = group.map_or(String::new(), |group| format!(" in group {group}"));
+            writeln!(f, "  {} (order {}{group}) {sign}", candidate.id, candidate.order)?;
             for reason in &candidate.reasons {
                 writeln!(f, "    {reason}")?;
             }
         }
         if let Some(winner) = &self.winner {
             writeln!(f, "route      {winner}")?;
+        }
+        if let Some(group) = &self.group {
+            writeln!(f, "group      {group}")?;
         }
         for (name, value) in &self.variables {
             writeln!(f, "  {{{name}}} = {value}")?;

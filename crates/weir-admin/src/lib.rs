@@ -18,7 +18,7 @@ mod site;
 
 pub use access::AccessRules;
 pub use control::{
-    Batch, Condition, Control, Done, Entry, Filter, Loaded, Origin, Problem, Refusal,
+    Batch, ChangeTimes, Condition, Control, Done, Entry, Filter, Loaded, Origin, Problem, Refusal,
     STORE_POSITION, View,
 };
 pub use definition::read_definition;

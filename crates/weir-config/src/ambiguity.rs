@@ -55,10 +55,10 @@ impl Snapshot {
         request: &Request<'_>,
         scratch: &mut Scratch,
     ) -> Option<Ambiguity> {
-        if route.target.ambiguous_paths == AmbiguousPaths::Keep {
+        if route.target.ambiguous_paths() == AmbiguousPaths::Keep {
             return None;
         }
-        let path = match (lenient_path(request.head.path()), route.target.ambiguous_paths) {
+        let path = match (lenient_path(request.head.path()), route.target.ambiguous_paths()) {
             (LenientPath::Same, _) => return None,
             (LenientPath::Climbing, _) => return Some(Ambiguity::HiddenDots),
             (LenientPath::Other(_), AmbiguousPaths::Refuse) => return Some(Ambiguity::Ambiguous),

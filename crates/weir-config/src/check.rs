@@ -5,12 +5,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use weir_route::index::Index;
-use weir_route::{NamedArgs, Route};
+use weir_route::{NamedArgs, Route, RouteDefinition};
 
 use crate::compile::{self, Compiler, Part, Problem, Told};
 use crate::diagnostic::{Code, Diagnostic, Severity, fills_in_secret, is_secret, mask_url};
 use crate::loaded::Loaded;
-use crate::routes::Written;
+use crate::routes::{self, Written, head};
 use crate::settings::Settings;
 use crate::snapshot::RouteTarget;
 use crate::source::{Sources, Span};
@@ -30,6 +30,8 @@ pub(crate) struct Checks {
     /// Predicates and filters whose difference from SCG has been told.
     told: Told,
     counts: HashMap<Code, usize>,
+    /// Places of the groups that no route has been found in yet, by id.
+    empty_groups: HashMap<String, Span>,
 }
 
 impl Checks {
@@ -41,8 +43,10 @@ impl Checks {
             ids: HashSet::new(),
             told: Told::default(),
             counts: HashMap::new(),
+            empty_groups: HashMap::new(),
         };
         checks.defaults(loaded, problems);
+        checks.groups(loaded, problems);
         checks
     }
 
@@ -60,6 +64,20 @@ impl Checks {
         }
     }
 
+    fn groups(&mut self, loaded: &Loaded, problems: &mut Vec<Diagnostic>) {
+        // What is wrong with their shape was said when they were read for the compiler.
+        for written in routes::groups(&loaded.layers(), &mut Vec::new()) {
+            let id = written.definition.id.as_str();
+            let Some(group) = loaded.compiler.group_called(id) else { continue };
+            if written.routes.is_empty() {
+                self.empty_groups.insert(id.to_owned(), head(written.node));
+            }
+            let mut found = group.problems.clone();
+            found.extend(compile::group_remarks(&loaded.compiler, group, &mut self.told));
+            self.report(&written.definition, written.node, found, problems);
+        }
+    }
+
     /// Compiles one route; `None` if it is disabled or refused.
     pub fn route(
         &mut self,
@@ -69,11 +87,14 @@ impl Checks {
         let position = self.heads.len() as u64;
         self.identify(written, problems);
         let definition = &written.definition;
+        self.empty_groups.remove(&definition.group);
         if !definition.enabled || !self.settings.gateway_enabled {
             return None;
         }
         let mut found = Vec::new();
-        if definition.predicates.is_empty() && !written.raw {
+        let group = self.compiler.group_called(&definition.group);
+        let shared = group.is_some_and(|group| !group.definition.predicates.is_empty());
+        if definition.predicates.is_empty() && !shared && !written.raw {
             found.push(Problem::new(
                 Code::NoPredicates,
                 Part::Predicates,
@@ -84,8 +105,10 @@ impl Checks {
         let route = match self.compiler.compile(definition, position) {
             Ok(route) => Some(route),
             Err(more) => {
-                // What is wrong with the default filters is said once, of them.
-                let own = |problem: &Problem| !matches!(problem.part, Part::DefaultFilter(..));
+                // What is wrong with the default filters or the group is said once, of them.
+                let own = |problem: &Problem| {
+                    !matches!(problem.part, Part::DefaultFilter(..) | Part::OfGroup(..))
+                };
                 found.extend(more.into_iter().filter(own));
                 None
             }
@@ -97,7 +120,7 @@ impl Checks {
             route.as_deref(),
             &mut self.told,
         ));
-        self.report(written, found, problems);
+        self.report(definition, written.node, found, problems);
         if refused {
             return None;
         }
@@ -106,21 +129,21 @@ impl Checks {
 
     fn report(
         &mut self,
-        written: &Written<'_>,
+        definition: &RouteDefinition,
+        node: Node<'_>,
         found: Vec<Problem>,
         problems: &mut Vec<Diagnostic>,
     ) {
         for problem in found {
             let named = match &problem.part {
-                Part::Filter(at, _) => written.definition.filters.get(*at),
-                Part::Predicate(at, _) => written.definition.predicates.get(*at),
+                Part::Filter(at, _) => definition.filters.get(*at),
+                Part::Predicate(at, _) => definition.predicates.get(*at),
                 _ => None,
             };
             let secret = named.filter(|named| {
-                names_secret(named)
-                    || place_of(written.node, &problem.part).is_some_and(holds_secret)
+                names_secret(named) || place_of(node, &problem.part).is_some_and(holds_secret)
             });
-            let span = locate(written.node, &problem.part);
+            let span = locate(node, &problem.part);
             self.push(problem, span, secret, problems);
         }
     }
@@ -206,7 +229,17 @@ impl Checks {
     }
 
     /// What can be said once all routes are known.
-    pub fn finish(self, problems: &mut Vec<Diagnostic>) {
+    pub fn finish(mut self, problems: &mut Vec<Diagnostic>) {
+        let mut empty: Vec<_> = std::mem::take(&mut self.empty_groups).into_iter().collect();
+        empty.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for (id, at) in empty {
+            if self.enough(Code::EmptyGroup) {
+                continue;
+            }
+            let message = format!("no route of the files is in the group `{id}`");
+            let help = "write routes below its `routes`; routes made at run time may name it";
+            problems.push(Diagnostic::new(Code::EmptyGroup, message).at(at).help(help));
+        }
         let mut more: Vec<(Code, usize)> = self.counts.into_iter().collect();
         more.sort_unstable();
         for (code, count) in more.into_iter().filter(|(_, count)| *count > FINDINGS_MAX) {
@@ -240,18 +273,6 @@ fn without_values(message: &str, named: &NamedArgs) -> String {
     hidden.fold(message.to_owned(), |message, text| message.replace(text.trim(), "******"))
 }
 
-/// What marks a route: its id, or its first line.
-fn head(node: Node<'_>) -> Span {
-    field(node, "id").map_or_else(|| first_entry(node), |id| id.span())
-}
-
-fn first_entry(node: Node<'_>) -> Span {
-    match (node.kind(), node.children().next()) {
-        (Kind::Map, Some(first)) => first.key_span(),
-        _ => node.span(),
-    }
-}
-
 fn field<'t>(node: Node<'t>, name: &str) -> Option<Node<'t>> {
     child(node, name)
 }
@@ -267,7 +288,8 @@ fn locate(node: Node<'_>, part: &Part) -> Span {
         }
         Part::Metadata(name) => field(node, "metadata")
             .map(|metadata| child(metadata, name).map_or_else(|| metadata.key_span(), Node::span)),
-        Part::DefaultFilter(..) => None,
+        Part::Group => field(node, "group").map(Node::span),
+        Part::DefaultFilter(..) | Part::OfGroup(..) => None,
     };
     found.unwrap_or_else(|| head(node))
 }

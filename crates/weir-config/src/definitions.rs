@@ -1,19 +1,37 @@
 //! Many route definitions in little memory.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 use weir_route::{NamedArgs, RouteDefinition};
 
-/// Route definitions in a dense form: a parsed one takes ten times the memory, and most are kept
+/// Definitions in one block. A block is what is expanded to read one of them: a few microseconds.
+const BLOCK: usize = 64;
+
+/// Route definitions in a dense form: a parsed one takes thirty times the memory, and most are kept
 /// only to be shown.
 ///
 /// Each is JSON that leaves out what is as ever and writes predicates and filters as shortcuts
-/// where that says the same.
+/// where that says the same. Routes of a large table repeat each other, so they are compressed in
+/// blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
-    dense: Vec<u8>,
-    /// Where the n-th definition ends.
-    ends: Vec<usize>,
+    /// Lines of JSON, compressed, [`BLOCK`] in each.
+    blocks: Vec<Box<[u8]>>,
+    /// The lines of the block that is not full yet.
+    open: Vec<u8>,
+    /// Hashes of the ids in order.
+    ids: Vec<u32>,
+}
+
+/// Reads definitions; quick for those that lie next to each other.
+#[derive(Debug)]
+pub struct Reader<'d> {
+    definitions: &'d Definitions,
+    /// Which block is expanded.
+    block: Option<usize>,
+    lines: Vec<u8>,
 }
 
 #[derive(Serialize)]
@@ -30,6 +48,8 @@ struct Dense<'a> {
     order: i32,
     #[serde(skip_serializing_if = "is_true")]
     enabled: bool,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    group: &'a str,
 }
 
 #[derive(Serialize)]
@@ -91,42 +111,102 @@ impl Definitions {
             metadata: &definition.metadata,
             order: definition.order,
             enabled: definition.enabled,
+            group: &definition.group,
         };
-        let start = self.dense.len();
+        let start = self.open.len();
         // A definition is made of texts and JSON values: writing it to memory cannot fail.
-        if serde_json::to_writer(&mut self.dense, &dense).is_err() {
-            self.dense.truncate(start);
+        if serde_json::to_writer(&mut self.open, &dense).is_err() {
+            self.open.truncate(start);
         }
-        self.ends.push(self.dense.len());
+        self.open.push(b'\n');
+        self.ids.push(hash_of(&definition.id));
+        if self.ids.len().is_multiple_of(BLOCK) {
+            self.blocks.push(lz4_flex::compress_prepend_size(&self.open).into());
+            self.open.clear();
+        }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.ids.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.ids.is_empty()
     }
 
     /// The n-th.
     pub fn get(&self, n: usize) -> Option<RouteDefinition> {
-        let end = *self.ends.get(n)?;
-        let start = n.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
-        serde_json::from_slice(self.dense.get(start.unwrap_or(0)..end)?).ok()
+        self.reader().get(n)
+    }
+
+    /// Numbers of those called `id`, in order.
+    pub fn find(&self, id: &str) -> Vec<usize> {
+        let hash = hash_of(id);
+        let same = self.ids.iter().enumerate().filter(|(_, other)| **other == hash);
+        let called = |n: &usize| self.get(*n).is_some_and(|definition| definition.id == id);
+        same.map(|(n, _)| n).filter(called).collect()
+    }
+
+    /// Reads several.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { definitions: self, block: None, lines: Vec::new() }
     }
 
     /// All in order.
     pub fn iter(&self) -> impl Iterator<Item = RouteDefinition> + '_ {
-        (0..self.len()).filter_map(|n| self.get(n))
+        let mut reader = self.reader();
+        (0..self.len()).filter_map(move |n| reader.get(n))
+    }
+
+    /// Memory they take, in bytes.
+    pub fn bytes(&self) -> usize {
+        let blocks: usize = self.blocks.iter().map(|block| block.len()).sum();
+        blocks
+            + self.blocks.capacity() * size_of::<Box<[u8]>>()
+            + self.open.capacity()
+            + self.ids.capacity() * size_of::<u32>()
     }
 
     /// Gives back memory kept for more.
     pub fn shrink_to_fit(&mut self) {
-        self.dense.shrink_to_fit();
-        self.ends.shrink_to_fit();
+        self.blocks.shrink_to_fit();
+        self.open.shrink_to_fit();
+        self.ids.shrink_to_fit();
     }
+}
+
+impl Reader<'_> {
+    /// The n-th definition.
+    pub fn get(&mut self, n: usize) -> Option<RouteDefinition> {
+        let Definitions { blocks, open, .. } = self.definitions;
+        let block = n / BLOCK;
+        let lines = match blocks.get(block) {
+            None if block > blocks.len() => return None,
+            None => open,
+            Some(_) if self.block == Some(block) => &self.lines,
+            Some(packed) => {
+                self.lines = lz4_flex::decompress_size_prepended(packed).ok()?;
+                self.block = Some(block);
+                &self.lines
+            }
+        };
+        // JSON has no line end outside of its texts, and escapes those inside.
+        let mut ends = memchr::memchr_iter(b'\n', lines);
+        let start = match n % BLOCK {
+            0 => 0,
+            nth => ends.nth(nth - 1)? + 1,
+        };
+        serde_json::from_slice(lines.get(start..ends.next()?)?).ok()
+    }
+}
+
+fn hash_of(id: &str) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    // Half of it tells ids apart well enough.
+    hasher.finish() as u32
 }
 
 #[cfg(test)]
@@ -139,18 +219,56 @@ mod tests {
         let definition: RouteDefinition = serde_json::from_str(json).expect("a definition");
         let mut definitions = Definitions::default();
         definitions.push(&RouteDefinition::default());
+        let before = definitions.open.len();
         definitions.push(&definition);
         assert_eq!(definitions.get(1), Some(definition));
         assert_eq!(definitions.get(2), None);
         assert_eq!(definitions.iter().count(), 2);
-        let bytes = definitions.dense.len() - definitions.ends.first().copied().unwrap_or(0);
+        let bytes = definitions.open.len() - before;
         assert!(bytes <= bytes_max, "{bytes} bytes");
+    }
+
+    #[test]
+    fn a_large_table_takes_little_memory() {
+        let route = |n: usize| -> RouteDefinition {
+            let json = format!(
+                r#"{{"id":"api-{n}","uri":"http://127.0.0.1:9","predicates":["Path=/{n}"],
+                "filters":["AddRequestHeader=x-route, api-{n}","PrefixPath=/ok\n/{n}"],
+                "metadata":{{"owner":"team-{n}"}}}}"#
+            );
+            serde_json::from_str(&json).expect("a definition")
+        };
+        let mut definitions = Definitions::default();
+        (0..1_000).for_each(|n| definitions.push(&route(n)));
+        definitions.shrink_to_fit();
+        assert!(definitions.iter().eq((0..1_000).map(route)));
+        for n in [0, 63, 64, 500, 999] {
+            assert_eq!(definitions.get(n), Some(route(n)));
+            assert_eq!(definitions.find(&format!("api-{n}")), [n]);
+        }
+        assert_eq!((definitions.get(1_000), definitions.get(2_000)), (None, None));
+        assert!(definitions.bytes() < 80 * 1_000, "{} bytes", definitions.bytes());
+    }
+
+    #[test]
+    fn ids_may_be_there_twice() {
+        let mut definitions = Definitions::default();
+        for id in ["b", "a", "b", "c"] {
+            definitions.push(&RouteDefinition { id: id.into(), ..Default::default() });
+        }
+        let check = |id: &str, expected: &[usize]| assert_eq!(definitions.find(id), expected);
+        check("b", &[0, 2]);
+        check("a", &[1]);
+        check("c", &[3]);
+        check("0", &[]);
+        check("d", &[]);
     }
 
     #[test]
     fn definitions_come_back_as_they_were() {
         check(r#"{"id":"a","uri":"http://h","predicates":["Path=/x,/y"],"filters":["A"]}"#, 75);
         check(r#"{"id":"","enabled":false,"order":-1,"metadata":{"a":[1]}}"#, 70);
+        check(r#"{"id":"a","group":"shop"}"#, 40);
         check(r#"{"predicates":[{"name":"Path","args":{"pattern":"/x"}}]}"#, 80);
         // No shortcut says these.
         check(r#"{"predicates":[{"name":"Q","args":{"_genkey_0":"a,b"}}]}"#, 80);

@@ -11,6 +11,7 @@ mod definitions;
 mod deviation;
 mod diagnostic;
 mod loaded;
+mod memory;
 mod options;
 mod property;
 mod routes;
@@ -23,12 +24,13 @@ mod value;
 
 pub use ambiguity::{Ambiguity, AmbiguousPaths};
 pub use compile::{Compiler, Part, Problem};
-pub use definitions::Definitions;
+pub use definitions::{Definitions, Reader as DefinitionReader};
 pub use deviation::{DEVIATIONS, Deviation};
 pub use diagnostic::{
     Category, Code, Diagnostic, Severity, Style, findings_reference, render, to_json,
 };
 pub use loaded::{Compiled, Loaded, Loader};
+pub use memory::Memory;
 pub use property::{
     Kind as PropertyKind, PropertySpec, Root as PropertyRoot, Usage as PropertyUsage, json_schema,
     reference, registry,
@@ -37,5 +39,7 @@ pub use settings::{
     ADMIN_PORT, Access, AccessLog, AccessLogFormat, Admin, Compat, Management, PoolSettings,
     ScgLine, Secret, Settings,
 };
-pub use snapshot::{RouteCors, RouteTarget, RouteTimeouts, Service, Snapshot, Upstream};
+pub use snapshot::{
+    RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Service, Snapshot, Upstream,
+};
 pub use source::{Format, Place, SOURCE_BYTES_MAX, Source, Sources, Span};

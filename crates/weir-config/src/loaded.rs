@@ -105,6 +105,10 @@ impl Loader {
             predicates_off: routes::switched_off(&layers, "predicate"),
             filters_off: routes::switched_off(&layers, "filter"),
             services: routes::services(&layers, &mut problems),
+            groups: routes::groups(&layers, &mut problems)
+                .into_iter()
+                .map(|group| group.definition)
+                .collect(),
             settings: Arc::clone(&settings),
             forwarding: Arc::new(forwarding),
         });

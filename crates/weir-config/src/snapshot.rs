@@ -7,8 +7,8 @@ use std::time::Duration;
 use weir_filter::cors::{CorsChange, CorsPolicy, CorsRoute, CorsRule};
 use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, Target};
-use weir_route::Route;
 use weir_route::index::{Change, Index};
+use weir_route::{Route, RouteGroup};
 
 use crate::ambiguity::AmbiguousPaths;
 use crate::compile::Compiler;
@@ -21,12 +21,37 @@ pub struct RouteTarget {
     pub chain: Arc<Chain>,
     /// Where requests go.
     pub upstream: Upstream,
-    /// `metadata.cors`; `None` for most routes. The policy of a [`Snapshot`] is made from them.
-    pub cors: Option<Arc<RouteCors>>,
-    /// `metadata.connect-timeout` and `metadata.response-timeout`; shared, `None` for most routes.
-    pub timeouts: Option<Arc<RouteTimeouts>>,
+    /// What `metadata` says to the gateway; `None` for most routes, and one word for them.
+    pub policy: Option<Arc<RoutePolicy>>,
+}
+
+/// What the metadata of a route says to the gateway. Shared between routes that say the same of
+/// timeouts and nothing of origins.
+#[derive(Debug)]
+pub struct RoutePolicy {
+    /// `metadata.cors`. The policy of a [`Snapshot`] is made from them.
+    pub cors: Option<RouteCors>,
+    /// `metadata.connect-timeout` and `metadata.response-timeout`.
+    pub timeouts: RouteTimeouts,
     /// `metadata.ambiguous-paths`, else `weir.server.ambiguous-paths`.
     pub ambiguous_paths: AmbiguousPaths,
+}
+
+impl RouteTarget {
+    /// The timeouts that the route sets for itself, if any.
+    pub fn timeouts(&self) -> Option<&RouteTimeouts> {
+        self.policy.as_ref().map(|policy| &policy.timeouts)
+    }
+
+    /// What becomes of paths that servers read in different ways.
+    pub fn ambiguous_paths(&self) -> AmbiguousPaths {
+        self.policy.as_ref().map(|policy| policy.ambiguous_paths).unwrap_or_default()
+    }
+
+    /// The cross-origin rules that the route brings, if any.
+    pub fn cors(&self) -> Option<&RouteCors> {
+        self.policy.as_ref().and_then(|policy| policy.cors.as_ref())
+    }
 }
 
 /// Cross-origin rules that a route brings.
@@ -34,12 +59,14 @@ pub struct RouteTarget {
 pub struct RouteCors {
     /// First pattern of the first Path predicate; `None` is every path.
     pub pattern: Option<String>,
+    /// Where the route's group stands, if it has one; without predicates.
+    pub group: Option<Arc<RouteGroup>>,
     /// The rules.
     pub rule: Arc<CorsRule>,
 }
 
 /// Timeouts that a route sets for itself.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RouteTimeouts {
     /// `metadata.connect-timeout`.
     pub connect: Option<Duration>,
@@ -114,7 +141,7 @@ impl Snapshot {
 
     fn cors_with(&self, compiler: &Compiler, changes: &[Change<RouteTarget>]) -> Arc<CorsPolicy> {
         let brings = |change: &Change<RouteTarget>| match change {
-            Change::Put(route) => route.target.cors.is_some(),
+            Change::Put(route) => route.target.cors().is_some(),
             Change::Remove(_) => false,
         };
         if self.cors.is_empty() && !changes.iter().any(brings) {
@@ -135,10 +162,11 @@ impl Snapshot {
 }
 
 fn cors_of(route: &Route<RouteTarget>) -> Option<CorsRoute<'_>> {
-    let cors = route.target.cors.as_ref()?;
+    let cors = route.target.cors()?;
     Some(CorsRoute {
         order: route.order,
         position: route.position,
+        group: cors.group.clone(),
         pattern: cors.pattern.as_deref(),
         rule: Arc::clone(&cors.rule),
     })

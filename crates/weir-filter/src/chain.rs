@@ -55,6 +55,17 @@ impl Chain {
         self.entries.iter().filter_map(|entry| entry.filter.request_size_max()).min()
     }
 
+    /// About how much memory the chain takes, in bytes: what filters keep of texts is taken to be
+    /// as long as SCG's actuator shows it.
+    pub fn bytes(&self) -> usize {
+        let text = |entry: &ChainEntry| {
+            let shown = entry.filter.to_string().len();
+            shown.saturating_sub(entry.filter.spec().name.len() + "[ = '']".len())
+        };
+        let texts: usize = self.entries.iter().map(text).sum();
+        size_of::<Self>() + size_of_val(&*self.entries) + texts
+    }
+
     /// Runs the request side in order until a filter responds or fails. `ran` is set to how many
     /// filters have run: the response side starts from there. It is 0 when a filter responds
     /// itself, since in SCG such a response is on its way before the response side of any filter

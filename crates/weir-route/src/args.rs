@@ -2,6 +2,7 @@
 
 mod bind;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ pub struct Args {
 
 #[derive(Clone, Debug)]
 struct Value {
-    name: String,
+    name: Cow<'static, str>,
     texts: Vec<String>,
     kind: Option<ArgKind>,
     /// Whether it was written, rather than filled in from its default.
@@ -90,14 +91,14 @@ impl Args {
     /// What was written and belongs to no declared argument: SCG ignores it, `weir check` warns.
     pub fn unknown(&self) -> impl Iterator<Item = &str> {
         let undeclared = self.values.iter().skip(self.declared);
-        undeclared.map(|value| value.name.as_str())
+        undeclared.map(|value| &*value.name)
     }
 
     /// Declared arguments that nobody has asked for yet; for tests of a registry.
     pub fn unread(&self) -> impl Iterator<Item = &str> {
         let read = self.read.get();
         let declared = self.values.iter().take(self.declared).enumerate();
-        declared.filter(move |(at, _)| read & (1 << at) == 0).map(|(_, value)| value.name.as_str())
+        declared.filter(move |(at, _)| read & (1 << at) == 0).map(|(_, value)| &*value.name)
     }
 
     /// Text that must be there; it may be empty.

@@ -27,6 +27,10 @@ pub struct RouteDefinition {
     /// `false` takes a route from a file out of the table.
     #[serde(default = "enabled")]
     pub enabled: bool,
+    /// Group it belongs to (`weir.groups`); empty for none. weir's own field, left out of the JSON
+    /// of routes without a group.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
 }
 
 fn enabled() -> bool {

@@ -21,6 +21,6 @@ pub use args::{ArgError, Args};
 pub use definition::{NamedArgs, RouteDefinition, ShortcutError, parse_shortcut};
 pub use one_or_more::OneOrMore;
 pub use request::{Request, RequestParts, Vars};
-pub use route::Route;
+pub use route::{Route, RouteGroup};
 pub use spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 pub use value::{Moment, ValueError, iso_time, parse_data_size, parse_duration, parse_status};

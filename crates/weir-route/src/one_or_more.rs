@@ -12,6 +12,16 @@ pub enum OneOrMore<T> {
     List(Box<[T]>),
 }
 
+impl<T> OneOrMore<T> {
+    /// Memory of the elements in bytes, where they do not lie in this value itself.
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Self::One(_) => 0,
+            Self::List(list) => size_of_val(&**list),
+        }
+    }
+}
+
 impl<T> Default for OneOrMore<T> {
     fn default() -> Self {
         Self::List(Box::default())

@@ -11,12 +11,47 @@ use crate::predicate::Predicate;
 pub struct Route<T> {
     /// Identifier as defined.
     pub id: Arc<str>,
-    /// Lower is tried first; ties go by position.
+    /// Lower is tried first; ties go by position. Within a group it counts among its routes.
     pub order: i32,
-    /// Place in definition order over all sources; unique in a table.
+    /// Place in definition order over all sources; unique in a table, at most
+    /// [`POSITION_MAX`](crate::index::POSITION_MAX).
     pub position: u64,
-    /// All must hold, tried left to right.
+    /// All must hold, tried left to right, those of the group first.
     pub predicates: OneOrMore<Predicate>,
+    /// The group it belongs to.
+    pub group: Option<Arc<RouteGroup>>,
     /// What a match leads to.
     pub target: T,
+}
+
+/// What several routes share: conditions, and a place in the order of trial where all of them stand
+/// together (`docs/decisions/0007-route-groups.md`).
+#[derive(Debug)]
+pub struct RouteGroup {
+    /// Identifier; unique among groups.
+    pub id: Arc<str>,
+    /// Lower is tried first, among groups and routes without one.
+    pub order: i32,
+    /// Place among groups of the same order, all of which come before routes without a group;
+    /// unique, below 2²⁴ − 1.
+    pub place: u32,
+    /// Conditions of all its routes, tried before their own.
+    pub predicates: OneOrMore<Predicate>,
+}
+
+impl<T> Route<T> {
+    /// Every predicate that must hold: the group's, then the route's own.
+    pub fn all_predicates(&self) -> impl Iterator<Item = &Predicate> + Clone {
+        let shared = self.group.as_ref().map_or(&[][..], |group| &group.predicates);
+        shared.iter().chain(self.predicates.iter())
+    }
+
+    /// About how much memory the route takes, in bytes, without what its target points to.
+    pub fn bytes(&self) -> usize {
+        /// The counts in front of what an `Arc` holds.
+        const COUNTS: usize = 2 * size_of::<usize>();
+        let predicates: usize = self.predicates.iter().map(Predicate::heap_bytes).sum();
+        let id = COUNTS + self.id.len();
+        COUNTS + size_of::<Self>() + id + self.predicates.heap_bytes() + predicates
+    }
 }

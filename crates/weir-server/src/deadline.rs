@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Context, Waker};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
 
@@ -20,6 +20,8 @@ pub(crate) struct Deadlines {
     origin: Instant,
     now_ms: Cell<u64>,
     next_sweep_ms: Cell<u64>,
+    /// Wall clock, in milliseconds since 1970, when the worker's clock was 0.
+    wall_origin_ms: Cell<i64>,
     slots: RefCell<Slots>,
     sooner: Notify,
 }
@@ -33,6 +35,8 @@ struct Slots {
 #[derive(Debug)]
 struct Slot {
     at_ms: u64,
+    /// The next sweep wakes the task, whatever its deadline.
+    nudged: bool,
     waker: Option<Waker>,
 }
 
@@ -42,6 +46,7 @@ impl Deadlines {
             origin: Instant::now(),
             now_ms: Cell::new(0),
             next_sweep_ms: Cell::new(0),
+            wall_origin_ms: Cell::new(wall_clock_ms()),
             slots: RefCell::default(),
             sooner: Notify::new(),
         })
@@ -62,6 +67,12 @@ impl Deadlines {
     /// Milliseconds since the worker started, as of the last look at the clock.
     pub(crate) fn now_ms(&self) -> u64 {
         self.now_ms.get()
+    }
+
+    /// Wall clock in milliseconds since 1970, as of the last look at the worker's clock. A change
+    /// of the system's time is seen at the next sweep.
+    pub(crate) fn wall_ms(&self) -> i64 {
+        self.wall_origin_ms.get().saturating_add_unsigned(self.now_ms())
     }
 
     /// Sweeps for ever.
@@ -90,11 +101,14 @@ impl Deadlines {
     /// Wakes what is due and gives the nearest deadline that is not.
     fn sweep(&self) -> u64 {
         let now = self.refresh();
+        self.wall_origin_ms.set(wall_clock_ms().saturating_sub_unsigned(now));
         let mut nearest = NEVER;
         for slot in &mut self.slots.borrow_mut().list {
             if slot.at_ms > now {
                 nearest = nearest.min(slot.at_ms);
-            } else if let Some(waker) = slot.waker.take() {
+            }
+            let due = slot.at_ms <= now || std::mem::take(&mut slot.nudged);
+            if due && let Some(waker) = slot.waker.take() {
                 waker.wake();
             }
         }
@@ -112,7 +126,7 @@ pub(crate) struct Deadline {
 impl Deadline {
     pub(crate) fn new(all: &Rc<Deadlines>) -> Self {
         let mut slots = all.slots.borrow_mut();
-        let empty = Slot { at_ms: NEVER, waker: None };
+        let empty = Slot { at_ms: NEVER, nudged: false, waker: None };
         let slot = match slots.free.pop() {
             Some(slot) => slot,
             None => {
@@ -137,6 +151,13 @@ impl Deadline {
     /// Takes the deadline away.
     pub(crate) fn clear(&self) {
         self.store(NEVER);
+    }
+
+    /// Has the next sweep wake the task, within [`TICK_MS`], if it polls this deadline.
+    pub(crate) fn nudge(&self) {
+        if let Some(slot) = self.all.slots.borrow_mut().list.get_mut(self.slot) {
+            slot.nudged = true;
+        }
     }
 
     /// Whether the time has come; if not, the task is woken when it does.
@@ -164,8 +185,13 @@ impl Drop for Deadline {
     fn drop(&mut self) {
         let mut slots = self.all.slots.borrow_mut();
         if let Some(slot) = slots.list.get_mut(self.slot) {
-            *slot = Slot { at_ms: NEVER, waker: None };
+            *slot = Slot { at_ms: NEVER, nudged: false, waker: None };
         }
         slots.free.push(self.slot);
     }
+}
+
+fn wall_clock_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

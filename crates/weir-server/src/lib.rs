@@ -4,6 +4,7 @@
 //! and scratch memory: on the request path the workers share nothing but the snapshot pointer. The
 //! data plane does not know that an admin API exists.
 
+mod accept;
 mod access_log;
 mod deadline;
 mod drain;
@@ -23,4 +24,4 @@ pub use listener::BindError;
 pub use metrics::{Metrics, WorkerCounters};
 pub use reserved::ReservedPaths;
 pub use server::{Server, ServerOptions, StartError};
-pub use sys::{Limits, raise_limits};
+pub use sys::{Limits, raise_limits, return_memory_at_once};

@@ -70,7 +70,7 @@ pub(crate) fn bind(
 ///
 /// # Errors
 /// The system knows no socket filters.
-pub(crate) fn turn_away(listener: &tokio::net::TcpListener) -> io::Result<()> {
+pub(crate) fn turn_away(listener: &TcpListener) -> io::Result<()> {
     // Classic BPF over the TCP header, whose byte 13 has the flags.
     const LOAD_BYTE: u16 = 0x30;
     const AND: u16 = 0x54;

@@ -1,45 +1,161 @@
-//! Polling reads and writes on connections.
+//! Connections: reads and writes that never wait, and being woken when they can go on.
 
 use std::io;
-use std::pin::Pin;
+use std::net::{Shutdown, SocketAddr, TcpStream as StdStream};
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use tokio::io::Interest;
 use tokio::net::TcpStream;
+
+/// A TCP connection.
+///
+/// One just accepted is read and written before it is registered with the runtime's poller. Most
+/// have sent their request by then, and one that carries a single request never needs registering:
+/// that saves two system calls and a wake-up.
+#[derive(Debug)]
+pub(crate) struct Socket(State);
+
+#[derive(Debug)]
+enum State {
+    /// Not registered with the poller.
+    Fresh(StdStream),
+    /// Registered.
+    Watched(TcpStream),
+    /// Registering failed.
+    Lost,
+}
+
+impl Socket {
+    /// A connection that is not registered yet; it must be non-blocking.
+    pub(crate) fn fresh(stream: StdStream) -> Self {
+        Self(State::Fresh(stream))
+    }
+
+    /// A connection that is registered.
+    pub(crate) fn watched(stream: TcpStream) -> Self {
+        Self(State::Watched(stream))
+    }
+
+    /// Whether nobody is told yet when something happens on it.
+    pub(crate) fn is_fresh(&self) -> bool {
+        matches!(self.0, State::Fresh(_))
+    }
+
+    /// The address of this end.
+    pub(crate) fn local_addr(&self) -> Option<SocketAddr> {
+        match &self.0 {
+            State::Fresh(stream) => stream.local_addr().ok(),
+            State::Watched(stream) => stream.local_addr().ok(),
+            State::Lost => None,
+        }
+    }
+
+    /// Sends the end of the stream; tells whether that was possible.
+    pub(crate) fn end(&self) -> bool {
+        match &self.0 {
+            State::Fresh(stream) => stream.shutdown(Shutdown::Write).is_ok(),
+            State::Watched(stream) => {
+                socket2::SockRef::from(stream).shutdown(Shutdown::Write).is_ok()
+            }
+            State::Lost => false,
+        }
+    }
+
+    fn register(&mut self) -> io::Result<&TcpStream> {
+        if let State::Fresh(_) = self.0
+            && let State::Fresh(stream) = std::mem::replace(&mut self.0, State::Lost)
+        {
+            self.0 = State::Watched(TcpStream::from_std(stream)?);
+        }
+        match &self.0 {
+            State::Watched(stream) => Ok(stream),
+            State::Fresh(_) | State::Lost => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    fn read_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &self.0 {
+            State::Fresh(stream) => Ok(recv(stream, buffer, RecvFlags::empty())?.1),
+            State::Watched(stream) => {
+                let len = buffer.len();
+                attempt(stream, Interest::READABLE, len, || {
+                    Ok(recv(stream, buffer, RecvFlags::empty())?.1)
+                })
+            }
+            State::Lost => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    fn write_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        let flags = SendFlags::NOSIGNAL;
+        match &self.0 {
+            State::Fresh(stream) => Ok(send(stream, bytes, flags)?),
+            State::Watched(stream) => {
+                attempt(stream, Interest::WRITABLE, bytes.len(), || Ok(send(stream, bytes, flags)?))
+            }
+            State::Lost => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+}
+
+/// Makes one call on a connection if it is known to be ready. With an edge-triggered poller, a call
+/// that moved less than asked for has left nothing to do until the next event: noting that saves
+/// the call that would find out.
+fn attempt(
+    stream: &TcpStream,
+    interest: Interest,
+    asked: usize,
+    call: impl FnOnce() -> io::Result<usize>,
+) -> io::Result<usize> {
+    let mut moved = None;
+    let result = stream.try_io(interest, || {
+        let count = call()?;
+        if 0 < count && count < asked {
+            moved = Some(count);
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(count)
+    });
+    moved.map_or(result, Ok)
+}
 
 /// Reads once into `buffer`; `Ok(0)` is the end of the stream.
 pub(crate) fn poll_read(
-    stream: &mut TcpStream,
+    socket: &mut Socket,
     cx: &mut Context<'_>,
     buffer: &mut [u8],
 ) -> Poll<io::Result<usize>> {
-    let mut into = ReadBuf::new(buffer);
-    ready!(Pin::new(stream).poll_read(cx, &mut into))?;
-    Poll::Ready(Ok(into.filled().len()))
+    loop {
+        match socket.read_now(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            other => return Poll::Ready(other),
+        }
+        ready!(socket.register()?.poll_read_ready(cx))?;
+    }
 }
 
 /// Writes once.
 pub(crate) fn poll_write(
-    stream: &mut TcpStream,
+    socket: &mut Socket,
     cx: &mut Context<'_>,
     bytes: &[u8],
 ) -> Poll<io::Result<usize>> {
-    match ready!(Pin::new(stream).poll_write(cx, bytes)) {
-        Ok(0) if !bytes.is_empty() => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-        other => Poll::Ready(other),
+    loop {
+        match socket.write_now(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Ok(0) if !bytes.is_empty() => {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            other => return Poll::Ready(other),
+        }
+        ready!(socket.register()?.poll_write_ready(cx))?;
     }
 }
 
 /// Whether an idle connection has been closed, or sent something, behind our back: either way it
 /// cannot carry another request. Costs no system call unless something happened.
-pub(crate) fn is_spoilt(stream: &TcpStream) -> bool {
-    let mut cx = Context::from_waker(std::task::Waker::noop());
-    match stream.poll_read_ready(&mut cx) {
-        Poll::Pending => false,
-        Poll::Ready(Err(_)) => true,
-        Poll::Ready(Ok(())) => {
-            let again = stream.try_read(&mut [0u8; 1]);
-            !matches!(again, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
-        }
-    }
+pub(crate) fn is_spoilt(socket: &Socket) -> bool {
+    let again = socket.read_now(&mut [0u8; 1]);
+    !matches!(again, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use weir_config::{AmbiguousPaths, RouteTarget, Upstream};
+use weir_config::{RouteTarget, Upstream};
 use weir_filter::{Chain, Scheme, Target};
 use weir_route::{OneOrMore, Route};
 
@@ -39,15 +39,14 @@ impl Reserved {
         let target = RouteTarget {
             chain: Arc::new(Chain::default()),
             upstream: Upstream::Http(Arc::new(target)),
-            cors: None,
-            timeouts: None,
-            ambiguous_paths: AmbiguousPaths::default(),
+            policy: None,
         };
         let route = Route {
             id: Arc::from(paths.base.as_str()),
             order: i32::MIN,
             position: u64::MAX,
             predicates: OneOrMore::default(),
+            group: None,
             target,
         };
         Self { base: paths.base.clone(), names: paths.names.clone(), route: Arc::new(route) }

@@ -1,33 +1,28 @@
 //! Starting and stopping the workers.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
+use std::net::{SocketAddr, TcpListener as StdListener};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, LocalOptions};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 use weir_config::{AccessLogFormat, Settings, Snapshot};
 
+use crate::accept::{Accepted, Acceptor, accept_handed, accept_own};
 use crate::access_log::{self, LogBuffer};
 use crate::drain::{DrainState, Listening, Phase};
-use crate::http::downstream::serve;
-use crate::listener::{BindError, bind, turn_away};
+use crate::listener::{BindError, bind};
 use crate::metrics::{Metrics, WorkerCounters};
 use crate::reserved::{Reserved, ReservedPaths};
 use crate::worker::Worker;
 
-/// Time between two accepts when the system has no file descriptor left.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How long handshakes that had begun may take to be accepted once draining begins.
-const LAST_HANDSHAKES: Duration = Duration::from_millis(300);
 /// How often a worker lets go of what it holds only for speed.
 const TIDY: Duration = Duration::from_secs(1);
 
@@ -174,7 +169,7 @@ enum Intake {
     /// Its own listening socket.
     Own(StdListener, Listening),
     /// Dedicated acceptors.
-    Handed(UnboundedReceiver<StdStream>),
+    Handed(UnboundedReceiver<Accepted>),
 }
 
 impl Plan<'_> {
@@ -284,133 +279,4 @@ fn run(mut builder: Builder, worker: &Rc<Worker>, intake: Intake, stopped: watch
             tokio::task::yield_now().await;
         }
     });
-}
-
-async fn accept_own(
-    worker: &Rc<Worker>,
-    listener: StdListener,
-    mut stopped: watch::Receiver<Phase>,
-) {
-    let listener = match TcpListener::from_std(listener) {
-        Ok(listener) => listener,
-        Err(error) => {
-            tracing::error!(%error, "a worker cannot listen");
-            return;
-        }
-    };
-    loop {
-        tokio::select! {
-            biased;
-            accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => admit(worker, stream, peer),
-                Err(error) => pause_accepting(&worker.counters, &error).await,
-            },
-            _ = stopped.wait_for(|phase| *phase >= Phase::Draining) => break,
-        }
-    }
-    accept_last(&listener, |stream, peer| admit(worker, stream, peer)).await;
-}
-
-/// Accepts what had begun to connect when draining began, so that closing the listener resets
-/// nobody.
-async fn accept_last(listener: &TcpListener, mut take: impl FnMut(TcpStream, SocketAddr)) {
-    if let Err(error) = turn_away(listener) {
-        tracing::debug!(%error, "connections that come while the listener closes are reset");
-    }
-    let accept = async {
-        while let Ok((stream, peer)) = listener.accept().await {
-            take(stream, peer);
-        }
-    };
-    // The end of the time is what ends it; an error means that nothing more can be taken.
-    let _ = tokio::time::timeout(LAST_HANDSHAKES, accept).await;
-}
-
-async fn accept_handed(worker: &Rc<Worker>, mut receiver: UnboundedReceiver<StdStream>) {
-    while let Some(stream) = receiver.recv().await {
-        // The acceptor counted it; from here on the task does.
-        worker.counters.connection_closed();
-        let Ok(stream) = TcpStream::from_std(stream) else { continue };
-        let Ok(peer) = stream.peer_addr() else { continue };
-        admit(worker, stream, peer);
-    }
-}
-
-/// Starts serving a connection, unless there are too many.
-fn admit(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
-    let max = worker.snapshot().settings.connections_max / worker.counters.workers().max(1);
-    if worker.counters.connections() >= max.max(1) as i64 {
-        worker.counters.connection_refused();
-        return;
-    }
-    tokio::task::spawn_local(serve(Rc::clone(worker), stream, peer));
-}
-
-async fn pause_accepting(counters: &WorkerCounters, error: &io::Error) {
-    counters.accept_failed();
-    // A connection reset before it was accepted is no reason to wait.
-    if error.kind() == io::ErrorKind::ConnectionAborted {
-        return;
-    }
-    tracing::warn!(%error, "cannot accept connections; raise the limit on open files");
-    tokio::time::sleep(ACCEPT_PAUSE).await;
-}
-
-/// A thread that accepts and hands connections to the worker with the fewest.
-struct Acceptor {
-    senders: Arc<[UnboundedSender<StdStream>]>,
-    counters: Arc<[Arc<WorkerCounters>]>,
-    next: Arc<AtomicUsize>,
-    stopped: watch::Receiver<Phase>,
-    _listening: Listening,
-}
-
-impl Acceptor {
-    fn spawn(self, n: usize, listener: StdListener) -> Result<JoinHandle<()>, StartError> {
-        let builder = std::thread::Builder::new().name(format!("weir-acceptor-{n}"));
-        let run = move || match Builder::new_current_thread().enable_all().build() {
-            Ok(runtime) => runtime.block_on(self.run(listener)),
-            Err(error) => tracing::error!(%error, "an acceptor has no runtime"),
-        };
-        builder.spawn(run).map_err(StartError::Thread)
-    }
-
-    async fn run(self, listener: StdListener) {
-        let Ok(listener) = TcpListener::from_std(listener) else { return };
-        let mut stopped = self.stopped.clone();
-        loop {
-            tokio::select! {
-                biased;
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => self.hand_over(stream),
-                    Err(error) => pause_accepting(&self.first(), &error).await,
-                },
-                _ = stopped.wait_for(|phase| *phase >= Phase::Draining) => break,
-            }
-        }
-        accept_last(&listener, |stream, _| self.hand_over(stream)).await;
-    }
-
-    fn first(&self) -> Arc<WorkerCounters> {
-        self.counters.first().map(Arc::clone).unwrap_or_default()
-    }
-
-    /// Ties go round, so that a burst spreads evenly before the counts show it.
-    fn hand_over(&self, stream: TcpStream) {
-        let count = self.senders.len().max(1);
-        let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        let least = (0..count)
-            .map(|n| (turn + n) % count)
-            .min_by_key(|n| self.counters.get(*n).map_or(i64::MAX, |worker| worker.connections()));
-        let Some(least) = least else { return };
-        let (Some(sender), Some(counters)) = (self.senders.get(least), self.counters.get(least))
-        else {
-            return;
-        };
-        let Ok(stream) = stream.into_std() else { return };
-        counters.connection_handed();
-        if sender.send(stream).is_err() {
-            counters.connection_closed();
-        }
-    }
 }

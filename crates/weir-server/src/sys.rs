@@ -1,5 +1,9 @@
-//! What the operating system allows, and what is asked of it at start.
+//! What the operating system allows, and what is asked of it and of the allocator at start.
 
+use std::ffi::{c_int, c_long};
+
+// Links the allocator's library, for `return_memory_at_once`.
+use libmimalloc_sys as _;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Limits as found and as raised, for the report at start.
@@ -23,6 +27,23 @@ pub fn raise_limits() -> Limits {
     let refused = setrlimit(Resource::Nofile, wanted).err().map(|error| error.to_string());
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     Limits { files_before, files, backlog_max: backlog_max(), refused }
+}
+
+/// Has the allocator give memory back to the system as soon as it is free, instead of when it is
+/// next called after a second: an idle gateway does not call it, and would keep what a load or an
+/// import took. Does nothing in a program with another allocator than mimalloc.
+pub fn return_memory_at_once() {
+    /// Number of mimalloc's option `purge_delay`, in milliseconds.
+    const PURGE_DELAY: c_int = 15;
+    #[expect(unsafe_code, reason = "mimalloc's options have no safe binding")]
+    // SAFETY: this is mimalloc's own declaration of `mi_option_set`, which takes any number of an
+    // option and any value for it, from any thread at any time: it stores the value and no more.
+    unsafe {
+        unsafe extern "C" {
+            fn mi_option_set(option: c_int, value: c_long);
+        }
+        mi_option_set(PURGE_DELAY, 0);
+    }
 }
 
 fn backlog_max() -> u32 {

@@ -117,6 +117,8 @@ struct Written {
     metadata: Map<String, Value>,
     order: i32,
     enabled: bool,
+    #[serde(default)]
+    group: String,
 }
 
 #[derive(Deserialize)]
@@ -138,6 +140,7 @@ impl From<Written> for RouteDefinition {
             metadata: written.metadata,
             order: written.order,
             enabled: written.enabled,
+            group: written.group,
         }
     }
 }
@@ -163,6 +166,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         check(r#"{"id":"a","uri":"http://x"}"#);
+        check(r#"{"id":"a","uri":"","group":"shop"}"#);
         check(
             r#"{"id":"ü","uri":"lb://x","order":-3,"enabled":false,
                 "predicates":["Path=/a,/b",{"name":"Header","args":{"header":"X","regexp":"\\d+"}}],

@@ -120,7 +120,7 @@ struct DefineArgs {
     /// Which route.
     id: String,
     /// Where its requests go.
-    #[arg(long, value_name = "URI", required_unless_present = "file")]
+    #[arg(long, value_name = "URI", required_unless_present_any = ["file", "group"])]
     uri: Option<String>,
     /// A predicate, such as `Path=/a/**`; may be repeated.
     #[arg(short, long = "predicate", value_name = "NAME=ARGS")]
@@ -128,6 +128,9 @@ struct DefineArgs {
     /// A filter, such as `StripPrefix=1`; may be repeated.
     #[arg(short, long = "filter", value_name = "NAME=ARGS")]
     filters: Vec<String>,
+    /// The group of `weir.groups` that it belongs to.
+    #[arg(long, value_name = "ID")]
+    group: Option<String>,
     /// Lower is tried first.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     order: Option<i32>,

@@ -17,6 +17,11 @@ use super::usage::{self, CoreTicks};
 /// How much longer than asked for a client may take.
 const GRACE: Duration = Duration::from_secs(60);
 
+/// Length of one step of a warm-up.
+const WARM_UP_S: u64 = 5;
+/// A step that is not so much faster than the one before is the last one.
+const WARM_UP_GAIN: f64 = 1.05;
+
 /// The context of a run.
 #[derive(Debug)]
 pub struct Bench {
@@ -33,6 +38,7 @@ pub struct Bench {
     /// Order of the rounds.
     pub dice: std::cell::RefCell<fastrand::Rng>,
     work: tempfile::TempDir,
+    scg_classes: std::cell::OnceCell<String>,
 }
 
 /// One measurement of one proxy.
@@ -81,7 +87,28 @@ impl Bench {
         let cores = cores.unwrap_or_else(|| Cores::of(machine.cores));
         let work = tempfile::Builder::new().prefix("weir-peers-").tempdir()?;
         let dice = std::cell::RefCell::new(fastrand::Rng::new());
-        Ok(Self { tools, cores, machine, interrupt, files, dice, work })
+        Ok(Self {
+            tools,
+            cores,
+            machine,
+            interrupt,
+            files,
+            dice,
+            work,
+            scg_classes: <_>::default(),
+        })
+    }
+
+    /// Class path of Spring Cloud Gateway, which is built the first time.
+    ///
+    /// # Errors
+    /// It cannot be built.
+    pub fn scg_classes(&self) -> anyhow::Result<String> {
+        if let Some(classes) = self.scg_classes.get() {
+            return Ok(classes.clone());
+        }
+        let classes = super::subject::scg::build()?;
+        Ok(self.scg_classes.get_or_init(|| classes).clone())
     }
 
     /// A command line without the paths of this machine.
@@ -199,6 +226,30 @@ impl Bench {
         ];
         let longest = Duration::from_secs(seconds);
         self.watched(running, || wrk::parse(&self.client(&command, longest)?.0))
+    }
+
+    /// Loads a proxy that compiles itself until it gets no faster, or for `longest`.
+    ///
+    /// # Errors
+    /// As for [`Bench::wrk`].
+    pub fn warm_up(
+        &self,
+        running: &mut Running,
+        connections: usize,
+        script: &str,
+        longest: Duration,
+    ) -> anyhow::Result<()> {
+        let began = Instant::now();
+        let mut before = 0.0;
+        while began.elapsed() + Duration::from_secs(WARM_UP_S) <= longest {
+            let rate = self.wrk(running, connections, script, WARM_UP_S)?.counted.rate;
+            eprintln!("  warming up: {} {rate:.0} req/s", running.name);
+            if rate < before * WARM_UP_GAIN {
+                break;
+            }
+            before = rate;
+        }
+        Ok(())
     }
 
     /// Short connections: ApacheBench with HTTP/1.0.

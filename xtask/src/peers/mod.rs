@@ -5,6 +5,7 @@
 //! are what to read: absolute numbers belong to the machine of the run.
 
 mod bench;
+mod chart;
 mod client;
 mod compare;
 mod interrupt;
@@ -13,6 +14,7 @@ mod machine;
 mod process;
 mod proxy;
 mod report;
+mod routes;
 mod shapes;
 mod stats;
 mod subject;
@@ -46,6 +48,8 @@ pub struct PeersArgs {
 enum Measure {
     /// What a proxied request costs: 8 minutes, an hour with --full
     Proxy(proxy::ProxyArgs),
+    /// What the number of routes costs: 10 minutes, hours with --full
+    Routes(routes::RoutesArgs),
     /// Becomes another program on given cores
     #[command(hide = true)]
     Launch(launch::LaunchArgs),
@@ -119,6 +123,7 @@ impl Common {
 pub fn run(args: &PeersArgs) -> anyhow::Result<()> {
     match &args.measure {
         Measure::Proxy(args) => proxy::run(args),
+        Measure::Routes(args) => routes::run(args),
         Measure::Launch(args) => launch::run(args),
     }
 }

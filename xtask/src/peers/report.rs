@@ -128,7 +128,10 @@ impl Report {
             let _ = writeln!(out, "![{}]({}.svg)\n", chart.alt, chart.name);
         }
         for table in &self.tables {
-            let _ = writeln!(out, "## {}\n\n{}", table.title, table.markdown());
+            let _ = writeln!(out, "## {}\n", table.title);
+            if !table.head.is_empty() {
+                let _ = writeln!(out, "{}", table.markdown());
+            }
             for note in &table.notes {
                 let _ = writeln!(out, "- {note}");
             }

@@ -9,7 +9,7 @@ use weir_route::Route;
 use weir_store::{Store, StoreError};
 
 use super::refusal::{Problem, Refusal};
-use super::source::{FileRoutes, Loaded, STORE_POSITION, Table};
+use super::source::{Loaded, STORE_POSITION, Table};
 
 /// Fewer slots than this are not worth a thread.
 const SLOTS_PER_THREAD_MIN: u64 = 2_000;
@@ -24,7 +24,7 @@ pub(crate) fn assemble(
 ) -> Result<Table, Refusal> {
     let revision = store.revision()?;
     let compiled = std::mem::take(&mut loaded.compiled);
-    let files = FileRoutes::new(compiled.definitions);
+    let files = compiled.definitions;
     let mut routes = compiled.routes;
     let (stored, mut problems) = compile_store(&loaded, store)?;
     routes.extend(stored);

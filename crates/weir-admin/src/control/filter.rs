@@ -25,7 +25,7 @@ impl Origin {
 /// regard to ASCII case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// In id, uri, or any predicate or filter argument.
+    /// In id, uri, group, or any predicate or filter argument.
     pub q: Option<String>,
     /// In the uri.
     pub uri: Option<String>,
@@ -67,6 +67,7 @@ fn any_contains(route: &RouteDefinition, part: &str) -> bool {
     let mut named = route.predicates.iter().chain(&route.filters);
     contains(&route.id, part)
         || contains(&route.uri, part)
+        || contains(&route.group, part)
         || named.any(|named| {
             contains(&named.name, part)
                 || named.args.values().any(|value| text_contains(value, part))

@@ -1,5 +1,6 @@
 //! Reading the route table: definitions by id, by page, by search.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use weir_config::{RouteTarget, Snapshot};
@@ -21,9 +22,16 @@ pub struct Entry {
     pub definition: RouteDefinition,
     /// Its revision, if it is one of the store.
     pub revision: Option<u64>,
+    /// The definition with what its group adds; `None` without a group.
+    grouped: Option<Box<RouteDefinition>>,
 }
 
 impl Entry {
+    /// The definition as it works: with what the route's group adds, if it is in one.
+    pub fn effective(&self) -> &RouteDefinition {
+        self.grouped.as_deref().unwrap_or(&self.definition)
+    }
+
     /// Where it comes from.
     pub fn origin(&self) -> Origin {
         origin(&self.route)
@@ -51,6 +59,11 @@ impl View {
         &self.table.snapshot
     }
 
+    /// Memory of the definitions of the files in bytes; those of the store are on the disk.
+    pub fn definitions_bytes(&self) -> usize {
+        self.table.files.bytes()
+    }
+
     /// Revision of the table.
     pub fn revision(&self) -> u64 {
         self.table.revision
@@ -61,7 +74,8 @@ impl View {
     /// # Errors
     /// The store cannot be read.
     pub fn find(&self, id: &str) -> Result<Vec<Entry>, StoreError> {
-        let mut positions = self.table.files.find(id);
+        let files = self.table.files.find(id);
+        let mut positions: Vec<u64> = files.into_iter().map(|n| n as u64).collect();
         positions.extend(self.store.slot_of(id)?.map(|slot| STORE_POSITION + slot));
         let index = &self.table.snapshot.index;
         let found = positions.into_iter().filter_map(|position| index.at_position(position));
@@ -124,8 +138,7 @@ impl View {
         &self,
         mut visit: impl FnMut(&RouteDefinition) -> bool,
     ) -> Result<(), StoreError> {
-        for position in 0.. {
-            let Some(definition) = self.table.files.definition(position) else { break };
+        for definition in self.table.files.iter() {
             if !visit(&definition) {
                 return Ok(());
             }
@@ -177,15 +190,20 @@ impl View {
         })?;
         let mut read = read.into_iter().peekable();
         let mut entries = Vec::with_capacity(routes.len());
+        let mut files = self.table.files.reader();
         for route in routes {
             let (definition, revision) = if route.position < STORE_POSITION {
-                (self.table.files.definition(route.position), None)
+                (files.get(usize::try_from(route.position).unwrap_or(usize::MAX)), None)
             } else {
                 let next = read.next_if(|(position, ..)| *position == route.position);
                 next.map_or((None, None), |(_, definition, rev)| (Some(definition), Some(rev)))
             };
             if let Some(definition) = definition {
-                entries.push(Entry { route: Arc::clone(route), definition, revision });
+                let grouped = match self.table.loaded.compiler.effective(&definition) {
+                    Cow::Owned(whole) => Some(Box::new(whole)),
+                    Cow::Borrowed(_) => None,
+                };
+                entries.push(Entry { route: Arc::clone(route), definition, revision, grouped });
             }
         }
         Ok(entries)

@@ -9,6 +9,7 @@ mod assemble;
 mod batch;
 mod filter;
 mod listing;
+mod publisher;
 mod refusal;
 mod source;
 mod writer;
@@ -27,12 +28,14 @@ use weir_store::{AuditEntry, Store, StoreError};
 pub use batch::Batch;
 pub use filter::{Filter, Origin};
 pub use listing::{Entry, View};
+pub use publisher::ChangeTimes;
 pub use refusal::{Problem, Refusal};
 pub use source::{Loaded, STORE_POSITION};
 pub use writer::{Condition, Done};
 
 use assemble::assemble;
 use batch::prepare;
+use publisher::Publisher;
 use source::Table;
 use writer::{Edit, Job, Work, Writer};
 
@@ -44,6 +47,7 @@ pub struct Control {
     store: Arc<Store>,
     table: Arc<ArcSwap<Table>>,
     published: Arc<ArcSwap<Snapshot>>,
+    times: Arc<Mutex<ChangeTimes>>,
     jobs: Mutex<Option<SyncSender<Job>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -60,11 +64,10 @@ impl Control {
         let table = Arc::new(ArcSwap::from_pointee(table));
         let store = Arc::new(store);
         let (sender, receiver) = sync_channel(QUEUE_MAX);
-        let writer = Writer {
-            store: Arc::clone(&store),
-            table: Arc::clone(&table),
-            published: Arc::clone(&published),
-        };
+        let times = Arc::new(Mutex::default());
+        let publisher =
+            Publisher::new(Arc::clone(&table), Arc::clone(&published), Arc::clone(&times));
+        let writer = Writer { store: Arc::clone(&store), publisher };
         let thread = std::thread::Builder::new()
             .name("weir-routes".into())
             .spawn(move || writer.run(&receiver))
@@ -73,6 +76,7 @@ impl Control {
             store,
             table,
             published,
+            times,
             jobs: Mutex::new(Some(sender)),
             writer: Mutex::new(Some(thread)),
         })
@@ -81,6 +85,11 @@ impl Control {
     /// Where the data plane finds the snapshot of the moment.
     pub fn published(&self) -> Arc<ArcSwap<Snapshot>> {
         Arc::clone(&self.published)
+    }
+
+    /// What changes have taken so far.
+    pub fn change_times(&self) -> ChangeTimes {
+        *self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The route table as it is now, to be read.

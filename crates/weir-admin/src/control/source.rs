@@ -42,43 +42,12 @@ impl Loaded {
     }
 }
 
-/// Definitions of the files, to be found by id.
-#[derive(Debug, Default)]
-pub(crate) struct FileRoutes {
-    definitions: Definitions,
-    /// Numbers of the definitions, sorted by id.
-    by_id: Vec<u32>,
-}
-
-impl FileRoutes {
-    pub(crate) fn new(definitions: Definitions) -> Self {
-        let ids: Vec<String> = definitions.iter().map(|definition| definition.id).collect();
-        let mut by_id: Vec<u32> = (0..ids.len() as u32).collect();
-        by_id.sort_by_key(|&n| ids.get(n as usize));
-        Self { definitions, by_id }
-    }
-
-    pub(crate) fn definition(&self, position: u64) -> Option<RouteDefinition> {
-        self.definitions.get(usize::try_from(position).ok()?)
-    }
-
-    /// Positions of the routes called `id`, in definition order.
-    pub(crate) fn find(&self, id: &str) -> Vec<u64> {
-        let id_of = |n: u32| self.definition(u64::from(n)).map(|route| route.id);
-        let start = self.by_id.partition_point(|&n| id_of(n).as_deref() < Some(id));
-        let equal = self.by_id.iter().skip(start).copied();
-        let mut found: Vec<u64> =
-            equal.take_while(|&n| id_of(n).as_deref() == Some(id)).map(u64::from).collect();
-        found.sort_unstable();
-        found
-    }
-}
-
 /// The route table of one moment: what serves, and what it was made from.
 pub(crate) struct Table {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) loaded: Arc<Loaded>,
-    pub(crate) files: Arc<FileRoutes>,
+    /// Definitions of the files; the n-th is that of position n.
+    pub(crate) files: Arc<Definitions>,
     /// Number of the configuration: it grows with each reload.
     pub(crate) generation: u64,
     /// Revision of the store that the snapshot shows.
@@ -95,30 +64,5 @@ impl Table {
             generation: self.generation,
             revision,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use weir_config::Definitions;
-    use weir_route::RouteDefinition;
-
-    use super::FileRoutes;
-
-    #[test]
-    fn file_routes_are_found_by_id_and_position() {
-        let ids = ["b", "a", "b", "c"];
-        let mut routes = Definitions::default();
-        for id in ids {
-            routes.push(&RouteDefinition { id: id.into(), ..Default::default() });
-        }
-        let files = FileRoutes::new(routes.clone());
-        assert_eq!(files.find("b"), [0, 2]);
-        assert_eq!(files.find("a"), [1]);
-        assert_eq!(files.find("c"), [3]);
-        assert!(files.find("0").is_empty());
-        assert!(files.find("d").is_empty());
-        assert_eq!(files.definition(2), routes.get(2));
-        assert_eq!(files.definition(4), None);
     }
 }

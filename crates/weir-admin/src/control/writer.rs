@@ -2,22 +2,25 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwap;
 use tokio::sync::oneshot;
-use weir_config::{RouteTarget, Snapshot};
+use weir_config::RouteTarget;
 use weir_route::Route;
 use weir_route::index::Change;
 use weir_store::{AuditAction, AuditEntry, Encoded, Store, StoreError, Transaction};
 
 use super::assemble::{assemble, stored_again};
 use super::filter::Filter;
+use super::publisher::Publisher;
 use super::refusal::{Problem, Refusal};
 use super::source::{Loaded, STORE_POSITION, Table};
 
 /// Most changes in one transaction.
 const BATCH_MAX: usize = 1_000;
+/// How often tables of before are looked after.
+const FREE_EVERY: Duration = Duration::from_millis(100);
 
 /// When a change may be made, from `If-Match` and `If-None-Match`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,14 +100,13 @@ type Reply = oneshot::Sender<Result<Done, Refusal>>;
 
 pub(crate) struct Writer {
     pub(crate) store: Arc<Store>,
-    pub(crate) table: Arc<ArcSwap<Table>>,
-    pub(crate) published: Arc<ArcSwap<Snapshot>>,
+    pub(crate) publisher: Publisher,
 }
 
 impl Writer {
     /// Serves jobs until every sender is gone.
     pub(crate) fn run(self, jobs: &Receiver<Job>) {
-        while let Ok(first) = jobs.recv() {
+        while let Some(first) = self.next(jobs) {
             let rest = jobs.try_iter().take(BATCH_MAX - 1);
             let (mut edits, mut replies) = (Vec::new(), Vec::new());
             for Job { work, who, at_ms, reply } in std::iter::once(first).chain(rest) {
@@ -126,6 +128,18 @@ impl Writer {
             }
             self.commit(edits, replies);
         }
+    }
+
+    /// The next job. While there are tables to be freed, looks after them now and then.
+    fn next(&self, jobs: &Receiver<Job>) -> Option<Job> {
+        while !self.publisher.free_unused() {
+            match jobs.recv_timeout(FREE_EVERY) {
+                Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        jobs.recv().ok()
     }
 
     fn commit(&self, edits: Vec<Asked>, replies: Vec<Reply>) {
@@ -157,8 +171,9 @@ impl Writer {
     /// Durable first, then visible, then answered.
     fn commit_all(&self, edits: Vec<Asked>) -> Result<Vec<Result<Done, Refusal>>, StoreError> {
         self.open_store()?;
-        let table = self.table.load_full();
+        let table = self.publisher.table();
         let mut changes = Vec::new();
+        let started = Instant::now();
         let (results, revision) = self.store.commit(|transaction| {
             let mut results = Vec::with_capacity(edits.len());
             for Asked { edit, who, at_ms } in edits {
@@ -171,16 +186,19 @@ impl Writer {
             }
             Ok((results, transaction.revision()))
         })?;
+        let durable = Instant::now();
         if !changes.is_empty() {
+            let count = changes.len();
             let snapshot = table.snapshot.with_changes(&table.loaded.compiler, changes);
-            self.publish(table.with(snapshot, revision));
+            self.publisher.publish(table.with(snapshot, revision));
+            self.publisher.count(count, durable - started, durable.elapsed());
         }
         Ok(results)
     }
 
     fn reload(&self, loaded: Loaded, who: String, at_ms: i64) -> Result<Done, Refusal> {
         self.store.reopen()?;
-        let generation = self.table.load().generation + 1;
+        let generation = self.publisher.table().generation + 1;
         let mut table = assemble(loaded, &self.store, generation)?;
         let count = table.snapshot.index.len() as u64;
         let committed = self.store.commit(|transaction| {
@@ -198,13 +216,8 @@ impl Writer {
             }
         }
         let revision = table.revision;
-        self.publish(table);
+        self.publisher.publish(table);
         Ok(Done { revision, ..Done::default() })
-    }
-
-    fn publish(&self, table: Table) {
-        self.published.store(Arc::clone(&table.snapshot));
-        self.table.store(Arc::new(table));
     }
 
     /// After a failed commit: opens the store again and shows what it turns out to hold.
@@ -223,12 +236,12 @@ impl Writer {
     }
 
     fn resync(&self) {
-        let table = self.table.load_full();
+        let table = self.publisher.table();
         if self.store.revision() == Ok(table.revision) {
             return;
         }
         match stored_again(&table, &self.store) {
-            Ok(table) => self.publish(table),
+            Ok(table) => self.publisher.publish(table),
             Err(error) => tracing::error!(%error, "the store differs from the table that serves"),
         }
     }

@@ -11,8 +11,9 @@ use weir_route::index::Index;
 use weir_store::StoreError;
 
 use super::Call;
-use super::body;
 use super::routes::{blocking, number, parameters};
+use super::{body, memory};
+use crate::ChangeTimes;
 use crate::access::Intent;
 use crate::answer::{Failure, empty, moment, ok_json, stream_list};
 
@@ -189,14 +190,30 @@ pub(super) async fn stats(call: Call) -> Result<Response, Failure> {
             "path": call.site.control.store_path(),
             "open": call.site.control.store_is_open(),
         },
+        "changes": changes(&call.site.control.change_times()),
         "dataPlane": (call.site.hooks.stats)(),
     });
     if with_shape {
-        let snapshot = Arc::clone(view.snapshot());
-        let shape = blocking(move || shape(&snapshot.index)).await?;
+        let (shape, memory) = blocking(move || {
+            let memory = memory::of(&view);
+            (shape(&view.snapshot().index), memory)
+        })
+        .await?;
         told["index"] = shape;
+        told["memory"] = memory;
     }
     Ok(ok_json(&told))
+}
+
+fn changes(times: &ChangeTimes) -> Value {
+    let mean = times.publish_sum.checked_div(u32::try_from(times.transactions).unwrap_or(u32::MAX));
+    json!({
+        "transactions": times.transactions,
+        "changes": times.changes,
+        "writeMicrosMax": times.write_max.as_micros() as u64,
+        "publishMicrosMax": times.publish_max.as_micros() as u64,
+        "publishMicrosMean": mean.unwrap_or_default().as_micros() as u64,
+    })
 }
 
 /// The shape of the route table. Walks all of it.
@@ -219,6 +236,7 @@ fn shape(index: &Index<RouteTarget>) -> Value {
         });
         (on.clone(), counts)
     });
+    let groups = stats.groups.iter().map(|(id, routes)| (id.to_string(), Value::from(*routes)));
     let never = shadowed.iter().take(SHADOWED_SHOWN).map(|found| {
         json!({
             "id": found.route.id.as_ref(), "by": found.by.id.as_ref(), "duplicate": found.duplicate,
@@ -230,6 +248,8 @@ fn shape(index: &Index<RouteTarget>) -> Value {
         "scanned": stats.scanned,
         "depthMax": stats.depth_max,
         "bytes": stats.bytes,
+        "grouped": stats.grouped,
+        "groups": groups.collect::<Map<String, Value>>(),
         "branches": branches.collect::<Map<String, Value>>(),
         "crowded": crowded.collect::<Vec<Value>>(),
         "shadowed": shadowed.len(),

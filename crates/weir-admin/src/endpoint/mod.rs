@@ -2,6 +2,7 @@
 
 mod body;
 mod gateway;
+mod memory;
 mod openapi;
 mod process;
 mod routes;

@@ -84,7 +84,8 @@ const IF_NONE_MATCH: Parameter = Parameter {
     kind: "string",
     doc: "`*`: only if the route does not exist.",
 };
-const Q: Parameter = query("q", "string", "Text anywhere in id, uri, predicates or filters.");
+const Q: Parameter =
+    query("q", "string", "Text anywhere in id, uri, group, predicates or filters.");
 const URI: Parameter = query("uri", "string", "Text in the uri.");
 const PATH: Parameter = query("path", "string", "Text in a pattern of a Path predicate.");
 const ID_PREFIX: Parameter = query("id", "string", "Start of the id.");

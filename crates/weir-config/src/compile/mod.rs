@@ -4,12 +4,14 @@
 //! definition at a time and names everything that is wrong with it; the same call serves files at
 //! start and the admin API later. It never looks at placeholders or expressions.
 
+mod group;
 mod later;
 mod names;
 mod pool;
 mod problem;
 mod remarks;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -21,19 +23,20 @@ use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, Scheme, Target};
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
-use weir_route::{ArgError, NamedArgs, OneOrMore, Route, RouteDefinition};
+use weir_route::{ArgError, NamedArgs, OneOrMore, Route, RouteDefinition, RouteGroup};
 
 pub use problem::{Part, Problem};
-pub(crate) use remarks::{Told, about_filter, remarks};
+pub(crate) use remarks::{Told, about_filter, group_remarks, remarks};
 
 use crate::ambiguity::AmbiguousPaths;
 use crate::cors::{self, GlobalCors};
 use crate::diagnostic::{Code, mask_url};
 use crate::routes::ServiceList;
 use crate::settings::Settings;
-use crate::snapshot::{RouteCors, RouteTarget, RouteTimeouts, Service, Upstream};
+use crate::snapshot::{RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Service, Upstream};
 use crate::uri::{self, Destination};
 use crate::value;
+use group::{Group, Groups};
 use names::Registry;
 use pool::{Key, Pool};
 
@@ -54,6 +57,8 @@ pub(crate) struct Options {
     pub settings: Arc<Settings>,
     pub forwarding: Arc<Forwarding>,
     pub cors: GlobalCors,
+    /// `weir.groups` in the order written, each id once.
+    pub groups: Vec<RouteDefinition>,
 }
 
 /// Compiles routes under one configuration; equal chains and targets are shared. May be used from
@@ -67,7 +72,8 @@ pub struct Compiler {
     default_problems: Vec<Problem>,
     targets: Pool<Target>,
     chains: Pool<Chain>,
-    timeouts: Pool<RouteTimeouts>,
+    policies: Pool<RoutePolicy>,
+    groups: Groups,
 }
 
 /// Which list a filter is in.
@@ -78,7 +84,8 @@ enum List {
 }
 
 impl Compiler {
-    pub(crate) fn new(options: Options) -> Self {
+    pub(crate) fn new(mut options: Options) -> Self {
+        let groups = std::mem::take(&mut options.groups);
         let services = options.services.iter().map(|(name, instances)| {
             let service = Service {
                 name: name.clone(),
@@ -94,11 +101,13 @@ impl Compiler {
             default_problems: Vec::new(),
             targets: Pool::default(),
             chains: Pool::default(),
-            timeouts: Pool::default(),
+            policies: Pool::default(),
+            groups: Groups::new(),
         };
         let mut problems = Vec::new();
         compiler.filters(&compiler.options.default_filters, List::Default, &mut problems);
         compiler.default_problems = problems;
+        compiler.groups = compiler.groups(groups);
         compiler
     }
 
@@ -140,12 +149,26 @@ impl Compiler {
         position: u64,
     ) -> Result<Arc<Route<RouteTarget>>, Vec<Problem>> {
         let mut problems = self.default_problems.clone();
-        let upstream = self.upstream(&definition.uri, &mut problems);
+        let group = self.group(definition).unwrap_or_else(|found| {
+            problems.extend(found);
+            None
+        });
         let predicates = self.predicates(definition, &mut problems);
-        let chain = self.chain(&definition.filters, &mut problems);
-        let timeouts = self.timeouts(&definition.metadata, &mut problems);
-        let cors = self.cors(definition, &mut problems);
-        let ambiguous_paths = self.ambiguous_paths(&definition.metadata, &mut problems);
+        let chain = self.chain(group, &definition.filters, &mut problems);
+        let whole = match group {
+            Some(group) => Cow::Owned(group.expand(definition)),
+            None => Cow::Borrowed(definition),
+        };
+        let is_lost = group.is_none() && !definition.group.is_empty();
+        let upstream = match is_lost && whole.uri.is_empty() {
+            // The group that is not there may have had one.
+            true => None,
+            false => self.upstream(&whole.uri, &mut problems),
+        };
+        let timeouts = timeouts(&whole.metadata, &mut problems);
+        let place = group.map(|group| &group.place);
+        let cors = self.cors(&whole, place, &mut problems);
+        let ambiguous_paths = self.ambiguous_paths(&whole.metadata, &mut problems);
         let (Some(upstream), Some(chain), true) = (upstream, chain, problems.is_empty()) else {
             return Err(problems);
         };
@@ -154,7 +177,12 @@ impl Compiler {
             order: definition.order,
             position,
             predicates,
-            target: RouteTarget { chain, upstream, cors, timeouts, ambiguous_paths },
+            group: group.map(|group| Arc::clone(&group.shared)),
+            target: RouteTarget {
+                chain,
+                upstream,
+                policy: self.policy(RoutePolicy { cors, timeouts, ambiguous_paths }),
+            },
         }))
     }
 
@@ -200,19 +228,27 @@ impl Compiler {
             .ok()
     }
 
-    /// The chain of a route's own filters with the default ones.
-    fn chain(&self, own: &[NamedArgs], problems: &mut Vec<Problem>) -> Option<Arc<Chain>> {
-        let key = Key::of(&own.iter().map(Text).collect::<Vec<_>>());
+    /// The chain of a route's own filters with the default ones and those of its group.
+    fn chain(
+        &self,
+        group: Option<&Group>,
+        own: &[NamedArgs],
+        problems: &mut Vec<Problem>,
+    ) -> Option<Arc<Chain>> {
+        let shared = group.map_or(&[][..], |group| &group.definition.filters);
+        let key = Key::of(&shared.iter().chain(own).map(Text).collect::<Vec<_>>());
         if let Some(chain) = self.chains.get(key) {
             return Some(chain);
         }
         let before = problems.len();
-        let own = self.filters(own, List::Own, problems);
+        // What is wrong with the group's has been found when the group was compiled.
+        let mut both = self.filters(shared, List::Own, &mut Vec::new());
+        both.extend(self.filters(own, List::Own, problems));
         if problems.len() > before || !self.default_problems.is_empty() {
             return None;
         }
         let defaults = self.filters(&self.options.default_filters, List::Default, problems);
-        Some(self.chains.put(key, Chain::merge(defaults, own)))
+        Some(self.chains.put(key, Chain::merge(defaults, both)))
     }
 
     fn filters(&self, list: &[NamedArgs], which: List, problems: &mut Vec<Problem>) -> Vec<Filter> {
@@ -325,8 +361,9 @@ impl Compiler {
     fn cors(
         &self,
         definition: &RouteDefinition,
+        group: Option<&Arc<RouteGroup>>,
         problems: &mut Vec<Problem>,
-    ) -> Option<Arc<RouteCors>> {
+    ) -> Option<RouteCors> {
         let rule = match cors::of_route(definition) {
             Ok(rule) => Arc::new(rule?),
             Err(wrong) => {
@@ -340,46 +377,25 @@ impl Compiler {
         let route = CorsRoute {
             order: 0,
             position: 0,
+            group: None,
             pattern: pattern.as_deref(),
             rule: Arc::clone(&rule),
         };
         let tried = CorsPolicy::build(&[], [route], false, &self.options.predicates);
         // A pattern that is none is reported by the predicate that it is in.
-        tried.ok().map(|_| Arc::new(RouteCors { pattern, rule }))
+        tried.ok().map(|_| RouteCors { pattern, group: group.cloned(), rule })
     }
 
-    fn timeouts(
-        &self,
-        metadata: &Map<String, Value>,
-        problems: &mut Vec<Problem>,
-    ) -> Option<Arc<RouteTimeouts>> {
-        let connect = metadata.get("connect-timeout").and_then(|written| {
-            let text = text_of(written);
-            let millis = value::duration(&text).filter(|duration| !duration.is_zero());
-            if millis.is_none() {
-                problems.push(Problem::new(
-                    Code::InvalidValue,
-                    Part::Metadata("connect-timeout".to_owned()),
-                    format!("`{text}` is not a connect-timeout"),
-                    "write milliseconds, such as `2000`, or a duration such as `2s`",
-                ));
-            }
-            millis
-        });
-        let response = metadata.get("response-timeout").and_then(|written| {
-            let text = text_of(written);
-            // Negative switches the global one off; what is no number leaves it (scg.md 4.4).
-            match text.trim().strip_prefix('-') {
-                Some(rest) if value::duration(rest).is_some() => Some(None),
-                _ => value::duration(&text).map(Some),
-            }
-        });
-        if connect.is_none() && response.is_none() {
+    fn policy(&self, policy: RoutePolicy) -> Option<Arc<RoutePolicy>> {
+        if policy.cors.is_some() {
+            return Some(Arc::new(policy));
+        }
+        let says = (&policy.timeouts, policy.ambiguous_paths);
+        if says == (&RouteTimeouts::default(), AmbiguousPaths::default()) {
             return None;
         }
-        let timeouts = RouteTimeouts { connect, response };
-        let key = Key::of(&timeouts);
-        Some(self.timeouts.get(key).unwrap_or_else(|| self.timeouts.put(key, timeouts)))
+        let key = Key::of(&says);
+        Some(self.policies.get(key).unwrap_or_else(|| self.policies.put(key, policy)))
     }
 
     fn ambiguous_paths(
@@ -400,6 +416,31 @@ impl Compiler {
             general
         })
     }
+}
+
+fn timeouts(metadata: &Map<String, Value>, problems: &mut Vec<Problem>) -> RouteTimeouts {
+    let connect = metadata.get("connect-timeout").and_then(|written| {
+        let text = text_of(written);
+        let millis = value::duration(&text).filter(|duration| !duration.is_zero());
+        if millis.is_none() {
+            problems.push(Problem::new(
+                Code::InvalidValue,
+                Part::Metadata("connect-timeout".to_owned()),
+                format!("`{text}` is not a connect-timeout"),
+                "write milliseconds, such as `2000`, or a duration such as `2s`",
+            ));
+        }
+        millis
+    });
+    let response = metadata.get("response-timeout").and_then(|written| {
+        let text = text_of(written);
+        // Negative switches the global one off; what is no number leaves it (scg.md 4.4).
+        match text.trim().strip_prefix('-') {
+            Some(rest) if value::duration(rest).is_some() => Some(None),
+            _ => value::duration(&text).map(Some),
+        }
+    });
+    RouteTimeouts { connect, response }
 }
 
 /// A definition's name and arguments, to be hashed.

@@ -21,6 +21,10 @@ pub enum Part {
     DefaultFilter(usize, Option<String>),
     /// An entry of `metadata`.
     Metadata(String),
+    /// `group`.
+    Group,
+    /// A part of the route's group, by the group's id.
+    OfGroup(String, Box<Part>),
 }
 
 impl fmt::Display for Part {
@@ -31,6 +35,8 @@ impl fmt::Display for Part {
             Self::Uri => return f.write_str("uri"),
             Self::Predicates => return f.write_str("predicates"),
             Self::Metadata(name) => return write!(f, "metadata.{name}"),
+            Self::Group => return f.write_str("group"),
+            Self::OfGroup(id, part) => return write!(f, "group '{id}': {part}"),
             Self::Predicate(at, arg) => ("predicates", at, arg),
             Self::Filter(at, arg) => ("filters", at, arg),
             Self::DefaultFilter(at, arg) => ("default-filters", at, arg),

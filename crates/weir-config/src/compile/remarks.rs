@@ -1,9 +1,11 @@
 //! What is worth a word about a route that compiles: it loads, but hardly as meant, or not exactly
 //! as Spring Cloud Gateway has it.
 
+use weir_route::predicate::Predicate;
 use weir_route::{Compatibility, NamedArgs, Route, RouteDefinition, Spec};
 
 use super::Compiler;
+use super::group::Group;
 use super::problem::{Part, Problem};
 use crate::diagnostic::{Code, mask_url};
 use crate::snapshot::RouteTarget;
@@ -51,9 +53,22 @@ pub(crate) fn remarks(
         found.push(Problem::new(Code::SettingDiffers, part, message, help));
     }
     if let Some(route) = route {
-        cautions(compiler, definition, route, &mut found);
-        variables(definition, route, &mut found);
+        predicate_cautions(definition, &route.predicates, &mut found);
+        let mut entries = route.target.chain.entries().iter();
+        if entries.any(|entry| entry.filter.caution().is_some()) {
+            filter_cautions(compiler, definition, &mut found);
+        }
+        variables(compiler, definition, route, &mut found);
     }
+    found
+}
+
+/// Remarks on what the routes of `group` share.
+pub(crate) fn group_remarks(compiler: &Compiler, group: &Group, told: &mut Told) -> Vec<Problem> {
+    let definition = &group.definition;
+    let mut found = remarks(compiler, definition, None, told);
+    predicate_cautions(definition, &group.shared.predicates, &mut found);
+    filter_cautions(compiler, definition, &mut found);
     found
 }
 
@@ -177,42 +192,49 @@ fn differs(code: Code, name: &str, why: &str, part: Part) -> Problem {
     Problem::new(code, part, message, why)
 }
 
-/// What predicates and filters themselves say cannot be meant.
-fn cautions(
-    compiler: &Compiler,
+const CAUTION: &str =
+    "Spring Cloud Gateway starts with it, too, and it fails there as well; change it";
+
+/// What predicates themselves say cannot be meant.
+fn predicate_cautions(
     definition: &RouteDefinition,
-    route: &Route<RouteTarget>,
+    predicates: &[Predicate],
     found: &mut Vec<Problem>,
 ) {
-    let help = "Spring Cloud Gateway starts with it, too, and it fails there as well; change it";
-    for (at, predicate) in route.predicates.iter().enumerate() {
+    for (at, predicate) in predicates.iter().enumerate() {
         if let Some(caution) = predicate.caution() {
             let name = definition.predicates.get(at).map_or("", |named| &named.name);
             let message = format!("{name}: {caution}");
-            found.push(Problem::new(Code::Suspicious, Part::Predicate(at, None), message, help));
+            found.push(Problem::new(Code::Suspicious, Part::Predicate(at, None), message, CAUTION));
         }
     }
-    let mut entries = route.target.chain.entries().iter();
-    if !entries.any(|entry| entry.filter.caution().is_some()) {
-        return;
-    }
+}
+
+/// What filters themselves say cannot be meant.
+fn filter_cautions(compiler: &Compiler, definition: &RouteDefinition, found: &mut Vec<Problem>) {
     for (at, named) in definition.filters.iter().enumerate() {
         let filter = compiler.filter(named, |arg| Part::Filter(at, arg), &mut Vec::new());
         if let Some(caution) = filter.and_then(|filter| filter.caution()) {
             let message = format!("{}: {caution}", named.name);
-            found.push(Problem::new(Code::Suspicious, Part::Filter(at, None), message, help));
+            found.push(Problem::new(Code::Suspicious, Part::Filter(at, None), message, CAUTION));
         }
     }
 }
 
 /// A variable that a filter reads and no predicate sets makes every request fail.
-fn variables(definition: &RouteDefinition, route: &Route<RouteTarget>, found: &mut Vec<Problem>) {
+fn variables(
+    compiler: &Compiler,
+    definition: &RouteDefinition,
+    route: &Route<RouteTarget>,
+    found: &mut Vec<Problem>,
+) {
     let chain = &route.target.chain;
     if !chain.needs_vars() {
         return;
     }
+    let whole = compiler.effective(definition);
     let set = |name: &str| {
-        let texts = definition.predicates.iter().filter(|p| matches!(&*p.name, "Path" | "Host"));
+        let texts = whole.predicates.iter().filter(|p| matches!(&*p.name, "Path" | "Host"));
         let mut values = texts.flat_map(|p| p.args.values()).filter_map(|value| value.as_str());
         values.any(|text| publishes(text, name))
     };

@@ -109,6 +109,12 @@ codes! {
     RouteShape = "route-shape", Mistake, Error;
     /// Two routes with one id.
     DuplicateRoute = "duplicate-route", Mistake, Warning;
+    /// Two groups with one id.
+    DuplicateGroup = "duplicate-group", Mistake, Error;
+    /// A route that names a group which is not there.
+    UnknownGroup = "unknown-group", Mistake, Error;
+    /// A group in which no route of the files is.
+    EmptyGroup = "empty-group", Mistake, Warning;
     /// A route that can never match, since an earlier one takes all it would.
     ShadowedRoute = "shadowed-route", Mistake, Warning;
     /// The uri of a route is missing or wrong.

@@ -77,6 +77,7 @@ fn of(spec: &PropertySpec) -> Value {
 fn tree(name: &str) -> Value {
     match name {
         "routes" => json!({ "type": "array", "items": route(true) }),
+        "weir.groups" => json!({ "type": "array", "items": group() }),
         "routes-map" => json!({ "type": "object", "additionalProperties": route(false) }),
         "default-filters" => {
             json!({ "anyOf": [named(filter::SPECS), { "type": ["string", "null"] }] })
@@ -114,6 +115,10 @@ fn route(text: bool) -> Value {
                 "description": "Lower is tried first.",
             },
             "enabled": { "type": ["boolean", "string"], "default": true },
+            "group": {
+                "type": ["string", "number"],
+                "description": "Group of `weir.groups` that the route belongs to.",
+            },
             "metadata": { "type": "object", "properties": {
                 "connect-timeout": { "type": ["integer", "string"] },
                 "response-timeout": { "type": ["integer", "string"] },
@@ -122,6 +127,23 @@ fn route(text: bool) -> Value {
         },
     });
     if text { json!({ "anyOf": [route, { "type": "string" }] }) } else { route }
+}
+
+/// One group: what routes have, and a list of them that may leave out what the group gives.
+fn group() -> Value {
+    let mut shared = route(false);
+    if let Some(fields) = shared["properties"].as_object_mut() {
+        fields.remove("enabled");
+        fields.remove("group");
+        let mut member = route(false);
+        if let Some(shape) = member.as_object_mut() {
+            shape.remove("required");
+        }
+        let member = json!({ "anyOf": [member, { "type": "string" }] });
+        fields.insert("routes".to_owned(), json!({ "type": "array", "items": member }));
+    }
+    shared["required"] = json!(["id"]);
+    shared
 }
 
 /// A list of predicates or filters, as shortcuts or with named arguments.

@@ -197,7 +197,9 @@ impl Search<'_> {
     fn variables(&mut self, root: Node<'_>) {
         let Some(weir) = child(root, "weir") else { return };
         for entry in weir.children() {
-            let known = ["server", "store", "admin", "access", "compat", "pool", "port", "service"];
+            let known = [
+                "server", "store", "admin", "access", "compat", "pool", "groups", "port", "service",
+            ];
             if !known.contains(&entry.key()) {
                 let path = vec!["weir".to_owned()];
                 self.report(entry, &path, &siblings(Root::Plain, &path), None);

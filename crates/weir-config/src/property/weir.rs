@@ -154,6 +154,16 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Sets(|s, v| s.pool.queue_max = v.count()),
     ),
     PropertySpec::new(
+        "weir.groups",
+        Kind::Tree,
+        None,
+        "Groups of routes: a list of maps with `id`, `order`, `predicates`, `filters`, `uri` and \
+         `metadata`, which all routes of the group share, and `routes`. A route elsewhere joins \
+         with `group: <id>`. With equal order a group comes before routes without one; where no \
+         route inside matches, the search goes on behind it.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
         "weir.store.path",
         Kind::Text,
         Some("weir-data"),

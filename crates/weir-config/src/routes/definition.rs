@@ -1,17 +1,26 @@
 //! One route of a tree as a [`RouteDefinition`]: its fields, shortcuts, arguments and metadata.
 
-use serde_json::{Map, Number, Value};
-use weir_route::{NamedArgs, RouteDefinition, ShortcutError, parse_shortcut};
-
 use crate::diagnostic::{Code, Diagnostic, Severity, mask_url};
 use crate::property;
 use crate::spring::scalar::Scalar;
 use crate::spring::{Kind, Layers, Node, Trouble, child, key};
 use crate::value;
+use serde_json::{Map, Number, Value};
+use weir_route::{NamedArgs, RouteDefinition, ShortcutError, parse_shortcut};
 
 /// Names of a route's fields.
-const FIELDS: &[&str] =
-    &["id", "uri", "predicates", "filters", "metadata", "order", "enabled", "_class", "_id"];
+const FIELDS: &[&str] = &[
+    "id",
+    "uri",
+    "predicates",
+    "filters",
+    "metadata",
+    "order",
+    "enabled",
+    "group",
+    "_class",
+    "_id",
+];
 
 /// What an element of a list is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +52,7 @@ pub(crate) struct Reader<'l, 't> {
     raw: bool,
 }
 
-type Problems = Vec<Diagnostic>;
+pub(super) type Problems = Vec<Diagnostic>;
 
 impl<'l, 't> Reader<'l, 't> {
     pub fn new(layers: &'l Layers<'t>, raw: bool) -> Self {
@@ -64,7 +73,7 @@ impl<'l, 't> Reader<'l, 't> {
     }
 
     /// Whether no error has come to the problems since there were `before`.
-    fn sound(&self, before: usize, problems: &Problems) -> bool {
+    pub(super) fn sound(&self, before: usize, problems: &Problems) -> bool {
         let found = problems.get(before..).unwrap_or_default();
         found.iter().all(|problem| problem.severity != Severity::Error)
     }
@@ -77,18 +86,14 @@ impl<'l, 't> Reader<'l, 't> {
             [node] if node.kind() == Kind::Scalar => self.line(*node, problems)?,
             _ => self.fields(nodes, problems)?,
         };
-        if let (true, Some(node)) = (definition.id.trim().is_empty(), nodes.first()) {
-            definition.id = generated_id(&definition);
-            let message = format!("a route without an id; it is called `{}`", definition.id);
-            let help = "give it an `id`; Spring Cloud Gateway makes a random one at each start";
-            let at = node.children().next().map_or_else(|| node.span(), Node::key_span);
-            problems.push(Diagnostic::new(Code::GeneratedId, message).at(at).help(help));
+        if let Some(node) = nodes.first() {
+            identify(&mut definition, *node, problems);
         }
         self.sound(before, problems).then_some(definition)
     }
 
     /// `id=uri, Path=/x, Method=GET`: no filters, one argument for each predicate.
-    fn line(&self, node: Node<'t>, problems: &mut Problems) -> Option<RouteDefinition> {
+    pub(super) fn line(&self, node: Node<'t>, problems: &mut Problems) -> Option<RouteDefinition> {
         let text = self.text(node, "route", problems);
         let Some((id, rest)) = text.split_once('=') else {
             let message = format!("`{}` is not a route", mask_url(&text));
@@ -109,7 +114,11 @@ impl<'l, 't> Reader<'l, 't> {
         Some(definition)
     }
 
-    fn fields(&self, nodes: &[Node<'t>], problems: &mut Problems) -> Option<RouteDefinition> {
+    pub(super) fn fields(
+        &self,
+        nodes: &[Node<'t>],
+        problems: &mut Problems,
+    ) -> Option<RouteDefinition> {
         let mut definition = RouteDefinition { enabled: true, ..RouteDefinition::default() };
         let mut seen: Vec<&str> = Vec::new();
         for node in nodes {
@@ -121,7 +130,7 @@ impl<'l, 't> Reader<'l, 't> {
                 return None;
             }
             for field in node.children() {
-                let name = canonical(field.key());
+                let name = canonical(field.key(), FIELDS);
                 if seen.contains(&name) {
                     continue;
                 }
@@ -132,7 +141,7 @@ impl<'l, 't> Reader<'l, 't> {
         Some(definition)
     }
 
-    fn field(
+    pub(super) fn field(
         &self,
         definition: &mut RouteDefinition,
         name: &str,
@@ -149,23 +158,11 @@ impl<'l, 't> Reader<'l, 't> {
             "order" => definition.order = self.order(field, problems),
             "enabled" => definition.enabled = self.enabled(field, problems),
             "metadata" => definition.metadata = self.metadata(field, problems),
+            "group" => self.one(field, "group", problems).trim().clone_into(&mut definition.group),
             // What MongoDB and Spring Data add to a stored definition.
             "_class" | "_id" => {}
-            _ => self.unknown(field, problems),
+            _ => unknown(field, "route", FIELDS, problems),
         }
-    }
-
-    fn unknown(&self, field: Node<'t>, problems: &mut Problems) {
-        let name = field.key();
-        let help = match value::nearest(name, FIELDS.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "a route has `id`, `uri`, `predicates`, `filters`, `metadata`, `order` and \
-                     `enabled`"
-                .to_owned(),
-        };
-        let message = format!("a route has no `{name}`");
-        problems
-            .push(Diagnostic::new(Code::UnknownProperty, message).at(field.key_span()).help(help));
     }
 
     fn order(&self, field: Node<'t>, problems: &mut Problems) -> i32 {
@@ -410,12 +407,40 @@ impl<'l, 't> Reader<'l, 't> {
     }
 }
 
-/// A field's name in the spelling that [`Reader::field`] knows.
-fn canonical(written: &str) -> &str {
-    if FIELDS.contains(&written) {
+/// A field's name in the spelling of `fields`, if it is one of them.
+pub(super) fn canonical<'w>(written: &'w str, fields: &[&'static str]) -> &'w str {
+    if fields.contains(&written) {
         return written;
     }
-    FIELDS.iter().find(|name| key::same(name, written)).copied().unwrap_or(written)
+    fields.iter().find(|name| key::same(name, written)).copied().unwrap_or(written)
+}
+
+/// A field that nothing reads.
+pub(super) fn unknown(field: Node<'_>, what: &str, fields: &[&str], problems: &mut Problems) {
+    let name = field.key();
+    // What begins with `_` is left over from a database.
+    let known = fields.iter().copied().filter(|name| !name.starts_with('_'));
+    let help = match value::nearest(name, fields.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            let known: Vec<String> = known.map(|name| format!("`{name}`")).collect();
+            format!("a {what} has {}", known.join(", "))
+        }
+    };
+    let message = format!("a {what} has no `{name}`");
+    problems.push(Diagnostic::new(Code::UnknownProperty, message).at(field.key_span()).help(help));
+}
+
+/// Gives a route without an id one.
+pub(super) fn identify(definition: &mut RouteDefinition, node: Node<'_>, problems: &mut Problems) {
+    if !definition.id.trim().is_empty() {
+        return;
+    }
+    definition.id = generated_id(definition);
+    let message = format!("a route without an id; it is called `{}`", definition.id);
+    let help = "give it an `id`; Spring Cloud Gateway makes a random one at each start";
+    let at = node.children().next().map_or_else(|| node.span(), Node::key_span);
+    problems.push(Diagnostic::new(Code::GeneratedId, message).at(at).help(help));
 }
 
 /// An id that stays the same for as long as the route says the same: FNV-1a of its JSON.

@@ -1,14 +1,17 @@
-//! Which routes a configuration has: finds them in the layers and reads them as definitions.
+//! Which routes and groups a configuration has: finds them in the layers and reads them as
+//! definitions.
 //!
 //! Routes are read from the trees one at a time and handed on; nothing here keeps them.
 
 mod definition;
+mod group;
 mod locator;
 mod services;
 
 use weir_route::{NamedArgs, RouteDefinition};
 
 pub(crate) use definition::Reader;
+pub(crate) use group::groups;
 pub(crate) use services::{ServiceList, services};
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -32,8 +35,8 @@ pub(crate) struct Written<'t> {
 }
 
 /// Reads every route, in the order of definition: what the locator makes, the list property,
-/// `routes-map`, then bare lists. Problems of shape go to `problems`; a route with one is not
-/// handed on.
+/// `routes-map`, bare lists, then those of groups. Problems of shape go to `problems`; a route with
+/// one is not handed on.
 pub(crate) fn each<'t>(
     layers: &Layers<'t>,
     problems: &mut Vec<Diagnostic>,
@@ -60,6 +63,27 @@ pub(crate) fn each<'t>(
             }
         }
     }
+    let reader = Reader::new(layers, false);
+    // What is wrong with the groups themselves has been said when the compiler was made of them.
+    for group in groups(layers, &mut Vec::new()) {
+        for node in group.routes {
+            if let Some(definition) = reader.member(&group.definition.id, node, problems) {
+                take(Written { definition, node, raw: false }, problems);
+            }
+        }
+    }
+}
+
+/// What marks a route or group: its id, or its first line.
+pub(crate) fn head(node: Node<'_>) -> Span {
+    child(node, "id").map_or_else(|| first_entry(node), |id| id.span())
+}
+
+fn first_entry(node: Node<'_>) -> Span {
+    match (node.kind(), node.children().next()) {
+        (Kind::Map, Some(first)) => first.key_span(),
+        _ => node.span(),
+    }
 }
 
 /// The elements of `routes`, from the layer of highest priority that has any.
@@ -72,7 +96,7 @@ fn list<'t>(layers: &Layers<'t>, problems: &mut Vec<Diagnostic>) -> Vec<Node<'t>
         }
         match found {
             None => found = Some(node),
-            Some(winner) => replaced(winner, node, problems),
+            Some(winner) => replaced(winner, node, "routes", problems),
         }
     }
     let Some(node) = found else { return Vec::new() };
@@ -91,13 +115,16 @@ fn list<'t>(layers: &Layers<'t>, problems: &mut Vec<Diagnostic>) -> Vec<Node<'t>
 
 /// A list counts as a whole: what another one of higher priority replaces is worth a word, and more
 /// than that if the other one comes from a variable, which hardly means to.
-fn replaced(winner: Node<'_>, loser: Node<'_>, problems: &mut Vec<Diagnostic>) {
+fn replaced(winner: Node<'_>, loser: Node<'_>, what_of: &str, problems: &mut Vec<Diagnostic>) {
     let (what, severity) = match winner.joined() {
         true => ("environment variables", Severity::Warning),
         false => ("a list of higher priority", Severity::Note),
     };
-    let message = format!("the {} routes here are replaced as a whole by {what}", loser.len());
-    let help = "Spring never merges two lists: keep all routes in one, or use `routes-map`";
+    let message = format!("the {} {what_of} here are replaced as a whole by {what}", loser.len());
+    let help = match what_of {
+        "routes" => "Spring never merges two lists: keep all routes in one, or use `routes-map`",
+        _ => "Spring never merges two lists: keep all in one",
+    };
     problems.push(
         Diagnostic::new(Code::ListReplaced, message)
             .severity(severity)

@@ -12,9 +12,9 @@ mod rule;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use weir_route::index::{Change, Index, Scratch};
+use weir_route::index::{Change, Index, POSITION_MAX, Scratch};
 use weir_route::predicate::{self, BuildContext, PredicateOptions};
-use weir_route::{ArgError, OneOrMore, Request, Route};
+use weir_route::{ArgError, OneOrMore, Request, Route, RouteGroup};
 
 use crate::context::LocalResponse;
 use origin::is_same_origin;
@@ -35,6 +35,8 @@ pub struct CorsRoute<'a> {
     pub order: i32,
     /// Position of the route: known by it later.
     pub position: u64,
+    /// Where its group stands, if it has one: without predicates, as these rules ask for none.
+    pub group: Option<Arc<RouteGroup>>,
     /// The first pattern of its first Path predicate; `None` is `/**`.
     pub pattern: Option<&'a str>,
     /// Its rules.
@@ -79,9 +81,10 @@ impl CorsPolicy {
         let mut built = Vec::new();
         let mut problems = Vec::new();
         // Behind every route, whatever its order: the last positions there are.
-        let positions = (0..=u64::MAX).rev();
+        let positions = (0..=POSITION_MAX).rev();
         let global = positions.zip(global.iter().rev()).map(|(position, (pattern, rule))| {
-            CorsRoute { order: i32::MAX, position, pattern: Some(pattern), rule: Arc::clone(rule) }
+            let (pattern, rule) = (Some(pattern.as_str()), Arc::clone(rule));
+            CorsRoute { order: i32::MAX, position, group: None, pattern, rule }
         });
         for route in routes.into_iter().chain(global) {
             match compile(&route, options) {
@@ -197,6 +200,7 @@ fn compile(
         order: route.order,
         position: route.position,
         predicates: OneOrMore::One(path),
+        group: route.group.clone(),
         target: Arc::clone(&route.rule),
     }))
 }

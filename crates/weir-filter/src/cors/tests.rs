@@ -58,7 +58,13 @@ fn policy() -> CorsPolicy {
         ("/pattern/**".to_owned(), rule(patterns)),
         ("/bare/**".to_owned(), rule(of_origin("https://docs.example"))),
     ];
-    let route = CorsRoute { order: 0, position: 7, pattern: Some("/open/own"), rule: rule(own) };
+    let route = CorsRoute {
+        order: 0,
+        position: 7,
+        group: None,
+        pattern: Some("/open/own"),
+        rule: rule(own),
+    };
     let options = PredicateOptions::default();
     CorsPolicy::build(&global, [route], false, &options).expect("a policy")
 }
@@ -211,7 +217,8 @@ fn no_rules_at_all() {
 fn rules_of_routes_change_one_by_one() {
     let options = PredicateOptions::default();
     let put = |position, pattern, origin: &str| {
-        CorsChange::Put(CorsRoute { order: 0, position, pattern, rule: rule(of_origin(origin)) })
+        let rule = rule(of_origin(origin));
+        CorsChange::Put(CorsRoute { order: 0, position, group: None, pattern, rule })
     };
     let request = "GET /bare/x HTTP/1.1\nOrigin: https://own.example";
     let before = policy();

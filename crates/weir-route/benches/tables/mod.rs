@@ -8,8 +8,8 @@ pub mod shapes;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use weir_route::predicate::{BuildContext, PredicateOptions, find};
-use weir_route::{Request, RequestParts, Route, parse_shortcut};
+use weir_route::predicate::{BuildContext, Predicate, PredicateOptions, find};
+use weir_route::{OneOrMore, Request, RequestParts, Route, RouteGroup, parse_shortcut};
 use weir_wire::RequestHead;
 
 /// A route of `predicates`, each a shortcut such as `Path=/a`; `None` if one is refused.
@@ -19,15 +19,47 @@ pub fn route(
     order: i32,
     predicates: &[String],
 ) -> Option<Arc<Route<()>>> {
+    grouped(options, position, order, predicates, None)
+}
+
+/// The same, in a group.
+pub fn grouped(
+    options: &PredicateOptions,
+    position: u64,
+    order: i32,
+    predicates: &[String],
+    group: Option<Arc<RouteGroup>>,
+) -> Option<Arc<Route<()>>> {
     let id = format!("r{position}");
-    let context = BuildContext { options, route_id: &id };
+    let predicates = built(options, &id, predicates)?;
+    let id = id.as_str().into();
+    Some(Arc::new(Route { id, order, position, predicates, group, target: () }))
+}
+
+/// A group of these predicates; `None` if one is refused.
+pub fn group(
+    options: &PredicateOptions,
+    place: u32,
+    order: i32,
+    predicates: &[String],
+) -> Option<Arc<RouteGroup>> {
+    let id = format!("g{place}");
+    let predicates = built(options, &id, predicates)?;
+    Some(Arc::new(RouteGroup { id: id.as_str().into(), order, place, predicates }))
+}
+
+fn built(
+    options: &PredicateOptions,
+    id: &str,
+    predicates: &[String],
+) -> Option<OneOrMore<Predicate>> {
+    let context = BuildContext { options, route_id: id };
     let build = |text: &String| {
         let written = parse_shortcut(text, false).ok()?;
         let spec = find(&written.name)?;
         (spec.build)(&spec.bind(&written.args).ok()?, &context).ok()
     };
-    let predicates = predicates.iter().map(build).collect::<Option<_>>()?;
-    Some(Arc::new(Route { id: id.as_str().into(), order, position, predicates, target: () }))
+    predicates.iter().map(build).collect()
 }
 
 /// A request with everything it borrows.

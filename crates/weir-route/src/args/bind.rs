@@ -1,5 +1,6 @@
 //! Written arguments onto declared ones: SCG's `ShortcutType.normalize`, then Spring's binder.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashMap;
 
@@ -32,7 +33,7 @@ impl Args {
         shortcut: Shortcut,
         written: &Map<String, Json>,
     ) -> Result<Self, ArgError> {
-        let mut entries = Vec::new();
+        let mut entries = Vec::with_capacity(written.len());
         for (place, (key, value)) in written.iter().enumerate() {
             flatten(key, value, place, &mut entries);
         }
@@ -51,7 +52,7 @@ impl Args {
 
     fn empty(declared: &[ArgSpec]) -> Self {
         let value = |spec: &ArgSpec| Value {
-            name: spec.name.to_owned(),
+            name: Cow::Borrowed(spec.name),
             texts: Vec::new(),
             kind: Some(spec.kind),
             written: false,
@@ -62,11 +63,13 @@ impl Args {
 
     /// A generated key stands for the declared argument at its place; others go by name.
     fn lay_by_position(&mut self, mut entries: Vec<Entry>, count: usize) -> Result<(), ArgError> {
-        let mut places = HashMap::new();
-        for entry in entries.iter_mut().filter(|entry| entry.index.is_some()) {
-            entry.place = *places.entry(entry.key.clone()).or_insert(entry.place);
+        if entries.iter().any(|entry| entry.index.is_some()) {
+            let mut places = HashMap::new();
+            for entry in entries.iter_mut().filter(|entry| entry.index.is_some()) {
+                entry.place = *places.entry(entry.key.clone()).or_insert(entry.place);
+            }
+            entries.sort_by_key(|entry| (entry.place, entry.index));
         }
-        entries.sort_by_key(|entry| (entry.place, entry.index));
         for entry in entries {
             let at = if entry.key.starts_with(GENERATED) {
                 Some(entry.place).filter(|place| *place < count)
@@ -119,13 +122,16 @@ impl Args {
     }
 
     fn declared_at(&self, key: &str) -> Option<usize> {
+        if key.starts_with(GENERATED) {
+            return None;
+        }
         let declared = self.values.iter().take(self.declared);
         declared.enumerate().find(|(_, value)| is_same_name(&value.name, key)).map(|(at, _)| at)
     }
 
     fn add_undeclared(&mut self, entry: Entry) {
         self.values.push(Value {
-            name: entry.key,
+            name: Cow::Owned(entry.key),
             texts: vec![entry.text],
             kind: None,
             written: true,
@@ -215,11 +221,10 @@ fn split_index(key: &str) -> (&str, Option<usize>) {
 
 /// Spring's relaxed names: `from-header`, `fromHeader` and `FROM_HEADER` are the same.
 pub(super) fn is_same_name(one: &str, other: &str) -> bool {
-    let relaxed = |name: &str| -> String {
-        let chars = name.chars().filter(|c| !matches!(c, '-' | '_'));
-        chars.flat_map(char::to_lowercase).collect()
-    };
-    one == other || relaxed(one) == relaxed(other)
+    fn relaxed(name: &str) -> impl Iterator<Item = char> {
+        name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase)
+    }
+    one == other || relaxed(one).eq(relaxed(other))
 }
 
 #[cfg(test)]
@@ -257,7 +262,7 @@ mod tests {
         let args = Args::bind(declared, shortcut, &map(written.clone())).expect("arguments");
         let known = args.values.iter().take(args.declared).filter(|value| value.written);
         let mut got: Map<_, _> =
-            known.map(|value| (value.name.clone(), json!(value.texts))).collect();
+            known.map(|value| (value.name.to_string(), json!(value.texts))).collect();
         let unknown: Vec<_> = args.unknown().collect();
         if !unknown.is_empty() {
             got.insert("unknown".to_owned(), json!(unknown));

@@ -3,11 +3,12 @@
 use crate::pattern::path::SegmentShape;
 use crate::pattern::{HostPattern, Label, PathPattern, Segment};
 use crate::predicate::{Key, Predicate};
+use crate::route::Route;
 
-/// Whether all of `wide` hold for every request for which all of `narrow` do. `false` where it
-/// cannot be told.
-pub(crate) fn covers(wide: &[Predicate], narrow: &[Predicate]) -> bool {
-    wide.iter().all(|wide| narrow.iter().any(|narrow| implied(wide, narrow)))
+/// Whether `wide` matches every request that `narrow` does. `false` where it cannot be told.
+pub(crate) fn covers<T>(wide: &Route<T>, narrow: &Route<T>) -> bool {
+    let of_narrow = narrow.all_predicates();
+    wide.all_predicates().all(|wide| of_narrow.clone().any(|narrow| implied(wide, narrow)))
 }
 
 /// Whether `wide` holds whenever `narrow` does.

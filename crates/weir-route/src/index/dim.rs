@@ -100,10 +100,10 @@ pub(crate) const IPV6: u16 = 256;
 impl Dim {
     /// Adds the dimensions in which `route` demands something.
     pub(crate) fn propose<T>(route: &Route<T>, dims: &mut Vec<Dim>) {
-        for key in route.predicates.iter().filter_map(|predicate| predicate.key()) {
+        for key in route.all_predicates().filter_map(|predicate| predicate.key()) {
             Self::propose_for(key, dims);
         }
-        dims.extend(route.predicates.iter().filter_map(prefix::dim));
+        dims.extend(route.all_predicates().filter_map(prefix::dim));
     }
 
     /// Adds the dimensions in which `key` may be looked up.
@@ -134,7 +134,7 @@ impl Dim {
         hash: &Hash,
         demands: &mut Vec<Demand>,
     ) -> bool {
-        for predicate in &route.predicates {
+        for predicate in route.all_predicates() {
             demands.clear();
             let found = match predicate.key() {
                 Some(key) => self.demands_of(key, hash, demands),

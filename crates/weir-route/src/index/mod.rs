@@ -28,6 +28,7 @@ use crate::request::Request;
 use crate::route::Route;
 
 pub use hash::DEFAULT_SEED;
+pub use ranked::POSITION_MAX;
 pub use shadow::Shadowed;
 pub use stats::{BranchStats, Crowded, Stats};
 
@@ -72,8 +73,8 @@ pub struct Index<T> {
     hash: Hash,
     /// All routes in order of trial.
     routes: Ranked<T>,
-    /// The order of every route that has another one than 0, by [`scatter`]ed position.
-    orders: KeyMap<i32>,
+    /// The rank of every route that has a group or another order than 0, by [`scatter`]ed position.
+    ranks: KeyMap<Rank>,
     groups: WeightGroups,
     root: Option<Bucket<T>>,
 }
@@ -96,7 +97,7 @@ impl<T> Index<T> {
         Self {
             hash: Hash::new(seed),
             routes: Ranked::default(),
-            orders: KeyMap::default(),
+            ranks: KeyMap::default(),
             groups: WeightGroups::default(),
             root: None,
         }
@@ -129,7 +130,7 @@ impl<T> Index<T> {
         Self {
             hash: self.hash.clone(),
             routes: self.routes.update(&ops),
-            orders: self.update_orders(&ops),
+            ranks: self.update_ranks(&ops),
             groups: self.update_groups(&ops),
             root: Way::new(&self.hash).update(self.root.as_ref(), &ops),
         }
@@ -152,8 +153,8 @@ impl<T> Index<T> {
 
     /// The route at this position.
     pub fn at_position(&self, position: u64) -> Option<&Arc<Route<T>>> {
-        let order = self.orders.get(scatter(position)).copied().unwrap_or(0);
-        self.routes.get(Rank { order, position })
+        let rank = self.ranks.get(scatter(position)).copied();
+        self.routes.get(rank.unwrap_or(Rank::alone(0, position)))
     }
 
     /// The weight groups of the table.
@@ -201,21 +202,21 @@ impl<T> Index<T> {
 
     fn update_groups(&self, ops: &[Op<'_, T>]) -> WeightGroups {
         let changes = ops.iter().flat_map(|op| {
-            let weights = op.route.predicates.iter().filter_map(Predicate::weight);
+            let weights = op.route.all_predicates().filter_map(Predicate::weight);
             let (position, put) = (op.route.position, op.put);
             weights.map(move |weight| WeightChange { position, weight, put })
         });
         self.groups.update(changes.collect())
     }
 
-    fn update_orders(&self, ops: &[Op<'_, T>]) -> KeyMap<i32> {
-        let mut orders: Vec<_> = ops
+    fn update_ranks(&self, ops: &[Op<'_, T>]) -> KeyMap<Rank> {
+        let mut ranks: Vec<_> = ops
             .iter()
-            .filter(|op| op.route.order != 0)
-            .map(|op| (scatter(op.route.position), op.put.then_some(op.route.order)))
+            .filter(|op| op.route.order != 0 || op.route.group.is_some())
+            .map(|op| (scatter(op.route.position), op.put.then(|| Rank::of(op.route))))
             .collect();
-        orders.sort_by_key(|(key, order)| (*key, order.is_some()));
-        self.orders.update(&orders, &mut |_, orders| orders.last().and_then(|(_, order)| *order))
+        ranks.sort_by_key(|(key, rank)| (*key, rank.is_some()));
+        self.ranks.update(&ranks, &mut |_, ranks| ranks.last().and_then(|(_, rank)| *rank))
     }
 }
 
@@ -237,6 +238,13 @@ impl<T> Route<T> {
         request: &Request<'_>,
         groups: &WeightGroups,
     ) -> Result<bool, PredicateError> {
+        if let Some(group) = &self.group {
+            for predicate in &group.predicates {
+                if !predicate.matches(request, groups)? {
+                    return Ok(false);
+                }
+            }
+        }
         for predicate in &self.predicates {
             if !predicate.matches(request, groups)? {
                 return Ok(false);

@@ -11,18 +11,47 @@ const RUN_MAX: usize = 64;
 /// A run below this joins its neighbour.
 const RUN_MIN: usize = 16;
 
+/// The greatest position a route can have.
+pub const POSITION_MAX: u64 = (1 << 40) - 1;
+
 /// Where a route stands in the order of trial: least first.
+///
+/// 128 bits, highest first: order of the group or route, place of the group (or
+/// [`Rank::NO_GROUP`]), order within the group, position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Rank {
-    pub(crate) order: i32,
-    pub(crate) position: u64,
-}
+pub(crate) struct Rank(u64, u64);
 
 impl Rank {
-    pub(crate) const LAST: Rank = Rank { order: i32::MAX, position: u64::MAX };
+    pub(crate) const LAST: Rank = Rank(u64::MAX, u64::MAX);
+    const POSITION_BITS: u32 = POSITION_MAX.count_ones();
+    const PLACE_BITS: u32 = 24;
+    /// Place of a route without a group: behind all groups.
+    const NO_GROUP: u32 = (1 << Self::PLACE_BITS) - 1;
 
+    #[inline]
     pub(crate) fn of<T>(route: &Route<T>) -> Self {
-        Self { order: route.order, position: route.position }
+        match &route.group {
+            None => Self::alone(route.order, route.position),
+            Some(group) => Self::new(group.order, group.place, route.order, route.position),
+        }
+    }
+
+    /// Rank of a route without a group.
+    #[inline]
+    pub(crate) fn alone(order: i32, position: u64) -> Self {
+        Self::new(order, Self::NO_GROUP, 0, position)
+    }
+
+    #[inline]
+    fn new(order: i32, place: u32, inner: i32, position: u64) -> Self {
+        let unsigned = |order: i32| u64::from(order.cast_unsigned() ^ 1 << 31);
+        let inner = unsigned(inner);
+        let place = u64::from(place.min(Self::NO_GROUP));
+        let position = position.min(POSITION_MAX);
+        Self(
+            unsigned(order) << 32 | place << 8 | inner >> 24,
+            inner << Self::POSITION_BITS | position,
+        )
     }
 }
 
@@ -336,28 +365,25 @@ mod tests {
     use super::{Op, Rank, Ranked};
     use crate::index::tables::random::cases;
     use crate::one_or_more::OneOrMore;
-    use crate::route::Route;
+    use crate::route::{Route, RouteGroup};
 
-    fn route(rank: Rank) -> Arc<Route<()>> {
-        let Rank { order, position } = rank;
-        Arc::new(Route {
-            id: "r".into(),
-            order,
-            position,
-            predicates: OneOrMore::default(),
-            target: (),
-        })
+    fn route(order: i32, position: u64, group: Option<(i32, u32)>) -> Arc<Route<()>> {
+        let group = group.map(|(order, place)| {
+            let predicates = OneOrMore::default();
+            Arc::new(RouteGroup { id: "g".into(), order, place, predicates })
+        });
+        let predicates = OneOrMore::default();
+        Arc::new(Route { id: "r".into(), order, position, predicates, group, target: () })
     }
 
     fn check(batches: &[Vec<(i32, u64, bool)>]) {
         let mut list = Ranked::default();
         let mut model: BTreeMap<Rank, Arc<Route<()>>> = BTreeMap::new();
         for batch in batches {
-            let batch: BTreeMap<Rank, bool> = batch
-                .iter()
-                .map(|&(order, position, put)| (Rank { order, position }, put))
-                .collect();
-            let routes: Vec<_> = batch.iter().map(|(rank, put)| (route(*rank), *put)).collect();
+            let batch: BTreeMap<(i32, u64), bool> =
+                batch.iter().map(|&(order, position, put)| ((order, position), put)).collect();
+            let routes: Vec<_> =
+                batch.iter().map(|(at, put)| (route(at.0, at.1, None), *put)).collect();
             let old = list.clone();
             let before = model.clone();
             let ops: Vec<_> = routes.iter().map(|(route, put)| Op { route, put: *put }).collect();
@@ -370,8 +396,9 @@ mod tests {
             }
             equal(&old, &before);
             equal(&list, &model);
-            for rank in batch.keys() {
-                let same = list.get(*rank).map(Arc::as_ptr) == model.get(rank).map(Arc::as_ptr);
+            for (order, position) in batch.into_keys() {
+                let rank = Rank::alone(order, position);
+                let same = list.get(rank).map(Arc::as_ptr) == model.get(&rank).map(Arc::as_ptr);
                 assert!(same);
             }
         }
@@ -400,6 +427,35 @@ mod tests {
                 proptest::collection::vec((-1..2i32, 0..3000u64, any::<bool>()), 0..2000), 1..8),
         ) {
             check(&batches);
+        }
+    }
+
+    #[test]
+    fn ranks_are_as_tuples_compare() {
+        let orders = [i32::MIN, -1, 0, 1, i32::MAX];
+        let groups = [None, Some(0), Some(1), Some((1 << 24) - 2)];
+        let positions = [0, 1, (1 << 32) + 7, (1 << 40) - 1];
+        let mut ranks = Vec::new();
+        for outer in orders {
+            for inner in orders {
+                for place in groups {
+                    for position in positions {
+                        let route = match place {
+                            Some(place) => route(inner, position, Some((outer, place))),
+                            None => route(outer, position, None),
+                        };
+                        let inner = place.map_or(0, |_| inner);
+                        let place = place.unwrap_or(u32::MAX);
+                        ranks.push(((outer, place, inner, position), Rank::of(&route)));
+                    }
+                }
+            }
+        }
+        for (a, rank) in &ranks {
+            assert!(*rank < Rank::LAST);
+            for (b, other) in &ranks {
+                assert_eq!(rank.cmp(other), a.cmp(b), "{a:?} {b:?}");
+            }
         }
     }
 

@@ -33,16 +33,17 @@ impl<T> Index<T> {
         let mut seen: HashMap<u64, &Arc<Route<T>>> = HashMap::new();
         let mut shadowed = Vec::new();
         for route in self.iter().filter(|route| !weighted(route)) {
-            let text = joined(&route.predicates);
+            let text = joined(route.all_predicates());
             let twin = *seen.entry(self.hash.text(text.as_bytes())).or_insert(route);
-            let found = if twin.position != route.position && joined(&twin.predicates) == text {
+            let found = if twin.position != route.position && joined(twin.all_predicates()) == text
+            {
                 Some(twin)
             } else {
                 let root = self.root.as_ref();
                 root.and_then(|root| covering(root, route, &mut Way::new(&self.hash)))
             };
             if let Some(by) = found {
-                let duplicate = joined(&by.predicates) == text;
+                let duplicate = joined(by.all_predicates()) == text;
                 shadowed.push(Shadowed { route, by, duplicate });
             }
         }
@@ -52,7 +53,7 @@ impl<T> Index<T> {
 
 /// Shares of traffic look like duplicates and are not.
 fn weighted<T>(route: &Route<T>) -> bool {
-    route.predicates.iter().any(|predicate| predicate.weight().is_some())
+    route.all_predicates().any(|predicate| predicate.weight().is_some())
 }
 
 /// The first route found below `bucket` that takes every request that `route` matches: it demands
@@ -63,9 +64,8 @@ fn covering<'i, T>(
     way: &mut Way<'_>,
 ) -> Option<&'i Arc<Route<T>>> {
     let rank = Rank::of(route);
-    let covers = |earlier: &Arc<Route<T>>| {
-        Rank::of(earlier) < rank && cover::covers(&earlier.predicates, &route.predicates)
-    };
+    let covers =
+        |earlier: &Arc<Route<T>>| Rank::of(earlier) < rank && cover::covers(earlier, route);
     match bucket {
         Bucket::One(earlier) => Some(earlier).filter(|earlier| covers(earlier)),
         Bucket::List(list) => list.routes.iter().take(COMPARED_MAX).find(|route| covers(route)),

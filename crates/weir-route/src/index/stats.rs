@@ -11,6 +11,8 @@ use crate::route::Route;
 
 /// Crowded buckets that are described one by one; the largest come first.
 const CROWDED_SHOWN: usize = 20;
+/// Groups whose routes are counted one by one; those with most come first.
+const GROUPS_SHOWN: usize = 20;
 /// Routes of a crowded bucket that are named.
 const ROUTES_SHOWN: usize = 3;
 
@@ -34,6 +36,10 @@ pub struct Stats {
     pub depth_max: usize,
     /// Bytes that the index takes, without the routes.
     pub bytes: usize,
+    /// Routes that are in a group.
+    pub grouped: usize,
+    /// The groups with most routes, by id, largest first.
+    pub groups: Vec<(Arc<str>, usize)>,
 }
 
 /// All branches on one thing.
@@ -66,10 +72,11 @@ impl<T> Index<T> {
     pub fn stats(&self) -> Stats {
         let mut walk = Walk { stats: Stats::default(), way: Vec::new() };
         walk.stats.routes = self.len();
-        walk.stats.bytes = self.routes.bytes() + self.orders.bytes();
+        walk.stats.bytes = self.routes.bytes() + self.ranks.bytes();
         if let Some(root) = &self.root {
             walk.bucket(root);
         }
+        walk.groups(self.iter());
         walk.stats.crowded.sort_by_key(|crowded| std::cmp::Reverse(crowded.routes));
         walk.stats.crowded.truncate(CROWDED_SHOWN);
         walk.stats
@@ -82,6 +89,17 @@ struct Walk {
 }
 
 impl Walk {
+    fn groups<'i, T: 'i>(&mut self, routes: impl Iterator<Item = &'i Arc<Route<T>>>) {
+        let mut counts: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+        for group in routes.filter_map(|route| route.group.as_ref()) {
+            *counts.entry(Arc::clone(&group.id)).or_default() += 1;
+        }
+        self.stats.grouped = counts.values().sum();
+        self.stats.groups = counts.into_iter().collect();
+        self.stats.groups.sort_by_key(|(_, routes)| std::cmp::Reverse(*routes));
+        self.stats.groups.truncate(GROUPS_SHOWN);
+    }
+
     fn bucket<T>(&mut self, bucket: &Bucket<T>) {
         const COUNTS: usize = 2 * size_of::<usize>();
         self.stats.depth_max = self.stats.depth_max.max(self.way.len());
@@ -141,7 +159,7 @@ impl Walk {
 /// Predicates of `route` that no branch can be made of, or only by the start of a text.
 fn unkeyed<T>(route: &Route<T>) -> impl Iterator<Item = String> {
     let mut dims = Vec::new();
-    route.predicates.iter().filter_map(move |predicate| {
+    route.all_predicates().filter_map(move |predicate| {
         dims.clear();
         if let Some(key) = predicate.key() {
             Dim::propose_for(key, &mut dims);

@@ -108,6 +108,14 @@ impl PathPattern {
         self.parts.is_empty().then_some(&*self.text)
     }
 
+    /// Memory behind it in bytes; a shared regular expression counts as its text.
+    pub fn heap_bytes(&self) -> usize {
+        let shapes = self.parts.iter().filter(|part| matches!(part, Part::Shape(_))).count();
+        let shape_bytes = size_of::<SegmentShape>() * shapes;
+        let text_copies = if shapes == 0 { 1 } else { 2 };
+        self.text.len() * text_copies + size_of_val(&*self.parts) + shape_bytes
+    }
+
     /// The segments in order. `/` has one, empty segment; a pattern that cannot match has none.
     pub fn segments(&self) -> impl DoubleEndedIterator<Item = Segment<'_>> + Clone {
         let literal = match self.literal() {

@@ -274,6 +274,25 @@ impl Predicate {
         }
     }
 
+    /// About how much memory lies behind this predicate, in bytes: what it keeps of texts is taken
+    /// to be as long as SCG's actuator shows it.
+    pub fn heap_bytes(&self) -> usize {
+        let own = match self {
+            Self::Path(path) => return path.heap_bytes(),
+            Self::After(_) | Self::Before(_) | Self::CloudFoundryRouteService(_) => return 0,
+            Self::Host(_) | Self::Method(_) => 0,
+            Self::Between(between) => size_of_val(&**between),
+            Self::Cookie(cookie) => size_of_val(&**cookie),
+            Self::Header(header) => size_of_val(&**header),
+            Self::Query(query) => size_of_val(&**query),
+            Self::RemoteAddr(remote) => size_of_val(&**remote),
+            Self::Version(version) => size_of_val(&**version),
+            Self::Weight(weight) => size_of_val(&**weight),
+            Self::XForwardedRemoteAddr(remote) => size_of_val(&**remote),
+        };
+        own + self.to_string().len()
+    }
+
     /// This predicate if it is a weight.
     pub fn weight(&self) -> Option<&Weight> {
         if let Self::Weight(weight) = self { Some(weight) } else { None }
@@ -303,8 +322,8 @@ impl fmt::Display for Predicate {
 }
 
 /// All predicates of a route as SCG's actuator shows them: `((A && B) && C)`.
-pub fn joined(predicates: &[Predicate]) -> String {
-    let mut texts = predicates.iter().map(Predicate::to_string);
+pub fn joined<'p>(predicates: impl IntoIterator<Item = &'p Predicate>) -> String {
+    let mut texts = predicates.into_iter().map(Predicate::to_string);
     let first = texts.next().unwrap_or_default();
     texts.fold(first, |left, right| format!("({left} && {right})"))
 }

@@ -79,6 +79,11 @@ impl Path {
         &self.patterns
     }
 
+    pub(super) fn heap_bytes(&self) -> usize {
+        let patterns: usize = self.patterns.iter().map(PathPattern::heap_bytes).sum();
+        self.patterns.heap_bytes() + patterns
+    }
+
     pub(super) fn matches(&self, request: &Request<'_>) -> Result<bool, PredicateError> {
         Ok(self.first(request)?.is_some())
     }

@@ -53,7 +53,7 @@ impl WeightGroups {
 
     /// The groups of `routes`, which come in definition order.
     pub fn of_routes<'a, T: 'a>(routes: impl IntoIterator<Item = &'a Arc<Route<T>>>) -> Self {
-        let predicates = routes.into_iter().flat_map(|route| &route.predicates);
+        let predicates = routes.into_iter().flat_map(|route| route.all_predicates());
         Self::new(predicates.filter_map(Predicate::weight))
     }
 

@@ -35,6 +35,11 @@ impl Carry {
         }
     }
 
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Gives memory back while there is nothing to keep.
     pub(crate) fn shrink(&mut self) {
         if self.is_empty() && self.bytes.capacity() > 0 {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
-use weir_config::Settings;
+use weir_config::Snapshot;
 use weir_wire::http1::{HeadLimits, Parsed, RequestFraming, parse_request};
 
 use super::body::Carry;
@@ -17,7 +16,7 @@ use super::tunnel;
 use crate::deadline::Deadline;
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
-use crate::net::{poll_read, poll_write};
+use crate::net::{Socket, poll_read, poll_write};
 use crate::worker::Worker;
 
 /// How long an idle connection is kept once draining begins, for a request already on its way.
@@ -30,11 +29,15 @@ const LINGER_BYTES_MAX: usize = 1024 * 1024;
 /// A client's connection.
 #[derive(Debug)]
 pub(crate) struct Client {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Socket,
     pub(crate) peer: SocketAddr,
     pub(crate) carry: Carry,
     pub(crate) deadline: Deadline,
+    /// How long it may be idle.
+    pub(crate) keep_alive: Duration,
     pub(crate) requests: u64,
+    /// When it was accepted, by the worker's clock.
+    pub(crate) accepted_ms: u64,
     /// The client closed its side.
     pub(crate) ended: bool,
 }
@@ -48,10 +51,17 @@ enum Head {
 }
 
 /// Serves one connection to its end.
-pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
-    let deadline = worker.deadline();
-    let mut client =
-        Client { stream, peer, carry: Carry::default(), deadline, requests: 0, ended: false };
+pub(crate) async fn serve(worker: Rc<Worker>, stream: Socket, peer: SocketAddr) {
+    let mut client = Client {
+        stream,
+        peer,
+        carry: Carry::default(),
+        deadline: worker.deadline(),
+        keep_alive: worker.snapshot().settings.keep_alive_timeout,
+        requests: 0,
+        accepted_ms: worker.deadlines.now_ms(),
+        ended: false,
+    };
     worker.counters.connection_opened();
     while serve_request(&worker, &mut client).await {}
     worker.counters.connection_closed();
@@ -60,34 +70,38 @@ pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAdd
 /// Serves one request; tells whether another may follow.
 async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
     client.carry.shrink();
-    let settings = Arc::clone(&worker.snapshot().settings);
     let first = match client.carry.is_empty() {
-        true => first_bytes(worker, client, &settings).await,
-        false => First::Partial(worker.take_exchange()),
-    };
-    client.deadline.set(settings.head_timeout);
-    let (mut x, head) = match first {
-        First::Closed => return false,
-        First::Head(x, head) => (x, head),
-        First::Partial(mut x) => {
-            let head = read_head(worker, client, &mut x, &settings.head_limits).await;
-            (x, head)
+        true => first_bytes(worker, client).await,
+        false => {
+            // Requests sent ahead do not keep other connections waiting.
+            tokio::task::coop::consume_budget().await;
+            First::Partial
         }
     };
-    drop(settings);
+    let (mut x, snapshot, head) = match first {
+        First::Closed => return false,
+        First::Head(x, snapshot, head) => (x, snapshot, head),
+        First::Partial => {
+            let (mut x, snapshot) = (worker.take_exchange(), worker.snapshot());
+            client.deadline.set(snapshot.settings.head_timeout);
+            let limits = &snapshot.settings.head_limits;
+            let head = read_head(worker, client, &mut x, limits).await;
+            (x, snapshot, head)
+        }
+    };
     client.deadline.clear();
     client.requests += 1;
-    // Boxed, so that an idle connection's task is small.
+    client.keep_alive = snapshot.settings.keep_alive_timeout;
     let next = match head {
         Head::Closed => Next::Abort,
-        Head::Refused(error) => Box::pin(refuse(worker, client, &mut x, error)).await,
-        Head::Request(framing) => Box::pin(exchange(worker, client, &mut x, framing)).await,
+        Head::Refused(error) => Box::pin(refuse(worker, client, &mut x, &snapshot, error)).await,
+        Head::Request(framing) => exchange(worker, client, &mut x, &snapshot, framing).await,
     };
     worker.give_exchange(x);
     match next {
         Next::KeepAlive => true,
         Next::Close => {
-            linger(worker, client).await;
+            Box::pin(linger(worker, client)).await;
             false
         }
         Next::Abort => false,
@@ -103,16 +117,15 @@ enum First {
     /// Closed, idle for too long, or stopping.
     Closed,
     /// A whole head, or a refused one.
-    Head(Box<Exchange>, Head),
+    Head(Box<Exchange>, Rc<Arc<Snapshot>>, Head),
     /// Part of a head, kept in the carry.
-    Partial(Box<Exchange>),
+    Partial,
 }
 
 /// Waits, without holding a buffer, until the client sends something. A head that comes in one
 /// piece, as most do, is parsed where it was read.
-async fn first_bytes(worker: &Worker, client: &mut Client, settings: &Settings) -> First {
-    let idle = settings.keep_alive_timeout;
-    client.deadline.set(idle);
+async fn first_bytes(worker: &Worker, client: &mut Client) -> First {
+    client.deadline.set(client.keep_alive);
     let mut graced = false;
     poll_fn(|cx| {
         let mut scratch = worker.scratch.borrow_mut();
@@ -120,7 +133,7 @@ async fn first_bytes(worker: &Worker, client: &mut Client, settings: &Settings) 
             Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(First::Closed),
             Poll::Ready(Ok(count)) => {
                 let bytes = scratch.get(..count).unwrap_or_default();
-                return Poll::Ready(first_head(worker, client, bytes, &settings.head_limits));
+                return Poll::Ready(first_head(worker, client, bytes));
             }
             Poll::Pending => {}
         }
@@ -128,7 +141,7 @@ async fn first_bytes(worker: &Worker, client: &mut Client, settings: &Settings) 
             Phase::Stopped => return Poll::Ready(First::Closed),
             Phase::Draining if !graced => {
                 graced = true;
-                client.deadline.set(DRAIN_GRACE.min(idle));
+                client.deadline.set(DRAIN_GRACE.min(client.keep_alive));
             }
             Phase::Draining | Phase::Serving => {}
         }
@@ -137,17 +150,18 @@ async fn first_bytes(worker: &Worker, client: &mut Client, settings: &Settings) 
     .await
 }
 
-fn first_head(worker: &Worker, client: &mut Client, bytes: &[u8], limits: &HeadLimits) -> First {
-    let mut x = worker.take_exchange();
-    match parse_request(bytes, &mut x.request, limits) {
-        Err(error) => First::Head(x, Head::Refused(error.into())),
+fn first_head(worker: &Worker, client: &mut Client, bytes: &[u8]) -> First {
+    let (mut x, snapshot) = (worker.take_exchange(), worker.snapshot());
+    match parse_request(bytes, &mut x.request, &snapshot.settings.head_limits) {
+        Err(error) => First::Head(x, snapshot, Head::Refused(error.into())),
         Ok(Parsed::Complete { consumed, framing }) => {
             client.carry.push(bytes.get(consumed..).unwrap_or_default());
-            First::Head(x, Head::Request(framing))
+            First::Head(x, snapshot, Head::Request(framing))
         }
         Ok(Parsed::Partial) => {
             client.carry.push(bytes);
-            First::Partial(x)
+            worker.give_exchange(x);
+            First::Partial
         }
     }
 }
@@ -230,7 +244,7 @@ pub(crate) async fn write_all(client: &mut Client, bytes: &[u8]) -> Result<(), P
 
 /// Closes our side and reads on for a while, so that the last answer arrives.
 async fn linger(worker: &Worker, client: &mut Client) {
-    if client.ended || !socket_shutdown(&client.stream) {
+    if client.ended || !client.stream.end() {
         return;
     }
     client.deadline.set(LINGER);
@@ -250,8 +264,4 @@ async fn linger(worker: &Worker, client: &mut Client) {
         }
     })
     .await;
-}
-
-fn socket_shutdown(stream: &TcpStream) -> bool {
-    socket2::SockRef::from(stream).shutdown(std::net::Shutdown::Write).is_ok()
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use weir_config::{Ambiguity, RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_filter::cors::CorsDecision;
@@ -13,10 +13,12 @@ use weir_route::{Request, Route, Vars};
 use weir_wire::http1::{RequestFraming, canonical_path};
 use weir_wire::{RequestHead, ResponseHead};
 
+use super::body::Carry;
 use super::downstream::Client;
 use super::finish::finish;
 use super::forward::forward;
 use super::local::{answer, answer_error};
+use super::relay::Relay;
 use super::upstream::Upstream;
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
@@ -28,7 +30,8 @@ pub(crate) enum Next {
     KeepAlive,
     /// Close, letting the answer arrive.
     Close,
-    /// Close at once: the response is cut short, or nobody is there to read it.
+    /// Close at once: the client has said that it sends no more, the response is cut short, or
+    /// nobody is there to read it.
     Abort,
     /// The protocol was switched: bytes flow both ways until either side ends.
     Tunnel(Box<Upstream>),
@@ -44,10 +47,14 @@ pub(crate) struct Exchange {
     pub(crate) vars: Vars,
     pub(crate) early_fields: Vec<(String, Vec<u8>)>,
     pub(crate) cors_fields: Vec<(&'static str, Vec<u8>)>,
-    /// Buffer for what goes to the upstream.
-    pub(crate) up: Vec<u8>,
-    /// Buffer for what goes to the client.
+    /// The request on its way to the upstream, head and body.
+    pub(crate) upload: Relay,
+    /// The upstream's response on its way to the client, head and body.
+    pub(crate) download: Relay,
+    /// Buffer for what else goes to the client.
     pub(crate) down: Vec<u8>,
+    /// Memory for what an upstream sends behind its head; empty.
+    pub(crate) spare: Carry,
     pub(crate) record: Record,
 }
 
@@ -88,8 +95,10 @@ impl Default for Exchange {
             vars: Vars::default(),
             early_fields: Vec::new(),
             cors_fields: Vec::new(),
-            up: Vec::new(),
+            upload: Relay::default(),
+            download: Relay::default(),
             down: Vec::new(),
+            spare: Carry::default(),
             record: Record::new(None),
         }
     }
@@ -119,13 +128,13 @@ impl Exchange {
         self.vars.clear();
         self.early_fields.clear();
         self.cors_fields.clear();
-        self.up.clear();
         self.down.clear();
     }
 
     /// Bytes of memory held by the buffers.
     pub(crate) fn memory(&self) -> usize {
-        self.up.capacity() + self.down.capacity()
+        let relays = self.upload.memory() + self.download.memory();
+        relays + self.down.capacity() + self.spare.memory()
     }
 }
 
@@ -134,26 +143,28 @@ pub(crate) async fn exchange(
     worker: &Rc<Worker>,
     client: &mut Client,
     x: &mut Exchange,
+    snapshot: &Snapshot,
     mut framing: RequestFraming,
 ) -> Next {
     x.record = Record::new(Some(client.peer));
     worker.deadlines.see(x.record.started);
-    let snapshot = worker.snapshot();
     framing.upgrade = framing.upgrade && !offers_http2(x);
     let found = match admit(x) {
-        Ok(()) => find(worker, &snapshot, client, x),
-        Err(error) => return refuse(worker, client, x, error).await,
+        Ok(()) => find(worker, snapshot, client, x),
+        Err(error) => return Box::pin(refuse(worker, client, x, snapshot, error)).await,
     };
     let route = found.route;
     let outcome = match found.ambiguity {
-        None => serve(worker, client, x, framing, &snapshot, route, found.cors).await,
+        None => serve(worker, client, x, framing, snapshot, route, found.cors).await,
         Some(why) => Err(ProxyError::with(ErrorKind::AmbiguousPath, why.to_string())),
     };
     let next = match outcome {
         Ok(next) => next,
-        Err(error) => answer_error(worker, client, x, Some(framing), &snapshot, &error).await,
+        Err(error) => {
+            Box::pin(answer_error(worker, client, x, Some(framing), snapshot, &error)).await
+        }
     };
-    finish(worker, &snapshot, x, route);
+    finish(worker, snapshot, x, route);
     next
 }
 
@@ -170,13 +181,13 @@ pub(crate) async fn refuse(
     worker: &Rc<Worker>,
     client: &mut Client,
     x: &mut Exchange,
+    snapshot: &Snapshot,
     error: ProxyError,
 ) -> Next {
     x.record = Record::new(Some(client.peer));
     worker.deadlines.see(x.record.started);
-    let snapshot = worker.snapshot();
-    let next = answer_error(worker, client, x, None, &snapshot, &error).await;
-    finish(worker, &snapshot, x, None);
+    let next = answer_error(worker, client, x, None, snapshot, &error).await;
+    finish(worker, snapshot, x, None);
     next
 }
 
@@ -223,7 +234,7 @@ fn find<'s>(
         head: &x.request,
         parts: &parts,
         peer: client.peer.ip(),
-        now_ms: now_ms(),
+        now_ms: worker.deadlines.wall_ms(),
         dice: worker.roll(),
     };
     let scratch = &mut worker.lookup.borrow_mut();
@@ -233,7 +244,7 @@ fn find<'s>(
     if let Some(route) = route
         && route.target.chain.needs_vars()
     {
-        for predicate in &route.predicates {
+        for predicate in route.all_predicates() {
             predicate.publish(&request, &mut x.vars);
         }
     }
@@ -253,7 +264,8 @@ async fn serve(
     match cors {
         CorsDecision::NotCors => {}
         CorsDecision::Respond(local) => {
-            return answer(worker, client, x, framing, snapshot, None, &local).await;
+            let answered = answer(worker, client, x, framing, snapshot, None, &local);
+            return Box::pin(answered).await;
         }
         CorsDecision::Proceed(fields) => x.cors_fields = fields,
     }
@@ -271,49 +283,47 @@ async fn serve(
         prefixed: &mut false,
         early_fields: &mut x.early_fields,
         peer: client.peer,
-        now_ms: now_ms(),
+        now_ms: worker.deadlines.wall_ms(),
     };
     let ran = &mut x.record.filters_ran;
     let verdict = route.target.chain.request(&mut context, ran);
     match verdict.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))? {
         Verdict::Continue => {}
         Verdict::Respond(local) => {
-            return answer(worker, client, x, framing, snapshot, Some(route), &local).await;
+            let answered = answer(worker, client, x, framing, snapshot, Some(route), &local);
+            return Box::pin(answered).await;
         }
     }
+    let retargeted;
     let target = match target {
-        Some(target) => Arc::new(target),
+        Some(target) => {
+            retargeted = Arc::new(target);
+            &retargeted
+        }
         None => match pick(route)? {
             Some(target) => target,
             None => {
                 let empty = weir_filter::LocalResponse { status: 200, ..Default::default() };
-                return answer(worker, client, x, framing, snapshot, Some(route), &empty).await;
+                let answered = answer(worker, client, x, framing, snapshot, Some(route), &empty);
+                return Box::pin(answered).await;
             }
         },
     };
-    forward(worker, client, x, framing, snapshot, route, &target, preserve_host).await
+    forward(worker, client, x, framing, snapshot, route, target, preserve_host).await
 }
 
-/// Where a route sends this request; `None` if it sends it nowhere.
-fn pick(route: &Route<RouteTarget>) -> Result<Option<Arc<Target>>, ProxyError> {
+/// Where a route sends this request; `None` if it sends it nowhere. Borrowed: counting references
+/// would have all workers write to one place for each request.
+fn pick(route: &Route<RouteTarget>) -> Result<Option<&Arc<Target>>, ProxyError> {
     match &route.target.upstream {
-        RouteUpstream::Http(target) => Ok(Some(Arc::clone(target))),
+        RouteUpstream::Http(target) => Ok(Some(target)),
         RouteUpstream::None => Ok(None),
         RouteUpstream::Balanced(service) => {
             let turn = service.turn.fetch_add(1, Ordering::Relaxed);
             let count = service.instances.len().max(1);
             let instance = service.instances.get(turn % count);
             let missing = || format!("Unable to find instance for {}", service.name);
-            instance
-                .cloned()
-                .map(Some)
-                .ok_or_else(|| ProxyError::with(ErrorKind::NoInstance, missing()))
+            instance.map(Some).ok_or_else(|| ProxyError::with(ErrorKind::NoInstance, missing()))
         }
     }
-}
-
-/// Wall clock in milliseconds since 1970.
-pub(crate) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

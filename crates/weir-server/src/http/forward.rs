@@ -19,8 +19,8 @@ use weir_wire::http1::{
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
 use super::framing::{frame, frame_response};
-use super::local::{filter_response, finish_head, unsound, write_head};
-use super::relay::{Framing, Relay, RelayError};
+use super::local::{after_last, filter_response, finish_head, unsound, write_head};
+use super::relay::{Framing, RelayError};
 use super::timing::Timing;
 use super::upstream::{Upstream, Wanted, acquire, poll_gone};
 use crate::drain::Phase;
@@ -45,7 +45,7 @@ struct Failed {
     /// Not one byte of a response came, and the connection had served before: it was stale.
     stale: bool,
     /// Not one byte of the request was accepted by the connection.
-    unsent: Option<Relay>,
+    unsent: bool,
 }
 
 /// Sends the request to `target` and its response to the client.
@@ -61,14 +61,14 @@ pub(crate) async fn forward(
     preserve_host: bool,
 ) -> Result<Next, ProxyError> {
     let settings = &snapshot.settings;
-    let timeouts = route.target.timeouts.as_deref();
+    let timeouts = route.target.timeouts();
     let outgoing = Outgoing {
         snapshot,
         framing,
         response_timeout: timeouts.and_then(|t| t.response).unwrap_or(settings.response_timeout),
         content_max: smaller(route.target.chain.request_size_max(), settings.body_bytes_max),
     };
-    let mut upload = prepare(client, x, &outgoing, target, preserve_host)?;
+    prepare(client, x, &outgoing, target, preserve_host)?;
     let mut wanted = Wanted {
         target,
         pool: &settings.pool,
@@ -78,23 +78,21 @@ pub(crate) async fn forward(
     };
     loop {
         let mut upstream = acquire(worker, client, &wanted).await?;
-        let outcome = await_head(worker, client, x, &outgoing, &mut upstream, &mut upload).await;
-        let failed = match outcome {
+        let failed = match await_head(worker, client, x, &outgoing, &mut upstream).await {
             Ok(response) => {
-                let ended = Ended { upstream, upload, response };
-                return respond(worker, client, x, &outgoing, route, target, ended).await;
+                let from = From { upstream, response, target };
+                return respond(worker, client, x, &outgoing, route, from).await;
             }
             Err(failed) => failed,
         };
         // One resend, on a new connection, and only where nothing can happen twice.
         let again = failed.stale && !wanted.fresh;
-        upload = match failed.unsent {
-            Some(unsent) if again => unsent,
-            None if again && is_repeatable(x, framing) => {
-                prepare_again(x, std::mem::take(&mut upload))
-            }
-            _ => return Err(failed.error),
-        };
+        if !again || !(failed.unsent || is_repeatable(x, framing)) {
+            return Err(failed.error);
+        }
+        if !failed.unsent {
+            prepare_again(x);
+        }
         worker.counters.resent();
         wanted.fresh = true;
     }
@@ -121,7 +119,7 @@ fn prepare(
     outgoing: &Outgoing<'_>,
     target: &Target,
     preserve_host: bool,
-) -> Result<Relay, ProxyError> {
+) -> Result<(), ProxyError> {
     let framing = outgoing.framing;
     if let (BodyKind::Length(length), Some(max)) = (framing.body, outgoing.content_max)
         && length > max
@@ -147,35 +145,29 @@ fn prepare(
     if !x.request.fields.is_sound() {
         return Err(unsound());
     }
-    let mut head = std::mem::take(&mut x.up);
-    head.clear();
-    x.request.write_to(&mut head);
-    let mut upload = Relay::new(framing.body, body);
+    x.upload.restart(framing.body, body);
     x.record.body = BodyRead::Partly;
-    upload.content_max = outgoing.content_max;
-    upload.withhold(withheld);
-    upload.lead_with(head);
-    let filled = upload.fill(&mut client.carry, SCRATCH_BYTES);
+    x.upload.content_max = outgoing.content_max;
+    x.upload.withhold(withheld);
+    x.request.write_to(x.upload.lead());
+    let filled = x.upload.fill(&mut client.carry, SCRATCH_BYTES);
     filled.map_err(|error| upload_error(&error, outgoing.content_max))?;
-    if upload.is_decoded() {
+    if x.upload.is_decoded() {
         x.record.body = BodyRead::Whole;
     }
-    Ok(upload)
+    Ok(())
 }
 
 /// The address the client connected to, if it is needed: asking costs a system call.
 fn local_ip(client: &Client, needed: bool) -> IpAddr {
-    let asked = needed.then(|| client.stream.local_addr().ok()).flatten();
+    let asked = needed.then(|| client.stream.local_addr()).flatten();
     asked.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip())
 }
 
 /// The same request once more, as [`prepare`] left it; it has no body.
-fn prepare_again(x: &Exchange, used: Relay) -> Relay {
-    let mut head = used.into_buffer();
-    x.request.write_to(&mut head);
-    let mut upload = Relay::new(BodyKind::None, Framing::Identity);
-    upload.lead_with(head);
-    upload
+fn prepare_again(x: &mut Exchange) {
+    x.upload.restart(BodyKind::None, Framing::Identity);
+    x.request.write_to(x.upload.lead());
 }
 
 /// What waiting for a response head came to.
@@ -191,34 +183,33 @@ async fn await_head(
     x: &mut Exchange,
     outgoing: &Outgoing<'_>,
     upstream: &mut Upstream,
-    upload: &mut Relay,
 ) -> Result<ResponseFraming, Failed> {
-    let mut wait = HeadWait { sink_failed: false, timing: Timing::new(client, outgoing, upload) };
+    let timing = Timing::new(client, outgoing, &x.upload);
+    let mut wait = HeadWait { sink_failed: false, timing };
     for interim in 0..INTERIM_MAX {
-        let got = poll_fn(|cx| wait.poll(cx, worker, client, x, outgoing, upstream, upload)).await;
+        let got = poll_fn(|cx| wait.poll(cx, worker, client, x, outgoing, upstream)).await;
         match got {
             Ok(Got::Final(framing)) => {
                 client.deadline.clear();
                 return Ok(framing);
             }
             Ok(Got::Interim) => {
-                let relayed = relay_interim(client, x).await;
-                relayed.map_err(|error| Failed { error, stale: false, unsent: None })?;
-                wait.timing = Timing::new(client, outgoing, upload);
+                let relayed = Box::pin(relay_interim(client, x)).await;
+                relayed.map_err(|error| Failed { error, stale: false, unsent: false })?;
+                wait.timing = Timing::new(client, outgoing, &x.upload);
             }
             Err(error) => {
-                if upload.is_decoded() {
+                if x.upload.is_decoded() {
                     x.record.body = BodyRead::Whole;
                 }
                 let quiet = interim == 0 && upstream.carry.is_empty() && upstream.reused;
                 let stale = quiet && error.kind == ErrorKind::UpstreamClosed;
-                let unsent = (stale && upload.is_untouched()).then(|| std::mem::take(upload));
-                return Err(Failed { error, stale, unsent });
+                return Err(Failed { error, stale, unsent: x.upload.is_untouched() });
             }
         }
     }
     let error = ProxyError::with(ErrorKind::BadResponse, "too many interim responses");
-    Err(Failed { error, stale: false, unsent: None })
+    Err(Failed { error, stale: false, unsent: false })
 }
 
 /// State of the wait for a response head.
@@ -229,7 +220,6 @@ struct HeadWait {
 }
 
 impl HeadWait {
-    #[expect(clippy::too_many_arguments, reason = "both connections and both messages are at work")]
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -238,12 +228,11 @@ impl HeadWait {
         x: &mut Exchange,
         outgoing: &Outgoing<'_>,
         upstream: &mut Upstream,
-        upload: &mut Relay,
     ) -> Poll<Result<Got, ProxyError>> {
-        if !upload.is_done() && !self.sink_failed {
+        if !x.upload.is_done() && !self.sink_failed {
             let mut scratch = worker.scratch.borrow_mut();
             let (from, to) = (&mut client.stream, &mut upstream.stream);
-            match upload.poll(cx, from, &mut client.carry, to, &mut scratch) {
+            match x.upload.poll(cx, from, &mut client.carry, to, &mut scratch) {
                 Poll::Pending => {}
                 Poll::Ready(Ok(())) => self.timing.request_sent(client, outgoing),
                 Poll::Ready(Err(RelayError::Sink)) => self.sink_failed = true,
@@ -270,13 +259,13 @@ impl HeadWait {
         {
             return Poll::Ready(Ok(got));
         }
-        if upload.is_done() && poll_gone(worker, client, cx) {
+        if x.upload.is_done() && poll_gone(worker, client, cx) {
             return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
         }
         if worker.drain.phase() == Phase::Stopped {
             return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
         }
-        match self.timing.poll(cx, client, outgoing, Some(upload), None) {
+        match self.timing.poll(cx, client, outgoing, Some(&x.upload), None) {
             Some(error) => Poll::Ready(Err(error)),
             None => Poll::Pending,
         }
@@ -298,7 +287,10 @@ fn take_head(
     bytes: &[u8],
 ) -> Result<Option<Got>, ProxyError> {
     let whole = upstream.carry.is_empty();
-    if !whole {
+    if whole {
+        // Memory for what follows the head; given back when the connection is kept.
+        std::mem::swap(&mut upstream.carry, &mut x.spare);
+    } else {
         upstream.carry.push(bytes);
     }
     let input = if whole { bytes } else { upstream.carry.as_slice() };
@@ -345,11 +337,11 @@ async fn relay_interim(client: &mut Client, x: &mut Exchange) -> Result<(), Prox
     write_all(client, &x.down).await
 }
 
-/// An attempt that got a final response head.
-struct Ended {
-    upstream: Upstream,
-    upload: Relay,
+/// Where a final response head came from.
+struct From<'a> {
+    upstream: Box<Upstream>,
     response: ResponseFraming,
+    target: &'a Arc<Target>,
 }
 
 /// Runs the response filters and relays the response.
@@ -359,10 +351,9 @@ async fn respond(
     x: &mut Exchange,
     outgoing: &Outgoing<'_>,
     route: &Arc<Route<RouteTarget>>,
-    target: &Arc<Target>,
-    ended: Ended,
+    from: From<'_>,
 ) -> Result<Next, ProxyError> {
-    let Ended { mut upstream, mut upload, response } = ended;
+    let From { mut upstream, response, target } = from;
     let switching = x.response.status == 101;
     let withheld = match response.body {
         BodyKind::Chunked => nominated(&x.response.fields),
@@ -371,55 +362,68 @@ async fn respond(
     outgoing.snapshot.forwarding.response(&mut x.response, switching);
     filter_response(x, Some(route))?;
     if switching {
-        return switch(client, x, upstream).await;
+        return Box::pin(switch(client, x, upstream)).await;
     }
     let (framing, body, mut keep) = frame_response(x, response.body);
-    keep &= upload.is_done() && !must_close(worker, client, outgoing);
-    finish_head(x, keep)?;
+    keep &= x.upload.is_done() && !must_close(worker, client, outgoing);
+    x.download.restart(body, framing);
+    x.download.withhold(withheld);
+    std::mem::swap(&mut x.down, x.download.lead());
+    let headed = finish_head(x, keep);
+    std::mem::swap(&mut x.down, x.download.lead());
+    headed?;
     x.record.status = x.response.status;
-    let mut download = Relay::new(body, framing);
-    download.withhold(withheld);
-    download.lead_with(std::mem::take(&mut x.down));
-    let filled = download.fill(&mut upstream.carry, SCRATCH_BYTES);
+    let filled = x.download.fill(&mut upstream.carry, SCRATCH_BYTES);
     x.record.head_sent = true;
     let relayed = match filled {
-        Ok(()) => {
-            relay_both(worker, client, outgoing, &mut upstream, &mut upload, &mut download).await
-        }
-        // What came before the fault goes out, as it would have if it had come by itself.
-        Err(error) => {
-            client.deadline.set(outgoing.snapshot.settings.progress_window);
-            let written = write_all(client, download.unwritten()).await;
-            written.and(Err(download_error(&error)))
-        }
+        Ok(()) => relay_both(worker, client, x, outgoing, &mut upstream).await,
+        Err(error) => Box::pin(cut_short(client, x, outgoing, &error)).await,
     };
-    x.record.sent_bytes = download.moved;
-    let reusable = response.connection == Connection::KeepAlive
-        && download.is_decoded()
-        && upload.is_done()
-        && response.body != BodyKind::UntilClose;
-    x.down = download.into_buffer();
-    x.up = upload.into_buffer();
+    x.record.sent_bytes = x.download.moved;
     relayed?;
+    let read = x.upload.is_done();
+    let reusable = response.connection == Connection::KeepAlive
+        && x.download.is_decoded()
+        && read
+        && response.body != BodyKind::UntilClose
+        // Bytes behind a complete response belong to nobody (http-checklist row 16).
+        && upstream.carry.is_empty();
     if reusable {
+        std::mem::swap(&mut upstream.carry, &mut x.spare);
         let now_ms = worker.deadlines.now_ms();
         worker.pools.keep(target, upstream, &outgoing.snapshot.settings.pool, now_ms);
     }
-    Ok(if keep { Next::KeepAlive } else { Next::Close })
+    Ok(match keep {
+        true => Next::KeepAlive,
+        false => after_last(client, Some(outgoing.framing), read),
+    })
+}
+
+/// Ends a response whose body is broken: what came before the fault goes out, as it would have if
+/// it had come by itself.
+async fn cut_short(
+    client: &mut Client,
+    x: &Exchange,
+    outgoing: &Outgoing<'_>,
+    error: &RelayError,
+) -> Result<(), ProxyError> {
+    client.deadline.set(outgoing.snapshot.settings.progress_window);
+    let written = write_all(client, x.download.unwritten()).await;
+    written.and(Err(download_error(error)))
 }
 
 /// Sends the 101; from then on the connections belong to the tunnel.
 async fn switch(
     client: &mut Client,
     x: &mut Exchange,
-    upstream: Upstream,
+    upstream: Box<Upstream>,
 ) -> Result<Next, ProxyError> {
     write_head(x)?;
     x.record.status = 101;
     x.record.head_sent = true;
     x.record.sent_bytes = x.down.len() as u64;
     write_all(client, &x.down).await?;
-    Ok(Next::Tunnel(Box::new(upstream)))
+    Ok(Next::Tunnel(upstream))
 }
 
 fn must_close(worker: &Worker, client: &Client, outgoing: &Outgoing<'_>) -> bool {
@@ -433,11 +437,11 @@ fn must_close(worker: &Worker, client: &Client, outgoing: &Outgoing<'_>) -> bool
 async fn relay_both(
     worker: &Rc<Worker>,
     client: &mut Client,
+    x: &mut Exchange,
     outgoing: &Outgoing<'_>,
     upstream: &mut Upstream,
-    upload: &mut Relay,
-    download: &mut Relay,
 ) -> Result<(), ProxyError> {
+    let (upload, download) = (&mut x.upload, &mut x.download);
     let mut timing = Timing::progress_only();
     let mut upload_over = upload.is_done();
     let result = poll_fn(|cx| {

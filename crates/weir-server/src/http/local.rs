@@ -13,7 +13,7 @@ use weir_wire::Version;
 use weir_wire::http1::{BodyKind, Connection, RequestFraming};
 
 use super::downstream::{Client, write_all};
-use super::exchange::{BodyRead, Exchange, Next, now_ms};
+use super::exchange::{BodyRead, Exchange, Next};
 use super::framing::unframe;
 use super::relay::{Framing, Relay};
 use crate::error::{ErrorKind, ProxyError};
@@ -138,9 +138,10 @@ async fn send(
     body: &[u8],
 ) -> Result<Next, ProxyError> {
     let max = snapshot.settings.keep_alive_requests_max;
-    let keep = framing.is_some_and(|framing| {
-        framing.connection == Connection::KeepAlive && is_read(client, x, framing.body)
-    }) && !worker.draining()
+    let read = framing.is_some_and(|framing| is_read(client, x, framing.body));
+    let keep = framing.is_some_and(|framing| framing.connection == Connection::KeepAlive)
+        && read
+        && !worker.draining()
         && max.is_none_or(|max| client.requests < max);
     unframe(&mut x.response.fields);
     if !matches!(x.response.status, 204 | 304) {
@@ -157,7 +158,18 @@ async fn send(
     let written = write_all(client, &x.down).await;
     client.deadline.clear();
     written?;
-    Ok(if keep { Next::KeepAlive } else { Next::Close })
+    Ok(match keep {
+        true => Next::KeepAlive,
+        false => after_last(client, framing, read),
+    })
+}
+
+/// How to close behind the last answer. A client that announced the end and sent its request whole
+/// (`read`), and nothing behind it, has nothing on its way that would turn the close into a reset (RFC 9112 section 9.6), so
+/// there is nothing to wait for.
+pub(crate) fn after_last(client: &Client, framing: Option<RequestFraming>, read: bool) -> Next {
+    let announced = framing.is_some_and(|framing| framing.connection == Connection::Close);
+    if announced && read && client.carry.is_empty() { Next::Abort } else { Next::Close }
 }
 
 /// Drops a request body that has arrived already; `false` if more of it is to come.
@@ -179,7 +191,8 @@ fn error_body(
     status: u16,
     error: &ProxyError,
 ) -> Vec<u8> {
-    let timestamp = jiff::Timestamp::from_millisecond(now_ms()).unwrap_or_default();
+    let timestamp =
+        jiff::Timestamp::from_millisecond(worker.deadlines.wall_ms()).unwrap_or_default();
     let path = String::from_utf8_lossy(x.request.received_path()).into_owned();
     let request_id = format!("{:08x}-{}", worker.roll() as u32, worker.counters.requests() + 1);
     let phrase = reason(status);

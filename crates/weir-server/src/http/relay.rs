@@ -3,11 +3,13 @@
 use std::io;
 use std::task::{Context, Poll};
 
-use tokio::net::TcpStream;
 use weir_wire::http1::{BodyDecoder, BodyError, BodyKind, write_chunk, write_last_chunk};
 
 use super::body::Carry;
-use crate::net::{poll_read, poll_write};
+use crate::net::{Socket, poll_read, poll_write};
+
+/// Reads in a row at most before other connections have their turn.
+const READS_MAX: usize = 16;
 
 /// How a body is framed towards the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,13 +71,32 @@ impl Relay {
             framing,
             pending: Vec::new(),
             sent: 0,
-            decoded: matches!(kind, BodyKind::None | BodyKind::Length(0)),
+            decoded: is_empty(kind),
             withheld: Vec::new(),
             content_max: None,
             content: 0,
             moved: 0,
             waiting: Waiting::Source,
         }
+    }
+
+    /// Makes this the relay of another body, keeping the memory.
+    pub(crate) fn restart(&mut self, kind: BodyKind, framing: Framing) {
+        self.decoder.restart(kind);
+        self.framing = framing;
+        self.pending.clear();
+        self.sent = 0;
+        self.decoded = is_empty(kind);
+        self.withheld = Vec::new();
+        self.content_max = None;
+        self.content = 0;
+        self.moved = 0;
+        self.waiting = Waiting::Source;
+    }
+
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.pending.capacity()
     }
 
     /// Everything was taken from the sender and given to the receiver.
@@ -88,9 +109,9 @@ impl Relay {
         self.decoded
     }
 
-    /// Puts `bytes` (a head) in front of the body; the relay sends them first.
-    pub(crate) fn lead_with(&mut self, bytes: Vec<u8>) {
-        self.pending = bytes;
+    /// Where a head in front of the body is written; the relay sends it first.
+    pub(crate) fn lead(&mut self) -> &mut Vec<u8> {
+        &mut self.pending
     }
 
     /// Does not pass on trailers with these names.
@@ -106,12 +127,6 @@ impl Relay {
     /// Nothing has been written to the receiver.
     pub(crate) fn is_untouched(&self) -> bool {
         self.moved == 0
-    }
-
-    /// The buffer, for reuse; empty.
-    pub(crate) fn into_buffer(mut self) -> Vec<u8> {
-        self.pending.clear();
-        self.pending
     }
 
     /// Decodes what `carry` holds, up to `bytes_max` bytes: the part of a body that travels in one
@@ -137,11 +152,12 @@ impl Relay {
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        source: &mut TcpStream,
+        source: &mut Socket,
         carry: &mut Carry,
-        sink: &mut TcpStream,
+        sink: &mut Socket,
         scratch: &mut [u8],
     ) -> Poll<Result<(), RelayError>> {
+        let mut reads = 0;
         loop {
             if let Err(error) = std::task::ready!(self.poll_flush(cx, sink)) {
                 return Poll::Ready(Err(error));
@@ -159,6 +175,11 @@ impl Relay {
                 }
                 continue;
             }
+            if reads == READS_MAX {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            reads += 1;
             match poll_read(source, cx, scratch) {
                 Poll::Pending => {
                     self.waiting = Waiting::Source;
@@ -189,7 +210,7 @@ impl Relay {
         cx: &mut Context<'_>,
         bytes: &[u8],
         carry: &mut Carry,
-        sink: &mut TcpStream,
+        sink: &mut Socket,
     ) -> Result<(), RelayError> {
         let mut at = 0;
         while at < bytes.len() && !self.decoded {
@@ -219,7 +240,7 @@ impl Relay {
         &mut self,
         cx: &mut Context<'_>,
         mut content: &[u8],
-        sink: &mut TcpStream,
+        sink: &mut Socket,
     ) -> Result<(), RelayError> {
         while self.pending.is_empty() && !content.is_empty() {
             match poll_write(sink, cx, content) {
@@ -291,7 +312,7 @@ impl Relay {
     fn poll_flush(
         &mut self,
         cx: &mut Context<'_>,
-        sink: &mut TcpStream,
+        sink: &mut Socket,
     ) -> Poll<Result<(), RelayError>> {
         while self.sent < self.pending.len() {
             let rest = self.pending.get(self.sent..).unwrap_or_default();
@@ -318,6 +339,10 @@ impl Relay {
             _ => RelayError::Source,
         }
     }
+}
+
+fn is_empty(kind: BodyKind) -> bool {
+    matches!(kind, BodyKind::None | BodyKind::Length(0))
 }
 
 impl Default for Relay {

@@ -4,13 +4,13 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-use tokio::net::TcpStream;
 use weir_wire::http1::BodyKind;
 
 use super::downstream::Client;
 use super::relay::{Framing, Relay};
 use super::upstream::Upstream;
 use crate::drain::Phase;
+use crate::net::Socket;
 use crate::worker::Worker;
 
 /// Relays until both directions have ended, or one has failed, or the gateway stops.
@@ -52,10 +52,9 @@ impl Direction {
     }
 
     /// Passes the end of one side on to the other.
-    fn took(&mut self, polled: Poll<bool>, sink: &TcpStream) {
+    fn took(&mut self, polled: Poll<bool>, sink: &Socket) {
         let Poll::Ready(ended_well) = polled else { return };
         self.over = true;
-        self.failed = !ended_well
-            || socket2::SockRef::from(sink).shutdown(std::net::Shutdown::Write).is_err();
+        self.failed = !ended_well || !sink.end();
     }
 }

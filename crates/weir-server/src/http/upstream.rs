@@ -18,17 +18,21 @@ use weir_filter::Target;
 
 use super::body::Carry;
 use super::downstream::Client;
+use crate::deadline::TICK_MS;
 use crate::error::{ErrorKind, ProxyError};
-use crate::net::{is_spoilt, poll_read};
+use crate::net::{Socket, is_spoilt, poll_read};
 use crate::worker::Worker;
 
 /// Bytes a client may send ahead while its request waits; beyond, they stay in the kernel.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
 
+/// Age from which a client's going away is noticed in the midst of its first exchange.
+const FRESH_MS_MAX: u64 = TICK_MS / 2;
+
 /// A connection to an upstream, in use.
 #[derive(Debug)]
 pub(crate) struct Upstream {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Socket,
     /// Bytes received behind the head last parsed.
     pub(crate) carry: Carry,
     /// It has served a request before, so it may turn out stale.
@@ -39,7 +43,7 @@ pub(crate) struct Upstream {
 
 #[derive(Debug)]
 struct Idle {
-    upstream: Upstream,
+    upstream: Box<Upstream>,
     since_ms: u64,
 }
 
@@ -60,7 +64,12 @@ pub(crate) struct Pools {
 
 impl Pools {
     /// A kept connection to `target` that is still good.
-    fn take(&self, target: &Arc<Target>, settings: &PoolSettings, now_ms: u64) -> Option<Upstream> {
+    fn take(
+        &self,
+        target: &Arc<Target>,
+        settings: &PoolSettings,
+        now_ms: u64,
+    ) -> Option<Box<Upstream>> {
         let mut pools = self.by_target.borrow_mut();
         let pool = pools.get_mut(target)?;
         while let Some(idle) = pool.idle.pop_back() {
@@ -76,14 +85,13 @@ impl Pools {
     pub(crate) fn keep(
         &self,
         target: &Arc<Target>,
-        mut upstream: Upstream,
+        mut upstream: Box<Upstream>,
         settings: &PoolSettings,
         now_ms: u64,
     ) {
         let age = now_ms.saturating_sub(upstream.opened_ms);
         let old = settings.life_timeout.is_some_and(|life| age >= ms(life));
-        // Bytes behind a complete response belong to nobody (http-checklist row 16).
-        if !settings.enabled || old || !upstream.carry.is_empty() {
+        if !settings.enabled || old {
             return;
         }
         upstream.carry.shrink();
@@ -155,7 +163,23 @@ pub(crate) async fn acquire(
     worker: &Rc<Worker>,
     client: &mut Client,
     wanted: &Wanted<'_>,
-) -> Result<Upstream, ProxyError> {
+) -> Result<Box<Upstream>, ProxyError> {
+    if wanted.pool.connections_max.is_none() && !wanted.fresh {
+        let now_ms = worker.deadlines.now_ms();
+        if let Some(upstream) = worker.pools.take(wanted.target, wanted.pool, now_ms) {
+            return Ok(upstream);
+        }
+    }
+    // Boxed, so that the task of a connection has no room for what is rarely needed.
+    Box::pin(acquire_waiting(worker, client, wanted)).await
+}
+
+/// As [`acquire`], where it may take time.
+async fn acquire_waiting(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    wanted: &Wanted<'_>,
+) -> Result<Box<Upstream>, ProxyError> {
     let permit = match wanted.pool.connections_max {
         None => None,
         Some(max) => Some(permit(worker, client, wanted, max).await?),
@@ -169,13 +193,13 @@ pub(crate) async fn acquire(
     }
     let stream = connect(worker, client, wanted).await?;
     worker.counters.upstream_opened();
-    Ok(Upstream {
-        stream,
+    Ok(Box::new(Upstream {
+        stream: Socket::watched(stream),
         carry: Carry::default(),
         reused: false,
         opened_ms: worker.deadlines.now_ms(),
         _permit: permit,
-    })
+    }))
 }
 
 async fn permit(
@@ -271,6 +295,14 @@ pub(crate) fn poll_gone(
     client: &mut Client,
     cx: &mut std::task::Context<'_>,
 ) -> bool {
+    if client.stream.is_fresh() {
+        // A short exchange is over before it is worth a system call to be told.
+        let age_ms = worker.deadlines.now_ms().saturating_sub(client.accepted_ms);
+        if age_ms < FRESH_MS_MAX {
+            client.deadline.nudge();
+            return false;
+        }
+    }
     while client.carry.len() < AHEAD_BYTES_MAX {
         let mut scratch = worker.scratch.borrow_mut();
         match poll_read(&mut client.stream, cx, &mut scratch) {

@@ -119,6 +119,9 @@ fn definition(args: &DefineArgs) -> anyhow::Result<Map<String, Value>> {
     if !args.filters.is_empty() {
         set("filters", args.filters.clone().into());
     }
+    if let Some(group) = &args.group {
+        set("group", group.as_str().into());
+    }
     if let Some(order) = args.order {
         set("order", order.into());
     }

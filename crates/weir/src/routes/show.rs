@@ -84,7 +84,7 @@ const INDENT: usize = 10;
 pub(super) fn yaml_element(definition: &Map<String, Value>) -> String {
     let mut text = String::new();
     let indent = " ".repeat(INDENT);
-    let order = ["id", "uri", "order", "enabled", "predicates", "filters", "metadata"];
+    let order = ["id", "group", "uri", "order", "enabled", "predicates", "filters", "metadata"];
     let mut first = true;
     for key in order {
         let Some(value) = definition.get(key).filter(|value| !is_default(key, value)) else {

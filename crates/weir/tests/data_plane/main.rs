@@ -3,6 +3,7 @@
 mod bodies;
 mod connections;
 mod failures;
+mod groups;
 mod life;
 mod upgrades;
 

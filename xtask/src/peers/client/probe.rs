@@ -14,19 +14,21 @@ const LOOK: Duration = Duration::from_millis(2);
 
 /// Sends a request and gives the status; `None` if there was no answer.
 pub fn status(address: SocketAddr, method: &str, target: &str, fields: &str) -> Option<u16> {
-    exchange(address, method, target, fields, "").map(|(status, _)| status)
+    exchange(address, method, target, fields, "", TIMEOUT).map(|(status, _)| status)
 }
 
-/// Sends a request with a body; status and everything after the status line.
+/// Sends a request with a body; status and everything after the status line. `None` if nothing came
+/// for as long as `timeout`.
 pub fn exchange(
     address: SocketAddr,
     method: &str,
     target: &str,
     fields: &str,
     body: &str,
+    timeout: Duration,
 ) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect_timeout(&address, TIMEOUT).ok()?;
-    stream.set_read_timeout(Some(TIMEOUT)).ok()?;
+    stream.set_read_timeout(Some(timeout)).ok()?;
     stream.set_nodelay(true).ok()?;
     let host = if fields.to_ascii_lowercase().contains("host:") {
         String::new()

@@ -55,8 +55,8 @@ fn latency(
     let rate = |at: usize| compared.rate(at).map_or(0.0, |rate| rate.median * SHARE);
     let common = compared.position(Peer::Nginx).map_or(0.0, rate);
     let mut runs = Vec::new();
-    for at in 0..running.len() {
-        if running[at].process.is_some() {
+    for (at, running) in running.iter().enumerate() {
+        if running.process.is_some() {
             runs.push(Paced70 { at, rate: rate(at), own: true });
             runs.push(Paced70 { at, rate: common, own: false });
         }

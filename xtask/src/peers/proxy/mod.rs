@@ -109,6 +109,7 @@ impl Plan<'_> {
     fn setup(&self, upstream: std::net::SocketAddr) -> Setup {
         Setup {
             upstream,
+            address: None,
             routes: self.routes,
             peers_have_all: false,
             cores: vec![self.bench.cores.proxy],

@@ -2,6 +2,7 @@
 
 mod haproxy;
 mod nginx;
+pub mod scg;
 mod weir;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -13,6 +14,7 @@ use anyhow::Context;
 use super::bench::Bench;
 use super::client::probe;
 use super::process::Process;
+pub use nginx::location;
 pub use weir::Weir;
 
 /// Who is measured.
@@ -29,6 +31,8 @@ pub enum Peer {
     Haproxy,
     /// weir.
     Weir,
+    /// Spring Cloud Gateway.
+    Scg,
 }
 
 impl Peer {
@@ -40,6 +44,7 @@ impl Peer {
             Self::Nginx => "nginx",
             Self::Haproxy => "HAProxy",
             Self::Weir => "weir",
+            Self::Scg => "SCG 5.0.3",
         }
     }
 }
@@ -49,6 +54,8 @@ impl Peer {
 pub struct Setup {
     /// Where requests go.
     pub upstream: SocketAddr,
+    /// Where to listen (Spring Cloud Gateway only); a free port if not said.
+    pub address: Option<SocketAddr>,
     /// Number of routes: `/0`, `/1`, … each with an added header of its own and a prefix.
     pub routes: u64,
     /// nginx and HAProxy, too, have that many; otherwise one that takes everything.
@@ -143,6 +150,7 @@ pub fn start(
         Peer::Nginx => nginx::prepare(bench, &folder, setup)?,
         Peer::Haproxy => haproxy::prepare(bench, &folder, setup)?,
         Peer::Weir => weir::prepare(bench, &folder, setup)?,
+        Peer::Scg => scg::prepare(bench, &folder, setup)?,
     };
     let began = Instant::now();
     let mut process = Process::start(&start.command, &setup.cores, &folder.join("log"))?;

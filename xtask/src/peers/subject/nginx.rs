@@ -47,7 +47,7 @@ http {{
     );
     if setup.peers_have_all {
         for n in 0..setup.routes {
-            text.push_str(&location(n));
+            text.push_str(&location(&n.to_string()));
         }
     } else {
         let _ = writeln!(
@@ -60,10 +60,10 @@ http {{
     text
 }
 
-/// The location of route `n`: exact, with its own header, its path prefixed.
-pub(crate) fn location(n: u64) -> String {
+/// The location of a route: exact, with its own header, its path prefixed.
+pub fn location(name: &str) -> String {
     format!(
-        "    location = /{n} {{ proxy_pass http://origin/ok/{n}; proxy_set_header Connection \"\"; \
-         proxy_set_header X-Benchmark-RouteId api-{n}; }}\n"
+        "    location = /{name} {{ proxy_pass http://origin/ok/{name}; \
+         proxy_set_header Connection \"\"; proxy_set_header X-Benchmark-RouteId api-{name}; }}\n"
     )
 }

@@ -1,0 +1,125 @@
+//! What the routes of a group share, compiled once (`docs/decisions/0007-route-groups.md`).
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use weir_route::predicate::BuildContext;
+use weir_route::{OneOrMore, RouteDefinition, RouteGroup};
+
+use super::{Compiler, List, Part, Problem, timeouts};
+use crate::diagnostic::Code;
+use crate::value;
+
+/// A group of `weir.groups`, ready for routes.
+#[derive(Debug)]
+pub(crate) struct Group {
+    /// What it says.
+    pub definition: RouteDefinition,
+    /// What its routes point to.
+    pub shared: Arc<RouteGroup>,
+    /// The same place in the order of trial without predicates: cross-origin rules ask for none.
+    pub place: Arc<RouteGroup>,
+    /// What is wrong with it; none of its routes compiles then.
+    pub problems: Vec<Problem>,
+}
+
+/// Groups by id.
+pub(super) type Groups = HashMap<String, Group>;
+
+impl Compiler {
+    /// Compiles `definitions`, which come in the order written, each id once.
+    pub(super) fn groups(&self, definitions: Vec<RouteDefinition>) -> Groups {
+        let numbered = (0..).zip(definitions);
+        numbered.map(|(n, group)| (group.id.clone(), self.new_group(n, group))).collect()
+    }
+
+    fn new_group(&self, place: u32, definition: RouteDefinition) -> Group {
+        let mut problems = Vec::new();
+        let context = BuildContext { options: &self.options.predicates, route_id: &definition.id };
+        let mut predicates = Vec::with_capacity(definition.predicates.len());
+        for (at, named) in definition.predicates.iter().enumerate() {
+            let Some(built) = self.predicate(at, named, &context, &mut problems) else { continue };
+            if built.weight().is_some() {
+                let message = "a group cannot have a weight: it is not what a request draws";
+                let help = "give the routes in it a Weight each";
+                let part = Part::Predicate(at, None);
+                problems.push(Problem::new(Code::InvalidArgument, part, message, help));
+            }
+            predicates.push(built);
+        }
+        self.filters(&definition.filters, List::Own, &mut problems);
+        if !definition.uri.is_empty() {
+            self.upstream(&definition.uri, &mut problems);
+        }
+        timeouts(&definition.metadata, &mut problems);
+        self.ambiguous_paths(&definition.metadata, &mut problems);
+        self.cors(&definition, None, &mut problems);
+        let standing = |predicates| {
+            let (id, order) = (definition.id.as_str().into(), definition.order);
+            Arc::new(RouteGroup { id, order, place, predicates })
+        };
+        let (shared, place) = (standing(predicates.into()), standing(OneOrMore::default()));
+        Group { shared, place, problems, definition }
+    }
+
+    /// The group that `definition` belongs to.
+    ///
+    /// # Errors
+    /// What is wrong with it: it is not there, or does not compile.
+    pub(super) fn group(
+        &self,
+        definition: &RouteDefinition,
+    ) -> Result<Option<&Group>, Vec<Problem>> {
+        let id = definition.group.as_str();
+        if id.is_empty() {
+            return Ok(None);
+        }
+        let Some(group) = self.groups.get(id) else {
+            let help = match value::nearest(id, self.groups.keys().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "groups stand below `weir.groups` in the configuration".to_owned(),
+            };
+            let message = format!("there is no group `{id}`");
+            return Err(vec![Problem::new(Code::UnknownGroup, Part::Group, message, help)]);
+        };
+        if group.problems.is_empty() {
+            return Ok(Some(group));
+        }
+        let of_group = |problem: &Problem| Problem {
+            part: Part::OfGroup(id.to_owned(), Box::new(problem.part.clone())),
+            ..problem.clone()
+        };
+        Err(group.problems.iter().map(of_group).collect())
+    }
+
+    /// The group `id`.
+    pub(crate) fn group_called(&self, id: &str) -> Option<&Group> {
+        self.groups.get(id)
+    }
+
+    /// `definition` as it works: with what its group adds, if it is in one.
+    pub fn effective<'d>(&self, definition: &'d RouteDefinition) -> Cow<'d, RouteDefinition> {
+        match self.groups.get(&definition.group) {
+            Some(group) => Cow::Owned(group.expand(definition)),
+            None => Cow::Borrowed(definition),
+        }
+    }
+}
+
+impl Group {
+    /// `route` with everything that the group shares: its conditions and filters before the route's
+    /// own, its uri if the route has none, its metadata where the route has none of that name.
+    pub fn expand(&self, route: &RouteDefinition) -> RouteDefinition {
+        let shared = self.definition.clone();
+        let mut expanded = RouteDefinition { uri: shared.uri, ..route.clone() };
+        if !route.uri.is_empty() {
+            expanded.uri.clone_from(&route.uri);
+        }
+        expanded.predicates.splice(0..0, shared.predicates);
+        expanded.filters.splice(0..0, shared.filters);
+        expanded.metadata = shared.metadata;
+        expanded.metadata.extend(route.metadata.clone());
+        expanded
+    }
+}

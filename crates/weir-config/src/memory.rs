@@ -1,0 +1,52 @@
+//! Where the memory of a route table is.
+
+use std::sync::Arc;
+
+use weir_route::Route;
+
+use crate::snapshot::{RouteTarget, Snapshot, Upstream};
+
+/// Memory of a route table in bytes, as asked of the allocator, by what it is for. Estimates: texts
+/// behind predicates and filters are taken to be as long as they are shown, and compiled
+/// expressions are not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Compiled routes: ids, predicates, patterns.
+    pub routes: usize,
+    /// Filter chains and targets, each once however many routes share it.
+    pub targets: usize,
+    /// The index: how routes are found.
+    pub index: usize,
+}
+
+impl Memory {
+    /// All of it.
+    pub fn total(&self) -> usize {
+        self.routes + self.targets + self.index
+    }
+}
+
+impl Snapshot {
+    /// Where the memory of its route table is. Looks at every route.
+    pub fn memory(&self) -> Memory {
+        let routes = self.index.iter().map(|route| route.bytes()).sum();
+        let targets: f64 = self.index.iter().map(|route| share(route)).sum();
+        Memory { routes, targets: targets as usize, index: self.index.stats().bytes }
+    }
+}
+
+/// The bytes that the target of `route` points to, each divided by those who share it.
+fn share(route: &Route<RouteTarget>) -> f64 {
+    /// The counts in front of what an `Arc` holds.
+    const COUNTS: usize = 2 * size_of::<usize>();
+    fn each<T>(shared: &Arc<T>, bytes: usize) -> f64 {
+        (COUNTS + bytes) as f64 / Arc::strong_count(shared) as f64
+    }
+    let target = &route.target;
+    let upstream = match &target.upstream {
+        Upstream::Http(to) => each(to, size_of_val(&**to) + to.host.len()),
+        Upstream::Balanced(_) | Upstream::None => 0.0,
+    };
+    let policy = target.policy.as_ref().map_or(0.0, |policy| each(policy, size_of_val(&**policy)));
+    each(&target.chain, target.chain.bytes()) + upstream + policy
+}

@@ -1,0 +1,130 @@
+//! `cargo xtask peers routes`: what the number of routes costs.
+
+mod cell;
+mod change;
+mod publish;
+mod published;
+mod shapes;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::Common;
+use super::bench::Bench;
+use super::report::Report;
+use super::stats::grouped;
+use super::subject::Peer;
+use super::tools::Tool;
+use cell::{Cell, Group};
+
+/// Sizes of the tables.
+const COUNTS: [u64; 7] = [1, 100, 1_000, 5_000, 10_000, 100_000, 1_000_000];
+/// Beyond this, only weir is asked.
+const PEERS_MAX: u64 = 100_000;
+
+/// Arguments of `xtask peers routes`.
+#[derive(Debug, clap::Args)]
+pub struct RoutesArgs {
+    #[command(flatten)]
+    common: Common,
+    /// Whom to measure; all if not said
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Peer>,
+    /// Largest table; above 100,000 only weir has it
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    max: u64,
+    /// How long a start or a change may take [default: 60, or 900 with --full]
+    #[arg(long, value_name = "S")]
+    patience: Option<u64>,
+    /// Only weir: tables of --max routes of each shape beside a table of one
+    #[arg(long)]
+    shapes: bool,
+    /// With --shapes: which ones; all if not said
+    #[arg(long, value_enum, value_delimiter = ',', requires = "shapes")]
+    shape: Vec<super::shapes::Shape>,
+}
+
+/// What the measurements of a run have in common.
+struct Plan<'a> {
+    bench: &'a Bench,
+    rounds: usize,
+    seconds: u64,
+    patience: Duration,
+    /// The longest that Spring Cloud Gateway is loaded before it is measured.
+    warm_up: Duration,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// A tool is missing, a proxy fails, or Ctrl-C.
+pub fn run(args: &RoutesArgs) -> anyhow::Result<()> {
+    let asked = |peer: Peer| args.only.is_empty() || args.only.contains(&peer);
+    let mut needed = vec![Tool::Wrk];
+    if !args.shapes {
+        for (peer, tools) in [
+            (Peer::Nginx, &[Tool::Nginx][..]),
+            (Peer::Haproxy, &[Tool::Haproxy]),
+            (Peer::Scg, &[Tool::Maven, Tool::Java]),
+        ] {
+            if asked(peer) {
+                needed.extend(tools);
+            }
+        }
+    }
+    let bench = args.common.prepare(&needed)?;
+    let full = args.common.full;
+    let patience = args.patience.unwrap_or(if full { 900 } else { 60 });
+    let plan = Plan {
+        bench: &bench,
+        rounds: args.common.rounds(3, 7),
+        seconds: args.common.seconds(2, 5),
+        patience: Duration::from_secs(patience),
+        warm_up: Duration::from_secs(if full { 120 } else { 30 }),
+    };
+    if args.shapes {
+        let report = shapes::run(&plan, args.max, &args.shape)?;
+        return args.common.finish(&bench, &report, args.shape.is_empty());
+    }
+    let peers = [Peer::Weir, Peer::Nginx, Peer::Haproxy, Peer::Scg, Peer::Forwarder, Peer::Direct];
+    let peers: Vec<Peer> = peers.into_iter().filter(|peer| asked(*peer)).collect();
+    let cells = measure(&plan, &peers, args.max)?;
+    let report = publish::report(&plan, &cells);
+    args.common.finish(&bench, &report, args.only.is_empty())
+}
+
+fn measure(plan: &Plan<'_>, peers: &[Peer], max: u64) -> anyhow::Result<Vec<Cell>> {
+    let mut cells = Vec::new();
+    // Who could not be started with so many routes is not asked with more.
+    let mut given_up = BTreeSet::new();
+    for count in COUNTS.into_iter().filter(|count| *count <= max) {
+        eprintln!("{} routes", grouped(count as f64, 0));
+        let here = |peer: &Peer| match peer {
+            Peer::Weir => true,
+            Peer::Nginx | Peer::Haproxy | Peer::Scg => count <= PEERS_MAX,
+            // They know no routes: once is enough.
+            Peer::Forwarder | Peer::Direct => count == COUNTS[0],
+        };
+        let peers: Vec<Peer> = peers.iter().copied().filter(here).collect();
+        let group = Group::start(plan, &peers, count, &given_up)?;
+        let measured = group.measure(plan)?;
+        for cell in measured.iter().filter(|cell| cell.load.is_none()) {
+            given_up.insert(cell.name.clone());
+        }
+        cells.extend(measured);
+    }
+    Ok(cells)
+}
+
+/// The report's frame.
+fn frame(name: &'static str, title: &str, introduction: String) -> Report {
+    Report {
+        name,
+        title: title.to_owned(),
+        introduction: vec![introduction],
+        tables: Vec::new(),
+        charts: Vec::new(),
+        samples: serde_json::Map::new(),
+        readme: String::new(),
+    }
+}
