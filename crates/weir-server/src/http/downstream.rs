@@ -110,6 +110,9 @@ async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
             }
         }
     };
+    if client.carry.is_empty() {
+        std::mem::swap(&mut client.carry, &mut x.ahead);
+    }
     worker.give_exchange(x);
     match next {
         Next::KeepAlive => true,
@@ -168,7 +171,11 @@ fn first_head(worker: &Worker, client: &mut Client, bytes: &[u8]) -> First {
     match parse_request(bytes, &mut x.request, &snapshot.settings.head_limits) {
         Err(error) => First::Head(x, snapshot, Head::Refused(error.into())),
         Ok(Parsed::Complete { consumed, framing }) => {
-            client.carry.push(bytes.get(consumed..).unwrap_or_default());
+            if consumed < bytes.len() {
+                // Memory for what came with the head; given back behind the exchange.
+                std::mem::swap(&mut client.carry, &mut x.ahead);
+                client.carry.push(bytes.get(consumed..).unwrap_or_default());
+            }
             First::Head(x, snapshot, Head::Request(framing))
         }
         Ok(Parsed::Partial) => {

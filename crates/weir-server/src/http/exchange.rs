@@ -53,6 +53,8 @@ pub(crate) struct Exchange {
     pub(crate) download: Relay,
     /// Buffer for what else goes to the client.
     pub(crate) down: Vec<u8>,
+    /// Memory for what a client sends with its head; empty.
+    pub(crate) ahead: Carry,
     /// Memory for what an upstream sends behind its head; empty.
     pub(crate) spare: Carry,
     pub(crate) record: Record,
@@ -98,6 +100,7 @@ impl Default for Exchange {
             upload: Relay::default(),
             download: Relay::default(),
             down: Vec::new(),
+            ahead: Carry::default(),
             spare: Carry::default(),
             record: Record::new(None),
         }
@@ -134,7 +137,7 @@ impl Exchange {
     /// Bytes of memory held by the buffers.
     pub(crate) fn memory(&self) -> usize {
         let relays = self.upload.memory() + self.download.memory();
-        relays + self.down.capacity() + self.spare.memory()
+        relays + self.down.capacity() + self.ahead.memory() + self.spare.memory()
     }
 }
 
