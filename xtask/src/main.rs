@@ -2,6 +2,7 @@
 
 mod layers;
 mod peers;
+mod supply;
 mod tidy;
 mod tree;
 
@@ -18,7 +19,8 @@ struct Xtask {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Checks sizes, headers and words of the sources, and which crate may use which.
+    /// Checks sizes, headers and words of the sources, which crate may use which, and what comes
+    /// from others.
     Tidy,
     /// Writes docs/reference anew from the code.
     Docs,
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Command::Tidy => {
             let mut findings = tidy::findings();
             findings.extend(layers::findings());
+            findings.extend(supply::findings());
             for finding in &findings {
                 eprintln!("{finding}");
             }
