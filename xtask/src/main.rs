@@ -1,7 +1,9 @@
 //! Work around the code: checks that run as tests, generated documents, comparisons with peers.
 
+mod differential;
 mod layers;
 mod peers;
+mod soak;
 mod supply;
 mod tidy;
 mod tree;
@@ -26,6 +28,10 @@ enum Command {
     Docs,
     /// Measures weir beside nginx, HAProxy, Spring Cloud Gateway and a bare forwarder.
     Peers(peers::PeersArgs),
+    /// Provokes every failure of weir-faults in its long form, again and again.
+    Soak(soak::SoakArgs),
+    /// Sends hostile requests through weir and real servers and compares what they understand.
+    Differential(differential::DifferentialArgs),
 }
 
 fn main() -> ExitCode {
@@ -41,13 +47,12 @@ fn main() -> ExitCode {
                 _ => ExitCode::FAILURE,
             }
         }
-        Command::Peers(args) => match peers::run(&args) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("xtask peers: {error:#}");
-                ExitCode::FAILURE
-            }
-        },
+        Command::Soak(args) => soak::run(&args).unwrap_or_else(|error| {
+            eprintln!("xtask soak: {error:#}");
+            ExitCode::FAILURE
+        }),
+        Command::Peers(args) => exit("peers", peers::run(&args)),
+        Command::Differential(args) => exit("differential", differential::run(&args)),
         Command::Tidy => {
             let mut findings = tidy::findings();
             findings.extend(layers::findings());
@@ -56,6 +61,16 @@ fn main() -> ExitCode {
                 eprintln!("{finding}");
             }
             if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+fn exit(command: &str, result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask {command}: {error:#}");
+            ExitCode::FAILURE
         }
     }
 }

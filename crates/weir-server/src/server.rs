@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 use weir_config::{AccessLogFormat, Settings, Snapshot};
 
-use crate::accept::{Accepted, Acceptor, accept_handed, accept_own};
+use crate::accept::{Acceptor, Handed, accept_handed, accept_own};
 use crate::access_log::{self, LogBuffer};
 use crate::drain::{DrainState, Listening, Phase};
 use crate::http::hops::Identity;
@@ -173,7 +173,7 @@ enum Intake {
     /// Its own listening socket.
     Own(StdListener, Listening),
     /// Dedicated acceptors.
-    Handed(UnboundedReceiver<Accepted>),
+    Handed(UnboundedReceiver<Handed>),
 }
 
 impl Plan<'_> {

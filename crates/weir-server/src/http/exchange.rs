@@ -189,6 +189,20 @@ pub(crate) async fn refuse(
     next
 }
 
+/// Answers a request that panicked, if nothing was sent of an answer, and closes: what was read of
+/// the connection is not known any more.
+pub(crate) async fn answer_panic(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+) -> Next {
+    let snapshot = worker.snapshot();
+    let error = ProxyError::with(ErrorKind::Panic, "the gateway has a fault; its log tells more");
+    let next = answer_error(worker, client, x, None, &snapshot, &error).await;
+    finish(worker, &snapshot, x, None);
+    next
+}
+
 /// Refuses what is never served and brings the path into the form that is matched and sent.
 fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
     if matches!(x.request.method(), b"CONNECT" | b"TRACE") {
@@ -228,6 +242,7 @@ fn find<'s>(
     }
     let mut parts = worker.parts.borrow_mut();
     parts.read(&x.request);
+    super::panic::point("predicates", &x.request);
     let request = Request {
         head: &x.request,
         parts: &parts,
@@ -272,6 +287,7 @@ async fn serve(
         return Box::pin(answer(worker, client, x, framing, snapshot, None, &local)).await;
     }
     snapshot.forwarding.receive(&mut x.request, client.peer.ip());
+    super::panic::point("request filters", &x.request);
     let mut target = None;
     // The reserved upstream is this gateway too: it answers for the Host that the client knows.
     let reserved = worker.reserved.as_ref().map(|reserved| &reserved.route);

@@ -375,6 +375,7 @@ async fn respond(
     x.record.status = x.response.status;
     let filled = x.download.fill(&mut upstream.carry, SCRATCH_BYTES);
     x.record.head_sent = true;
+    super::panic::point("response body", &x.request);
     let relayed = match filled {
         Ok(()) => relay_both(worker, client, x, outgoing, &mut upstream).await,
         Err(error) => Box::pin(cut_short(client, x, outgoing, &error)).await,

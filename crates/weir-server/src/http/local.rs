@@ -30,6 +30,7 @@ pub(crate) fn filter_response(
     for (name, value) in x.cors_fields.iter().rev() {
         x.response.fields.prepend(name.as_bytes(), value);
     }
+    super::panic::point("response filters", &x.request);
     if let Some(route) = route {
         let mut context = ResponseContext {
             head: &mut x.response,

@@ -8,6 +8,7 @@ pub(crate) mod forward;
 mod framing;
 pub(crate) mod hops;
 pub(crate) mod local;
+mod panic;
 pub(crate) mod relay;
 pub(crate) mod timing;
 pub(crate) mod tunnel;
