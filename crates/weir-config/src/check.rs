@@ -204,10 +204,7 @@ impl Checks {
         sources: &Sources,
         problems: &mut Vec<Diagnostic>,
     ) {
-        let place = |position: u64| {
-            let position = usize::try_from(position).ok();
-            position.and_then(|position| self.heads.get(position)).copied().unwrap_or_default()
-        };
+        let place = |position| self.place(position);
         let mut found = Vec::new();
         for shadowed in index.shadowed() {
             let by = sources.place(place(shadowed.by.position));
@@ -226,6 +223,41 @@ impl Checks {
                 problems.push(finding);
             }
         }
+    }
+
+    /// Routes that no key tells apart, so that they are tried one after the other. Gives how many.
+    pub fn scanned(&mut self, index: &Index<RouteTarget>, problems: &mut Vec<Diagnostic>) -> usize {
+        let stats = index.stats();
+        for crowded in &stats.crowded {
+            let named: Vec<String> = crowded.ids.iter().map(|id| format!("`{id}`")).collect();
+            let message = format!(
+                "{} routes are tried one after the other: {}, …",
+                crowded.routes,
+                named.join(", ")
+            );
+            // Kinds alone: an expression may hold a secret.
+            let kind = |(text, _): &(String, usize)| {
+                format!("`{}`", text.split(':').next().unwrap_or_default())
+            };
+            let only: Vec<String> = crowded.only_by.iter().map(kind).collect();
+            let why = match only.is_empty() {
+                true => "they demand the same of a request".to_owned(),
+                false => format!("nothing but trying their {} tells them apart", only.join(", ")),
+            };
+            let help = format!(
+                "{why}; a path, host, method or exact value of their own, or plain text in the \
+                 expressions, makes it one step"
+            );
+            let at = self.place(crowded.first);
+            problems.push(Diagnostic::new(Code::ScannedRoutes, message).at(at).help(help));
+        }
+        stats.scanned
+    }
+
+    /// Where the route with this position is written.
+    fn place(&self, position: u64) -> Span {
+        let position = usize::try_from(position).ok();
+        position.and_then(|position| self.heads.get(position)).copied().unwrap_or_default()
     }
 
     /// What can be said once all routes are known.

@@ -29,7 +29,7 @@ pub use deviation::{DEVIATIONS, Deviation};
 pub use diagnostic::{
     Category, Code, Diagnostic, Severity, Style, findings_reference, is_secret, render, to_json,
 };
-pub use loaded::{Compiled, Loaded, Loader};
+pub use loaded::{Checked, Compiled, Loaded, Loader};
 pub use memory::Memory;
 pub use property::{
     Kind as PropertyKind, PropertySpec, Root as PropertyRoot, Usage as PropertyUsage, json_schema,

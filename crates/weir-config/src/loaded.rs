@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_route::index::Index;
+use weir_route::index::{DEFAULT_SEED, Index};
 use weir_route::pattern::RegexCache;
 use weir_route::{NamedArgs, Route, RouteDefinition};
 
@@ -27,6 +27,7 @@ use crate::spring::{Documents, Layers};
 pub struct Loader {
     documents: Documents,
     regexes: RegexCache,
+    seed: u64,
 }
 
 /// A configuration, read and checked as a whole; routes are read from it one at a time.
@@ -49,6 +50,15 @@ pub struct Loaded {
     documents: Documents,
 }
 
+/// What [`Loaded::check`] has looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// Routes, those included that are disabled or left out.
+    pub routes: usize,
+    /// Routes that are tried one after the other, since no key tells them apart.
+    pub scanned: usize,
+}
+
 /// Compiled routes with their definitions.
 #[derive(Debug, Default)]
 pub struct Compiled {
@@ -64,7 +74,14 @@ impl Loader {
     /// profiles named on the command line.
     pub fn new(environment: Vec<(String, String)>, sets: &[String], profiles: Vec<String>) -> Self {
         let documents = Documents::new(environment, sets, profiles);
-        Self { documents, regexes: RegexCache::default() }
+        Self { documents, regexes: RegexCache::default(), seed: DEFAULT_SEED }
+    }
+
+    /// Keys the hash of the route table: nobody who does not know `seed` can write routes that
+    /// share a place in it.
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
     }
 
     /// Shares compiled expressions with an earlier configuration (see [`Compiler::regexes`]).
@@ -111,6 +128,7 @@ impl Loader {
                 .collect(),
             settings: Arc::clone(&settings),
             forwarding: Arc::new(forwarding),
+            seed: self.seed,
         });
         Loaded {
             settings,
@@ -174,9 +192,9 @@ impl Loaded {
         compiled
     }
 
-    /// What [`Loaded::compile`] finds, and what takes longer to find: routes that never match.
-    /// Gives the number of routes.
-    pub fn check(&mut self) -> usize {
+    /// What [`Loaded::compile`] finds, and what takes longer to find: routes that never match, and
+    /// routes that are tried one after the other.
+    pub fn check(&mut self) -> Checked {
         let mut problems = Vec::new();
         let mut count = 0;
         let mut checks = Checks::new(self, &mut problems);
@@ -185,9 +203,11 @@ impl Loaded {
             compiled.extend(checks.route(&written, problems));
             count += 1;
         });
-        checks.shadows(&Index::build(compiled), &self.documents.sources, &mut problems);
+        let index = Index::build(compiled);
+        checks.shadows(&index, &self.documents.sources, &mut problems);
+        let scanned = checks.scanned(&index, &mut problems);
         checks.finish(&mut problems);
         self.diagnostics.append(&mut problems);
-        count
+        Checked { routes: count, scanned }
     }
 }

@@ -123,7 +123,8 @@ impl Snapshot {
         Self {
             // Global patterns were tried when they were read, a route's when it was compiled.
             cors: policy.map(Arc::new).unwrap_or_default(),
-            index: Index::build(routes),
+            index: Index::with_seed(compiler.seed())
+                .apply(routes.into_iter().map(Change::Put).collect()),
             settings: Arc::clone(compiler.settings()),
             forwarding: Arc::clone(compiler.forwarding()),
         }

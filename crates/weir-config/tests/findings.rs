@@ -38,6 +38,26 @@ fn codes(text: &str) -> Vec<String> {
     .collect()
 }
 
+#[test]
+fn routes_that_are_scanned_are_named_with_the_reason() {
+    let route = |n: usize| {
+        format!("- {{ id: r{n}, uri: 'http://h', predicates: ['Query=q,[a-z]{{{n}}}'] }}\n")
+    };
+    let routes: String = (0..9).map(route).collect();
+    let mut loader = Loader::new(Vec::new(), &[], Vec::new());
+    let text = format!("spring.cloud.gateway.server.webflux.routes:\n{routes}");
+    loader.add(Source::new("application.yml", text, Format::Yaml));
+    let mut loaded = loader.load();
+    let checked = loaded.check();
+    assert_eq!((checked.routes, checked.scanned), (9, 9));
+    let found = loaded.diagnostics.iter().find(|found| found.code.as_str() == "scanned-routes");
+    let found = found.expect("a finding");
+    assert_eq!(found.severity, Severity::Note);
+    assert_eq!(found.message, "9 routes are tried one after the other: `r0`, `r1`, `r2`, …");
+    assert!(found.help.starts_with("nothing but trying their `Query` tells them apart"));
+    assert_eq!(loaded.sources().place(found.at.expect("a place")).line, 2);
+}
+
 fn check(text: &str, expected: &[&str]) {
     assert_eq!(codes(text), expected, "{}", findings(text));
 }

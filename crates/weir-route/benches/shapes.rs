@@ -16,7 +16,11 @@ use weir_route::index::{Change, Index, Scratch};
 
 const WARM: usize = 1_000;
 const LOOKUPS: usize = 200_000;
+/// Lookups in the shape that is scanned.
+const SCANS: usize = 2_000;
 const CHANGES: usize = 2_000;
+/// Routes of the one shape that is scanned: more would take minutes.
+const OPAQUE_MAX: usize = 10_000;
 
 fn main() {
     let sizes = std::env::var("ROUTES").unwrap_or_else(|_| "1,1000,100000".to_owned());
@@ -27,11 +31,15 @@ fn main() {
          | 10 % bulk CPU ms | index B/route | routes' RSS B/route |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
-    for shape in FLAT.into_iter().chain([Shape::Regex, Shape::Peer]) {
+    let others = [Shape::Regex, Shape::Inside, Shape::Peer, Shape::Client, Shape::Opaque];
+    for shape in FLAT.into_iter().chain(others) {
         if !wanted.is_empty() && !wanted.split(',').any(|name| name == format!("{shape:?}")) {
             continue;
         }
         for &size in &sizes {
+            if shape == Shape::Opaque && size > OPAQUE_MAX {
+                continue;
+            }
             measure(shape, size);
         }
     }
@@ -49,10 +57,11 @@ fn measure(shape: Shape, size: usize) {
     if std::env::var_os("STATS").is_some() {
         eprintln!("{stats:#?}");
     }
+    let count = if shape == Shape::Opaque { SCANS } else { LOOKUPS };
     let warm: Vec<Ask> = (0..WARM).map(|n| shape.ask(scatter(n, size))).collect();
-    let [warm_p50, warm_p99] = lookups(&index, &warm);
-    let spread: Vec<Ask> = (0..LOOKUPS).map(|n| shape.ask(scatter(n, size))).collect();
-    let [cold_p50, cold_p99] = lookups(&index, &spread);
+    let [warm_p50, warm_p99] = lookups(&index, &warm, count);
+    let spread: Vec<Ask> = (0..count).map(|n| shape.ask(scatter(n, size))).collect();
+    let [cold_p50, cold_p99] = lookups(&index, &spread, count);
     let [change_p50, change_p99] = changes(&index, shape, size);
     let bulk = bulk(&index, shape, size);
     let per_route = |bytes: usize| bytes as f64 / size as f64;
@@ -69,10 +78,10 @@ fn measure(shape: Shape, size: usize) {
 }
 
 /// Nanoseconds of a lookup: median and 99th percentile.
-fn lookups(index: &Index<()>, asks: &[Ask]) -> [f64; 2] {
+fn lookups(index: &Index<()>, asks: &[Ask], count: usize) -> [f64; 2] {
     let mut scratch = Scratch::default();
-    let mut times = Vec::with_capacity(LOOKUPS + asks.len());
-    let rounds = LOOKUPS.div_ceil(asks.len());
+    let mut times = Vec::with_capacity(count + asks.len());
+    let rounds = count.div_ceil(asks.len());
     let mut worker = Ask::new("GET", "", "/", &[]);
     for round in 0..=rounds {
         for ask in asks {

@@ -5,6 +5,7 @@ mod tables;
 
 use std::sync::Arc;
 
+use tables::shapes::Shape;
 use tables::{Ask, route};
 use weir_route::index::{Change, Index, Scratch};
 use weir_route::predicate::PredicateOptions;
@@ -63,17 +64,109 @@ fn all_combinations_of_wildcards_with_a_predicate_that_fails() {
 
 #[test]
 fn ten_thousand_expressions_in_one_bucket_do_not_slow_the_others() {
-    let mut written: Vec<Vec<String>> =
-        (0..10_000).map(|n| vec![format!("Path=/rx/{{v:.*x{n}}}")]).collect();
+    // Nothing but trying tells these apart: no text is the same in all that match.
+    let mut written: Vec<Vec<String>> = (0..10_000).map(|n| Shape::Opaque.predicates(n)).collect();
     written.extend((0..100).map(|n| vec![format!("Path=/plain/{n}")]));
     written.extend((0..100).map(|n| vec![format!("Path=/t{n}/{{id}}")]));
     let index = table(written);
     check(&index, &get("/plain/7"), 8);
     check(&index, &get("/t7/1"), 8);
-    check(&index, &get("/rx/ax9999"), 10_000);
+    check(&index, &Shape::Opaque.ask(9_999), 10_000);
+    check(&index, &get("/rx/none"), 10_000);
     let stats = index.stats();
     assert_eq!(stats.scanned, 10_000);
     assert_eq!(stats.crowded.len(), 1);
+}
+
+#[test]
+fn ten_thousand_patterns_on_one_node() {
+    // One more than debug builds compare with a scan: 10,000 expressions take long enough once.
+    let count = 10_001;
+    let kinds = [
+        ("pre-N-*", "pre-N-x"),
+        ("*-N-post", "x-N-post"),
+        ("{v:[a-z]+-N-[a-z]+}", "ab-N-cd"),
+        ("a{v}-N", "ax-N"),
+    ];
+    for (pattern, text) in kinds {
+        let of = |text: &str, n: usize| format!("/node/{}", text.replace('N', &n.to_string()));
+        let index = table((0..count).map(|n| vec![format!("Path={}", of(pattern, n))]));
+        let mut scratch = Scratch::default();
+        let mut lookup = |path: &str| {
+            let found = index.lookup(&get(path).request(), &mut scratch);
+            assert!(scratch.tried() <= 16, "{pattern}: {} tried", scratch.tried());
+            found.map(|route| route.position)
+        };
+        for n in (0..count).step_by(487) {
+            assert_eq!(lookup(&of(text, n)), Some(n as u64), "{pattern}");
+        }
+        assert_eq!(lookup("/node/none"), None, "{pattern}");
+        lookup(&of(&text.repeat(5_000), 7));
+    }
+}
+
+#[test]
+fn a_value_that_is_said_a_thousand_times() {
+    // All routes of a value fail in the end, so that nothing cuts the search short.
+    let never = "Before=2000-01-01T00:00:00Z".to_owned();
+    for kind in ["Header=X,vN", "Header=X,.*-vN", "Query=q,vN", "Cookie=c,vN", "Cookie=c,.*-vN"] {
+        let written =
+            (0..200).map(|n| vec![kind.replace('N', &(n / 4).to_string()), never.clone()]);
+        let index = table(written);
+        let one = ["v1"; 1_000];
+        let mut two = one;
+        two.iter_mut().step_by(2).for_each(|value| *value = "-v2");
+        for values in [one, two] {
+            let ask = match kind.as_bytes().first() {
+                Some(b'H') => Ask::new("GET", "h", "/", &[("X", &values.join(","))]),
+                Some(b'Q') => get(&format!("/?q={}", values.join("&q="))),
+                _ => {
+                    Ask::new("GET", "h", "/", &[("Cookie", &format!("c={}", values.join("; c=")))])
+                }
+            };
+            check(&index, &ask, 8);
+        }
+    }
+}
+
+#[test]
+fn text_is_looked_up_in_a_long_segment_step_by_step() {
+    let texts = (0..5_000).map(|n| vec![format!("Path=/rx/{{v:.*<{n}>.*}}")]);
+    let index = table(texts);
+    let long: String = (0..20_000).map(|n| format!("<{}>", n % 9_000)).collect();
+    let ask = get(&format!("/rx/{long}"));
+    let mut scratch = Scratch::default();
+    let found = index.lookup(&ask.request(), &mut scratch).map(|route| route.position);
+    assert_eq!(found, Some(0));
+    // One probe for each byte and length of text that is looked for.
+    let bound = long.len() * 10 + 100;
+    assert!((scratch.probed() as usize) < bound, "{} of {bound}", scratch.probed());
+    assert!(scratch.tried() <= 5_000, "{}", scratch.tried());
+}
+
+#[test]
+fn a_hundred_thousand_equal_routes() {
+    let index = table((0..100_000).map(|_| vec!["Path=/same".to_owned()]));
+    let mut scratch = Scratch::default();
+    let found = index.lookup(&get("/same").request(), &mut scratch).map(|route| route.position);
+    assert_eq!((found, scratch.tried()), (Some(0), 1));
+    assert!(index.lookup(&get("/else").request(), &mut scratch).is_none());
+    assert!(scratch.tried() <= 1, "{}", scratch.tried());
+    assert_eq!(index.stats().scanned, 100_000);
+    let shadowed = index.shadowed();
+    assert_eq!(shadowed.len(), 99_999);
+    assert!(shadowed.iter().all(|found| found.duplicate && found.by.position == 0));
+}
+
+#[test]
+fn deep_and_long_patterns_are_refused_or_bounded() {
+    let options = PredicateOptions::default();
+    let compiles = |text: String| route(&options, 0, 0, &[text]).is_some();
+    assert!(!compiles(format!("Path=/{}", "a".repeat(1 << 20))));
+    assert!(!compiles(format!("Path=/{{v:{}}}", "(?:".repeat(5_000))));
+    assert!(!compiles("Header=X,(a{1000}){1000}".to_owned()));
+    assert!(!compiles(format!("Header=X,{}", "a".repeat(1 << 20))));
+    assert!(compiles(format!("Path=/{}", "a/".repeat(1_000))));
 }
 
 #[test]

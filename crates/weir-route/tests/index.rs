@@ -91,6 +91,20 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(cases(4))]
+    #[test]
+    fn lookup_is_scan_in_a_large_table(
+        options in options(),
+        table in vec(written(), 400..5_000),
+        requests in vec(asked(), 100),
+    ) {
+        let index = Table::build(routes(&options, &table));
+        prop_assert!(disagreement(&index, &requests).is_none(),
+            "{:?}", disagreement(&index, &requests));
+    }
+}
+
 #[test]
 fn lookup_is_scan_in_a_table_of_5000() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use weir_config::{
-    Category, Code, DEVIATIONS, Diagnostic, Loaded, Severity, Style, render, to_json,
+    Category, Checked, Code, DEVIATIONS, Diagnostic, Loaded, Severity, Style, render, to_json,
 };
 
 use crate::configuration::ConfigArgs;
@@ -53,14 +53,14 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(USAGE));
         }
     };
-    let routes = loaded.check();
+    let checked = loaded.check();
     loaded.sort_findings();
     let mut out = std::io::stdout().lock();
     let text = if args.json {
-        format!("{:#}\n", as_json(&loaded, routes))
+        format!("{:#}\n", as_json(&loaded, checked))
     } else {
         let plain = !out.is_terminal() || std::env::var_os("NO_COLOR").is_some();
-        as_text(&loaded, routes, if plain { Style::Plain } else { Style::Coloured })
+        as_text(&loaded, checked, if plain { Style::Plain } else { Style::Coloured })
     };
     match out.write_all(text.as_bytes()) {
         // The reader has seen enough: `weir check … | head`.
@@ -70,7 +70,7 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     Ok(if loaded.is_refused() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn as_json(loaded: &Loaded, routes: usize) -> Value {
+fn as_json(loaded: &Loaded, checked: Checked) -> Value {
     let findings: Vec<Value> =
         loaded.diagnostics.iter().map(|finding| to_json(finding, loaded.sources())).collect();
     let deviations: Vec<Value> = DEVIATIONS
@@ -87,7 +87,8 @@ fn as_json(loaded: &Loaded, routes: usize) -> Value {
     json!({
         "refused": loaded.is_refused(),
         "profiles": loaded.profiles,
-        "routes": routes,
+        "routes": checked.routes,
+        "scannedRoutes": checked.scanned,
         "errors": count(loaded, Severity::Error),
         "warnings": count(loaded, Severity::Warning),
         "notes": count(loaded, Severity::Note),
@@ -96,7 +97,7 @@ fn as_json(loaded: &Loaded, routes: usize) -> Value {
     })
 }
 
-fn as_text(loaded: &Loaded, routes: usize, style: Style) -> String {
+fn as_text(loaded: &Loaded, checked: Checked, style: Style) -> String {
     let mut out = String::new();
     // What only differs comes with the other differences below.
     let findings = loaded.diagnostics.iter();
@@ -109,7 +110,7 @@ fn as_text(loaded: &Loaded, routes: usize, style: Style) -> String {
         out,
         "{}: {}, {}, {}, {} (profiles: {})",
         if loaded.is_refused() { "refused" } else { "fine" },
-        counted(routes, "route"),
+        counted(checked.routes, "route"),
         counted(count(loaded, Severity::Error), "error"),
         counted(count(loaded, Severity::Warning), "warning"),
         counted(count(loaded, Severity::Note), "note"),

@@ -1,5 +1,6 @@
 //! Which files make up a configuration, and reading them: shared by the commands that take CONFIG.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -80,7 +81,8 @@ impl ConfigArgs {
     }
 
     fn load_with(&self, variables: Vec<(String, String)>) -> anyhow::Result<Loaded> {
-        let mut loader = Loader::new(variables, &self.set, self.profile.clone());
+        let loader = Loader::new(variables, &self.set, self.profile.clone());
+        let mut loader = loader.with_seed(RandomState::new().build_hasher().finish());
         let files = self.files()?;
         for file in &files {
             loader.add(read(file, None)?);

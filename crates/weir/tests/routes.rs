@@ -211,6 +211,47 @@ fn searches_removals_and_counts() {
 }
 
 #[test]
+fn stats_show_the_shape_of_the_table() {
+    let gateway = Gateway::start(&["weir.groups[0].id=shop", "weir.groups[0].uri=http://shop"]);
+    let mut routes = String::new();
+    let mut add = |id: &str, rest: &str| {
+        routes += &format!("{{\"id\":\"{id}\",\"uri\":\"http://h\",{rest}}}\n");
+    };
+    // Told apart by a header; by nothing but expressions; twice the same; behind a wider one.
+    for n in 0..50 {
+        add(&format!("h{n}"), &format!("\"predicates\":[\"Path=/h\",\"Header=X,v{n}\"]"));
+        let opaque = format!("\"predicates\":[\"Path=/x\",\"Query=q,[a-z]{{{n}}}\"]");
+        add(&format!("x{n}"), &opaque);
+    }
+    add("wide", "\"predicates\":[\"Path=/w/**\"]");
+    add("narrow", "\"predicates\":[\"Path=/w/1\"]");
+    add("twin", "\"predicates\":[\"Path=/w/**\"]");
+    add("member", "\"group\":\"shop\",\"predicates\":[\"Path=/m\"]");
+    gateway.ok(&["import", "-"], &routes);
+    let told = gateway.ok(&["stats"], "");
+    for expected in [
+        "index.scanned                                      50",
+        "index.branches.header x.toldApart                  50",
+        "index.groups.shop                                  1",
+        "50 routes are tried one after the other (x0, x1, x2, …)",
+        "told apart only by such as Query: param=q regexp=[a-z]{0}",
+        "route narrow can never match: wide takes all its requests",
+        "route twin can never match: wide has the same predicates",
+    ] {
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&told).contains(&words(expected)), "{expected} is not in {told}");
+    }
+    let json: Value = serde_json::from_str(&gateway.ok(&["--json", "stats"], "")).expect("json");
+    let index = &json["index"];
+    assert_eq!((&index["scanned"], &index["shadowed"]), (&50.into(), &2.into()));
+    assert_eq!(index["crowded"][0]["routes"], 50);
+    assert_eq!(index["neverMatch"][0]["id"], "narrow");
+    assert_eq!(index["groups"]["shop"], 1);
+    let bytes = index["bytes"].as_u64().expect("a number");
+    assert!(bytes > 1_000, "{bytes}");
+}
+
+#[test]
 fn a_gateway_that_is_not_there_or_refuses_says_what_to_do() {
     let gateway = Gateway::start(&[
         "management.server.address=0.0.0.0",

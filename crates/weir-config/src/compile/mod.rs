@@ -59,6 +59,8 @@ pub(crate) struct Options {
     pub cors: GlobalCors,
     /// `weir.groups` in the order written, each id once.
     pub groups: Vec<RouteDefinition>,
+    /// Key of the route table's hash.
+    pub seed: u64,
 }
 
 /// Compiles routes under one configuration; equal chains and targets are shared. May be used from
@@ -123,6 +125,10 @@ impl Compiler {
 
     pub(crate) fn global_cors(&self) -> &GlobalCors {
         &self.options.cors
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.options.seed
     }
 
     pub(crate) fn predicate_options(&self) -> &PredicateOptions {

@@ -117,6 +117,8 @@ codes! {
     EmptyGroup = "empty-group", Mistake, Warning;
     /// A route that can never match, since an earlier one takes all it would.
     ShadowedRoute = "shadowed-route", Mistake, Warning;
+    /// Routes that no key tells apart: each request that gets there tries them one by one.
+    ScannedRoutes = "scanned-routes", Mistake, Note;
     /// The uri of a route is missing or wrong.
     InvalidUri = "invalid-uri", Mistake, Error;
     /// A predicate that does not exist.

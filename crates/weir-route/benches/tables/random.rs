@@ -101,6 +101,8 @@ pub fn asked() -> impl Strategy<Value = Asked> {
         ("Cookie", "c=1; d=2"),
         ("Cookie", "c=\"12\""),
         ("X-Forwarded-For", "10.1.2.3"),
+        ("X-Forwarded-For", "10.1.2.3, , ::ffff:10.1.9.9"),
+        ("X-Forwarded-For", "10.1.2.3, unknown"),
         ("X-B", "\u{e9}"),
     ]);
     let peer =
@@ -146,6 +148,10 @@ fn path_pattern() -> impl Strategy<Value = String> {
         "x1",
         "*1",
         "{V:a|b}",
+        "{V:.*b}",
+        "{V:.*re.*}",
+        "{V:(?i)AB?}",
+        "p*e*t",
     ]);
     let start = select(&["/", "/", "/", "/", "/**/", "/{*S}/", ""]);
     let end = select(&["", "", "", "/", "/**", "/{*R}", "/*"]);
@@ -165,6 +171,7 @@ fn path_pattern() -> impl Strategy<Value = String> {
 fn hosts() -> impl Strategy<Value = String> {
     let label = select(&[
         "a", "b", "org", "example", "t1", "T1", "*", "**", "{h}", "a*", "?", "{h:t\\d}", "**",
+        "*1", "{h:.*1}", "{h:EX.*}", "e*m*e",
     ]);
     let port = select(&["", "", "", ":8080", ":*", "."]);
     let pattern = (vec(label, 1..4), port).prop_map(|(labels, port)| labels.join(".") + port);
@@ -182,6 +189,9 @@ fn other() -> impl Strategy<Value = String> {
         "Header=X-A,1.*",
         "Header=X-B,12",
         "Header=X-B,1(2|3)",
+        "Header=X-B,.*2",
+        "Header=X-A,.*1, .*",
+        "Header=X-B,((1|12)(?=2*))+\\2?",
         "Header=X-B,\u{e9}",
         "Query=p",
         "Query=p,1",
@@ -189,16 +199,21 @@ fn other() -> impl Strategy<Value = String> {
         "Query=q,1",
         "Query=q,",
         "Query=p,1.",
+        "Query=p,.*2",
+        "Query=p,.?1.?",
         "Cookie=c,1",
         "Cookie=c,12",
         "Cookie=d,2",
         "Cookie=c,1.*",
+        "Cookie=c,.*2",
         "RemoteAddr=127.0.0.1",
         "RemoteAddr=10.1.0.0/16",
         "RemoteAddr=10.1.2.0/24,::/0",
         "RemoteAddr=0.0.0.0/0",
         "RemoteAddr=2001:db8::/32",
         "XForwardedRemoteAddr=10.0.0.0/8",
+        "XForwardedRemoteAddr=10.1.2.3,::1/128",
+        "XForwardedRemoteAddr=127.0.0.1,10.1.0.0/16",
         "After=2000-01-01T00:00:00Z",
         "Before=2000-01-01T00:00:00Z",
     ]);

@@ -37,8 +37,14 @@ pub enum Shape {
     Mixed,
     /// One path, an expression with a plain start: `/rx/{v:item-N-\d+}`.
     Regex,
+    /// One path, an expression with plain text in the middle: `/rx/{v:.*-item-N-.*}`.
+    Inside,
+    /// One path, an expression in which no text is certain: these are scanned.
+    Opaque,
     /// One path, the peer's address.
     Peer,
+    /// One path, the client's address as a proxy tells it.
+    Client,
 }
 
 /// Shapes that are flat however many routes there are.
@@ -92,7 +98,15 @@ impl Shape {
             Shape::Second => vec![format!("Path=/api/v1/s{n}/{{id}}")],
             Shape::Mixed => mixed(n).0.predicates(mixed(n).1),
             Shape::Regex => vec![format!("Path=/rx/{{v:item-{n}-\\d+}}")],
+            Shape::Inside => vec![format!("Path=/rx/{{v:.*-item-{n}-.*}}")],
+            Shape::Opaque => {
+                let sets = ["[ab]", "[cd]", "[ef]", "[gh]", "[ij]", "[kl]", "[mn]"];
+                vec![format!("Path=/rx/{{v:{}}}", digits(n).map(|digit| sets[digit]).concat())]
+            }
             Shape::Peer => vec!["Path=/net".to_owned(), format!("RemoteAddr={}/32", address(n))],
+            Shape::Client => {
+                vec!["Path=/net".to_owned(), format!("XForwardedRemoteAddr={}/32", address(n))]
+            }
         }
     }
 
@@ -118,7 +132,19 @@ impl Shape {
             Shape::Second => get("www.example.org", &format!("/api/v1/s{n}/7")),
             Shape::Mixed => mixed(n).0.ask(mixed(n).1),
             Shape::Regex => get("www.example.org", &format!("/rx/item-{n}-42")),
+            Shape::Inside => get("www.example.org", &format!("/rx/customer-item-{n}-42")),
+            Shape::Opaque => {
+                let letters = ["a", "d", "e", "h", "i", "l", "m"];
+                let text = digits(n).map(|digit| letters[digit]).concat();
+                get("www.example.org", &format!("/rx/{text}"))
+            }
             Shape::Peer => get("www.example.org", "/net").from(address(n), 0),
+            Shape::Client => {
+                let mut fields = FIELDS.to_vec();
+                let client = address(n).to_string();
+                fields.push(("X-Forwarded-For", &client));
+                Ask::new("GET", "www.example.org", "/net", &fields)
+            }
         }
     }
 
@@ -134,6 +160,11 @@ impl Shape {
         let build = |n| route(&options, n as u64, 0, &self.predicates(n)).expect("a valid route");
         (0..count).map(build).collect()
     }
+}
+
+/// The last digits of `n` to the base 7.
+fn digits(n: usize) -> [usize; 6] {
+    [16_807, 2_401, 343, 49, 7, 1].map(|place| n / place % 7)
 }
 
 fn with_field(name: &str, value: &str) -> Ask {

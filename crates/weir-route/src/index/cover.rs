@@ -33,6 +33,10 @@ fn implied(wide: &Predicate, narrow: &Predicate) -> bool {
         (Some(Key::RemoteAddr(wide)), Some(Key::RemoteAddr(narrow))) => {
             narrow.iter().all(|n| wide.iter().any(|w| w.contains(n)))
         }
+        (
+            Some(Key::Client { nets: wide, proxies }),
+            Some(Key::Client { nets: narrow, proxies: theirs }),
+        ) => proxies == theirs && narrow.iter().all(|n| wide.iter().any(|w| w.contains(n))),
         _ => same(wide, narrow),
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 use super::hash::Hash;
-use super::prefix;
+use super::piece::{self, Place, Subject};
 use crate::pattern::{HostPattern, Label, PathPattern, Segment};
 use crate::predicate::Key;
 use crate::route::Route;
@@ -35,10 +35,6 @@ pub(crate) enum Dim {
         at: u16,
         from_end: bool,
     },
-    /// The first bytes of that segment.
-    SegmentStart {
-        at: u16,
-    },
     /// The whole host.
     Host {
         port: bool,
@@ -55,11 +51,6 @@ pub(crate) enum Dim {
         name: Arc<str>,
         split: bool,
     },
-    /// The first bytes of such a value.
-    HeaderStart {
-        name: Arc<str>,
-        split: bool,
-    },
     /// Name and value of any header: for tables that tell routes apart by many headers.
     AnyHeader {
         split: bool,
@@ -69,19 +60,22 @@ pub(crate) enum Dim {
     },
     /// Name and value of any query parameter.
     AnyQuery,
-    QueryStart {
-        name: Arc<str>,
-    },
     Cookie {
         name: Arc<str>,
     },
     /// Name and value of any cookie.
     AnyCookie,
-    CookieStart {
-        name: Arc<str>,
+    /// A piece of a text.
+    Piece {
+        of: Subject,
+        place: Place,
     },
     /// The network that the peer is in.
     Peer,
+    /// The network that the client is in which this many proxies tell of.
+    Client {
+        proxies: usize,
+    },
 }
 
 /// A key that a route demands: a hash, and how many bytes or bits of the request's text or address
@@ -103,7 +97,8 @@ impl Dim {
         for key in route.all_predicates().filter_map(|predicate| predicate.key()) {
             Self::propose_for(key, dims);
         }
-        dims.extend(route.all_predicates().filter_map(prefix::dim));
+        let keyless = route.all_predicates().filter(|predicate| predicate.key().is_none());
+        keyless.for_each(|predicate| piece::propose(predicate, dims));
     }
 
     /// Adds the dimensions in which `key` may be looked up.
@@ -124,6 +119,7 @@ impl Dim {
                 dims.extend([Dim::Cookie { name: name.into() }, Dim::AnyCookie]);
             }
             Key::RemoteAddr(_) => dims.push(Dim::Peer),
+            Key::Client { proxies, .. } => dims.push(Dim::Client { proxies }),
         }
     }
 
@@ -136,9 +132,15 @@ impl Dim {
     ) -> bool {
         for predicate in route.all_predicates() {
             demands.clear();
-            let found = match predicate.key() {
-                Some(key) => self.demands_of(key, hash, demands),
-                None => prefix::demands(self, predicate, hash, demands),
+            let found = match (self, predicate.key()) {
+                (Dim::Piece { of, place }, Some(key @ (Key::Path(_) | Key::Host(_)))) => {
+                    piece::of_patterns(of, *place, key, hash, demands)
+                }
+                (Dim::Piece { of, place }, _) => {
+                    piece::demands(of, *place, predicate, hash, demands)
+                }
+                (_, Some(key)) => self.demands_of(key, hash, demands),
+                (_, None) => None,
             };
             if found.is_some() && demands.len() <= KEYS_MAX {
                 demands.sort_unstable();
@@ -179,9 +181,6 @@ impl Dim {
                     text(segment(pattern, *at, *from_end)?);
                 }
             }
-            (Dim::SegmentStart { at }, Key::Path(patterns)) => {
-                return prefix::of_patterns(patterns, *at, hash, demands);
-            }
             (Dim::Host { port }, Key::Host(patterns)) => {
                 for pattern in patterns {
                     text(pattern.literal().filter(|_| pattern.includes_port() == *port)?);
@@ -216,6 +215,9 @@ impl Dim {
             (Dim::Peer, Key::RemoteAddr(nets)) => {
                 demands.extend(nets.iter().map(|net| network(net, hash)));
             }
+            (Dim::Client { proxies }, Key::Client { nets, proxies: own }) if own == *proxies => {
+                demands.extend(nets.iter().map(|net| network(net, hash)));
+            }
             _ => return None,
         }
         Some(())
@@ -229,11 +231,11 @@ impl Dim {
             Dim::Length | Dim::Segment { .. } | Dim::Label { .. } => 0.2,
             Dim::Header { .. } => 0.6,
             Dim::Peer => 0.8,
+            Dim::Client { .. } => 1.2,
             Dim::Query { .. } | Dim::Cookie { .. } => 1.0,
-            Dim::SegmentStart { .. }
-            | Dim::HeaderStart { .. }
-            | Dim::QueryStart { .. }
-            | Dim::CookieStart { .. } => 1.5,
+            Dim::Piece { place: Place::Start | Place::End, .. } => 1.5,
+            // A probe for every byte of a text, and other routes' text may be in it too.
+            Dim::Piece { place: Place::Inside, .. } => 8.0,
             Dim::AnyQuery | Dim::AnyCookie => 3.0,
             Dim::AnyHeader { .. } => 6.0,
         }
@@ -255,7 +257,9 @@ fn propose_path(patterns: &[PathPattern], dims: &mut Vec<Dim>) {
         let at = at as u16;
         match segment {
             Segment::Literal(_) => dims.push(Dim::Segment { at, from_end: false }),
-            Segment::Shape(_) => dims.push(Dim::SegmentStart { at }),
+            Segment::Shape(shape) => {
+                piece::propose_shape(&Subject::Segment { at, from_end: false }, shape, dims);
+            }
             Segment::One { .. } => {}
             Segment::Rest { .. } => from_end = true,
         }
@@ -266,10 +270,16 @@ fn propose_path(patterns: &[PathPattern], dims: &mut Vec<Dim>) {
     if from_end {
         let behind = pattern.segments().rev().take(DEPTH_MAX);
         let behind = behind.take_while(|segment| !matches!(segment, Segment::Rest { .. }));
-        dims.extend(behind.enumerate().filter_map(|(at, segment)| {
-            let literal = matches!(segment, Segment::Literal(_));
-            literal.then_some(Dim::Segment { at: at as u16, from_end: true })
-        }));
+        for (at, segment) in behind.enumerate() {
+            let at = at as u16;
+            match segment {
+                Segment::Literal(_) => dims.push(Dim::Segment { at, from_end: true }),
+                Segment::Shape(shape) => {
+                    piece::propose_shape(&Subject::Segment { at, from_end: true }, shape, dims);
+                }
+                Segment::One { .. } | Segment::Rest { .. } => {}
+            }
+        }
     }
 }
 
@@ -283,10 +293,14 @@ fn propose_host(patterns: &[HostPattern], dims: &mut Vec<Dim>) {
     }
     let mut labels = |labels: &mut dyn Iterator<Item = Label<'_>>, from_end: bool| {
         for (at, label) in labels.take(DEPTH_MAX).enumerate() {
+            let at = at as u16;
             match label {
-                Label::Literal(_) => dims.push(Dim::Label { at: at as u16, from_end, port }),
+                Label::Literal(_) => dims.push(Dim::Label { at, from_end, port }),
                 Label::Many => return true,
-                Label::One { .. } | Label::Shape(_) => {}
+                Label::One { .. } => {}
+                Label::Shape(shape) => {
+                    piece::propose_shape(&Subject::Label { at, from_end, port }, shape, dims);
+                }
             }
         }
         false

@@ -1,5 +1,6 @@
 //! Finding a route: down the branches by what the request shows, least rank first.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::hash::Hash;
@@ -9,6 +10,9 @@ use crate::predicate::WeightGroups;
 use crate::request::Request;
 use crate::route::Route;
 
+/// Buckets, by address of their branch and key.
+pub(crate) type Seen = HashSet<(usize, u64)>;
+
 /// One lookup under way: what is asked, and the best answer so far.
 pub(crate) struct Search<'i, 'q, T> {
     pub(crate) request: &'q Request<'q>,
@@ -17,13 +21,25 @@ pub(crate) struct Search<'i, 'q, T> {
     pub(crate) best: Option<&'i Arc<Route<T>>>,
     /// Routes whose predicates were asked.
     pub(crate) tried: u32,
+    /// Keys that were looked up.
+    pub(crate) probed: u32,
+    /// Buckets visited so far of branches of which several were, by branch and key.
+    seen: &'q mut Seen,
     /// Rank of `best`: what is not before it need not be looked at.
     before: Rank,
 }
 
 impl<'i, 'q, T> Search<'i, 'q, T> {
-    pub(crate) fn new(request: &'q Request<'q>, hash: &'i Hash, groups: &'i WeightGroups) -> Self {
-        Self { request, hash, groups, best: None, tried: 0, before: Rank::LAST }
+    pub(crate) fn new(
+        request: &'q Request<'q>,
+        hash: &'i Hash,
+        groups: &'i WeightGroups,
+        seen: &'q mut Seen,
+    ) -> Self {
+        if !seen.is_empty() {
+            seen.clear();
+        }
+        Self { request, hash, groups, best: None, tried: 0, probed: 0, seen, before: Rank::LAST }
     }
 
     /// Looks through `bucket` for a better answer.
@@ -61,9 +77,20 @@ impl<'i, 'q, T> Search<'i, 'q, T> {
     /// the first match then cuts off most of the rest.
     fn descend(&mut self, branch: &'i Branch<T>) {
         let mut any = branch.any.as_ref();
+        let mut first = None;
         let (request, hash) = (self.request, self.hash);
         branch.dim.show(request, hash, &branch.sizes, |key| {
+            self.probed += 1;
             let Some(bucket) = branch.values.get(key) else { return };
+            // A request may show one key a thousand times, or a thousand in turn.
+            let again = match first {
+                None => false,
+                Some(first) => first == key || !self.seen.insert((address(branch), key)),
+            };
+            if again {
+                return;
+            }
+            first = first.or(Some(key));
             if let Some(earlier) = any.take_if(|any| any.least() < bucket.least()) {
                 self.visit(earlier);
             }
@@ -75,12 +102,17 @@ impl<'i, 'q, T> Search<'i, 'q, T> {
     }
 }
 
+fn address<T>(branch: &Branch<T>) -> usize {
+    std::ptr::from_ref(branch) as usize
+}
+
 impl<T> Bucket<T> {
     /// Adds every route that a lookup of `request` may try, whatever the others answer.
     pub(crate) fn candidates<'i>(
         &'i self,
         request: &Request<'_>,
         hash: &Hash,
+        seen: &mut Seen,
         found: &mut Vec<&'i Arc<Route<T>>>,
     ) {
         match self {
@@ -88,12 +120,14 @@ impl<T> Bucket<T> {
             Bucket::List(list) => found.extend(list.routes.iter()),
             Bucket::Branch(branch) => {
                 branch.dim.show(request, hash, &branch.sizes, |key| {
-                    if let Some(bucket) = branch.values.get(key) {
-                        bucket.candidates(request, hash, found);
+                    if let Some(bucket) = branch.values.get(key)
+                        && seen.insert((address(branch), key))
+                    {
+                        bucket.candidates(request, hash, seen, found);
                     }
                 });
                 if let Some(bucket) = &branch.any {
-                    bucket.candidates(request, hash, found);
+                    bucket.candidates(request, hash, seen, found);
                 }
             }
         }

@@ -6,8 +6,11 @@ use weir_wire::Fields;
 
 use super::dim::{Dim, IPV4, IPV6, header, leading_bits, pair};
 use super::hash::Hash;
-use super::prefix;
-use crate::predicate::{cookie_values, cookies, header_values, query_parameters, query_values};
+use super::piece::{self, Place, Subject};
+use crate::predicate::{
+    cookie_values, cookies, forwarded_client, header_line_values, header_values, query_parameters,
+    query_values,
+};
 use crate::request::Request;
 
 impl Dim {
@@ -38,34 +41,23 @@ impl Dim {
                 }
             }
             Dim::Method => visit(hash.text(request.head.method())),
-            Dim::SegmentStart { at } => {
-                if let Some(text) = parts.path.get(usize::from(*at)) {
-                    prefix::show(text, hash, sizes, &mut visit);
+            Dim::Piece { of, place } => show_pieces(of, *place, request, hash, sizes, &mut visit),
+            Dim::Peer => show_networks(request.peer, hash, sizes, visit),
+            Dim::Client { proxies } => {
+                if let Some(client) = forwarded_client(request, *proxies) {
+                    show_networks(client, hash, sizes, visit);
                 }
             }
-            Dim::Peer => show_networks(request.peer, hash, sizes, visit),
-            _ => self.show_values(request, hash, sizes, &mut visit),
+            _ => self.show_values(request, hash, &mut visit),
         }
     }
 
-    fn show_values(
-        &self,
-        request: &Request<'_>,
-        hash: &Hash,
-        sizes: &[u16],
-        visit: &mut impl FnMut(u64),
-    ) {
+    fn show_values(&self, request: &Request<'_>, hash: &Hash, visit: &mut impl FnMut(u64)) {
         let fields = &request.head.fields;
         match self {
             Dim::Header { name, split } => {
                 header_values(fields, name, *split, |value| {
                     visit(hash.text(value.as_bytes()));
-                    false
-                });
-            }
-            Dim::HeaderStart { name, split } => {
-                header_values(fields, name, *split, |value| {
-                    prefix::show(value, hash, sizes, visit);
                     false
                 });
             }
@@ -82,11 +74,6 @@ impl Dim {
                     }
                 }
             }
-            Dim::QueryStart { name } => {
-                for value in query_values(request.head.query(), name).flatten() {
-                    prefix::show(&value, hash, sizes, visit);
-                }
-            }
             Dim::Cookie { name } => {
                 for value in cookie_values(fields, name) {
                     visit(hash.text(value.as_bytes()));
@@ -97,30 +84,58 @@ impl Dim {
                     visit(pair(name.as_bytes(), value, hash));
                 }
             }
-            Dim::CookieStart { name } => {
-                for value in cookie_values(fields, name) {
-                    prefix::show(value, hash, sizes, visit);
-                }
-            }
             Dim::Path
             | Dim::Length
             | Dim::Segment { .. }
-            | Dim::SegmentStart { .. }
             | Dim::Host { .. }
             | Dim::Label { .. }
             | Dim::Method
+            | Dim::Piece { .. }
+            | Dim::Client { .. }
             | Dim::Peer => {}
         }
     }
 }
 
 fn show_all_headers(fields: &Fields, split: bool, hash: &Hash, visit: &mut impl FnMut(u64)) {
-    for (name, _) in fields.iter() {
-        let Ok(name) = std::str::from_utf8(name) else { continue };
-        header_values(fields, name, split, |value| {
-            header(name.as_bytes(), value, hash).into_iter().for_each(&mut *visit);
+    for (name, line) in fields.iter() {
+        header_line_values(line, split, &mut |value| {
+            header(name, value, hash).into_iter().for_each(&mut *visit);
             false
         });
+    }
+}
+
+fn show_pieces(
+    of: &Subject,
+    place: Place,
+    request: &Request<'_>,
+    hash: &Hash,
+    sizes: &[u16],
+    visit: &mut impl FnMut(u64),
+) {
+    let parts = request.parts;
+    let fields = &request.head.fields;
+    let mut show = |text: &str| piece::show(text, place, hash, sizes, visit);
+    match of {
+        Subject::Segment { at, from_end } => {
+            let at = self::place(*at, *from_end, parts.path.len());
+            at.and_then(|at| parts.path.get(at)).into_iter().for_each(show);
+        }
+        Subject::Label { at, from_end, port } => {
+            let at = self::place(*at, *from_end, parts.host.len());
+            at.and_then(|at| parts.host.label(at, *port)).into_iter().for_each(show);
+        }
+        Subject::Header { name, split } => {
+            header_values(fields, name, *split, |value| {
+                show(value);
+                false
+            });
+        }
+        Subject::Query { name } => {
+            query_values(request.head.query(), name).flatten().for_each(|value| show(&value));
+        }
+        Subject::Cookie { name } => cookie_values(fields, name).for_each(show),
     }
 }
 

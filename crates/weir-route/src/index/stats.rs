@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::Index;
 use super::dim::Dim;
 use super::node::{Branch, Bucket, LIST_MAX, List};
+use super::piece::Subject;
 use crate::route::Route;
 
 /// Crowded buckets that are described one by one; the largest come first.
@@ -58,12 +59,14 @@ pub struct BranchStats {
 pub struct Crowded {
     /// Number of routes.
     pub routes: usize,
+    /// Position of the first of them.
+    pub first: u64,
     /// Ids of the first of them.
     pub ids: Vec<Arc<str>>,
     /// The way there: what the branches above look at; `any …` where its routes do not care.
     pub way: Vec<String>,
-    /// Predicates that have no key, one of each kind, as SCG's actuator shows them, with the
-    /// number of routes that have one of that kind: only trying them tells these routes apart.
+    /// Kinds of predicates in which these routes differ, one of each kind as SCG's actuator shows
+    /// it, with the number of routes that have one: only trying them tells these routes apart.
     pub only_by: Vec<(String, usize)>,
 }
 
@@ -135,18 +138,24 @@ impl Walk {
     }
 
     fn crowded<T>(&mut self, list: &List<T>) {
-        let mut only_by: BTreeMap<String, (String, usize)> = BTreeMap::new();
-        for route in list.routes.iter() {
-            for text in unkeyed(route) {
-                let kind = text.split(':').next().unwrap_or_default().to_owned();
-                only_by.entry(kind).or_insert((text, 0)).1 += 1;
-            }
+        // Of each kind: the first one, how many there are, whether there is another text.
+        let mut kinds: BTreeMap<String, (String, usize, bool)> = BTreeMap::new();
+        for predicate in list.routes.iter().flat_map(|route| route.all_predicates()) {
+            let text = predicate.to_string();
+            let kind = text.split(':').next().unwrap_or_default().to_owned();
+            let (first, count, differ) = kinds.entry(kind).or_insert((text.clone(), 0, false));
+            *count += 1;
+            *differ |= *first != text;
         }
+        let differ =
+            kinds.into_values().filter(|(_, count, differ)| *differ || *count < list.routes.len());
+        let only_by = differ.map(|(text, count, _)| (text, count)).collect();
         self.stats.crowded.push(Crowded {
             routes: list.routes.len(),
+            first: list.routes.first().map_or(0, |route| route.position),
             ids: list.routes.iter().take(ROUTES_SHOWN).map(|route| route.id.clone()).collect(),
             way: self.way.clone(),
-            only_by: only_by.into_values().collect(),
+            only_by,
         });
         // However many there are, only the largest are kept.
         if self.stats.crowded.len() > 64 * CROWDED_SHOWN {
@@ -156,43 +165,46 @@ impl Walk {
     }
 }
 
-/// Predicates of `route` that no branch can be made of, or only by the start of a text.
-fn unkeyed<T>(route: &Route<T>) -> impl Iterator<Item = String> {
-    let mut dims = Vec::new();
-    route.all_predicates().filter_map(move |predicate| {
-        dims.clear();
-        if let Some(key) = predicate.key() {
-            Dim::propose_for(key, &mut dims);
-        }
-        dims.is_empty().then(|| predicate.to_string())
-    })
-}
-
 impl fmt::Display for Dim {
     /// What it looks at, for the operator.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nth = |at: &u16, from_end: &bool| match from_end {
-            true => format!("{} from the end", at + 1),
-            false => format!("{}", at + 1),
-        };
         match self {
             Dim::Path => write!(f, "path"),
             Dim::Length => write!(f, "number of path segments"),
-            Dim::Segment { at, from_end } => write!(f, "path segment {}", nth(at, from_end)),
-            Dim::SegmentStart { at } => write!(f, "start of path segment {}", at + 1),
+            Dim::Segment { at, from_end } => write!(f, "path segment {}", nth(*at, *from_end)),
             Dim::Host { .. } => write!(f, "host"),
-            Dim::Label { at, from_end, .. } => write!(f, "host label {}", nth(at, from_end)),
+            Dim::Label { at, from_end, .. } => write!(f, "host label {}", nth(*at, *from_end)),
             Dim::Method => write!(f, "method"),
             Dim::Header { name, .. } => write!(f, "header {name}"),
-            Dim::HeaderStart { name, .. } => write!(f, "start of header {name}"),
             Dim::AnyHeader { .. } => write!(f, "all headers"),
             Dim::Query { name } => write!(f, "query parameter {name}"),
             Dim::AnyQuery => write!(f, "all query parameters"),
-            Dim::QueryStart { name } => write!(f, "start of query parameter {name}"),
             Dim::Cookie { name } => write!(f, "cookie {name}"),
             Dim::AnyCookie => write!(f, "all cookies"),
-            Dim::CookieStart { name } => write!(f, "start of cookie {name}"),
+            Dim::Piece { of, place } => write!(f, "{} of {of}", place.name()),
             Dim::Peer => write!(f, "address of the peer"),
+            Dim::Client { .. } => write!(f, "address of the client"),
         }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Segment { at, from_end } => write!(f, "path segment {}", nth(*at, *from_end)),
+            Subject::Label { at, from_end, .. } => {
+                write!(f, "host label {}", nth(*at, *from_end))
+            }
+            Subject::Header { name, .. } => write!(f, "header {name}"),
+            Subject::Query { name } => write!(f, "query parameter {name}"),
+            Subject::Cookie { name } => write!(f, "cookie {name}"),
+        }
+    }
+}
+
+fn nth(at: u16, from_end: bool) -> String {
+    match from_end {
+        true => format!("{} from the end", at + 1),
+        false => format!("{}", at + 1),
     }
 }

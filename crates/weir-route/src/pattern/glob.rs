@@ -1,6 +1,7 @@
 //! One path segment or host label with `*`, `?` and plain `{variable}` parts: matched without a
 //! regular expression, with the captures that greedy groups would give.
 
+use super::regex::Required;
 use crate::request::Vars;
 
 /// A glob. `?` takes one character, `*` and a variable any number, none too; the leftmost takes as
@@ -30,6 +31,21 @@ impl Glob {
     /// Whether it captures anything.
     pub fn has_variables(&self) -> bool {
         self.items.iter().any(|item| matches!(item, Item::Any(Some(_))))
+    }
+
+    /// Plain text that every text of this form has; `None` if there is none.
+    pub(super) fn required(&self) -> Option<Required> {
+        // Runs of text side by side; what stands between them takes something else.
+        let mut runs = vec![String::new()];
+        for item in &self.items {
+            match (item, runs.last_mut()) {
+                (Item::Text(text), Some(run)) => run.push_str(text),
+                _ => runs.push(String::new()),
+            }
+        }
+        let longest = runs.iter().max_by_key(|run| run.len())?;
+        let (first, last) = (runs.first()?, runs.last()?);
+        (!longest.is_empty()).then(|| Required::of_texts(first, last, longest))
     }
 
     /// Whether all of `text` matches.

@@ -10,7 +10,7 @@ pub mod regex;
 
 pub use host::{HostLabels, HostPattern, Label};
 pub use path::{PathPattern, PathSegments, Segment};
-pub use regex::{JavaRegex, RegexCache, RegexError, Replacement};
+pub use regex::{JavaRegex, RegexCache, RegexError, Replacement, Required};
 
 /// Why a pattern is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]

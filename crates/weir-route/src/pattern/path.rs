@@ -9,11 +9,12 @@ mod segments;
 pub use segments::PathSegments;
 pub(crate) use segments::decode_percent;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
 use super::glob::Glob;
-use super::regex::{JavaRegex, RegexError};
+use super::regex::{JavaRegex, RegexError, Required};
 use crate::request::Vars;
 
 /// A compiled path pattern. Equal text means equal meaning (but for the trailing-slash switch).
@@ -305,6 +306,17 @@ impl SegmentShape {
             Self::Glob(glob) => Ok(glob.matches(text)),
             Self::Regex { broken: true, .. } => Err(RegexError::Groups),
             Self::Regex { regex, .. } => regex.full_match(text),
+        }
+    }
+
+    /// Plain text that every segment or label of this shape has; `None` if there is none.
+    pub(crate) fn required(&self) -> Option<Cow<'_, Required>> {
+        match self {
+            Self::Glob(glob) => glob.required().map(Cow::Owned),
+            Self::Regex { regex, .. } => match regex.literal() {
+                Some(text) => Some(Cow::Owned(Required::of_texts(text, text, text))),
+                None => regex.required().map(Cow::Borrowed),
+            },
         }
     }
 

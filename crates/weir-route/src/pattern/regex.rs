@@ -15,6 +15,7 @@ mod escape;
 mod parse;
 mod property;
 mod replacement;
+mod required;
 mod small;
 mod token;
 
@@ -28,6 +29,7 @@ use parse::{ModeFlags, Parsed, parse};
 use small::{Small, Steps};
 
 pub use replacement::Replacement;
+pub use required::Required;
 
 /// Steps a backtracking match may take before it fails.
 pub const STEPS_MAX: usize = 100_000;
@@ -61,6 +63,8 @@ struct Program {
     groups: Box<[Option<Box<str>>]>,
     /// The only text that matches.
     literal: Option<Box<str>>,
+    /// What every text has that matches, unless it is `literal`.
+    required: Option<Box<Required>>,
     /// `$` or `\Z` occurs: a text with line ends needs the engines that look for them.
     has_final_end: bool,
     /// Matches most expressions on most texts.
@@ -174,10 +178,15 @@ impl JavaRegex {
             Some(_) => None,
             None => Small::new(&parsed.node, parsed.groups.len()).map(Box::new),
         };
+        let required = match literal {
+            Some(_) => None,
+            None => Required::of(&parsed.node, flags.ignore_case).map(Box::new),
+        };
         let program = Program {
             source: source.into(),
             flags,
             literal,
+            required,
             has_final_end: parsed.node.has_final_end(),
             groups: parsed.groups.into(),
             small,
@@ -199,6 +208,14 @@ impl JavaRegex {
     /// The only text that matches, if there is just one (`a\.b` matches `a.b`).
     pub fn literal(&self) -> Option<&str> {
         self.program.literal.as_deref()
+    }
+
+    /// Plain text that every text has which matches as a whole, if more than one does.
+    ///
+    /// Of an expression with [`Flags::ignore_case`] it is in lower case, and holds for texts that
+    /// are in lower case.
+    pub fn required(&self) -> Option<&Required> {
+        self.program.required.as_deref()
     }
 
     /// Number of capturing groups.

@@ -125,22 +125,24 @@ pub fn header_values(
     split: bool,
     mut visit: impl FnMut(&str) -> bool,
 ) -> bool {
-    for line in fields.get_all(name.as_bytes()) {
-        let text = latin1(line);
-        if !split {
-            if visit(&text) {
-                return true;
-            }
-        } else if !text.contains([',', '"']) {
-            let value = text.trim_matches(|c: char| c <= ' ');
-            if !value.is_empty() && visit(value) {
-                return true;
-            }
-        } else if split_values(&text).iter().any(|value| visit(value)) {
-            return true;
-        }
+    fields.get_all(name.as_bytes()).any(|line| header_line_values(line, split, &mut visit))
+}
+
+/// [`header_values`] of one line.
+pub(crate) fn header_line_values(
+    line: &[u8],
+    split: bool,
+    visit: &mut impl FnMut(&str) -> bool,
+) -> bool {
+    let text = latin1(line);
+    if !split {
+        visit(&text)
+    } else if !text.contains([',', '"']) {
+        let value = text.trim_matches(|c: char| c <= ' ');
+        !value.is_empty() && visit(value)
+    } else {
+        split_values(&text).iter().any(|value| visit(value))
     }
-    false
 }
 
 fn latin1(bytes: &[u8]) -> Cow<'_, str> {

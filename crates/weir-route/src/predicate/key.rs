@@ -40,6 +40,14 @@ pub enum Key<'a> {
     },
     /// The peer's address, IPv4 in IPv6 as IPv4, lies in one of these networks.
     RemoteAddr(&'a [IpNet]),
+    /// The address of the client, as so many trusted proxies tell it, lies in one of these
+    /// networks: see [`super::forwarded_client`].
+    Client {
+        /// The networks.
+        nets: &'a [IpNet],
+        /// How many proxies are trusted.
+        proxies: usize,
+    },
 }
 
 impl Predicate {
@@ -62,13 +70,15 @@ impl Predicate {
                 Some(Key::Cookie { name: cookie.name(), value })
             }
             Self::RemoteAddr(remote) => Some(Key::RemoteAddr(remote.nets())),
+            Self::XForwardedRemoteAddr(remote) => {
+                Some(Key::Client { nets: remote.nets(), proxies: remote.max_trusted_index() })
+            }
             Self::After(_)
             | Self::Before(_)
             | Self::Between(_)
             | Self::CloudFoundryRouteService(_)
             | Self::Version(_)
-            | Self::Weight(_)
-            | Self::XForwardedRemoteAddr(_) => None,
+            | Self::Weight(_) => None,
         }
     }
 }

@@ -33,6 +33,7 @@ pub use between::Between;
 pub use cloud_foundry_route_service::CloudFoundryRouteService;
 pub(crate) use cookie::cookies;
 pub use cookie::{Cookie, cookie_values};
+pub(crate) use header::header_line_values;
 pub use header::{Header, header_values};
 pub use host::Host;
 pub use key::Key;
@@ -45,7 +46,7 @@ pub use version::{Version, parse_version};
 pub use weight::Weight;
 pub(crate) use weight_groups::WeightChange;
 pub use weight_groups::WeightGroups;
-pub use x_forwarded_remote_addr::XForwardedRemoteAddr;
+pub use x_forwarded_remote_addr::{XForwardedRemoteAddr, forwarded_client};
 
 /// What predicates need to know of the configuration when they are built.
 #[derive(Clone, Debug)]

@@ -59,6 +59,10 @@ impl Networks {
         Ok(Self { texts: texts.iter().map(|text| text.as_str().into()).collect(), nets })
     }
 
+    pub(super) fn nets(&self) -> &[IpNet] {
+        &self.nets
+    }
+
     /// Whether one of them has `address`; an IPv4 address that came in over IPv6 counts as IPv4.
     pub(super) fn contain(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -87,7 +91,7 @@ fn network(text: &str) -> Result<IpNet, ArgError> {
 impl RemoteAddr {
     /// The networks, any of which will do.
     pub fn nets(&self) -> &[IpNet] {
-        &self.networks.nets
+        self.networks.nets()
     }
 
     pub(super) fn matches(&self, request: &Request<'_>) -> bool {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
+
 use super::remote_addr::Networks;
 use super::{Build, BuildContext, Predicate};
 use crate::args::{ArgError, Args};
@@ -69,29 +71,43 @@ fn build(args: &Args, _: &BuildContext<'_>) -> Result<Predicate, ArgError> {
 }
 
 impl XForwardedRemoteAddr {
+    /// The networks, any of which will do.
+    pub fn nets(&self) -> &[IpNet] {
+        self.networks.nets()
+    }
+
+    /// Number of trusted proxies before weir.
+    pub fn max_trusted_index(&self) -> usize {
+        self.max_trusted_index
+    }
+
     pub(super) fn matches(&self, request: &Request<'_>) -> bool {
-        self.client(request).is_some_and(|client| self.networks.contain(client))
+        forwarded_client(request, self.max_trusted_index)
+            .is_some_and(|client| self.networks.contain(client))
     }
 
     pub(super) fn subject(&self, request: &Request<'_>) -> String {
-        match self.client(request) {
+        match forwarded_client(request, self.max_trusted_index) {
             Some(client) => format!("the client is {}", client.to_canonical()),
             None => "X-Forwarded-For holds no IP address in that place".to_owned(),
         }
     }
+}
 
-    /// The client's address; `None` if the entry is not one.
-    fn client(&self, request: &Request<'_>) -> Option<IpAddr> {
-        let mut lines = request.head.fields.get_all(b"x-forwarded-for");
-        let (Some(line), None) = (lines.next(), lines.next()) else { return Some(request.peer) };
-        let entries = line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-        let entries: Vec<_> = entries.filter(|entry| !entry.is_empty()).collect();
-        if entries.is_empty() {
-            return Some(request.peer);
-        }
-        let at = entries.len().saturating_sub(self.max_trusted_index);
-        std::str::from_utf8(entries.get(at)?).ok()?.parse().ok()
+/// The client's address as `proxies` trusted proxies tell it in `X-Forwarded-For`; `None` if what
+/// they say is no address.
+pub fn forwarded_client(request: &Request<'_>, proxies: usize) -> Option<IpAddr> {
+    let mut lines = request.head.fields.get_all(b"x-forwarded-for");
+    let (Some(line), None) = (lines.next(), lines.next()) else { return Some(request.peer) };
+    let entries = line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    let mut entries = entries.filter(|entry| !entry.is_empty());
+    let Some(mut entry) = entries.next_back() else { return Some(request.peer) };
+    // The entry so many places from the right, the leftmost if there are fewer.
+    for _ in 1..proxies {
+        let Some(before) = entries.next_back() else { break };
+        entry = before;
     }
+    std::str::from_utf8(entry).ok()?.parse().ok()
 }
 
 impl fmt::Display for XForwardedRemoteAddr {

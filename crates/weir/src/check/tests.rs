@@ -1,10 +1,10 @@
 //! What `weir check` prints for a small configuration.
 
-use weir_config::{Format, Loader, Source, Style};
+use weir_config::{Checked, Format, Loader, Source, Style};
 
 use super::{as_json, as_text};
 
-fn loaded(text: &str) -> (weir_config::Loaded, usize) {
+fn loaded(text: &str) -> (weir_config::Loaded, Checked) {
     let mut loader = Loader::new(Vec::new(), &[], Vec::new());
     loader.add(Source::new("application.yml", text, Format::Yaml));
     let mut loaded = loader.load();

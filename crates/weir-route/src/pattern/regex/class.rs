@@ -86,6 +86,24 @@ impl RangeSet {
 }
 
 impl Class {
+    /// The only character of the set; with `lower`, also the small letter of a set that is an
+    /// ASCII letter in either case.
+    pub(super) fn only(&self, lower: bool) -> Option<char> {
+        let Self::Ranges(set) = self else { return None };
+        if let [(first, last)] = *set.ranges() {
+            return char::from_u32(first).filter(|_| first == last);
+        }
+        let [(upper, also), (lower, too)] = *set.ranges().get(..2).filter(|_| lower)? else {
+            return None;
+        };
+        if set.ranges().len() > 2 {
+            return None;
+        }
+        let letter = u8::try_from(lower).ok().filter(u8::is_ascii_lowercase)?;
+        let pair = (u32::from(letter.to_ascii_uppercase()), lower);
+        ((upper, lower) == pair && (also, too) == pair).then(|| char::from(letter))
+    }
+
     /// The characters of `ranges`.
     pub(super) fn of(ranges: &[(u32, u32)]) -> Self {
         Self::Ranges(RangeSet::of(ranges))
