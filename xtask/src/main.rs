@@ -4,6 +4,7 @@ mod differential;
 mod layers;
 mod peers;
 mod soak;
+mod supply;
 mod tidy;
 mod tree;
 
@@ -20,7 +21,8 @@ struct Xtask {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Checks sizes, headers and words of the sources, and which crate may use which.
+    /// Checks sizes, headers and words of the sources, which crate may use which, and what comes
+    /// from others.
     Tidy,
     /// Writes docs/reference anew from the code.
     Docs,
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::Tidy => {
             let mut findings = tidy::findings();
             findings.extend(layers::findings());
+            findings.extend(supply::findings());
             for finding in &findings {
                 eprintln!("{finding}");
             }

@@ -18,6 +18,7 @@ use weir_config::{AccessLogFormat, Settings, Snapshot};
 use crate::accept::{Acceptor, Handed, accept_handed, accept_own};
 use crate::access_log::{self, LogBuffer};
 use crate::drain::{DrainState, Listening, Phase};
+use crate::http::hops::Identity;
 use crate::listener::{BindError, bind};
 use crate::metrics::{Metrics, WorkerCounters};
 use crate::reserved::{Reserved, ReservedPaths};
@@ -94,7 +95,9 @@ impl Server {
         let counters: Vec<_> =
             (0..workers).map(|_| Arc::new(WorkerCounters::new(workers))).collect();
         let reserved = options.reserved.as_ref().map(|paths| Arc::new(Reserved::new(paths)));
-        let plan = Plan { snapshot, settings: &settings, log, drain: &drain, stopped, reserved };
+        let identity = Arc::new(Identity::new(address.port()));
+        let plan =
+            Plan { snapshot, settings: &settings, log, drain: &drain, stopped, reserved, identity };
         let mut threads = plan.spawn(listeners, &counters, acceptors, options.seed)?;
         // Joined last: it ends when the workers have let go of their ends of the log.
         threads.extend(writer);
@@ -162,6 +165,7 @@ struct Plan<'a> {
     drain: &'a Arc<DrainState>,
     stopped: watch::Receiver<Phase>,
     reserved: Option<Arc<Reserved>>,
+    identity: Arc<Identity>,
 }
 
 /// Where a worker's connections come from.
@@ -225,12 +229,13 @@ impl Plan<'_> {
         let log = self.log.clone().map(|sender| (format, sender));
         let (snapshot, drain) = (Arc::clone(self.snapshot), Arc::clone(self.drain));
         let (stopped, reserved) = (self.stopped.clone(), self.reserved.clone());
+        let identity = Arc::clone(&self.identity);
         let runtime = Builder::new_current_thread();
         let body = move || {
             let log = log.map(|(format, sender)| {
                 LogBuffer::new(format.unwrap_or(AccessLogFormat::Common), sender)
             });
-            let worker = Worker::new(snapshot, counters, drain, log, reserved, seed);
+            let worker = Worker::new(snapshot, counters, drain, log, reserved, identity, seed);
             run(runtime, &worker, intake, stopped);
         };
         let builder = std::thread::Builder::new().name(format!("weir-worker-{n}"));

@@ -24,11 +24,38 @@ impl Span {
 
 /// One header field line.
 #[derive(Clone, Copy, Debug)]
-pub struct Field {
+struct Field {
     /// Field name as received or set, case kept.
-    pub name: Span,
+    name: Span,
     /// Field value without surrounding blanks.
-    pub value: Span,
+    value: Span,
+}
+
+/// Names that may be among some fields, 64 sorts of them told apart by length and ends: enough to
+/// find at once that most of the fields one looks for are not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NameSet(u64);
+
+impl NameSet {
+    /// The set of one name, of any case.
+    pub const fn of(name: &[u8]) -> Self {
+        let (Some(first), Some(last)) = (name.first(), name.last()) else { return Self(1) };
+        // Letters differ from their other case in one bit, which is dropped with the upper ones.
+        // The factors keep the fields that end at a hop apart from those in common use.
+        let sort = (*first & 31) as usize + (*last & 31) as usize * 4 + name.len() * 25;
+        Self(1 << (sort & 63))
+    }
+
+    /// Both together.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether a name may be in both. `false` is certain.
+    pub const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
 }
 
 /// An ordered, editable list of header field lines (RFC 9110 section 5).
@@ -36,6 +63,8 @@ pub struct Field {
 pub struct Fields {
     text: Vec<u8>,
     list: Vec<Field>,
+    /// The names in `list`, and some that were.
+    names: NameSet,
     unsound: bool,
 }
 
@@ -44,6 +73,7 @@ impl Fields {
     pub fn clear(&mut self) {
         self.text.clear();
         self.list.clear();
+        self.names = NameSet::default();
         self.unsound = false;
     }
 
@@ -77,7 +107,17 @@ impl Fields {
 
     /// Adds a field whose name and value already lie in the text (see [`Fields::intern`]).
     pub fn push_spans(&mut self, name: Span, value: Span) {
+        self.names = self.names.with(NameSet::of(name.of(&self.text)));
         self.list.push(Field { name, value });
+    }
+
+    /// Whether a line may have one of these names. `false` is certain.
+    pub fn may_have(&self, names: NameSet) -> bool {
+        self.names.meets(names)
+    }
+
+    fn may_have_name(&self, name: &[u8]) -> bool {
+        self.may_have(NameSet::of(name))
     }
 
     /// The bytes of `span`.
@@ -92,8 +132,8 @@ impl Fields {
 
     /// The values of every line called `name` (any case), in order.
     pub fn get_all<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + Clone {
-        self.list
-            .iter()
+        let list = if self.may_have_name(name) { self.list.as_slice() } else { &[] };
+        list.iter()
             .filter(move |field| {
                 field.name.len as usize == name.len()
                     && field.name.of(&self.text).eq_ignore_ascii_case(name)
@@ -103,7 +143,13 @@ impl Fields {
 
     /// The value of the first line called `name` (any case).
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
-        let named = |field: &&Field| field.name.of(&self.text).eq_ignore_ascii_case(name);
+        if !self.may_have_name(name) {
+            return None;
+        }
+        let named = |field: &&Field| {
+            field.name.len as usize == name.len()
+                && field.name.of(&self.text).eq_ignore_ascii_case(name)
+        };
         self.list.iter().find(named).map(|field| field.value.of(&self.text))
     }
 
@@ -123,6 +169,7 @@ impl Fields {
     /// Adds a line in front of all others.
     pub fn prepend(&mut self, name: &[u8], value: &[u8]) {
         self.require(is_token(name) && is_field_value(value));
+        self.names = self.names.with(NameSet::of(name));
         let name = self.intern(name);
         let value = self.intern(value);
         self.list.insert(0, Field { name, value });
@@ -133,18 +180,31 @@ impl Fields {
         self.require(is_token(name) && is_field_value(value));
         let value = self.intern(value);
         let text = &self.text;
-        let first = self.list.iter().position(|f| f.name.of(text).eq_ignore_ascii_case(name));
-        let Some(first) = first else {
-            let name = self.intern(name);
-            return self.push_spans(name, value);
-        };
-        if let Some(field) = self.list.get_mut(first) {
-            field.value = value;
+        let mut found = 0;
+        if self.may_have_name(name) {
+            for field in &mut self.list {
+                if field.name.len as usize == name.len()
+                    && field.name.of(text).eq_ignore_ascii_case(name)
+                {
+                    field.value = value;
+                    found += 1;
+                }
+            }
         }
+        match found {
+            0 => {
+                let name = self.intern(name);
+                self.push_spans(name, value);
+            }
+            1 => {}
+            _ => self.keep_first(name),
+        }
+    }
+
+    fn keep_first(&mut self, name: &[u8]) {
         let mut seen = false;
-        let text = &self.text;
-        self.list.retain(|field| {
-            let same = field.name.of(text).eq_ignore_ascii_case(name);
+        self.retain(|other, _| {
+            let same = other.eq_ignore_ascii_case(name);
             let keep = !same || !seen;
             seen |= same;
             keep
@@ -153,7 +213,7 @@ impl Fields {
 
     /// Removes all lines called `name` (any case); tells whether there were any.
     pub fn remove(&mut self, name: &[u8]) -> bool {
-        self.retain(|n, _| !n.eq_ignore_ascii_case(name))
+        self.may_have_name(name) && self.retain(|n, _| !n.eq_ignore_ascii_case(name))
     }
 
     /// Keeps the lines for which `keep(name, value)` holds; tells whether any was removed.
@@ -180,6 +240,8 @@ impl Fields {
 
     /// Writes every line as `name: value CRLF` to `out`.
     pub fn write_to(&self, out: &mut Vec<u8>) {
+        let lines = self.list.iter();
+        out.reserve(lines.map(|field| (field.name.len + field.value.len) as usize + 4).sum());
         for (name, value) in self.iter() {
             out.extend_from_slice(name);
             out.extend_from_slice(b": ");
@@ -191,7 +253,7 @@ impl Fields {
 
 #[cfg(test)]
 mod tests {
-    use super::Fields;
+    use super::{Fields, NameSet};
 
     fn check(edit: impl FnOnce(&mut Fields), expected: &str) {
         let mut fields = Fields::default();
@@ -217,6 +279,17 @@ mod tests {
             |f| f.rewrite(|n, v| (n == b"x-a").then(|| [v, b"!"].concat())),
             "Host: a|X-A: 1|x-a: 2!|Accept: */*|",
         );
+    }
+
+    #[test]
+    fn sets_of_names_ignore_case_and_miss_nothing() {
+        let mut both = NameSet::default();
+        for name in [&b"Host"[..], b"x-a", b"", b"A", b"transfer-ENCODING", b"_", b"~"] {
+            assert_eq!(NameSet::of(name), NameSet::of(&name.to_ascii_uppercase()));
+            assert!(!both.meets(NameSet::of(name)), "the sample has no names of one sort");
+            both = both.with(NameSet::of(name));
+            assert!(both.meets(NameSet::of(&name.to_ascii_lowercase())));
+        }
     }
 
     #[test]

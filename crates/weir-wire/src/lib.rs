@@ -9,6 +9,6 @@ pub mod http1;
 mod message;
 mod syntax;
 
-pub use fields::{Field, Fields, Span};
+pub use fields::{Fields, NameSet, Span};
 pub use message::{RequestHead, ResponseHead, Version};
 pub use syntax::{is_field_value, is_token, list_members, trim_blanks};

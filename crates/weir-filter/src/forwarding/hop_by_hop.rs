@@ -1,7 +1,7 @@
 //! Fields that end at this hop (RFC 9110 section 7.6.1; SCG class `RemoveHopByHopHeadersFilter`).
 
 use weir_route::ArgError;
-use weir_wire::{Fields, is_token, list_members};
+use weir_wire::{Fields, NameSet, is_token, list_members};
 
 /// SCG's list, and `Proxy-Connection`, which RFC 9110 names too.
 const DEFAULT: &[&str] = &[
@@ -20,15 +20,12 @@ const DEFAULT: &[&str] = &[
 /// Always removed: the gateway writes its own.
 const OWN: &[&str] = &["connection", "transfer-encoding"];
 
-/// A set of field names, told apart from others by length and first letter at little cost.
+/// A set of field names, told apart from most others at little cost.
 #[derive(Clone, Debug)]
 pub(super) struct HopByHop {
     /// In lower case.
     names: Box<[Box<[u8]>]>,
-    /// Bit n: a name of n bytes is among them.
-    lengths: u64,
-    /// Bit n: a name with the nth letter first is among them.
-    letters: u32,
+    sorts: NameSet,
 }
 
 impl Default for HopByHop {
@@ -55,21 +52,20 @@ impl HopByHop {
     fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
         let names: Box<[Box<[u8]>]> =
             names.map(|name| name.to_ascii_lowercase().into_bytes().into()).collect();
-        let lengths = names.iter().fold(0, |bits, name| bits | length_bit(name));
-        let letters = names.iter().fold(0, |bits, name| bits | letter_bit(name));
-        Self { names, lengths, letters }
+        let sorts = names.iter().map(|name| NameSet::of(name));
+        let sorts = sorts.fold(NameSet::default(), NameSet::with);
+        Self { names, sorts }
     }
 
     fn contains(&self, name: &[u8]) -> bool {
-        self.lengths & length_bit(name) != 0
-            && self.letters & letter_bit(name) != 0
+        self.sorts.meets(NameSet::of(name))
             && self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
     }
 
     /// Removes what does not go to the upstream; with `upgrade`, Upgrade stays and Connection names
     /// it. `TE: trailers` stays for gRPC, which does not work without.
     pub fn clean_request(&self, fields: &mut Fields, upgrade: bool) {
-        if !fields.iter().any(|(name, _)| self.contains(name)) {
+        if !fields.may_have(self.sorts) {
             return;
         }
         let trailers = wants_trailers(fields);
@@ -84,13 +80,14 @@ impl HopByHop {
 
     /// Removes what does not go to the client, names in the upstream's Connection included.
     pub fn clean_response(&self, fields: &mut Fields, upgrade: bool) {
-        if !fields.iter().any(|(name, _)| self.contains(name)) {
+        if !fields.may_have(self.sorts) {
             return;
         }
         let nominated: Vec<Vec<u8>> = fields
             .get_all(b"connection")
             .flat_map(list_members)
-            .filter(|member| !is_framing(member))
+            // What is removed anyway is not remembered: `keep-alive`, mostly.
+            .filter(|member| !is_framing(member) && !self.contains(member))
             .map(<[u8]>::to_vec)
             .collect();
         self.remove(fields, upgrade, &nominated);
@@ -106,14 +103,6 @@ impl HopByHop {
                     || nominated.iter().any(|listed| listed.eq_ignore_ascii_case(name)))
         });
     }
-}
-
-fn length_bit(name: &[u8]) -> u64 {
-    u32::try_from(name.len()).ok().and_then(|len| 1_u64.checked_shl(len)).unwrap_or(0)
-}
-
-fn letter_bit(name: &[u8]) -> u32 {
-    name.first().map_or(0, |letter| 1 << (letter & 31))
 }
 
 /// What says how long the content is cannot be taken out by naming it.

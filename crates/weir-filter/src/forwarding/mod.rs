@@ -91,16 +91,9 @@ impl Forwarding {
 
     /// Takes out of a request what its client may not say. Runs after routing, before the filters.
     pub fn receive(&self, head: &mut RequestHead, peer: IpAddr) {
-        let mut nominates = false;
-        let mut forwarded = false;
-        for (name, value) in head.fields.iter() {
-            match name.len() {
-                10 if name.eq_ignore_ascii_case(b"connection") => {
-                    nominates |= list_members(value).any(is_nomination);
-                }
-                _ => forwarded |= Forwarded::of(name).is_some(),
-            }
-        }
+        let options = |value| list_members(value).any(is_nomination);
+        let nominates = head.fields.get_all(b"connection").any(options);
+        let forwarded = head.fields.iter().any(|(name, _)| Forwarded::of(name).is_some());
         if nominates {
             remove_nominated(head);
         }

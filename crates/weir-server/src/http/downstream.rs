@@ -110,6 +110,9 @@ async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
             }
         }
     };
+    if client.carry.is_empty() {
+        std::mem::swap(&mut client.carry, &mut x.ahead);
+    }
     worker.give_exchange(x);
     match next {
         Next::KeepAlive => true,
@@ -168,7 +171,11 @@ fn first_head(worker: &Worker, client: &mut Client, bytes: &[u8]) -> First {
     match parse_request(bytes, &mut x.request, &snapshot.settings.head_limits) {
         Err(error) => First::Head(x, snapshot, Head::Refused(error.into())),
         Ok(Parsed::Complete { consumed, framing }) => {
-            client.carry.push(bytes.get(consumed..).unwrap_or_default());
+            if consumed < bytes.len() {
+                // Memory for what came with the head; given back behind the exchange.
+                std::mem::swap(&mut client.carry, &mut x.ahead);
+                client.carry.push(bytes.get(consumed..).unwrap_or_default());
+            }
             First::Head(x, snapshot, Head::Request(framing))
         }
         Ok(Parsed::Partial) => {
@@ -180,7 +187,8 @@ fn first_head(worker: &Worker, client: &mut Client, bytes: &[u8]) -> First {
 }
 
 /// Reads one head into `x.request`. Parses again only when a line has ended, so that a client
-/// sending single bytes costs no more than one that does not.
+/// sending single bytes costs no more than one that does not: at most `fields_max` times
+/// `head_bytes_max` bytes are looked at, however they come.
 async fn read_head(
     worker: &Worker,
     client: &mut Client,

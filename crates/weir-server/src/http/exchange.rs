@@ -17,6 +17,7 @@ use super::body::Carry;
 use super::downstream::Client;
 use super::finish::finish;
 use super::forward::forward;
+use super::hops::spend_forward;
 use super::local::{answer, answer_error};
 use super::relay::Relay;
 use super::upstream::Upstream;
@@ -45,7 +46,6 @@ pub(crate) struct Exchange {
     /// The Host asked for, before filters and forwarding rules changed it.
     pub(crate) client_host: Vec<u8>,
     pub(crate) vars: Vars,
-    pub(crate) early_fields: Vec<(String, Vec<u8>)>,
     pub(crate) cors_fields: Vec<(&'static str, Vec<u8>)>,
     /// The request on its way to the upstream, head and body.
     pub(crate) upload: Relay,
@@ -53,6 +53,8 @@ pub(crate) struct Exchange {
     pub(crate) download: Relay,
     /// Buffer for what else goes to the client.
     pub(crate) down: Vec<u8>,
+    /// Memory for what a client sends with its head; empty.
+    pub(crate) ahead: Carry,
     /// Memory for what an upstream sends behind its head; empty.
     pub(crate) spare: Carry,
     pub(crate) record: Record,
@@ -93,11 +95,11 @@ impl Default for Exchange {
             response: ResponseHead::default(),
             client_host: Vec::new(),
             vars: Vars::default(),
-            early_fields: Vec::new(),
             cors_fields: Vec::new(),
             upload: Relay::default(),
             download: Relay::default(),
             down: Vec::new(),
+            ahead: Carry::default(),
             spare: Carry::default(),
             record: Record::new(None),
         }
@@ -126,7 +128,6 @@ impl Exchange {
         self.response.clear();
         self.client_host.clear();
         self.vars.clear();
-        self.early_fields.clear();
         self.cors_fields.clear();
         self.down.clear();
     }
@@ -134,7 +135,7 @@ impl Exchange {
     /// Bytes of memory held by the buffers.
     pub(crate) fn memory(&self) -> usize {
         let relays = self.upload.memory() + self.download.memory();
-        relays + self.down.capacity() + self.spare.memory()
+        relays + self.down.capacity() + self.ahead.memory() + self.spare.memory()
     }
 }
 
@@ -285,6 +286,9 @@ async fn serve(
         CorsDecision::Proceed(fields) => x.cors_fields = fields,
     }
     let route = route.ok_or_else(|| ProxyError::new(ErrorKind::NoRoute))?;
+    if let Some(local) = spend_forward(&mut x.request) {
+        return Box::pin(answer(worker, client, x, framing, snapshot, None, &local)).await;
+    }
     snapshot.forwarding.receive(&mut x.request, client.peer.ip());
     super::panic::point("request filters", &x.request);
     let mut target = None;
@@ -297,7 +301,6 @@ async fn serve(
         target: &mut target,
         preserve_host: &mut preserve_host,
         prefixed: &mut false,
-        early_fields: &mut x.early_fields,
         peer: client.peer,
         now_ms: worker.deadlines.wall_ms(),
     };
@@ -325,6 +328,7 @@ async fn serve(
             }
         },
     };
+    worker.identity.pass(&mut x.request, target, snapshot.settings.via)?;
     forward(worker, client, x, framing, snapshot, route, target, preserve_host).await
 }
 

@@ -27,9 +27,6 @@ pub(crate) fn filter_response(
     x: &mut Exchange,
     route: Option<&Arc<Route<RouteTarget>>>,
 ) -> Result<(), ProxyError> {
-    for (name, value) in &x.early_fields {
-        x.response.fields.append(name.as_bytes(), value);
-    }
     for (name, value) in x.cors_fields.iter().rev() {
         x.response.fields.prepend(name.as_bytes(), value);
     }
@@ -166,8 +163,8 @@ async fn send(
 }
 
 /// How to close behind the last answer. A client that announced the end and sent its request whole
-/// (`read`), and nothing behind it, has nothing on its way that would turn the close into a reset (RFC 9112 section 9.6), so
-/// there is nothing to wait for.
+/// (`read`), and nothing behind it, has nothing on its way that would turn the close into a reset
+/// (RFC 9112 section 9.6), so there is nothing to wait for.
 pub(crate) fn after_last(client: &Client, framing: Option<RequestFraming>, read: bool) -> Next {
     let announced = framing.is_some_and(|framing| framing.connection == Connection::Close);
     if announced && read && client.carry.is_empty() { Next::Abort } else { Next::Close }

@@ -82,7 +82,9 @@ impl BodyDecoder {
 
     /// Puts this decoder at the start of another body, keeping the memory.
     pub fn restart(&mut self, kind: BodyKind) {
-        self.chunks.restart();
+        if self.state == State::Chunked {
+            self.chunks.restart();
+        }
         self.state = match kind {
             BodyKind::None => State::Left(0),
             BodyKind::Length(length) => State::Left(length),

@@ -6,7 +6,7 @@
 use super::authority::is_authority;
 use super::body::BodyKind;
 use super::head::HeadError;
-use crate::fields::Fields;
+use crate::fields::{Fields, NameSet};
 use crate::message::Version;
 use crate::syntax::{is_token, list_members, trim_blanks};
 
@@ -46,6 +46,14 @@ pub struct ResponseFraming {
     pub tunnel: bool,
 }
 
+/// The fields that bear on framing.
+const LOOKED_FOR: NameSet = NameSet::of(b"host")
+    .with(NameSet::of(b"expect"))
+    .with(NameSet::of(b"upgrade"))
+    .with(NameSet::of(b"connection"))
+    .with(NameSet::of(b"content-length"))
+    .with(NameSet::of(b"transfer-encoding"));
+
 /// What the fields say that bear on framing.
 #[derive(Debug, Default)]
 pub(super) struct FramingFields<'a> {
@@ -68,6 +76,9 @@ impl<'a> FramingFields<'a> {
     pub(super) fn read(version: Version, fields: &'a Fields) -> Result<Self, HeadError> {
         let mut found = Self::default();
         for (name, value) in fields.iter() {
+            if !LOOKED_FOR.meets(NameSet::of(name)) {
+                continue;
+            }
             let is = |expected: &[u8]| name.eq_ignore_ascii_case(expected);
             match name.len() {
                 4 if is(b"host") => {
@@ -91,6 +102,11 @@ impl<'a> FramingFields<'a> {
     }
 
     fn read_connection(&mut self, value: &[u8]) {
+        // What most say.
+        if value.eq_ignore_ascii_case(b"keep-alive") {
+            self.keep_alive = true;
+            return;
+        }
         for option in list_members(value) {
             self.close |= option.eq_ignore_ascii_case(b"close");
             self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
