@@ -12,6 +12,7 @@ pids=()
 trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
 
 wait_for() { until grep -q "^$2" "$1"; do sleep 0.05; done; awk -v w="$2" '$1 == w { print $NF }' "$1"; }
+: >"$work/origin.log"
 "$weir" origin --listen 127.0.0.1:0 >"$work/origin.log" 2>&1 & pids+=($!)
 origin=$(wait_for "$work/origin.log" listening)
 origin=${origin#http://}

@@ -11,6 +11,7 @@ pids=()
 trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
 
 wait_for() { until grep -q "^$2" "$1"; do sleep 0.05; done; awk -v w="$2" '$1 == w { print $NF }' "$1"; }
+: >"$work/origin.log"
 "$weir" origin --listen 127.0.0.1:0 --quiet >"$work/origin.log" 2>&1 & pids+=($!)
 until grep -q 127.0.0.1 "$work/origin.log"; do sleep 0.05; done
 origin=$(grep -o '127.0.0.1:[0-9]*' "$work/origin.log" | head -1)
