@@ -3,11 +3,9 @@
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use weir_config::Snapshot;
 use weir_wire::http1::{HeadLimits, Parsed, RequestFraming, parse_request};
 
 use super::body::Carry;
@@ -17,7 +15,7 @@ use crate::deadline::Deadline;
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::net::{Socket, poll_read, poll_write};
-use crate::worker::Worker;
+use crate::worker::{HeldSnapshot, Worker};
 
 /// How long an idle connection is kept once draining begins, for a request already on its way.
 const DRAIN_GRACE: Duration = Duration::from_millis(300);
@@ -120,7 +118,7 @@ enum First {
     /// Closed, idle for too long, or stopping.
     Closed,
     /// A whole head, or a refused one.
-    Head(Box<Exchange>, Rc<Arc<Snapshot>>, Head),
+    Head(Box<Exchange>, HeldSnapshot, Head),
     /// Part of a head, kept in the carry.
     Partial,
 }
