@@ -1,5 +1,6 @@
 //! Starting and stopping the workers.
 
+use std::cell::RefCell;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::rc::Rc;
@@ -21,6 +22,7 @@ use crate::drain::{DrainState, Listening, Phase};
 use crate::listener::{BindError, bind};
 use crate::metrics::{Metrics, WorkerCounters};
 use crate::reserved::{Reserved, ReservedPaths};
+use crate::sys::on_core;
 use crate::worker::Worker;
 
 /// How often a worker lets go of what it holds only for speed.
@@ -66,6 +68,7 @@ pub struct Server {
     address: SocketAddr,
     workers: usize,
     acceptors: usize,
+    unpinned: Option<String>,
     metrics: Metrics,
     drain: Arc<DrainState>,
     stop: watch::Sender<Phase>,
@@ -94,12 +97,15 @@ impl Server {
         let counters: Vec<_> =
             (0..workers).map(|_| Arc::new(WorkerCounters::new(workers))).collect();
         let reserved = options.reserved.as_ref().map(|paths| Arc::new(Reserved::new(paths)));
-        let plan = Plan { snapshot, settings: &settings, log, drain: &drain, stopped, reserved };
+        let unpinned = RefCell::new(None);
+        let plan =
+            Plan { snapshot, settings: &settings, log, drain: &drain, stopped, reserved, unpinned };
         let mut threads = plan.spawn(listeners, &counters, acceptors, options.seed)?;
         // Joined last: it ends when the workers have let go of their ends of the log.
         threads.extend(writer);
         let metrics = Metrics::new(counters);
-        Ok(Self { address, workers, acceptors, metrics, drain, stop, threads })
+        let unpinned = plan.unpinned.take();
+        Ok(Self { address, workers, acceptors, unpinned, metrics, drain, stop, threads })
     }
 
     /// Where it listens.
@@ -115,6 +121,11 @@ impl Server {
     /// Number of acceptor threads; 0 when each worker accepts.
     pub fn acceptors(&self) -> usize {
         self.acceptors
+    }
+
+    /// Why a worker is not kept to its core although `weir.server.pinning` asks for it.
+    pub fn unpinned(&self) -> Option<&str> {
+        self.unpinned.as_deref()
     }
 
     /// Counters of all workers.
@@ -162,6 +173,8 @@ struct Plan<'a> {
     drain: &'a Arc<DrainState>,
     stopped: watch::Receiver<Phase>,
     reserved: Option<Arc<Reserved>>,
+    /// Why a worker could not be pinned.
+    unpinned: RefCell<Option<String>>,
 }
 
 /// Where a worker's connections come from.
@@ -234,7 +247,14 @@ impl Plan<'_> {
             run(runtime, &worker, intake, stopped);
         };
         let builder = std::thread::Builder::new().name(format!("weir-worker-{n}"));
-        builder.spawn(body).map_err(StartError::Thread)
+        if !self.settings.pinning {
+            return builder.spawn(body).map_err(StartError::Thread);
+        }
+        let (spawned, refused) = on_core(n, || builder.spawn(body));
+        if refused.is_some() {
+            self.unpinned.replace(refused);
+        }
+        spawned.map_err(StartError::Thread)
     }
 }
 
