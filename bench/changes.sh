@@ -59,7 +59,7 @@ echo "--- traffic, quiet"; told quiet
 echo "--- traffic, $changes changes/s"; told changed
 echo "--- changes"; told changes
 echo "--- from the durable write until it serves"
-grep -o '"publishMicros[A-Za-z]*":[0-9]*\|"changes":[0-9]*\|"transactions":[0-9]*' "$work/stats.json"
+grep -o '"changes":{[^}]*}' "$work/stats.json"
 curl -s -o /dev/null -X DELETE "http://$admin/actuator/gateway/routes?id=change-" || true
 sleep 4
 echo "memory after        $(rss)"

@@ -1,7 +1,10 @@
 //! Work around the code: checks that run as tests, generated documents, comparisons with peers.
 
+mod differential;
 mod layers;
 mod peers;
+mod soak;
+mod supply;
 mod tidy;
 mod tree;
 
@@ -18,12 +21,17 @@ struct Xtask {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Checks sizes, headers and words of the sources, and which crate may use which.
+    /// Checks sizes, headers and words of the sources, which crate may use which, and what comes
+    /// from others.
     Tidy,
     /// Writes docs/reference anew from the code.
     Docs,
     /// Measures weir beside nginx, HAProxy, Spring Cloud Gateway and a bare forwarder.
     Peers(peers::PeersArgs),
+    /// Provokes every failure of weir-faults in its long form, again and again.
+    Soak(soak::SoakArgs),
+    /// Sends hostile requests through weir and real servers and compares what they understand.
+    Differential(differential::DifferentialArgs),
 }
 
 fn main() -> ExitCode {
@@ -39,20 +47,30 @@ fn main() -> ExitCode {
                 _ => ExitCode::FAILURE,
             }
         }
-        Command::Peers(args) => match peers::run(&args) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("xtask peers: {error:#}");
-                ExitCode::FAILURE
-            }
-        },
+        Command::Soak(args) => soak::run(&args).unwrap_or_else(|error| {
+            eprintln!("xtask soak: {error:#}");
+            ExitCode::FAILURE
+        }),
+        Command::Peers(args) => exit("peers", peers::run(&args)),
+        Command::Differential(args) => exit("differential", differential::run(&args)),
         Command::Tidy => {
             let mut findings = tidy::findings();
             findings.extend(layers::findings());
+            findings.extend(supply::findings());
             for finding in &findings {
                 eprintln!("{finding}");
             }
             if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+fn exit(command: &str, result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask {command}: {error:#}");
+            ExitCode::FAILURE
         }
     }
 }

@@ -11,6 +11,9 @@ const LONG_FILES: &[&str] = &[];
 /// Functions allowed to be longer than [`FUNCTION_LINES_MAX`]. This list only shrinks.
 const LONG_FUNCTIONS: &[&str] = &[];
 
+/// Files that may allow `unsafe`, which the workspace denies.
+const UNSAFE_FILES: &[&str] = &["crates/weir-server/src/sys.rs"];
+
 /// Everything untidy.
 pub fn findings() -> Vec<String> {
     let mut findings = Vec::new();
@@ -18,6 +21,12 @@ pub fn findings() -> Vec<String> {
         for path in files(directory, "rs") {
             let text = std::fs::read_to_string(&path).unwrap_or_default();
             check(&shown(&path), &text, &mut findings);
+        }
+    }
+    for path in files("crates", "toml").into_iter().chain(files("xtask", "toml")) {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        if text.contains("[package]") && !text.contains("[lints]\nworkspace = true") {
+            findings.push(format!("{}: does not take the workspace's lints", shown(&path)));
         }
     }
     findings
@@ -30,6 +39,10 @@ fn check(path: &str, text: &str, findings: &mut Vec<String>) {
     let lines = text.lines().count();
     if lines > LINES_MAX && !LONG_FILES.contains(&path) {
         findings.push(format!("{path}: {lines} lines, {LINES_MAX} allowed"));
+    }
+    let allows = ["allow(unsafe", "expect(unsafe"].iter().any(|words| text.contains(words));
+    if allows && !UNSAFE_FILES.contains(&path) && path != "xtask/src/tidy.rs" {
+        findings.push(format!("{path}: allows unsafe code"));
     }
     for (n, line) in text.lines().enumerate() {
         // rustfmt sees to code; a literal may be as long as what it says.

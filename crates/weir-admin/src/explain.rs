@@ -13,6 +13,8 @@ use weir_route::{Request, RequestParts, Route, Vars};
 use weir_wire::RequestHead;
 use weir_wire::http1::{HeadLimits, Parsed, canonical_path, parse_request};
 
+use crate::secrecy::conceal;
+
 /// Candidates told at most.
 const CANDIDATES_MAX: usize = 50;
 
@@ -91,8 +93,15 @@ pub struct Step {
     pub changes: Vec<String>,
 }
 
-/// Explains `question` with the table and the rules of `snapshot`.
+/// Explains `question` with the table and the rules of `snapshot`. Values of secret fields are
+/// hidden.
 pub fn explain(snapshot: &Snapshot, question: &Question) -> Explanation {
+    let mut told = tell(snapshot, question);
+    conceal(&mut told, question);
+    told
+}
+
+fn tell(snapshot: &Snapshot, question: &Question) -> Explanation {
     let mut told = Explanation { routes: snapshot.index.len(), ..Explanation::default() };
     let mut head = RequestHead::default();
     if let Err(why) = read(question, &snapshot.settings.head_limits, &mut head) {
@@ -233,7 +242,6 @@ impl Running {
             target: &mut self.target,
             preserve_host: &mut self.preserve_host,
             prefixed: &mut self.prefixed,
-            early_fields: &mut Vec::new(),
             peer,
             now_ms,
         };

@@ -13,6 +13,7 @@ mod endpoint;
 mod explain;
 mod hooks;
 mod patience;
+mod secrecy;
 mod serve;
 mod site;
 

@@ -131,6 +131,12 @@ impl SiteOptions {
             gateway: settings.management.gateway,
             is_verbose: settings.actuator_verbose,
             health_details: settings.management.health_details,
+            limits: Limits {
+                body_bytes_max: settings.admin.body_bytes_max,
+                import_bytes_max: settings.admin.import_bytes_max,
+                connections_max: settings.admin.connections_max,
+                ..Limits::default()
+            },
             ..Self::main()
         }
     }

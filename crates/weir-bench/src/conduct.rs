@@ -56,8 +56,7 @@ pub fn conduct_watched(
     view.finish();
     let server = sampler.map(Sampler::finish);
     let result = result?;
-    let names = plan.requests.iter().map(|request| request.name.clone());
-    let mut outcome = Outcome::of(&result, names, asked(plan, target));
+    let mut outcome = Outcome::of(&result, plan.groups(), asked(plan, target));
     outcome.started = started;
     outcome.command = std::env::args().collect();
     outcome.environment = environment;

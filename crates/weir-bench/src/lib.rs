@@ -25,5 +25,6 @@ pub mod record;
 pub mod report;
 pub mod stats;
 pub mod target;
+pub mod trace;
 pub mod units;
 pub mod verdict;

@@ -56,6 +56,8 @@ pub enum Mix {
     Weighted(Vec<u64>),
     /// All requests in order, as one journey.
     Journey,
+    /// For each slot of the schedule, which request it is.
+    Trace(Arc<[u32]>),
 }
 
 /// One request, ready to be written.
@@ -63,6 +65,8 @@ pub enum Mix {
 pub struct Request {
     /// Name in reports.
     pub name: String,
+    /// Row in reports; requests of one group have one name.
+    pub group: usize,
     /// Method, which decides how the answer is framed.
     pub method: Vec<u8>,
     /// The whole message, if it is the same every time; else what it is rendered from.
@@ -122,10 +126,11 @@ impl Mix {
         )
     }
 
-    /// The first request of a new session.
-    pub fn first(&self, dice: &mut Dice) -> usize {
+    /// The first request of a new session; `slot` is the one of the schedule it fills.
+    pub fn first(&self, slot: u64, dice: &mut Dice) -> usize {
         match self {
             Self::Journey => 0,
+            Self::Trace(order) => order.get(slot as usize).map_or(0, |index| *index as usize),
             Self::Weighted(sums) if sums.len() < 2 => 0,
             Self::Weighted(sums) => {
                 let ticket = dice.below(sums.last().copied().unwrap_or(0));
@@ -157,6 +162,27 @@ impl Plan {
         }
     }
 
+    /// Names of the groups of requests, in their order.
+    pub fn groups(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for request in &self.requests {
+            if request.group >= names.len() {
+                names.resize(request.group + 1, String::new());
+            }
+            if let Some(name) = names.get_mut(request.group).filter(|name| name.is_empty()) {
+                name.clone_from(&request.name);
+            }
+        }
+        names
+    }
+
+    /// The group of the request of a slot that was never sent; the first if chance decides.
+    pub fn group_of(&self, slot: u64) -> usize {
+        let Mix::Trace(order) = &self.mix else { return 0 };
+        let index = order.get(slot as usize).map_or(0, |index| *index as usize);
+        self.requests.get(index).map_or(0, |request| request.group)
+    }
+
     /// The schedule, in an open loop.
     pub fn schedule(&self) -> Option<&Schedule> {
         match &self.arrival {
@@ -177,7 +203,7 @@ mod tests {
         let mut dice = Dice::new(5);
         let mut counts = [0u32; 3];
         for _ in 0..40_000 {
-            counts[mix.first(&mut dice)] += 1;
+            counts[mix.first(0, &mut dice)] += 1;
         }
         assert_eq!(counts[1], 0);
         assert!((9_500..10_500).contains(&counts[0]), "{counts:?}");

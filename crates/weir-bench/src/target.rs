@@ -94,6 +94,7 @@ impl Target {
         head.extend_from_slice(shape.body.unwrap_or_default());
         Request {
             name: format!("{} {}", shape.method, self.path),
+            group: 0,
             method: shape.method.as_bytes().to_vec(),
             message: Message::Fixed(head.into()),
             expect: Expect::default(),

@@ -66,8 +66,9 @@ fn check(name: &str, stored: &Stored, charts: usize) {
 
 #[test]
 fn charts_are_drawn() {
-    let one = Stored { outcomes: vec![outcome()], points: vec![] };
+    let one = Stored { outcomes: vec![outcome()], ..Stored::default() };
     check("run.html", &one, 3);
     let points = vec![(100.0, 1_000_000, 2_000_000), (200.0, 1_100_000, 4_000_000)];
-    check("sweep.html", &Stored { outcomes: vec![outcome(), outcome()], points }, 1);
+    let outcomes = vec![outcome(), outcome()];
+    check("sweep.html", &Stored { outcomes, points, ..Stored::default() }, 1);
 }

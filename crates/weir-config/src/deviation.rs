@@ -35,6 +35,18 @@ pub static DEVIATIONS: &[Deviation] = &[
         switch: Some("weir.server.ambiguous-paths: keep, or so in a route's metadata"),
     },
     Deviation {
+        topic: "requests that come back",
+        weir: "508; to find them, Via is added where the upstream's port is the gateway's own",
+        scg: "go round until something breaks",
+        switch: None,
+    },
+    Deviation {
+        topic: "Max-Forwards of OPTIONS",
+        weir: "counted down; answered with 200 at 0 (RFC 9110)",
+        scg: "passed on",
+        switch: None,
+    },
+    Deviation {
         topic: "chunked bodies and RequestSize",
         weir: "counted",
         scg: "let through, whatever their size",

@@ -27,7 +27,7 @@ pub use compile::{Compiler, Part, Problem};
 pub use definitions::{Definitions, Reader as DefinitionReader};
 pub use deviation::{DEVIATIONS, Deviation};
 pub use diagnostic::{
-    Category, Code, Diagnostic, Severity, Style, findings_reference, render, to_json,
+    Category, Code, Diagnostic, Severity, Style, findings_reference, is_secret, render, to_json,
 };
 pub use loaded::{Compiled, Loaded, Loader};
 pub use memory::Memory;

@@ -47,6 +47,8 @@ pub struct Settings {
     pub progress_window: Duration,
     /// `weir.server.ambiguous-paths` (`check`); per route by `metadata.ambiguous-paths`.
     pub ambiguous_paths: AmbiguousPaths,
+    /// `weir.server.via` (false).
+    pub via: bool,
     /// `weir.server.connections-max` per process.
     pub connections_max: usize,
     /// `httpclient.connect-timeout` (30 s).
@@ -142,12 +144,18 @@ pub enum Access {
 }
 
 /// `weir.admin.*`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admin {
     /// `weir.admin.token`.
     pub token: Option<Secret>,
     /// `weir.admin.hosts`.
     pub hosts: Vec<String>,
+    /// `weir.admin.connections-max` (512); more wait.
+    pub connections_max: usize,
+    /// `weir.admin.body-bytes-max` (1 MiB).
+    pub body_bytes_max: usize,
+    /// `weir.admin.import-bytes-max` (256 MiB).
+    pub import_bytes_max: usize,
 }
 
 /// A text that shows itself to nobody by accident.
@@ -297,6 +305,7 @@ impl Default for Settings {
             progress_bytes_per_second_min: 100,
             progress_window: Duration::from_secs(30),
             ambiguous_paths: AmbiguousPaths::default(),
+            via: false,
             connections_max: 100_000,
             connect_timeout: Duration::from_secs(30),
             response_timeout: None,
@@ -346,6 +355,18 @@ impl Default for Management {
             exclude: Vec::new(),
             gateway: Access::Unrestricted,
             health_details: false,
+        }
+    }
+}
+
+impl Default for Admin {
+    fn default() -> Self {
+        Self {
+            token: None,
+            hosts: Vec::new(),
+            connections_max: 512,
+            body_bytes_max: 1 << 20,
+            import_bytes_max: 256 << 20,
         }
     }
 }

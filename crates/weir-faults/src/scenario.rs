@@ -4,6 +4,7 @@ use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tokio::runtime::Builder;
@@ -13,6 +14,11 @@ use crate::weir::Weir;
 use crate::{
     abort, change, cut, disk, drain, files, kill, oversize, slow, stale, transfer, unreachable,
 };
+
+/// Time between two looks at whether to stop.
+const LOOK: Duration = Duration::from_millis(50);
+/// No scenario takes so long.
+const HANGS_AFTER: Duration = Duration::from_secs(900);
 
 /// One failure to provoke.
 #[derive(Debug)]
@@ -106,33 +112,40 @@ impl Scenario {
         SCENARIOS.iter().find(|scenario| scenario.name == name)
     }
 
-    /// Plays it to its end, or until `interrupted` is ready: then `None`, and the gateway is gone.
-    /// A panic is a failure.
+    /// Plays it to its end, or until `interrupted` says so: then `None`, and the gateway is gone. A
+    /// panic is a failure, and so is not coming to an end.
     ///
     /// # Panics
     /// If the system gives no runtime.
-    pub fn play(
-        &self,
-        weir: &Weir,
-        size: Size,
-        interrupted: impl Future<Output = ()>,
-    ) -> Option<Tally> {
+    pub fn play(&self, weir: &Weir, size: Size, interrupted: impl Fn() -> bool) -> Option<Tally> {
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
+            let playing = AssertUnwindSafe((self.run)(weir.clone(), size)).catch_unwind();
             tokio::select! {
-                played = AssertUnwindSafe((self.run)(weir.clone(), size)).catch_unwind() => {
-                    Some(played.unwrap_or_else(|panic| panicked(panic.as_ref())))
-                }
-                () = interrupted => None,
+                played = tokio::time::timeout(HANGS_AFTER, playing) => Some(match played {
+                    Ok(played) => played.unwrap_or_else(|panic| panicked(panic.as_ref())),
+                    Err(_) => failed("does not come to an end"),
+                }),
+                () = until(interrupted) => None,
             }
         })
+    }
+}
+
+async fn until(interrupted: impl Fn() -> bool) {
+    while !interrupted() {
+        tokio::time::sleep(LOOK).await;
     }
 }
 
 fn panicked(panic: &(dyn Any + Send)) -> Tally {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    failed(text.unwrap_or("a panic without words"))
+}
+
+fn failed(why: &str) -> Tally {
     let mut tally = Tally::default();
-    tally.check(false, || text.unwrap_or("a panic without words").to_owned());
+    tally.check(false, || why.to_owned());
     tally
 }

@@ -65,9 +65,6 @@ pub struct RequestContext<'a> {
     pub preserve_host: &'a mut bool,
     /// A PrefixPath has acted (only the first one of an exchange does).
     pub prefixed: &'a mut bool,
-    /// Response header edits decided on the way in (such as RequestHeaderSize's message) land
-    /// here.
-    pub early_fields: &'a mut Vec<(String, Vec<u8>)>,
     /// Address of the TCP peer.
     pub peer: SocketAddr,
     /// Wall clock in milliseconds since 1970.

@@ -12,8 +12,8 @@ use crate::uri::AbsoluteUri;
 /// The path that came in is canonical, so dot segments in the new one were made by the filter out
 /// of what the client sent (a decoded `%2F`, glued pieces). Resolving them would leave the prefix
 /// that the filter states: such a request is answered with 400, also if only a lenient server would
-/// see them (`..%2fx` glued out of `x..%2fx`) and saw none before. Doubled slashes are joined as SCG
-/// does, unless the client sent some itself: those stay.
+/// see them (`..%2fx` glued out of `x..%2fx`) and saw none before. Doubled slashes are joined as
+/// SCG does, unless the client sent some itself: those stay.
 ///
 /// # Errors
 /// The path does not start with `/` or is not valid; nothing is sent then.

@@ -65,7 +65,6 @@ impl Trial {
             target: &mut target,
             preserve_host: &mut preserve_host,
             prefixed: &mut prefixed,
-            early_fields: &mut Vec::new(),
             peer: PEER.parse().expect("an address"),
             now_ms: 0,
         };

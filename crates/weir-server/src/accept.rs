@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::drain::{Listening, Phase};
 use crate::http::downstream::serve;
 use crate::listener::turn_away;
-use crate::metrics::WorkerCounters;
+use crate::metrics::{OpenConnection, WorkerCounters};
 use crate::net::Socket;
 use crate::server::StartError;
 use crate::worker::Worker;
@@ -31,7 +31,9 @@ const LAST_HANDSHAKES: Duration = Duration::from_millis(300);
 const ACCEPTS_MAX: usize = 32;
 
 /// A new connection, non-blocking, and its peer.
-pub(crate) type Accepted = (TcpStream, SocketAddr);
+type Accepted = (TcpStream, SocketAddr);
+/// A connection on its way from an acceptor to a worker, which counts it already.
+pub(crate) type Handed = (Accepted, OpenConnection);
 
 /// Serves what a worker's own listening socket gives until `stopped` says to drain.
 pub(crate) async fn accept_own(
@@ -39,31 +41,30 @@ pub(crate) async fn accept_own(
     listener: TcpListener,
     stopped: watch::Receiver<Phase>,
 ) {
-    let take = |(stream, peer)| {
+    let take = |accepted| {
         worker.deadlines.refresh();
-        admit(worker, stream, peer);
+        admit(worker, accepted, OpenConnection::new(&worker.counters));
     };
     accept_until_drained(listener, &worker.counters, stopped, take).await;
 }
 
 /// Serves what the acceptors hand to this worker.
-pub(crate) async fn accept_handed(worker: &Rc<Worker>, mut receiver: UnboundedReceiver<Accepted>) {
-    while let Some((stream, peer)) = receiver.recv().await {
-        // The acceptor counted it; from here on the task does.
-        worker.counters.connection_closed();
+pub(crate) async fn accept_handed(worker: &Rc<Worker>, mut receiver: UnboundedReceiver<Handed>) {
+    while let Some((accepted, open)) = receiver.recv().await {
         worker.deadlines.refresh();
-        admit(worker, stream, peer);
+        admit(worker, accepted, open);
     }
 }
 
-/// Starts serving a connection, unless there are too many.
-fn admit(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
+/// Starts serving a connection, unless there are too many with it.
+fn admit(worker: &Rc<Worker>, (stream, peer): Accepted, open: OpenConnection) {
     let max = worker.snapshot().settings.connections_max / worker.counters.workers().max(1);
-    if worker.counters.connections() >= max.max(1) as i64 {
+    if worker.counters.connections() > max.max(1) as i64 {
         worker.counters.connection_refused();
         return;
     }
-    tokio::task::spawn_local(serve(Rc::clone(worker), Socket::fresh(stream), peer));
+    worker.counters.connection_accepted();
+    tokio::task::spawn_local(serve(Rc::clone(worker), Socket::fresh(stream), peer, open));
 }
 
 /// Gives every connection to `take` until `stopped` says to drain, then what had begun to connect,
@@ -141,7 +142,7 @@ async fn pause_accepting(counters: &WorkerCounters, error: &io::Error) {
 
 /// A thread that accepts and hands connections to the worker with the fewest.
 pub(crate) struct Acceptor {
-    pub(crate) senders: Arc<[UnboundedSender<Accepted>]>,
+    pub(crate) senders: Arc<[UnboundedSender<Handed>]>,
     pub(crate) counters: Arc<[Arc<WorkerCounters>]>,
     /// Whose turn it is among equals; shared by all acceptors.
     pub(crate) next: Arc<AtomicUsize>,
@@ -184,9 +185,7 @@ impl Acceptor {
         else {
             return;
         };
-        counters.connection_handed();
-        if sender.send(accepted).is_err() {
-            counters.connection_closed();
-        }
+        // Fails only when the worker is gone.
+        let _ = sender.send((accepted, OpenConnection::new(counters)));
     }
 }

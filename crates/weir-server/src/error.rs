@@ -38,6 +38,8 @@ pub enum ErrorKind {
     NoRoute,
     /// A filter failed.
     Filter,
+    /// The gateway has a fault: something panicked.
+    Panic,
     /// A service of an `lb:` route has no instance.
     NoInstance,
     /// The upstream's name does not resolve.
@@ -91,7 +93,8 @@ impl ErrorKind {
             K::BadRequest(_) | K::HeadTimeout | K::BadBody | K::BodyTooLarge(_) => Side::Client,
             K::ClientTooSlow | K::ClientGone | K::MethodNotAllowed => Side::Client,
             K::AmbiguousPath | K::NoRoute => Side::Client,
-            K::Loop | K::Filter | K::NoInstance | K::PoolExhausted => Side::Gateway,
+            K::Loop | K::Filter | K::Panic => Side::Gateway,
+            K::NoInstance | K::PoolExhausted => Side::Gateway,
             K::Resolve | K::Connect | K::ConnectTimeout | K::UpstreamClosed => Side::Upstream,
             K::BadResponse | K::ResponseTimeout | K::ResponseTruncated => Side::Upstream,
             K::UpstreamTooSlow => Side::Upstream,
@@ -110,7 +113,7 @@ impl ErrorKind {
             K::MethodNotAllowed => 405,
             K::Loop => 508,
             K::NoRoute => 404,
-            K::Filter => 500,
+            K::Filter | K::Panic => 500,
             K::NoInstance | K::PoolExhausted => 503,
             K::Resolve | K::Connect | K::UpstreamClosed => refused,
             K::BadResponse | K::ResponseTruncated => refused,
@@ -133,6 +136,7 @@ impl ErrorKind {
             K::AmbiguousPath => "ambiguous_path",
             K::NoRoute => "no_route",
             K::Filter => "filter",
+            K::Panic => "panic",
             K::NoInstance => "no_instance",
             K::Resolve => "resolve",
             K::Connect => "connect",

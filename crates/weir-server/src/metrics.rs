@@ -121,18 +121,8 @@ impl WorkerCounters {
         self.requests.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn connection_opened(&self) {
-        self.connections.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn connection_accepted(&self) {
         self.accepted.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn connection_closed(&self) {
-        self.connections.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Counts a connection on its way from an acceptor to this worker.
-    pub(crate) fn connection_handed(&self) {
-        self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn connection_refused(&self) {
@@ -196,6 +186,23 @@ impl WorkerCounters {
 /// Adds one to a counter that only this thread writes: cheaper than an atomic addition.
 fn count(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
+
+/// Counts a connection as open while it lives, whatever ends it.
+#[derive(Debug)]
+pub(crate) struct OpenConnection(Arc<WorkerCounters>);
+
+impl OpenConnection {
+    pub(crate) fn new(counters: &Arc<WorkerCounters>) -> Self {
+        counters.connections.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(counters))
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Timer {

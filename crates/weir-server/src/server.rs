@@ -16,9 +16,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 use weir_config::{AccessLogFormat, Settings, Snapshot};
 
-use crate::accept::{Accepted, Acceptor, accept_handed, accept_own};
+use crate::accept::{Acceptor, Handed, accept_handed, accept_own};
 use crate::access_log::{self, LogBuffer};
 use crate::drain::{DrainState, Listening, Phase};
+use crate::http::hops::Identity;
 use crate::listener::{BindError, bind};
 use crate::metrics::{Metrics, WorkerCounters};
 use crate::reserved::{Reserved, ReservedPaths};
@@ -97,9 +98,17 @@ impl Server {
         let counters: Vec<_> =
             (0..workers).map(|_| Arc::new(WorkerCounters::new(workers))).collect();
         let reserved = options.reserved.as_ref().map(|paths| Arc::new(Reserved::new(paths)));
-        let unpinned = RefCell::new(None);
-        let plan =
-            Plan { snapshot, settings: &settings, log, drain: &drain, stopped, reserved, unpinned };
+        let identity = Arc::new(Identity::new(address.port()));
+        let plan = Plan {
+            snapshot,
+            settings: &settings,
+            log,
+            drain: &drain,
+            stopped,
+            reserved,
+            identity,
+            unpinned: RefCell::new(None),
+        };
         let mut threads = plan.spawn(listeners, &counters, acceptors, options.seed)?;
         // Joined last: it ends when the workers have let go of their ends of the log.
         threads.extend(writer);
@@ -173,6 +182,7 @@ struct Plan<'a> {
     drain: &'a Arc<DrainState>,
     stopped: watch::Receiver<Phase>,
     reserved: Option<Arc<Reserved>>,
+    identity: Arc<Identity>,
     /// Why a worker could not be pinned.
     unpinned: RefCell<Option<String>>,
 }
@@ -182,7 +192,7 @@ enum Intake {
     /// Its own listening socket.
     Own(StdListener, Listening),
     /// Dedicated acceptors.
-    Handed(UnboundedReceiver<Accepted>),
+    Handed(UnboundedReceiver<Handed>),
 }
 
 impl Plan<'_> {
@@ -238,12 +248,13 @@ impl Plan<'_> {
         let log = self.log.clone().map(|sender| (format, sender));
         let (snapshot, drain) = (Arc::clone(self.snapshot), Arc::clone(self.drain));
         let (stopped, reserved) = (self.stopped.clone(), self.reserved.clone());
+        let identity = Arc::clone(&self.identity);
         let runtime = Builder::new_current_thread();
         let body = move || {
             let log = log.map(|(format, sender)| {
                 LogBuffer::new(format.unwrap_or(AccessLogFormat::Common), sender)
             });
-            let worker = Worker::new(snapshot, counters, drain, log, reserved, seed);
+            let worker = Worker::new(snapshot, counters, drain, log, reserved, identity, seed);
             run(runtime, &worker, intake, stopped);
         };
         let builder = std::thread::Builder::new().name(format!("weir-worker-{n}"));

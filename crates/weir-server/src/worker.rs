@@ -13,6 +13,7 @@ use crate::access_log::LogBuffer;
 use crate::deadline::{Deadline, Deadlines};
 use crate::drain::{DrainState, Phase};
 use crate::http::exchange::Exchange;
+use crate::http::hops::Identity;
 use crate::http::upstream::Pools;
 use crate::metrics::WorkerCounters;
 use crate::reserved::Reserved;
@@ -41,6 +42,7 @@ pub(crate) struct Worker {
     pub(crate) lookup: RefCell<Scratch>,
     pub(crate) parts: RefCell<RequestParts>,
     pub(crate) reserved: Option<Arc<Reserved>>,
+    pub(crate) identity: Arc<Identity>,
     shared: Arc<ArcSwap<Snapshot>>,
     seen: RefCell<HeldSnapshot>,
     #[expect(clippy::vec_box, reason = "an exchange stays where it is: it is large")]
@@ -55,6 +57,7 @@ impl Worker {
         drain: Arc<DrainState>,
         log: Option<LogBuffer>,
         reserved: Option<Arc<Reserved>>,
+        identity: Arc<Identity>,
         seed: u64,
     ) -> Rc<Self> {
         let snapshot = shared.load_full();
@@ -69,6 +72,7 @@ impl Worker {
             lookup: RefCell::default(),
             parts: RefCell::default(),
             reserved,
+            identity,
             seen: RefCell::new(Rc::new(snapshot)),
             shared,
             spare: RefCell::default(),

@@ -26,13 +26,13 @@ const FORMAT: u64 = 1;
 pub struct Options {
     /// Entries kept in the audit log; older ones are dropped (10,000).
     pub audit_entries_max: u64,
-    /// Memory for cached pages in bytes (8 MiB).
+    /// Memory for cached pages in bytes (4 MiB).
     pub cache_bytes: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { audit_entries_max: 10_000, cache_bytes: 8 * 1024 * 1024 }
+        Self { audit_entries_max: 10_000, cache_bytes: 4 * 1024 * 1024 }
     }
 }
 

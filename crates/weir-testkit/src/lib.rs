@@ -5,8 +5,12 @@
 
 mod answer;
 mod client;
+mod dice;
+pub mod differential;
 mod gate;
 mod gateway;
+pub mod judge;
+mod mutation;
 mod origin;
 mod received;
 
@@ -16,8 +20,10 @@ use std::time::Duration;
 
 pub use answer::Answer;
 pub use client::{Client, Cut, Response};
+pub use dice::Dice;
 pub use gate::Gate;
 pub use gateway::{Gateway, spawn_weir};
+pub use mutation::mutate;
 pub use origin::Origin;
 pub use received::{Body, Received};
 

@@ -1,9 +1,10 @@
 //! Which files make up a configuration, and reading them: shared by the commands that take CONFIG.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use weir_config::{Format, Loaded, Loader, Source};
+use weir_config::{Format, Loaded, Loader, SOURCE_BYTES_MAX, Source};
 
 /// Endings of configuration files. Of two files with one name the later ending wins, as in Spring.
 const ENDINGS: &[&str] = &["json", "yaml", "yml", "properties"];
@@ -116,7 +117,7 @@ fn read(file: &Path, profile: Option<&str>) -> anyhow::Result<Source> {
     let Some(format) = Format::of_name(&name) else {
         bail!("{name}: weir reads .yml, .yaml, .properties and .json");
     };
-    let bytes = std::fs::read(file).with_context(|| format!("cannot read {name}"))?;
+    let bytes = read_bytes(file).with_context(|| format!("cannot read {name}"))?;
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         // Java reads properties as Latin-1; whoever has written UTF-8 means it.
@@ -133,6 +134,22 @@ fn read(file: &Path, profile: Option<&str>) -> anyhow::Result<Source> {
     let mut source = Source::new(&name, text, format);
     source.profile = profile.map(str::to_owned);
     Ok(source)
+}
+
+/// The bytes of a regular file: a pipe would hold up the start, and a device may never end.
+fn read_bytes(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let metadata = std::fs::metadata(file)?;
+    if !metadata.is_file() {
+        bail!("it is not a regular file");
+    }
+    let max = u64::try_from(SOURCE_BYTES_MAX).unwrap_or(u64::MAX);
+    let mut bytes = Vec::new();
+    // Not by its length: files of the kernel have none, and a file may grow.
+    std::fs::File::open(file)?.take(max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > SOURCE_BYTES_MAX {
+        bail!("it is larger than {} MiB", SOURCE_BYTES_MAX >> 20);
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ enum RoutesCommand {
     Export(ExportArgs),
     /// Does what SCG's refresh does: nothing here, every change is in force at once.
     Refresh,
-    /// Shows counts of the route table, the store and the data plane.
+    /// Shows counts of the route table, the store and the data plane, and where the memory is.
     Stats,
 }
 

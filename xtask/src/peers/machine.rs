@@ -130,8 +130,16 @@ impl Cores {
         match count {
             0 | 1 => Self { proxy: 0, upstream: 0, client: 0 },
             2 => Self { proxy: 0, upstream: 1, client: 1 },
-            _ => Self { proxy: 0, upstream: 1, client: 2 },
+            3 => Self { proxy: 0, upstream: 1, client: 2 },
+            // Core 1 is left to a second worker.
+            _ => Self { proxy: 0, upstream: 2, client: 3 },
         }
+    }
+
+    /// Where a second worker of the proxy runs, on a machine with `count` cores: alone if it can.
+    pub fn second(&self, count: usize) -> usize {
+        let taken = [self.proxy, self.upstream, self.client];
+        (0..count).find(|core| !taken.contains(core)).unwrap_or(self.upstream)
     }
 
     /// As given on the command line: proxy, upstream, client.
@@ -161,10 +169,11 @@ mod tests {
 
     #[test]
     fn cores_are_shared_out() {
-        for (count, expected) in [(1, [0, 0, 0]), (2, [0, 1, 1]), (3, [0, 1, 2]), (64, [0, 1, 2])] {
+        for (count, expected) in [(1, [0, 0, 0]), (2, [0, 1, 1]), (3, [0, 1, 2]), (64, [0, 2, 3])] {
             let cores = Cores::of(count);
             assert_eq!([cores.proxy, cores.upstream, cores.client], expected, "{count}");
         }
+        assert_eq!([2, 3, 4].map(|count| Cores::of(count).second(count)), [1, 1, 1]);
         assert_eq!(Cores::parse("3, 4,5").map(|c| c.client), Ok(5));
         assert!(Cores::parse("1,2").is_err());
     }

@@ -8,12 +8,12 @@ mod bench;
 mod chart;
 mod client;
 mod compare;
-mod interrupt;
+pub mod interrupt;
 mod launch;
-mod machine;
+pub mod machine;
 mod process;
 mod proxy;
-mod report;
+pub mod report;
 mod routes;
 mod shapes;
 mod stats;
@@ -50,6 +50,8 @@ enum Measure {
     Proxy(proxy::ProxyArgs),
     /// What the number of routes costs: 10 minutes, hours with --full
     Routes(routes::RoutesArgs),
+    /// Spring Cloud Gateway beside the others: 5 minutes; or alone, as a target
+    Scg(proxy::ScgArgs),
     /// Becomes another program on given cores
     #[command(hide = true)]
     Launch(launch::LaunchArgs),
@@ -124,6 +126,7 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<()> {
     match &args.measure {
         Measure::Proxy(args) => proxy::run(args),
         Measure::Routes(args) => routes::run(args),
+        Measure::Scg(args) => proxy::run_scg(args),
         Measure::Launch(args) => launch::run(args),
     }
 }

@@ -91,6 +91,8 @@ pub struct Report {
     pub title: String,
     /// Text under the title.
     pub introduction: Vec<String>,
+    /// What is to be seen first.
+    pub summary: Table,
     /// Tables in order.
     pub tables: Vec<Table>,
     /// Charts.
@@ -124,6 +126,9 @@ impl Report {
         }
         let _ = writeln!(out, "- {}", bench.cores.line());
         let _ = writeln!(out, "- {}\n", bench.tools.versions.join("; "));
+        if !self.summary.rows.is_empty() {
+            let _ = writeln!(out, "{}", self.summary.markdown());
+        }
         for chart in &self.charts {
             let _ = writeln!(out, "![{}]({}.svg)\n", chart.alt, chart.name);
         }

@@ -18,10 +18,16 @@ pub struct ChangeTimes {
     pub changes: u64,
     /// Longest durable write.
     pub write_max: Duration,
-    /// Longest time from the durable write until the changes served.
+    /// Longest time from the durable write until the changes served, imports of more than
+    /// [`ChangeTimes::IMPORT`] routes aside.
     pub publish_max: Duration,
-    /// All times from the durable write until the changes served.
-    pub publish_sum: Duration,
+    /// Longest such time of an import.
+    pub publish_import_max: Duration,
+}
+
+impl ChangeTimes {
+    /// A transaction with more changes than this is an import.
+    pub const IMPORT: usize = 1_000;
 }
 
 /// Where the data plane and readers find the table. Belongs to the writer.
@@ -69,7 +75,10 @@ impl Publisher {
         times.transactions += 1;
         times.changes += changes as u64;
         times.write_max = times.write_max.max(write);
-        times.publish_max = times.publish_max.max(publish);
-        times.publish_sum += publish;
+        let longest = match changes > ChangeTimes::IMPORT {
+            true => &mut times.publish_import_max,
+            false => &mut times.publish_max,
+        };
+        *longest = publish.max(*longest);
     }
 }

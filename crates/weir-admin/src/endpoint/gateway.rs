@@ -206,13 +206,12 @@ pub(super) async fn stats(call: Call) -> Result<Response, Failure> {
 }
 
 fn changes(times: &ChangeTimes) -> Value {
-    let mean = times.publish_sum.checked_div(u32::try_from(times.transactions).unwrap_or(u32::MAX));
     json!({
         "transactions": times.transactions,
         "changes": times.changes,
         "writeMicrosMax": times.write_max.as_micros() as u64,
         "publishMicrosMax": times.publish_max.as_micros() as u64,
-        "publishMicrosMean": mean.unwrap_or_default().as_micros() as u64,
+        "publishImportMicrosMax": times.publish_import_max.as_micros() as u64,
     })
 }
 

@@ -398,7 +398,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "/gateway/stats",
             "gateway",
             Operation::Stats,
-            "Counts of the route table, the store and the data plane.",
+            "Counts of the route table, the store and the data plane, and where the memory is.",
             &[OK_OBJECT, BAD, FAULT],
         )
     },

@@ -1,6 +1,8 @@
 //! `weir bench ab | wrk | wrk2 | hey`.
 
+use super::single::OutputArgs;
 use crate::conduct::{Show, conduct};
+use crate::dialect::KeepArgs;
 use crate::dialect::ab::AbArgs;
 use crate::dialect::hey::{self, HeyArgs};
 use crate::dialect::wrk::{Wrk2Args, WrkArgs};
@@ -28,24 +30,27 @@ struct HeyCommand {
 fn go(
     (plan, target): (Plan, Target),
     show: Show,
+    keep: &KeepArgs,
     render: impl Fn(&Outcome, &Target) -> String,
 ) -> anyhow::Result<u8> {
     let outcome = conduct(&plan, &target.url(), &[], show)?;
     super::say(&format!("{}\n{}", render(&outcome, &target), report::text::verdict(&outcome)));
+    let (json, html) = (keep.json.clone(), keep.html.clone());
+    OutputArgs { json, html, ..OutputArgs::default() }.write(&outcome)?;
     Ok(super::exit_code(&outcome))
 }
 
 pub(super) fn ab(args: &AbArgs) -> anyhow::Result<u8> {
     let show = if args.quiet { Show::Nothing } else { Show::Lines };
-    go(args.plan()?, show, |outcome, target| args.render(outcome, target))
+    go(args.plan()?, show, &args.keep, |outcome, target| args.render(outcome, target))
 }
 
 pub(super) fn wrk(args: &WrkArgs) -> anyhow::Result<u8> {
-    go(args.plan()?, Show::Nothing, |outcome, target| args.render(outcome, target))
+    go(args.plan()?, Show::Nothing, &args.keep, |outcome, target| args.render(outcome, target))
 }
 
 pub(super) fn wrk2(args: &Wrk2Args) -> anyhow::Result<u8> {
-    go(args.plan()?, Show::Nothing, |outcome, target| args.render(outcome, target))
+    go(args.plan()?, Show::Nothing, &args.wrk.keep, |outcome, target| args.render(outcome, target))
 }
 
 pub(super) fn hey(raw: &RawArgs) -> anyhow::Result<u8> {
@@ -58,5 +63,5 @@ pub(super) fn hey(raw: &RawArgs) -> anyhow::Result<u8> {
             return Ok(if error.use_stderr() { super::FAILED } else { super::OK });
         }
     };
-    go(args.plan()?, Show::Nothing, |outcome, _| args.render(outcome))
+    go(args.plan()?, Show::Nothing, &args.keep, |outcome, _| args.render(outcome))
 }

@@ -5,6 +5,7 @@ use crate::conduct::{Show, conduct};
 use crate::outcome::Outcome;
 use crate::plan::{Expect, Plan, Stop};
 use crate::target::{Shape, Target};
+use crate::trace::Trace;
 use crate::verdict::Threshold;
 use crate::{report, units};
 use anyhow::{Context, bail};
@@ -49,8 +50,14 @@ pub(super) struct LoadArgs {
     /// Rate over time: 100:10s,100-500:30s,sine(300,200,10s):60s,stairs(100,500,5):50s
     #[arg(long, value_name = "STAGES", conflicts_with = "rate")]
     pub(super) stages: Option<String>,
+    /// Send the requests of an access log of weir at its times; the URL gives the server
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "stages"])]
+    pub(super) replay: Option<PathBuf>,
+    /// How much faster than recorded
+    #[arg(long, requires = "replay", default_value_t = 1.0)]
+    pub(super) speed: f64,
     /// Virtual users, each with its own connection
-    #[arg(long, conflicts_with_all = ["rate", "stages"])]
+    #[arg(long, conflicts_with_all = ["rate", "stages", "replay"])]
     pub(super) users: Option<usize>,
     /// Time over which users begin
     #[arg(long, value_parser = units::duration, requires = "users", default_value = "0s")]
@@ -154,7 +161,10 @@ impl LoadArgs {
         if self.connections == 0 || self.users == Some(0) {
             bail!("at least one connection is needed");
         }
-        let endless = self.requests.is_none() && self.stages.is_none() && self.loops.is_none();
+        let endless = self.requests.is_none()
+            && self.stages.is_none()
+            && self.loops.is_none()
+            && self.replay.is_none();
         let default = endless.then_some(Duration::from_secs(10));
         plan.stop = Stop { requests: self.requests, after: self.duration.or(default) };
         plan.connections = self.connections;
@@ -182,16 +192,8 @@ impl RequestArgs {
         if let Some(bad) = self.headers.iter().find(|line| !line.contains(':')) {
             bail!("header '{bad}' has no colon");
         }
-        let default = if body.is_some() { "POST" } else { "GET" };
-        let shape = Shape {
-            method: self.method.as_deref().unwrap_or(default),
-            headers: &self.headers,
-            body: body.as_deref(),
-            http10: self.http10,
-            keep_alive: !self.no_keepalive,
-            defaults: &[("User-Agent", "weir-bench"), ("Accept", "*/*")],
-        };
-        let mut request = target.request(&shape);
+        let mut request = target.request(&self.shape(body.as_deref()));
+        crate::plan_file::render_variables(&mut request)?;
         if !self.expect_status.is_empty() {
             request.expect = Expect::OneOf(self.expect_status.clone());
         }
@@ -199,6 +201,39 @@ impl RequestArgs {
         let mut plan = Plan::closed(addresses, request, 1);
         plan.keep_alive = !self.no_keepalive;
         Ok(plan)
+    }
+}
+
+impl RequestArgs {
+    fn shape<'a>(&'a self, body: Option<&'a [u8]>) -> Shape<'a> {
+        let default = if body.is_some() { "POST" } else { "GET" };
+        Shape {
+            method: self.method.as_deref().unwrap_or(default),
+            headers: &self.headers,
+            body,
+            http10: self.http10,
+            keep_alive: !self.no_keepalive,
+            defaults: &[("User-Agent", "weir-bench"), ("Accept", "*/*")],
+        }
+    }
+
+    /// Puts the requests and times of a log into `plan`.
+    fn replay(&self, plan: &mut Plan, target: &Target, load: &LoadArgs) -> anyhow::Result<()> {
+        let Some(path) = &load.replay else { return Ok(()) };
+        if load.speed <= 0.0 {
+            bail!("--speed must be above 0");
+        }
+        if self.method.is_some() || self.data.is_some() {
+            bail!("a log has its own methods: leave --method and --data out");
+        }
+        let name = || path.display().to_string();
+        let text = std::fs::read_to_string(path).with_context(name)?;
+        let trace = Trace::read(&text).with_context(name)?;
+        if trace.without_body > 0 {
+            eprintln!("{} requests are sent without their body", trace.without_body);
+        }
+        trace.apply(plan, target, &self.shape(None), load.speed);
+        Ok(())
     }
 }
 
@@ -210,7 +245,8 @@ impl OutputArgs {
         };
         Self::write_json(self.json.as_deref(), outcome)?;
         if let Some(path) = &self.html {
-            let stored = report::Stored { outcomes: vec![outcome.clone()], points: Vec::new() };
+            let outcomes = vec![outcome.clone()];
+            let stored = report::Stored { outcomes, ..Default::default() };
             file(path, report::html::render(&stored)?)?;
         }
         if let Some(path) = &self.csv {
@@ -250,6 +286,7 @@ pub(super) fn run(args: &SingleArgs) -> anyhow::Result<u8> {
     let target = Target::parse(url).map_err(anyhow::Error::msg)?;
     let mut plan = args.request.plan(&target)?;
     args.load.apply(&mut plan)?;
+    args.request.replay(&mut plan, &target, &args.load)?;
     let output = &args.output;
     let outcome = conduct(&plan, &target.url(), &output.threshold, output.show())?;
     if output.json.as_ref().is_none_or(|path| path.as_os_str() != "-") {

@@ -61,6 +61,8 @@ pub struct AbArgs {
     /// Lengths may vary (weir always allows it)
     #[arg(short = 'l')]
     lengths: bool,
+    #[command(flatten)]
+    pub(crate) keep: super::KeepArgs,
     /// http:// URL
     url: String,
 }

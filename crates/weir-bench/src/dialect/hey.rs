@@ -54,6 +54,8 @@ pub struct HeyArgs {
     /// Threads to use
     #[arg(long)]
     cpus: Option<usize>,
+    #[command(flatten)]
+    pub(crate) keep: super::KeepArgs,
     /// http:// URL
     url: String,
 }

@@ -13,6 +13,17 @@ use crate::plan::{Expect, Plan};
 use crate::target::{Shape, Target};
 use anyhow::Context;
 
+/// Where a dialect's result goes besides standard output.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct KeepArgs {
+    /// Write weir's result as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<std::path::PathBuf>,
+    /// Write weir's report as one HTML page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<std::path::PathBuf>,
+}
+
 /// A closed-loop plan on `url` that counts any answer as a success.
 fn plan(url: &str, shape: &Shape<'_>, connections: usize) -> anyhow::Result<(Plan, Target)> {
     let target = Target::parse(url).map_err(anyhow::Error::msg)?;

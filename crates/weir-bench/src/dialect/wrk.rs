@@ -29,6 +29,8 @@ pub struct WrkArgs {
     /// Socket/request timeout
     #[arg(long, default_value = "2s", value_parser = crate::units::duration)]
     timeout: Duration,
+    #[command(flatten)]
+    pub(crate) keep: super::KeepArgs,
     /// http:// URL
     url: String,
 }
@@ -37,7 +39,7 @@ pub struct WrkArgs {
 #[derive(Clone, Debug, clap::Args)]
 pub struct Wrk2Args {
     #[command(flatten)]
-    wrk: WrkArgs,
+    pub(crate) wrk: WrkArgs,
     /// Work rate (throughput) in requests/sec (total)
     #[arg(short = 'R', long, value_parser = crate::units::rate)]
     rate: f64,

@@ -136,7 +136,7 @@ pub fn run(plan: &Plan, watch: &Arc<Watch>) -> std::io::Result<Run> {
         handles.into_iter().map(|handle| handle.map(|h| h.join())).collect()
     });
     let wall = shared.clock.now();
-    let mut record = Record::new(plan.requests.len(), nanos(plan.warmup.as_secs_f64()), true);
+    let mut record = Record::new(plan.groups().len(), nanos(plan.warmup.as_secs_f64()), true);
     let mut uses = Vec::new();
     for result in results {
         let joined = result?.map_err(|_| std::io::Error::other("a worker panicked"))?;
@@ -174,7 +174,7 @@ fn conclude(
         for slot in shared.claimed.load(Ordering::Relaxed)..total {
             let Some(intended) = cursor.due(slot) else { break };
             let at = Instants { intended, done: wall, ..Instants::default() };
-            record.failed(0, &at, Failure::NeverSent);
+            record.failed(plan.group_of(slot), &at, Failure::NeverSent);
         }
         offered = Some(total.saturating_sub(schedule.due_before(warm.min(end))));
     }

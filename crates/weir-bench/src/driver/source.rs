@@ -20,7 +20,8 @@ pub(super) enum Source {
 /// An open loop: free connections and the slot claimed ahead for one of them.
 pub(super) struct Open {
     cursor: Cursor,
-    claimed: Option<Nanos>,
+    /// Number and due time of the claimed slot.
+    claimed: Option<(u64, Nanos)>,
     free: VecDeque<u32>,
     /// No slot is left.
     pub(super) exhausted: bool,
@@ -51,21 +52,26 @@ impl Open {
     ///
     /// A slot is claimed only while a connection is free, so a claimed slot never waits for one;
     /// while all connections of all workers are busy, slots pile up unclaimed.
-    pub(super) fn take(&mut self, now: Nanos, shared: &Shared) -> Option<(u32, Nanos)> {
-        let due = self.claim(shared)?;
+    pub(super) fn take(&mut self, now: Nanos, shared: &Shared) -> Option<(u32, u64, Nanos)> {
+        let (slot, due) = self.claim(shared)?;
         if due > now {
             return None;
         }
         self.claimed = None;
-        self.free.pop_front().map(|connection| (connection, due))
+        self.free.pop_front().map(|connection| (connection, slot, due))
+    }
+
+    /// The slot claimed but not sent yet.
+    pub(super) fn claimed(&self) -> Option<(u64, Nanos)> {
+        self.claimed
     }
 
     /// When the claimed slot is due.
     pub(super) fn wakes_at(&self) -> Option<Nanos> {
-        self.claimed
+        self.claimed.map(|(_, due)| due)
     }
 
-    fn claim(&mut self, shared: &Shared) -> Option<Nanos> {
+    fn claim(&mut self, shared: &Shared) -> Option<(u64, Nanos)> {
         if self.claimed.is_some() {
             return self.claimed;
         }
@@ -74,7 +80,7 @@ impl Open {
         }
         let slot = shared.claimed.fetch_add(1, Ordering::Relaxed);
         self.claimed = match self.cursor.due(slot) {
-            Some(due) if slot < shared.requests_max && due < shared.deadline() => Some(due),
+            Some(due) if slot < shared.requests_max && due < shared.deadline() => Some((slot, due)),
             _ => {
                 shared.claimed.fetch_sub(1, Ordering::Relaxed);
                 self.exhausted = true;

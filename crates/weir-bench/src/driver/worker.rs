@@ -63,7 +63,7 @@ impl<'a> Worker<'a> {
             connections: (0..mine).map(|_| Connection::new(plan.slots)).collect(),
             source: Source::of(plan, mine),
             timers: BinaryHeap::new(),
-            record: Record::new(plan.requests.len(), warm, paced),
+            record: Record::new(plan.groups().len(), warm, paced),
             dice: Dice::stream(plan.seed, number as u64 + 1),
             head: ResponseHead::default(),
             scratch: vec![0; SCRATCH_BYTES],
@@ -196,8 +196,8 @@ impl<'a> Worker<'a> {
             if now >= late {
                 return;
             }
-            let Some((index, due)) = open.take(now, self.shared) else { return };
-            self.begin_session(index, due, now);
+            let Some((index, slot, due)) = open.take(now, self.shared) else { return };
+            self.begin_session(index, slot, due, now);
         }
     }
 
@@ -208,14 +208,14 @@ impl<'a> Worker<'a> {
             Source::Closed | Source::Open(_) => intended,
         };
         if self.shared.admits(now) {
-            self.begin_session(index, intended, now);
+            self.begin_session(index, 0, intended, now);
         } else if matches!(self.source, Source::Users(_)) {
             self.users_left -= 1;
         }
     }
 
-    fn begin_session(&mut self, index: u32, intended: Nanos, now: Nanos) {
-        let first = self.plan.mix.first(&mut self.dice);
+    fn begin_session(&mut self, index: u32, slot: u64, intended: Nanos, now: Nanos) {
+        let first = self.plan.mix.first(slot, &mut self.dice);
         if let Some(connection) = self.connections.get_mut(index as usize) {
             for feeder in self.plan.feeders.iter() {
                 feeder.feed(&mut connection.slots, &mut self.dice);
@@ -384,7 +384,7 @@ impl<'a> Worker<'a> {
         }
         let bytes = (connection.head_bytes, connection.body_bytes);
         let (at, status) = (connection.at, connection.status);
-        self.record.answered(connection.request, &at, status, bytes, failure);
+        self.record.answered(request.group, &at, status, bytes, failure);
         if !(reusable && self.plan.keep_alive) {
             connection.socket = None;
         }
@@ -406,7 +406,8 @@ impl<'a> Worker<'a> {
         let Some(connection) = self.connections.get_mut(index as usize) else { return };
         connection.at.done = now;
         connection.socket = None;
-        self.record.failed(connection.request, &connection.at, failure);
+        let group = self.plan.requests.get(connection.request).map_or(0, |request| request.group);
+        self.record.failed(group, &connection.at, failure);
         self.settle(index, now);
         self.end_session(index, now, true);
     }
@@ -477,13 +478,16 @@ impl<'a> Worker<'a> {
         for connection in &mut self.connections {
             if connection.phase != Phase::Idle {
                 connection.at.done = now;
-                self.record.failed(connection.request, &connection.at, Failure::Unfinished);
+                let request = self.plan.requests.get(connection.request);
+                let group = request.map_or(0, |request| request.group);
+                self.record.failed(group, &connection.at, Failure::Unfinished);
             }
         }
         let Source::Open(open) = &self.source else { return };
-        if let Some(intended) = open.wakes_at().filter(|due| *due < self.shared.deadline()) {
+        let claimed = open.claimed().filter(|(_, due)| *due < self.shared.deadline());
+        if let Some((slot, intended)) = claimed {
             let at = crate::record::Instants { intended, done: now, ..Default::default() };
-            self.record.failed(0, &at, Failure::NeverSent);
+            self.record.failed(self.plan.group_of(slot), &at, Failure::NeverSent);
         }
     }
 }

@@ -32,7 +32,11 @@ pub fn render(stored: &Stored) -> anyhow::Result<String> {
     let outcome = stored.outcomes.first();
     let title = outcome.map_or("weir bench", |outcome| &outcome.asked.target);
     let mut body = String::new();
+    for table in &stored.tables {
+        experiment(table, &mut body);
+    }
     match stored.outcomes.as_slice() {
+        [] => {}
         [one] => single(one, &mut body),
         many => table(many, &mut body),
     }
@@ -46,7 +50,9 @@ pub fn render(stored: &Stored) -> anyhow::Result<String> {
         surroundings(outcome, &mut body);
     }
     let one = (stored.outcomes.len() == 1).then_some(outcome).flatten();
-    let data = serde_json::json!({ "outcome": one, "points": stored.points });
+    let data = serde_json::json!({
+        "outcome": one, "points": stored.points, "tables": stored.tables
+    });
     // "</" must not end the script element early.
     let data = serde_json::to_string(&data)?.replace("</", "<\\/");
     Ok(format!(
@@ -57,6 +63,20 @@ pub fn render(stored: &Stored) -> anyhow::Result<String> {
          <script>{PAGE_JS}</script></body></html>\n",
         escape(title)
     ))
+}
+
+fn experiment(table: &super::Table, out: &mut String) {
+    let _ = write!(out, "<h2>{}</h2><table><tr>", escape(&table.title));
+    for name in &table.head {
+        let _ = write!(out, "<th>{}", escape(name));
+    }
+    for row in &table.rows {
+        out.push_str("<tr>");
+        for cell in row {
+            let _ = write!(out, "<td>{}", escape(cell));
+        }
+    }
+    out.push_str("</table>");
 }
 
 fn single(outcome: &Outcome, out: &mut String) {
@@ -275,7 +295,9 @@ mod tests {
     fn a_page_holds_its_result_and_asks_for_nothing_else() {
         let mut outcome = Outcome { weir_bench: 1, ok: 5, ..Outcome::default() };
         outcome.asked.target = "http://h/</script><b>&".into();
-        let page = render(&Stored { outcomes: vec![outcome.clone()], points: vec![] }).unwrap();
+        let page =
+            render(&Stored { outcomes: vec![outcome.clone()], points: vec![], tables: vec![] })
+                .unwrap();
         assert_eq!(read(&page).unwrap().outcomes, [outcome]);
         assert!(!page.contains("h/</script>") && !page.contains("<b>&<"));
         for outside in ["src=", "href=", "@import", "url("] {

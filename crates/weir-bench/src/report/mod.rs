@@ -7,6 +7,7 @@ pub mod html;
 pub mod text;
 
 use crate::outcome::Outcome;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What a stored file holds.
@@ -16,6 +17,19 @@ pub struct Stored {
     pub outcomes: Vec<Outcome>,
     /// (achieved rate, p50, p99) in nanoseconds, by rising rate.
     pub points: Vec<(f64, u64, u64)>,
+    /// Tables of an experiment.
+    pub tables: Vec<Table>,
+}
+
+/// A table of texts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// What it is about.
+    pub title: String,
+    /// Headings.
+    pub head: Vec<String>,
+    /// Cells by row, as many as headings.
+    pub rows: Vec<Vec<String>>,
 }
 
 /// Reads a stored result: JSON of a run, a sweep or a search, or a page made from a run.
@@ -47,6 +61,9 @@ pub fn read(text: &str) -> anyhow::Result<Stored> {
         }
         Value::Object(found) if found.contains_key("points") => {
             stored.points = serde_json::from_value(value["points"].clone())?;
+            if let Some(tables) = found.get("tables") {
+                stored.tables = serde_json::from_value(tables.clone())?;
+            }
             if let Some(outcome) = found.get("outcome").filter(|outcome| !outcome.is_null()) {
                 stored.outcomes.push(serde_json::from_value(outcome.clone())?);
             }

@@ -9,7 +9,8 @@ mod secret;
 
 pub use code::{Category, Code, findings_reference};
 pub use render::{Style, render, to_json};
-pub(crate) use secret::{fills_in_secret, is_secret, mask_url};
+pub use secret::is_secret;
+pub(crate) use secret::{fills_in_secret, mask_url};
 
 use crate::source::Span;
 

@@ -24,7 +24,7 @@ const WORDS: &[&str] = &[
 
 /// Whether the value under a property or header called `name` is a secret: its last segment has a
 /// secret word in it, or ends in `key`.
-pub(crate) fn is_secret(name: &str) -> bool {
+pub fn is_secret(name: &str) -> bool {
     let last = name.trim().rsplit('.').next().unwrap_or_default();
     let words = words(last);
     if last == TOKEN_RELAY {
@@ -77,6 +77,24 @@ pub(crate) fn mask_url(text: &str) -> String {
             out.push_str(HIDDEN);
             rest = after.get(user.len()..).unwrap_or_default();
         }
+    }
+    out.push_str(rest);
+    mask_logins(&out)
+}
+
+/// Hides `user:password` before an `@` where no `://` is, as in `http:/user:password@host`.
+fn mask_logins(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('@') {
+        let (before, after) = rest.split_at(at);
+        let belongs = |c: char| c.is_alphanumeric() || "._~%!$&*+=:-".contains(c);
+        let login = before.trim_end_matches(belongs).len();
+        let (before, login) = before.split_at(login);
+        out.push_str(before);
+        out.push_str(if login.contains(':') { HIDDEN } else { login });
+        out.push('@');
+        rest = after.get(1..).unwrap_or_default();
     }
     out.push_str(rest);
     out
@@ -169,5 +187,7 @@ mod tests {
             "a http://******@h/x, redis://******@r"
         );
         assert_eq!(mask_url("http://h/@x"), "http://h/@x");
+        assert_eq!(mask_url("uri: http:/u:p@h, http:u:p@h"), "uri: http:/******@h, ******@h");
+        assert_eq!(mask_url("Path=/{id:[^@]+}/a@b, #{@bean}"), "Path=/{id:[^@]+}/a@b, #{@bean}");
     }
 }

@@ -155,6 +155,15 @@ pub(super) static WEIR: &[PropertySpec] = &[
         }),
     ),
     PropertySpec::new(
+        "weir.server.via",
+        Kind::Bool,
+        Some("false"),
+        "Adds `Via: 1.1 weir-…`, a name of this process alone, to every request that is passed on, \
+         and answers 508 to one that has it. Where the upstream's port is the gateway's own, this \
+         is done anyway.",
+        Usage::Sets(|s, v| s.via = v.bool()),
+    ),
+    PropertySpec::new(
         "weir.pool.queue-max",
         Kind::Int(0, 10_000_000),
         Some("10000"),
@@ -202,6 +211,27 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Sets(|s, v| s.admin.hosts = v.list().to_vec()),
     ),
     PropertySpec::new(
+        "weir.admin.connections-max",
+        Kind::Int(1, 100_000),
+        Some("512"),
+        "Most connections of the admin API at a time; more wait.",
+        Usage::Sets(|s, v| s.admin.connections_max = v.count()),
+    ),
+    PropertySpec::new(
+        "weir.admin.body-bytes-max",
+        Kind::DataSize,
+        Some("1MB"),
+        "Longest body of one route sent to the admin API; above is 413.",
+        Usage::Sets(|s, v| s.admin.body_bytes_max = bytes(v.size())),
+    ),
+    PropertySpec::new(
+        "weir.admin.import-bytes-max",
+        Kind::DataSize,
+        Some("256MB"),
+        "Longest body of many routes sent to the admin API at once; above is 413.",
+        Usage::Sets(|s, v| s.admin.import_bytes_max = bytes(v.size())),
+    ),
+    PropertySpec::new(
         "weir.access-log.format",
         Kind::OneOf(&["common", "combined", "json"]),
         None,
@@ -235,3 +265,7 @@ pub(super) static WEIR: &[PropertySpec] = &[
         }),
     ),
 ];
+
+fn bytes(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
+}

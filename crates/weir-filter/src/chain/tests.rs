@@ -182,7 +182,6 @@ proptest! {
             target: &mut target,
             preserve_host: &mut preserve_host,
             prefixed: &mut prefixed,
-            early_fields: &mut Vec::new(),
             peer: "192.0.2.9:1".parse().expect("an address"),
             now_ms: 0,
         };

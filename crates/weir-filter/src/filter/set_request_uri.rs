@@ -5,10 +5,10 @@ use std::fmt;
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
 use super::{Behaviour, Build, Filter, FilterOptions, required};
-use crate::context::{FilterError, RequestContext, Verdict};
+use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
 use crate::path::{Retargeted, retarget};
 use crate::styled::Styled;
-use crate::template::Template;
+use crate::template::{Piece, Template};
 use crate::uri::AbsoluteUri;
 
 /// See [`SPEC`]'s `doc`.
@@ -17,8 +17,9 @@ pub static SPEC: Spec<Build> = Spec {
     doc: r#"Replaces scheme, host, port, path and query of the request by those of a URI.
 
 It acts after all filters without an order of their own (10001), so they see the request as it was.
-A URI that is not absolute or not valid once its variables are replaced is ignored: the route's own
-target stays.
+A template that gives no absolute URI whatever its variables are is ignored: the route's own target
+stays. A request whose variables make none of it (`a%20b` as `{id}`) is answered with 400, so that no
+client can get around the filter.
 
 ```yaml
 predicates:
@@ -35,7 +36,8 @@ GET http://blue.example:8080/new/7?x=y HTTP/1.1
     args: &[required("template", ArgKind::Template, "Absolute URI, with `{variable}` parts.")],
     shortcut: Shortcut::Default,
     compatibility: Compatibility::Differs(
-        "a scheme that weir does not serve fails with 500 (SCG: 200 without content)",
+        "a scheme that weir does not serve fails with 500 (SCG: 200 without content); a request whose \
+         variables make no valid URI is answered with 400 (SCG: the filter is skipped)",
     ),
     build,
 };
@@ -48,6 +50,17 @@ fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
     Ok(Filter::SetRequestUri(SetRequestUri(args.required("template")?.into())))
 }
 
+impl SetRequestUri {
+    /// Whether there are values with which the template is an absolute URI.
+    fn can_be_valid(&self) -> bool {
+        let pieces = Template(&self.0).pieces().map(|piece| match piece {
+            Piece::Text(text) => text,
+            Piece::Variable(_) => "1",
+        });
+        AbsoluteUri::parse(&pieces.collect::<String>()).is_some()
+    }
+}
+
 impl Behaviour for SetRequestUri {
     fn spec(&self) -> &'static Spec<Build> {
         &SPEC
@@ -58,6 +71,10 @@ impl Behaviour for SetRequestUri {
         let Ok(text) = Template(&self.0).expand(context.vars) else { return Ok(Verdict::Continue) };
         match retarget(context, SPEC.name, &text)? {
             Retargeted::Done(verdict) => Ok(verdict),
+            Retargeted::Ignored if self.can_be_valid() => {
+                let refused = LocalResponse { status: 400, ..LocalResponse::default() };
+                Ok(Verdict::Respond(refused))
+            }
             Retargeted::Ignored => Ok(Verdict::Continue),
             Retargeted::UnknownScheme => {
                 let shown = text.escape_debug();
@@ -104,6 +121,11 @@ mod tests {
         check("/new/{v}", "/a?q=1");
         check("http://h/{nope}", "/a?q=1");
         check("http://h/a b", "/a?q=1");
+        let path = "predicates:\n- Path=/{v}\nfilters:\n- SetRequestUri=";
+        for template in ["http://h/{v}", "http://{v}/"] {
+            let refused = "HTTP/1.1 400 Bad Request";
+            check_request(&format!("{path}{template}"), "GET /a%20b HTTP/1.1", refused);
+        }
         let route = "- SetRequestUri=foo://h/";
         check_request(
             route,

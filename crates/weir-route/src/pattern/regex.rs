@@ -126,11 +126,17 @@ impl RegexCache {
     /// Where and why `source` is refused.
     pub fn get(&self, source: &str, flags: Flags) -> Result<JavaRegex, PatternError> {
         let key = (Box::from(source), flags);
-        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(program) = programs.by_source.get(&key).and_then(Weak::upgrade) {
+        let known = |programs: &Programs| programs.by_source.get(&key).and_then(Weak::upgrade);
+        let lock = || self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(program) = known(&lock()) {
             return Ok(JavaRegex { program });
         }
+        // Without the lock: an expression that takes long to compile must not hold up the others.
         let regex = JavaRegex::with_flags(source, flags)?;
+        let mut programs = lock();
+        if let Some(program) = known(&programs) {
+            return Ok(JavaRegex { program });
+        }
         if programs.by_source.len() >= programs.sweep_at {
             programs.by_source.retain(|_, program| program.strong_count() > 0);
             programs.sweep_at = (programs.by_source.len() * 2).max(64);

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
@@ -9,11 +10,13 @@ use std::time::Duration;
 use weir_wire::http1::{HeadLimits, Parsed, RequestFraming, parse_request};
 
 use super::body::Carry;
-use super::exchange::{Exchange, Next, exchange, refuse};
+use super::exchange::{Exchange, Next, answer_panic, exchange, refuse};
+use super::panic::contained;
 use super::tunnel;
 use crate::deadline::Deadline;
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
+use crate::metrics::OpenConnection;
 use crate::net::{Socket, poll_read, poll_write};
 use crate::worker::{HeldSnapshot, Worker};
 
@@ -49,7 +52,12 @@ enum Head {
 }
 
 /// Serves one connection to its end.
-pub(crate) async fn serve(worker: Rc<Worker>, stream: Socket, peer: SocketAddr) {
+pub(crate) async fn serve(
+    worker: Rc<Worker>,
+    stream: Socket,
+    peer: SocketAddr,
+    _open: OpenConnection,
+) {
     let mut client = Client {
         stream,
         peer,
@@ -60,9 +68,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, stream: Socket, peer: SocketAddr) 
         accepted_ms: worker.deadlines.now_ms(),
         ended: false,
     };
-    worker.counters.connection_opened();
     while serve_request(&worker, &mut client).await {}
-    worker.counters.connection_closed();
 }
 
 /// Serves one request; tells whether another may follow.
@@ -93,7 +99,14 @@ async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
     let next = match head {
         Head::Closed => Next::Abort,
         Head::Refused(error) => Box::pin(refuse(worker, client, &mut x, &snapshot, error)).await,
-        Head::Request(framing) => exchange(worker, client, &mut x, &snapshot, framing).await,
+        Head::Request(framing) => {
+            let served = exchange(worker, client, &mut x, &snapshot, framing);
+            let served = contained(pin!(served)).await;
+            match served {
+                Some(next) => next,
+                None => Box::pin(answer_panic(worker, client, &mut x)).await,
+            }
+        }
     };
     if client.carry.is_empty() {
         std::mem::swap(&mut client.carry, &mut x.ahead);
@@ -172,7 +185,8 @@ fn first_head(worker: &Worker, client: &mut Client, bytes: &[u8]) -> First {
 }
 
 /// Reads one head into `x.request`. Parses again only when a line has ended, so that a client
-/// sending single bytes costs no more than one that does not.
+/// sending single bytes costs no more than one that does not: at most `fields_max` times
+/// `head_bytes_max` bytes are looked at, however they come.
 async fn read_head(
     worker: &Worker,
     client: &mut Client,

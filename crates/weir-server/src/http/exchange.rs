@@ -17,6 +17,7 @@ use super::body::Carry;
 use super::downstream::Client;
 use super::finish::finish;
 use super::forward::forward;
+use super::hops::spend_forward;
 use super::local::{answer, answer_error};
 use super::relay::Relay;
 use super::upstream::Upstream;
@@ -45,7 +46,6 @@ pub(crate) struct Exchange {
     /// The Host asked for, before filters and forwarding rules changed it.
     pub(crate) client_host: Vec<u8>,
     pub(crate) vars: Vars,
-    pub(crate) early_fields: Vec<(String, Vec<u8>)>,
     pub(crate) cors_fields: Vec<(&'static str, Vec<u8>)>,
     /// The request on its way to the upstream, head and body.
     pub(crate) upload: Relay,
@@ -95,7 +95,6 @@ impl Default for Exchange {
             response: ResponseHead::default(),
             client_host: Vec::new(),
             vars: Vars::default(),
-            early_fields: Vec::new(),
             cors_fields: Vec::new(),
             upload: Relay::default(),
             download: Relay::default(),
@@ -129,7 +128,6 @@ impl Exchange {
         self.response.clear();
         self.client_host.clear();
         self.vars.clear();
-        self.early_fields.clear();
         self.cors_fields.clear();
         self.down.clear();
     }
@@ -194,6 +192,20 @@ pub(crate) async fn refuse(
     next
 }
 
+/// Answers a request that panicked, if nothing was sent of an answer, and closes: what was read of
+/// the connection is not known any more.
+pub(crate) async fn answer_panic(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+) -> Next {
+    let snapshot = worker.snapshot();
+    let error = ProxyError::with(ErrorKind::Panic, "the gateway has a fault; its log tells more");
+    let next = answer_error(worker, client, x, None, &snapshot, &error).await;
+    finish(worker, &snapshot, x, None);
+    next
+}
+
 /// Refuses what is never served and brings the path into the form that is matched and sent.
 fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
     if matches!(x.request.method(), b"CONNECT" | b"TRACE") {
@@ -233,6 +245,7 @@ fn find<'s>(
     }
     let mut parts = worker.parts.borrow_mut();
     parts.read(&x.request);
+    super::panic::point("predicates", &x.request);
     let request = Request {
         head: &x.request,
         parts: &parts,
@@ -273,7 +286,11 @@ async fn serve(
         CorsDecision::Proceed(fields) => x.cors_fields = fields,
     }
     let route = route.ok_or_else(|| ProxyError::new(ErrorKind::NoRoute))?;
+    if let Some(local) = spend_forward(&mut x.request) {
+        return Box::pin(answer(worker, client, x, framing, snapshot, None, &local)).await;
+    }
     snapshot.forwarding.receive(&mut x.request, client.peer.ip());
+    super::panic::point("request filters", &x.request);
     let mut target = None;
     // The reserved upstream is this gateway too: it answers for the Host that the client knows.
     let reserved = worker.reserved.as_ref().map(|reserved| &reserved.route);
@@ -284,7 +301,6 @@ async fn serve(
         target: &mut target,
         preserve_host: &mut preserve_host,
         prefixed: &mut false,
-        early_fields: &mut x.early_fields,
         peer: client.peer,
         now_ms: worker.deadlines.wall_ms(),
     };
@@ -312,6 +328,7 @@ async fn serve(
             }
         },
     };
+    worker.identity.pass(&mut x.request, target, snapshot.settings.via)?;
     forward(worker, client, x, framing, snapshot, route, target, preserve_host).await
 }
 

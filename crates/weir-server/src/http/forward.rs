@@ -375,6 +375,7 @@ async fn respond(
     x.record.status = x.response.status;
     let filled = x.download.fill(&mut upstream.carry, SCRATCH_BYTES);
     x.record.head_sent = true;
+    super::panic::point("response body", &x.request);
     let relayed = match filled {
         Ok(()) => relay_both(worker, client, x, outgoing, &mut upstream).await,
         Err(error) => Box::pin(cut_short(client, x, outgoing, &error)).await,
@@ -399,8 +400,7 @@ async fn respond(
     })
 }
 
-/// Ends a response whose body is broken: what came before the fault goes out, as it would have if
-/// it had come by itself.
+/// Ends a response whose body is broken: what came before the fault still goes out.
 async fn cut_short(
     client: &mut Client,
     x: &Exchange,

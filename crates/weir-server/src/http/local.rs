@@ -27,12 +27,10 @@ pub(crate) fn filter_response(
     x: &mut Exchange,
     route: Option<&Arc<Route<RouteTarget>>>,
 ) -> Result<(), ProxyError> {
-    for (name, value) in &x.early_fields {
-        x.response.fields.append(name.as_bytes(), value);
-    }
     for (name, value) in x.cors_fields.iter().rev() {
         x.response.fields.prepend(name.as_bytes(), value);
     }
+    super::panic::point("response filters", &x.request);
     if let Some(route) = route {
         let mut context = ResponseContext {
             head: &mut x.response,

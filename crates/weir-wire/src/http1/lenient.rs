@@ -8,8 +8,8 @@ use crate::syntax::percent_byte;
 pub enum LenientPath {
     /// As anybody does.
     Same,
-    /// As this one: decoded as often as it can be, `\` taken for `/`, without `;parameters`, doubled
-    /// slashes, blanks and dots at the end of names, and what follows a `?` or `#`.
+    /// As this one: decoded as often as it can be, `\` taken for `/`, without `;parameters`,
+    /// doubled slashes, blanks and dots at the end of names, and what follows a `?` or `#`.
     Other(Vec<u8>),
     /// With `..` segments, as in `/a/..%2fb` and `/%252e%252e/b`: as a path that climbs.
     Climbing,
@@ -21,7 +21,7 @@ pub fn lenient_path(path: &[u8]) -> LenientPath {
         return LenientPath::Same;
     }
     let decoded = decode_fully(path);
-    let mut names = decoded.split(|&byte| byte == b'/').map(without_parameters);
+    let mut names = decoded.split(|&byte| byte == b'/').map(as_if_last);
     if names.any(|name| without_blanks(name) == b"..") {
         return LenientPath::Climbing;
     }
@@ -101,12 +101,18 @@ fn read_plainly(path: &[u8]) -> Vec<u8> {
     out
 }
 
+/// What is left of a name for a server that ends it, or the path, within it.
+fn as_if_last(segment: &[u8]) -> &[u8] {
+    segment.split(|byte| matches!(byte, b';' | b'?' | b'#')).next().unwrap_or_default()
+}
+
 fn without_parameters(segment: &[u8]) -> &[u8] {
     segment.split(|&byte| byte == b';').next().unwrap_or_default()
 }
 
-/// Without blanks and dots at its end, which some file systems drop, unless that is all there is.
+/// Without blanks and dots at its end, which some file systems drop; a name of dots stays.
 fn without_trail(name: &[u8]) -> &[u8] {
+    let name = without_blanks(name);
     let last = name.iter().rposition(|&byte| byte != b'.' && byte > b' ');
     last.and_then(|last| name.get(..=last)).unwrap_or(name)
 }
@@ -153,6 +159,7 @@ mod tests {
         check("/a.", "/a");
         check("/%3b", "/");
         check("/.../a", "/.../a");
+        check("/%20/a", "/a");
         check("/100%2525", "/100%");
         check("/a/%252e/.%2fb", "/a/b");
     }
@@ -171,6 +178,8 @@ mod tests {
             "/a/..%09/b",
             "/%2e%252e/a",
             "/a;%2f../b",
+            "/a/..%3fx/b",
+            "/a/..%23",
         ] {
             check(path, "climbs");
         }

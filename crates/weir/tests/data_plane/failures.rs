@@ -205,3 +205,30 @@ async fn a_bounded_pool_queues_and_then_gives_up() {
     assert_eq!(second.get("/3").await.status, 200);
     assert_eq!(origin.connections(), 1);
 }
+
+#[tokio::test]
+async fn a_route_that_leads_to_the_gateway_itself_is_508() {
+    let port = weir_testkit::closed_port().port();
+    let config = format!(
+        "server: {{ address: 127.0.0.1, port: {port} }}\nweir.admin.port: 0\n\
+         spring.cloud.gateway.routes: [ {{ id: a, uri: 'http://127.0.0.1:{port}', predicates: \
+         [ 'Path=/**' ] }} ]\n"
+    );
+    let gateway =
+        weir_testkit::spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}"], &config);
+    let mut client = Client::connect(gateway.address()).await;
+    assert_eq!(client.get("/").await.status, 508);
+}
+
+#[tokio::test]
+async fn every_request_has_via_if_so_configured() {
+    let origin = Origin::start().await;
+    let gateway = gateway(&origin, "weir.server.via: true");
+    let mut client = Client::connect(gateway.address()).await;
+    client.exchange("GET / HTTP/1.1\r\nHost: a\r\nVia: 1.0 fred\r\n\r\n").await;
+    let via = origin.only_request().all("via");
+    assert_eq!((via.len(), via[0].as_str()), (2, "1.0 fred"));
+    assert!(via[1].starts_with("1.1 weir-"), "{via:?}");
+    let again = format!("GET / HTTP/1.1\r\nHost: a\r\nVia: 1.0 x, {}\r\n\r\n", via[1]);
+    assert_eq!(client.exchange(again).await.status, 508);
+}

@@ -64,6 +64,7 @@ files! {
     limits: "1.2-limits",
     targets_and_hosts: "1.3-targets-and-hosts",
     forwarded_fields: "1.4-fields",
+    hops: "1.4-hops",
     expectations_and_upgrades: "1.4-expectations-and-upgrades",
     connections: "1.5-connections",
     route_matching: "1.6-route-matching",
@@ -83,4 +84,25 @@ fn every_file_is_replayed() {
     assert_eq!(found, listed);
     let count: usize = FILES.iter().map(|name| cases(name).list.len()).sum();
     assert!(count >= 150, "only {count} cases");
+}
+
+#[test]
+fn every_row_has_a_case() {
+    let text = std::fs::read_to_string(directory().join("ROWS")).unwrap();
+    let rows = text.lines().filter(|line| !line.starts_with('#'));
+    let rows: Vec<_> = rows.map(|line| line.split_once(' ').expect("a number and words")).collect();
+    let numbers: Vec<String> = (1..=62).map(|number: u32| number.to_string()).collect();
+    assert_eq!(rows.iter().map(|(row, _)| *row).collect::<Vec<_>>(), numbers);
+    let mut counts = std::collections::BTreeMap::<String, usize>::new();
+    for name in FILES {
+        for case in cases(name).list {
+            let row = case.title.split(['[', ']']).nth(1).unwrap_or_default();
+            *counts.entry(row.to_owned()).or_default() += 1;
+        }
+    }
+    for (row, about) in rows {
+        let cases = counts.remove(row).unwrap_or_default();
+        assert_eq!(cases == 0, about.starts_with("- "), "row {row}, {about}: {cases} cases");
+    }
+    assert!(counts.is_empty(), "rows that are none: {counts:?}");
 }

@@ -1,5 +1,7 @@
 //! Keep-alive connections, 3-byte bodies: the highest rate, its CPU, and latency below it.
 
+use std::time::Duration;
+
 use super::Plan;
 use crate::peers::bench::interleaved;
 use crate::peers::client::bench::{Latency, Paced};
@@ -14,11 +16,19 @@ const CONNECTIONS: usize = 64;
 /// Share of the highest rate at which latency is measured.
 const SHARE: f64 = 0.7;
 
-pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
-    let peers = [Peer::Weir, Peer::Nginx, Peer::Haproxy, Peer::Forwarder, Peer::Direct];
-    let mut fleet = plan.fleet(&peers)?;
+/// Measures `peers`; their CPU.
+pub(super) fn run(
+    plan: &Plan<'_>,
+    peers: &[Peer],
+    report: &mut Report,
+) -> anyhow::Result<Compared> {
+    let mut fleet = plan.fleet(peers)?;
     let extra = Extra::default();
     let lua = script("gateway.test", &Shape::Exact.patterns(), plan.routes, &extra);
+    let warm_up = Duration::from_secs(if plan.full { 180 } else { 60 });
+    for running in fleet.running.iter_mut().filter(|running| running.peer == Peer::Scg) {
+        plan.bench.warm_up(running, CONNECTIONS, &lua, warm_up)?;
+    }
     let compared =
         Compared::of(plan.bench, plan.rounds, &mut fleet.running, "keep-alive", |running| {
             plan.bench.wrk(running, CONNECTIONS, &lua, plan.seconds)
@@ -36,7 +46,19 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
     }
     report.tables.push(table);
     report.samples.insert("keepalive".to_owned(), compared.json());
-    latency(plan, &mut fleet.running, &compared, report)
+    summarise(&compared, report);
+    latency(plan, &mut fleet.running, &compared, report)?;
+    Ok(compared)
+}
+
+fn summarise(compared: &Compared, report: &mut Report) {
+    for (peer, goal) in [(Peer::Nginx, "≤ 0.85"), (Peer::Forwarder, "≤ 1.10")] {
+        let pair = compared.position(Peer::Weir).zip(compared.position(peer));
+        if let Some(ratio) = pair.and_then(|(weir, other)| compared.ratio(weir, other)) {
+            let what = format!("keep-alive, CPU to {}", peer.name());
+            super::summarise(report, &what, ratio.show(2), goal);
+        }
+    }
 }
 
 /// A proxy under a rate: its own share, or nginx's.
@@ -58,7 +80,10 @@ fn latency(
     for (at, running) in running.iter().enumerate() {
         if running.process.is_some() {
             runs.push(Paced70 { at, rate: rate(at), own: true });
-            runs.push(Paced70 { at, rate: common, own: false });
+            // A rate above what it can says nothing about it.
+            if common <= rate(at) / SHARE {
+                runs.push(Paced70 { at, rate: common, own: false });
+            }
         }
     }
     let rounds = plan.rounds.min(3);
@@ -81,27 +106,7 @@ fn latency(
         );
         Ok(latency)
     })?;
-    for (own, title) in [
-        (true, "Latency at 70 % of each one's own highest rate"),
-        (false, "Latency at the same rate: 70 % of nginx's highest"),
-    ] {
-        let head = ["", "asked req/s", "p50 ms", "p99 ms", "p99 to nginx", "failed", "verdicts"];
-        let mut table = Table::new(title, &head);
-        let nginx = runs
-            .iter()
-            .zip(&results)
-            .find(|(run, _)| run.own == own && running[run.at].peer == Peer::Nginx);
-        for (run, latencies) in runs.iter().zip(&results).filter(|(run, _)| run.own == own) {
-            let name = running[run.at].name.clone();
-            table.row(row(name, run.rate, latencies, nginx.map(|(_, latencies)| latencies)));
-        }
-        table.note(format!(
-            "weir bench plan: open loop, Poisson, 64 connections, {} s; response times from when \
-             a request was due.",
-            plan.seconds
-        ));
-        report.tables.push(table);
-    }
+    tables(plan, running, &runs, &results, report);
     report.samples.insert("latency".to_owned(), {
         let all = runs.iter().zip(&results);
         all.map(|(run, latencies)| {
@@ -110,6 +115,42 @@ fn latency(
         .collect()
     });
     Ok(())
+}
+
+fn tables(
+    plan: &Plan<'_>,
+    running: &[Running],
+    runs: &[Paced70],
+    results: &[Vec<Latency>],
+    report: &mut Report,
+) {
+    for (own, title) in [
+        (true, "Latency at 70 % of each one's own highest rate"),
+        (false, "Latency at the same rate: 70 % of nginx's highest"),
+    ] {
+        let head = ["", "asked req/s", "p50 ms", "p99 ms", "p99 to nginx", "failed", "verdicts"];
+        let mut table = Table::new(title, &head);
+        let nginx = runs
+            .iter()
+            .zip(results)
+            .find(|(run, _)| run.own == own && running[run.at].peer == Peer::Nginx);
+        for (run, latencies) in runs.iter().zip(results).filter(|(run, _)| run.own == own) {
+            let name = running[run.at].name.clone();
+            let cells = row(name, run.rate, latencies, nginx.map(|(_, latencies)| latencies));
+            if running[run.at].peer == Peer::Weir {
+                let what = if own { "its own" } else { "nginx's" };
+                let what = format!("p99 at 70 % of {what} highest rate, to nginx");
+                super::summarise(report, &what, cells[4].clone(), "≤ 1.00");
+            }
+            table.row(cells);
+        }
+        table.note(format!(
+            "weir bench plan: open loop, Poisson, 64 connections, {} s; response times from when \
+             a request was due.",
+            plan.seconds
+        ));
+        report.tables.push(table);
+    }
 }
 
 fn row(

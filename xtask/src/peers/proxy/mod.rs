@@ -1,17 +1,24 @@
 //! `cargo xtask peers proxy`: what a proxied request costs, by weir and by its peers.
 
+mod burst;
+mod calls;
 mod keepalive;
+mod memory;
+mod scg;
 mod short;
 mod traffic;
+mod variants;
 
 use std::time::Duration;
 
 use super::Common;
 use super::bench::Bench;
 use super::process::Process;
-use super::report::Report;
+use super::report::{Report, Table};
 use super::subject::{self, Peer, Running, Setup, Weir};
 use super::tools::Tool;
+pub use scg::ScgArgs;
+pub use scg::run as run_scg;
 
 /// Routes that weir has loaded unless a scenario says otherwise.
 const ROUTES: u64 = 100_000;
@@ -38,6 +45,16 @@ enum Scenario {
     Traffic,
     /// HTTP/1.0, a connection per request
     Short,
+    /// Memory at 100 busy and 10,000 idle connections
+    Memory,
+    /// 3,000 connections in a second; with --full 20,000 users, too
+    Burst,
+    /// System calls per request
+    Calls,
+    /// One worker and two
+    Workers,
+    /// With an access log, without metrics
+    Observe,
 }
 
 /// What a scenario needs.
@@ -46,6 +63,7 @@ struct Plan<'a> {
     rounds: usize,
     seconds: u64,
     routes: u64,
+    full: bool,
 }
 
 /// Runs it.
@@ -55,38 +73,57 @@ struct Plan<'a> {
 pub fn run(args: &ProxyArgs) -> anyhow::Result<()> {
     let needed = [Tool::Nginx, Tool::Haproxy, Tool::Wrk, Tool::Ab, Tool::Strace];
     let bench = args.common.prepare(&needed)?;
-    let plan = Plan {
-        bench: &bench,
-        rounds: args.common.rounds(5, 10),
-        seconds: args.common.seconds(3, 8),
-        routes: args.max,
-    };
-    let mut report = Report {
-        name: "proxy",
-        title: "CPU per proxied request, weir and its peers".to_owned(),
-        introduction: introduction(&plan),
-        tables: Vec::new(),
-        charts: Vec::new(),
-        samples: serde_json::Map::new(),
-        readme: String::new(),
-    };
+    let plan = Plan::of(&bench, &args.common, args.max);
+    let mut report = new_report("proxy", "CPU per proxied request, weir and its peers", &plan);
     use clap::ValueEnum;
     for scenario in Scenario::value_variants() {
         if !args.only.is_empty() && !args.only.contains(scenario) {
             continue;
         }
         match scenario {
-            Scenario::Keepalive => keepalive::run(&plan, &mut report)?,
+            Scenario::Keepalive => {
+                use Peer::{Direct, Forwarder, Haproxy, Nginx, Weir};
+                let peers = [Weir, Nginx, Haproxy, Forwarder, Direct];
+                keepalive::run(&plan, &peers, &mut report)?;
+            }
             Scenario::Traffic => traffic::run(&plan, &mut report)?,
             Scenario::Short => short::run(&plan, &mut report)?,
+            Scenario::Memory => memory::run(&plan, &mut report)?,
+            Scenario::Burst => burst::run(&plan, &mut report)?,
+            Scenario::Calls => calls::run(&plan, &mut report)?,
+            Scenario::Workers => variants::workers(&plan, &mut report)?,
+            Scenario::Observe => variants::observe(&plan, &mut report)?,
         }
     }
+    report.readme = format!(
+        "weir by the goals it has set itself, in one run with its peers ([run]({{folder}}/proxy.md), \
+         `cargo xtask peers proxy`):\n\n{}",
+        report.summary.markdown()
+    );
     args.common.finish(&bench, &report, args.only.is_empty())
+}
+
+/// Adds a line to what the README shows.
+fn summarise(report: &mut Report, what: &str, weir: String, goal: &str) {
+    report.summary.row([what.to_owned(), weir, goal.to_owned()]);
+}
+
+fn new_report(name: &'static str, title: &str, plan: &Plan<'_>) -> Report {
+    Report {
+        name,
+        title: title.to_owned(),
+        introduction: introduction(plan),
+        summary: Table::new("Summary", &["", "weir", "goal"]),
+        tables: Vec::new(),
+        charts: Vec::new(),
+        samples: serde_json::Map::new(),
+        readme: String::new(),
+    }
 }
 
 fn introduction(plan: &Plan<'_>) -> Vec<String> {
     vec![format!(
-        "weir has {} routes, each with AddRequestHeader and PrefixPath, metrics on; nginx has one \
+        "weir has {} routes (`/0`, `/1`, …), each with AddRequestHeader and PrefixPath, metrics on; nginx has one \
          location and HAProxy one backend, each with one added header; all have one worker and pooled \
          upstream connections. The bare forwarder (`crates/weir-bare`) copies bytes and opens an \
          upstream connection for each client connection. Requests draw one of weir's routes at \
@@ -104,7 +141,12 @@ struct Fleet {
     _upstream: Process,
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
+    fn of(bench: &'a Bench, common: &Common, routes: u64) -> Self {
+        let (rounds, seconds) = (common.rounds(5, 10), common.seconds(3, 8));
+        Self { bench, rounds, seconds, routes, full: common.full }
+    }
+
     /// A setup for one core and the usual routes.
     fn setup(&self, upstream: std::net::SocketAddr) -> Setup {
         Setup {
@@ -114,6 +156,7 @@ impl Plan<'_> {
             peers_have_all: false,
             cores: vec![self.bench.cores.proxy],
             weir: Weir::default(),
+            asked: None,
             patience: Duration::from_secs(120),
         }
     }

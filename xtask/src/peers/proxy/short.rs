@@ -21,6 +21,9 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
     let mut table = compared.table("Short HTTP/1.0 connections", Per::Request, &against);
     table.note(format!("ab -q -r -c 100 -n {requests}"));
     table.note("Goal: weir ≤ 0.9 × nginx.");
+    if let Some(ratio) = compared.ratio(0, 1) {
+        super::summarise(report, "short HTTP/1.0, CPU to nginx", ratio.show(2), "≤ 0.90");
+    }
     report.tables.push(table);
     report.samples.insert("short".to_owned(), compared.json());
     Ok(())

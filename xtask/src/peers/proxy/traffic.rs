@@ -87,7 +87,9 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
             let cpu = Spread::of(compared.cpu(at, kind.per));
             row.push(cpu.map(|cpu| cpu.show(2)).unwrap_or_default());
         }
-        row.push(compared.ratio(0, 1).map(|ratio| ratio.show(2)).unwrap_or_default());
+        let ratio = compared.ratio(0, 1).map(|ratio| ratio.show(2)).unwrap_or_default();
+        super::summarise(report, &format!("{}, CPU to nginx", kind.name), ratio.clone(), "≤ 1.00");
+        row.push(ratio);
         row.push(compared.errors());
         table.row(row);
         report.samples.insert(kind.name.to_owned(), compared.json());

@@ -79,6 +79,7 @@ impl Group {
             peers_have_all: true,
             cores: vec![plan.bench.cores.proxy],
             weir: Weir { admin: true, ..Weir::default() },
+            asked: None,
             patience: plan.patience,
         };
         for &peer in peers {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::Common;
 use super::bench::Bench;
-use super::report::Report;
+use super::report::{Report, Table};
 use super::stats::grouped;
 use super::subject::Peer;
 use super::tools::Tool;
@@ -122,6 +122,7 @@ fn frame(name: &'static str, title: &str, introduction: String) -> Report {
         name,
         title: title.to_owned(),
         introduction: vec![introduction],
+        summary: Table::default(),
         tables: Vec::new(),
         charts: Vec::new(),
         samples: serde_json::Map::new(),

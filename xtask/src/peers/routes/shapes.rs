@@ -42,6 +42,7 @@ pub(super) fn run(plan: &Plan<'_>, max: u64, shapes: &[Shape]) -> anyhow::Result
                 peers_have_all: true,
                 cores: vec![plan.bench.cores.proxy],
                 weir: Weir { shape, ..Weir::default() },
+                asked: None,
                 patience: plan.patience,
             };
             let started = subject::start(plan.bench, Peer::Weir, &routes.to_string(), &setup)?;

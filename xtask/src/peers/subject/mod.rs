@@ -64,6 +64,8 @@ pub struct Setup {
     pub cores: Vec<usize>,
     /// What only weir is told.
     pub weir: Weir,
+    /// The request by whose answer a start is seen; the last route's if not said.
+    pub asked: Option<probe::Asked>,
     /// How long a start may take.
     pub patience: Duration,
 }
@@ -155,7 +157,8 @@ pub fn start(
     let began = Instant::now();
     let mut process = Process::start(&start.command, &setup.cores, &folder.join("log"))?;
     // The last route, so that all are there.
-    let asked = setup.weir.shape.request(setup.routes.saturating_sub(1));
+    let last = || setup.weir.shape.request(setup.routes.saturating_sub(1));
+    let asked = setup.asked.clone().unwrap_or_else(last);
     let waited = probe::until_ok(
         start.address,
         &asked,

@@ -18,11 +18,19 @@ pub struct Weir {
     pub admin: bool,
     /// Which routes it has.
     pub shape: Shape,
+    /// Lines of YAML below `routes:`, instead of those of `shape`.
+    pub routes: Option<String>,
 }
 
 impl Default for Weir {
     fn default() -> Self {
-        Self { workers: Some(1), properties: Vec::new(), admin: false, shape: Shape::Exact }
+        Self {
+            workers: Some(1),
+            properties: Vec::new(),
+            admin: false,
+            shape: Shape::Exact,
+            routes: None,
+        }
     }
 }
 
@@ -32,8 +40,13 @@ pub(super) fn prepare(bench: &Bench, folder: &Path, setup: &Setup) -> anyhow::Re
     let mut file = std::io::BufWriter::new(std::fs::File::create(&config)?);
     writeln!(file, "server: {{ address: 127.0.0.1, port: {} }}", address.port())?;
     writeln!(file, "spring.cloud.gateway.server.webflux:\n  routes:")?;
-    for n in 0..setup.routes {
-        writeln!(file, "{}", setup.weir.shape.route(n, setup.upstream))?;
+    match &setup.weir.routes {
+        Some(lines) => file.write_all(lines.as_bytes())?,
+        None => {
+            for n in 0..setup.routes {
+                writeln!(file, "{}", setup.weir.shape.route(n, setup.upstream))?;
+            }
+        }
     }
     file.flush()?;
     let admin = if setup.weir.admin { Some(free_address()?) } else { None };

@@ -1,9 +1,14 @@
-//! Requests written for other tools, as a plan: curl commands, `.http` files, vegeta targets, HAR.
+//! Requests written for other tools, as a plan: curl commands, `.http` files, vegeta targets, HAR,
+//! OpenAPI descriptions, JMeter plans, and weir's own access log.
 //!
 //! What is not understood is an error with its line; nothing is left out silently. All requests of
 //! a file must go to one origin, since a plan has one target.
 
+mod jmx;
+mod openapi;
+
 use crate::target::Target;
+use crate::trace::Trace;
 use anyhow::{Context, bail};
 use std::fmt::Write;
 
@@ -18,6 +23,21 @@ pub enum Format {
     Vegeta,
     /// A HAR archive; cookies are left out
     Har,
+    /// An OpenAPI 3 description in JSON or YAML: each operation with its examples
+    Openapi,
+    /// A JMeter test plan: a strict subset
+    Jmx,
+    /// An access log of weir, replayed at its times
+    AccessLog,
+}
+
+/// What the text of a format does not say itself.
+#[derive(Clone, Debug, Default)]
+pub struct Given<'a> {
+    /// Base URL to use instead of the one in the text.
+    pub target: Option<&'a str>,
+    /// Name of the file, for a plan that refers to it.
+    pub file: &'a str,
 }
 
 /// A request found.
@@ -27,7 +47,12 @@ struct Found {
     url: String,
     headers: Vec<(String, String)>,
     body: Option<String>,
+    /// More lines of the request in the plan, without indentation.
+    more: Vec<String>,
 }
+
+/// A plan's other part: lines before its requests.
+type Head = Vec<String>;
 
 /// Fields the bench writes itself.
 const OWN: [&str; 4] = ["host", "content-length", "connection", "accept-encoding"];
@@ -35,38 +60,76 @@ const OWN: [&str; 4] = ["host", "content-length", "connection", "accept-encoding
 /// A plan in YAML that sends the requests of `text`.
 ///
 /// # Errors
-/// With the line that is not understood.
-pub fn plan(format: Format, text: &str) -> anyhow::Result<String> {
-    let found = match format {
-        Format::Curl => curl(text)?,
-        Format::Http => http(text)?,
-        Format::Vegeta => vegeta(text)?,
-        Format::Har => har(text)?,
+/// With the place that is not understood.
+pub fn plan(format: Format, text: &str, given: &Given<'_>) -> anyhow::Result<String> {
+    let (head, found) = match format {
+        Format::Curl => (Head::new(), curl(text)?),
+        Format::Http => (Head::new(), http(text)?),
+        Format::Vegeta => (Head::new(), vegeta(text)?),
+        Format::Har => (Head::new(), har(text)?),
+        Format::Openapi => (Head::new(), openapi::requests(text, given.target)?),
+        Format::Jmx => jmx::plan(text)?,
+        Format::AccessLog => return replay(text, given),
     };
     let Some(first) = found.first() else { bail!("there is no request in it") };
-    let base = Target::parse(&first.url).map_err(anyhow::Error::msg)?;
-    let mut out = format!("target: {}\nrequests:\n", quote(&format!("http://{}", base.authority)));
+    let base = Target::parse(given.target.unwrap_or(&first.url)).map_err(anyhow::Error::msg)?;
+    let origin = Target::parse(&first.url).map_err(anyhow::Error::msg)?.authority;
+    let url = match given.target {
+        Some(url) => url.to_owned(),
+        None => format!("http://{}", base.authority),
+    };
+    let mut out = format!("target: {}\n", quote(&url));
+    for line in head {
+        let _ = writeln!(out, "{line}");
+    }
+    out.push_str("requests:\n");
     for request in &found {
         let target = Target::parse(&request.url).map_err(anyhow::Error::msg)?;
-        if target.authority != base.authority {
-            bail!("{}: a plan has one target, and it is {}", request.url, base.authority);
+        if target.authority != origin {
+            bail!("{}: a plan has one target, and it is {origin}", request.url);
         }
-        let _ = writeln!(out, "  - method: {}", quote(&request.method));
-        let _ = writeln!(out, "    path: {}", quote(&target.path));
-        let kept = || {
-            request.headers.iter().filter(|(name, _)| !OWN.contains(&&*name.to_ascii_lowercase()))
-        };
+        request.write(&target.path, &mut out);
+    }
+    Ok(out)
+}
+
+/// A plan that replays a log.
+fn replay(text: &str, given: &Given<'_>) -> anyhow::Result<String> {
+    let trace = Trace::read(text)?;
+    let url = match (given.target, &trace.host) {
+        (Some(url), _) => url.to_owned(),
+        (None, Some(host)) => format!("http://{host}"),
+        (None, None) => bail!("the log does not tell the host: give --target URL"),
+    };
+    let requests = trace.order.len();
+    let seconds = trace.times.last().map_or(0.0, |last| crate::clock::seconds(*last));
+    let mut out = format!("# {requests} requests in {seconds:.3} s\n");
+    if trace.without_body > 0 {
+        let _ = writeln!(out, "# {} of them without the body they had", trace.without_body);
+    }
+    let _ = write!(out, "target: {}\nload:\n  replay: {}\n", quote(&url), quote(given.file));
+    Ok(out)
+}
+
+impl Found {
+    fn write(&self, path: &str, out: &mut String) {
+        let _ = writeln!(out, "  - method: {}", quote(&self.method));
+        let _ = writeln!(out, "    path: {}", quote(path));
+        let kept =
+            || self.headers.iter().filter(|(name, _)| !OWN.contains(&&*name.to_ascii_lowercase()));
         if kept().next().is_some() {
             out.push_str("    headers:\n");
         }
         for (name, value) in kept() {
             let _ = writeln!(out, "      {}: {}", quote(name), quote(value));
         }
-        if let Some(body) = &request.body {
+        if let Some(body) = &self.body {
             let _ = writeln!(out, "    body: {}", quote(body));
         }
+        for line in &self.more {
+            let _ = writeln!(out, "    {line}");
+        }
     }
-    Ok(out)
 }
 
 /// A YAML string; JSON's strings are YAML's.
@@ -237,6 +300,7 @@ fn har(text: &str) -> anyhow::Result<Vec<Found>> {
             url: text(entry, "/request/url").with_context(place)?,
             headers: headers.into_iter().flatten().filter_map(named).filter(kept).collect(),
             body: text(entry, "/request/postData/text"),
+            more: Vec::new(),
         });
     }
     Ok(all)
@@ -244,13 +308,13 @@ fn har(text: &str) -> anyhow::Result<Vec<Found>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Format, plan};
+    use super::{Format, Given, plan};
     use crate::plan::Message;
     use crate::plan_file::PlanFile;
 
     /// The messages of the plan, or the error.
     fn check(format: Format, text: &str, expected: &[&str]) {
-        let compiled = plan(format, text)
+        let compiled = plan(format, text, &Given::default())
             .and_then(|yaml| Ok(PlanFile::parse(&yaml)?.compile(".".as_ref())?.0));
         let got: Vec<String> = match compiled {
             Err(error) => vec![format!("{error:#}")],
@@ -303,8 +367,19 @@ mod tests {
             "headers":[{"name":"Cookie","value":"s=1"},{"name":"X-A","value":"1"}],
             "postData":{"text":"hi"}}}]}}"#;
         check(Format::Har, text, &["POST /a~X-A: 1~\r\n\r\nhi"]);
-        let yaml = plan(Format::Har, text).unwrap();
+        let yaml = plan(Format::Har, text, &Given::default()).unwrap();
         assert!(!yaml.contains("Cookie"), "{yaml}");
         check(Format::Har, "{}", &["no /log/entries"]);
+    }
+
+    #[test]
+    fn access_logs() {
+        let text = "- - - [21/Nov/2026:07:00:01 +0000] \"GET /a HTTP/1.1\" 200 5\n";
+        let given = Given { target: Some("http://127.0.0.1:9"), file: "a.log" };
+        let yaml = plan(Format::AccessLog, text, &given).unwrap();
+        let want =
+            "# 1 requests in 0.000 s\ntarget: \"http://127.0.0.1:9\"\nload:\n  replay: \"a.log\"\n";
+        assert_eq!(yaml, want);
+        check(Format::AccessLog, text, &["give --target URL"]);
     }
 }

@@ -1,21 +1,27 @@
 //! Plans in YAML: requests with weights or as a journey, variables, CSV feeders, checks,
 //! extraction, load and thresholds. The schema is `schema/plan.schema.json`.
 
-use crate::arrival::{Arrival, Profile, Schedule, Spacing, Think, Users};
-use crate::journey::{BodyRule, Feeder, Find, Piece, Template, Then};
-use crate::plan::{Expect, Message, Mix, Plan, Request, Stop};
+mod load;
+mod variables;
+
+pub use load::Load;
+pub(crate) use variables::render_variables;
+
+use crate::arrival::Think;
+use crate::journey::{BodyRule, Feeder, Find, Template, Then};
+use crate::plan::{Expect, Mix, Plan, Request};
 use crate::target::{Shape, Target};
-use crate::units;
+use crate::trace::Trace;
 use crate::verdict::Threshold;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use variables::{Names, message, pieces};
 
 /// The JSON Schema of plan files.
-pub const SCHEMA: &str = include_str!("../schema/plan.schema.json");
+pub const SCHEMA: &str = include_str!("../../schema/plan.schema.json");
 
 /// A plan file.
 #[derive(Clone, Debug, Deserialize)]
@@ -35,33 +41,12 @@ pub struct PlanFile {
     /// CSV files whose columns are variables.
     #[serde(default)]
     pub feeders: Vec<FeederFile>,
-    /// What to send.
+    /// What to send; nothing else than a replayed log holds.
+    #[serde(default)]
     pub requests: Vec<RequestFile>,
     /// Conditions on the result.
     #[serde(default)]
     pub thresholds: Vec<String>,
-}
-
-/// How much load; times and rates as on the command line.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Load {
-    connections: Option<usize>,
-    threads: Option<usize>,
-    duration: Option<String>,
-    requests: Option<u64>,
-    rate: Option<f64>,
-    stages: Option<String>,
-    arrival: Option<String>,
-    users: Option<usize>,
-    ramp: Option<String>,
-    loops: Option<u64>,
-    think: Option<String>,
-    warmup: Option<String>,
-    timeout: Option<String>,
-    seed: Option<u64>,
-    keep_alive: Option<bool>,
-    http10: bool,
 }
 
 /// A CSV file; its first line names the variables.
@@ -71,6 +56,9 @@ pub struct FeederFile {
     file: String,
     #[serde(default)]
     random: bool,
+    /// Names of the columns; then the file has no line of names.
+    #[serde(default)]
+    names: Vec<String>,
 }
 
 /// One request.
@@ -104,19 +92,6 @@ pub struct CheckFile {
     contains: Option<String>,
 }
 
-/// Names of variables in the order of their slots.
-#[derive(Default)]
-struct Names(Vec<String>);
-
-impl Names {
-    fn slot(&mut self, name: &str) -> usize {
-        self.0.iter().position(|known| known == name).unwrap_or_else(|| {
-            self.0.push(name.to_owned());
-            self.0.len() - 1
-        })
-    }
-}
-
 impl PlanFile {
     /// Reads a plan.
     ///
@@ -143,10 +118,18 @@ impl PlanFile {
                 names.slot(name);
             }
         }
-        let mut requests = Vec::new();
+        let mut requests = match &self.load.replay {
+            Some(_) => vec![target.request(&self.shape("GET", &[]))],
+            None => Vec::new(),
+        };
+        anyhow::ensure!(
+            requests.is_empty() || self.requests.is_empty(),
+            "a replayed log holds the requests: leave them out"
+        );
         for (number, request) in self.requests.iter().enumerate() {
             let place = || format!("request {} ({})", number + 1, request.path);
-            requests.push(self.request(request, &target, &mut names).with_context(place)?);
+            let compiled = self.request(request, &target, &mut names).with_context(place)?;
+            requests.push(Request { group: number, ..compiled });
         }
         let Some(first) = requests.first().cloned() else { bail!("no requests") };
         let addresses = target.resolve().map_err(anyhow::Error::msg)?;
@@ -157,6 +140,7 @@ impl PlanFile {
             false => Mix::weighted(self.requests.iter().map(|r| r.weight.unwrap_or(1))),
         };
         if let Mix::Weighted(sums) = &plan.mix
+            && self.load.replay.is_none()
             && sums.last() == Some(&0)
         {
             bail!("all weights are 0");
@@ -164,9 +148,28 @@ impl PlanFile {
         plan.feeders = feeders;
         plan.slots = names.0.len();
         self.load.apply(&mut plan)?;
+        if let Some(file) = &self.load.replay {
+            let place = || format!("replay {file}");
+            let text = std::fs::read_to_string(folder.join(file)).with_context(place)?;
+            let speed = self.load.speed.unwrap_or(1.0);
+            anyhow::ensure!(speed > 0.0, "speed must be above 0");
+            let trace = Trace::read(&text).with_context(place)?;
+            trace.apply(&mut plan, &target, &self.shape("GET", &[]), speed);
+        }
         let thresholds = self.thresholds.iter().map(|text| Threshold::parse(text));
         let thresholds = thresholds.collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
         Ok((plan, thresholds))
+    }
+
+    fn shape<'a>(&self, method: &'a str, headers: &'a [String]) -> Shape<'a> {
+        Shape {
+            method,
+            headers,
+            body: None,
+            http10: self.load.http10,
+            keep_alive: self.load.keep_alive.unwrap_or(true),
+            defaults: &[("User-Agent", "weir-bench"), ("Accept", "*/*")],
+        }
     }
 
     fn request(
@@ -181,15 +184,7 @@ impl PlanFile {
         let default = if file.body.is_some() { "POST" } else { "GET" };
         let headers: Vec<String> =
             file.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-        let keep_alive = self.load.keep_alive.unwrap_or(true);
-        let shape = Shape {
-            method: file.method.as_deref().unwrap_or(default),
-            headers: &headers,
-            body: None,
-            http10: self.load.http10,
-            keep_alive,
-            defaults: &[("User-Agent", "weir-bench"), ("Accept", "*/*")],
-        };
+        let shape = self.shape(file.method.as_deref().unwrap_or(default), &headers);
         let head = String::from_utf8(target.head(&shape))?;
         let mut known = |text: &str| pieces(text, &self.variables, names);
         let template = Template {
@@ -205,6 +200,7 @@ impl PlanFile {
         }
         let think = file.think.as_deref().map(Think::parse).transpose();
         Ok(Request {
+            group: 0,
             name: file.name.clone().unwrap_or_else(|| format!("{} {}", shape.method, file.path)),
             method: shape.method.as_bytes().to_vec(),
             message: message(template),
@@ -216,58 +212,6 @@ impl PlanFile {
             think: think.map_err(anyhow::Error::msg)?.unwrap_or_default(),
         })
     }
-}
-
-/// A template without variables is written once.
-fn message(template: Template) -> Message {
-    let text = |piece: &Piece| matches!(piece, Piece::Text(_));
-    if template.head.iter().all(text) && template.body.iter().flatten().all(text) {
-        let mut bytes = Vec::new();
-        template.render(&[], &mut crate::dice::Dice::new(0), &mut bytes);
-        return Message::Fixed(bytes.into());
-    }
-    Message::Rendered(Arc::new(template))
-}
-
-/// Splits text at `${name}`, `${counter}` and `${random(LOW,HIGH)}`; constants are put in place.
-fn pieces(
-    text: &str,
-    constants: &BTreeMap<String, String>,
-    names: &mut Names,
-) -> anyhow::Result<Vec<Piece>> {
-    let mut pieces = Vec::new();
-    let mut literal = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
-        literal.push_str(before);
-        let (name, behind) = after.split_once('}').context("'${' without '}'")?;
-        rest = behind;
-        let range = name.strip_prefix("random(").and_then(|range| range.strip_suffix(')'));
-        let piece = if let Some(value) = constants.get(name) {
-            literal.push_str(value);
-            continue;
-        } else if let Some(range) = range {
-            let (low, high) = range.split_once(',').context("random takes (LOW,HIGH)")?;
-            let (low, high) = (low.trim().parse()?, high.trim().parse()?);
-            anyhow::ensure!(low <= high, "random({low},{high}): empty range");
-            Piece::Random(low, high)
-        } else if name == "counter" {
-            Piece::Counter(Arc::default())
-        } else if names.0.iter().any(|known| known == name) {
-            Piece::Slot(names.slot(name))
-        } else {
-            bail!("nothing gives the variable '{name}'");
-        };
-        if !literal.is_empty() {
-            pieces.push(Piece::Text(std::mem::take(&mut literal).into_bytes()));
-        }
-        pieces.push(piece);
-    }
-    literal.push_str(rest);
-    if !literal.is_empty() {
-        pieces.push(Piece::Text(literal.into_bytes()));
-    }
-    Ok(pieces)
 }
 
 impl CheckFile {
@@ -295,7 +239,10 @@ impl FeederFile {
     fn load(&self, folder: &Path, names: &mut Names) -> anyhow::Result<Feeder> {
         let text = std::fs::read_to_string(folder.join(&self.file))?;
         let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(fields);
-        let head = lines.next().context("the file is empty")?;
+        let head = match self.names.is_empty() {
+            true => lines.next().context("the file is empty")?,
+            false => self.names.clone(),
+        };
         let rows: Vec<Vec<String>> = lines.collect();
         anyhow::ensure!(!rows.is_empty(), "the file has no rows");
         if let Some(at) = rows.iter().position(|row| row.len() != head.len()) {
@@ -327,55 +274,6 @@ fn fields(line: &str) -> Vec<String> {
     }
     fields.push(field);
     fields
-}
-
-impl Load {
-    fn apply(&self, plan: &mut Plan) -> anyhow::Result<()> {
-        let time = |text: &Option<String>| -> anyhow::Result<Option<Duration>> {
-            text.as_deref().map(units::duration).transpose().map_err(anyhow::Error::msg)
-        };
-        let seed = self.seed.unwrap_or(1);
-        let spacing = match self.arrival.as_deref() {
-            None | Some("poisson") => Spacing::Poisson { seed },
-            Some("constant") => Spacing::Even,
-            Some(other) => bail!("arrival '{other}' is neither poisson nor constant"),
-        };
-        let paced = |profile| Arrival::Open(Schedule::Paced(Arc::new(profile), spacing));
-        plan.arrival = match (self.rate, &self.stages, self.users) {
-            (Some(rate), None, None) if rate > 0.0 => paced(Profile::constant(rate)),
-            (None, Some(stages), None) => {
-                paced(Profile::parse(stages).map_err(anyhow::Error::msg)?)
-            }
-            (None, None, Some(count)) => Arrival::Users(Users {
-                count,
-                ramp_s: time(&self.ramp)?.unwrap_or_default().as_secs_f64(),
-                loops: self.loops,
-                think: self
-                    .think
-                    .as_deref()
-                    .map(Think::parse)
-                    .transpose()
-                    .map_err(anyhow::Error::msg)?
-                    .unwrap_or_default(),
-                seed,
-            }),
-            (None, None, None) => Arrival::Closed,
-            _ => bail!("give one of rate (above 0), stages and users"),
-        };
-        let endless = self.requests.is_none() && self.stages.is_none() && self.loops.is_none();
-        let default = endless.then_some(Duration::from_secs(10));
-        plan.stop = Stop { requests: self.requests, after: time(&self.duration)?.or(default) };
-        plan.connections = self.connections.unwrap_or(64);
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let most = self.users.unwrap_or(plan.connections);
-        anyhow::ensure!(most > 0, "at least one connection is needed");
-        plan.threads = self.threads.unwrap_or(cores).clamp(1, most);
-        plan.keep_alive = self.keep_alive.unwrap_or(true);
-        plan.warmup = time(&self.warmup)?.unwrap_or_default();
-        plan.timeout = time(&self.timeout)?.unwrap_or(plan.timeout);
-        plan.seed = seed;
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -452,6 +350,6 @@ thresholds: ['p99<50ms']
             let text = format!("target: x\nrequests: [{{path: /, {name}: 1}}]");
             assert!(name == "path" || !refused(text), "{name}");
         }
-        assert!(refused("target: x\nrequests: []\nload: {speed: 1}".into()));
+        assert!(refused("target: x\nrequests: []\nload: {velocity: 1}".into()));
     }
 }

@@ -1,0 +1,212 @@
+//! The file format of an experiment, and what its placeholders stand for.
+
+use serde::Deserialize;
+use std::net::SocketAddr;
+
+/// An experiment.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Experiment {
+    /// What is measured.
+    pub(super) title: String,
+    /// Published statements that are not in a table.
+    #[serde(default)]
+    pub(super) conclusions: String,
+    /// Flags behind every command of a short run.
+    #[serde(default)]
+    pub(super) quick: String,
+    /// Flags behind every command of a full run.
+    #[serde(default)]
+    pub(super) full: String,
+    /// Published tables.
+    pub(super) tables: Vec<TableFile>,
+    /// What is run, in order.
+    pub(super) steps: Vec<Step>,
+}
+
+/// A published table. `published` has a row a line: its key and a cell for each column, between
+/// bars; `-` where nothing was published.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TableFile {
+    pub(super) name: String,
+    /// Heading of the keys.
+    pub(super) key: String,
+    pub(super) columns: Vec<Column>,
+    /// Heading of the published numbers.
+    #[serde(default = "published")]
+    pub(super) source: String,
+    #[serde(default)]
+    pub(super) published: String,
+}
+
+fn published() -> String {
+    "published".to_owned()
+}
+
+/// What a column shows of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Column {
+    /// Successes per second.
+    Rate,
+    /// Mean response time.
+    Mean,
+    /// Standard deviation of response times.
+    Stdev,
+    /// Quantiles of the response time.
+    P50,
+    P90,
+    P95,
+    P99,
+    P999,
+    /// Longest response time.
+    Max,
+    /// Share of failures.
+    Errors,
+    /// Most threads of the server.
+    Threads,
+    /// Values of a JMH row.
+    Count,
+    /// Score and error of a JMH row.
+    Score,
+    /// Interval of a search.
+    Interval,
+    /// What limited the run.
+    Verdict,
+}
+
+/// Values of `{value}`; the step is run for each, with new servers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Values {
+    pub(super) quick: Vec<u64>,
+    pub(super) full: Vec<u64>,
+}
+
+/// Commands under the same servers. In `table`, `row`, `routes` and commands stand `{value}`, and
+/// `{last}` for one less; in commands `{origin}` and `{gateway}` for base URLs.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Step {
+    /// Table the results go to.
+    pub(super) table: String,
+    /// Heading of the results in it.
+    pub(super) series: String,
+    /// Key of the row; a grid also has `{rate}`, `{connections}`, `{endpoint}` and `{repeat}`.
+    #[serde(default)]
+    pub(super) row: String,
+    /// More flags of the origin.
+    #[serde(default)]
+    pub(super) origin: String,
+    /// More flags of weir; absent: it is not started.
+    pub(super) gateway: Option<String>,
+    /// Numbered routes of the gateway.
+    #[serde(default)]
+    pub(super) routes: String,
+    pub(super) values: Option<Values>,
+    /// Bench commands.
+    pub(super) bench: Vec<String>,
+    /// Bench commands of a full run, if they are others.
+    pub(super) full: Option<Vec<String>>,
+}
+
+/// What placeholders stand for.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    pub(super) origin: SocketAddr,
+    /// Base URL of the gateway.
+    pub(super) gateway: String,
+    pub(super) value: Option<u64>,
+}
+
+impl Experiment {
+    /// Reads an experiment.
+    ///
+    /// # Errors
+    /// With the place in the text; or for a step whose table is not there.
+    pub(super) fn parse(text: &str) -> anyhow::Result<Self> {
+        let experiment: Self = serde_saphyr::from_str(text)?;
+        for step in &experiment.steps {
+            for value in step.values(true).into_iter().chain(step.values(false)) {
+                let name = fill_value(&step.table, value);
+                if !experiment.tables.iter().any(|table| table.name == name) {
+                    anyhow::bail!("step '{}': there is no table '{name}'", step.series);
+                }
+            }
+        }
+        Ok(experiment)
+    }
+}
+
+impl Step {
+    /// The values to run it for.
+    pub(super) fn values(&self, full: bool) -> Vec<Option<u64>> {
+        match &self.values {
+            None => vec![None],
+            Some(values) if full => values.full.iter().copied().map(Some).collect(),
+            Some(values) => values.quick.iter().copied().map(Some).collect(),
+        }
+    }
+
+    /// Its commands.
+    pub(super) fn lines(&self, full: bool) -> &[String] {
+        self.full.as_ref().filter(|_| full).unwrap_or(&self.bench)
+    }
+}
+
+impl Places {
+    pub(super) fn fill(&self, text: &str) -> String {
+        let text = text.replace("{origin}", &format!("http://{}", self.origin));
+        fill_value(&text.replace("{gateway}", &self.gateway), self.value)
+    }
+}
+
+/// Puts `value` where `{value}` stands.
+pub(super) fn fill_value(text: &str, value: Option<u64>) -> String {
+    let Some(value) = value else { return text.to_owned() };
+    let text = text.replace("{value}", &value.to_string());
+    text.replace("{last}", &value.saturating_sub(1).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Experiment, Places};
+    use crate::lab::EXPERIMENTS;
+    use crate::lab::run::Bench;
+    use clap::Parser;
+
+    /// Every command of every experiment is one that `weir bench` takes, and every published row
+    /// has a cell for each column.
+    #[test]
+    fn experiments_hold_commands_that_parse_and_whole_tables() {
+        for (name, text) in EXPERIMENTS {
+            let experiment = Experiment::parse(text).unwrap();
+            for step in &experiment.steps {
+                for full in [false, true] {
+                    let flags = if full { &experiment.full } else { &experiment.quick };
+                    for value in step.values(full) {
+                        let origin = "127.0.0.1:9".parse().unwrap();
+                        let places = Places { origin, gateway: "http://127.0.0.1:8".into(), value };
+                        for line in step.lines(full) {
+                            let line = format!("weir-bench {} {flags}", places.fill(line));
+                            let parsed = Bench::try_parse_from(line.split_whitespace());
+                            assert!(parsed.is_ok(), "{name}: {line}: {}", parsed.err().unwrap());
+                        }
+                    }
+                }
+            }
+            for table in &experiment.tables {
+                for row in crate::lab::table::published(table) {
+                    assert_eq!(row.1.len(), table.columns.len(), "{name} {}: {row:?}", table.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_without_its_table_is_refused() {
+        let text = "title: t\ntables: []\nsteps: [{table: a, series: s, bench: [x]}]";
+        assert!(Experiment::parse(text).unwrap_err().to_string().contains("no table 'a'"));
+    }
+}

@@ -1,0 +1,201 @@
+//! Runs an experiment: servers up, commands, tables, one page.
+
+use super::experiment::{Experiment, Places, Step, fill_value};
+use super::server::{Server, configure, free_address};
+use super::table::{Filling, text};
+use super::{EXPERIMENTS, RunArgs, measured};
+use crate::cli;
+use crate::outcome::Outcome;
+use crate::report::{self, Stored};
+use anyhow::{Context, bail};
+use clap::Parser;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// `weir bench`, for the commands of an experiment.
+#[derive(Parser)]
+#[command(name = "weir bench")]
+pub(super) struct Bench {
+    #[command(flatten)]
+    args: cli::Args,
+}
+
+struct Lab<'a> {
+    args: &'a RunArgs,
+    experiment: &'a Experiment,
+    output: PathBuf,
+    origin: SocketAddr,
+    tables: Vec<Filling>,
+    outcomes: Vec<Outcome>,
+    /// Commands run.
+    count: usize,
+}
+
+/// Runs the experiment that is asked for.
+///
+/// # Errors
+/// When a server does not start or a command fails.
+pub(super) fn experiment(args: &RunArgs) -> anyhow::Result<u8> {
+    let found = EXPERIMENTS.iter().find(|(name, _)| *name == args.experiment);
+    let source = match found {
+        Some((_, text)) => (*text).to_owned(),
+        None => std::fs::read_to_string(&args.experiment)
+            .with_context(|| format!("{} is no experiment and no file", args.experiment))?,
+    };
+    let experiment = Experiment::parse(&source).with_context(|| args.experiment.clone())?;
+    let name = Path::new(&args.experiment).file_stem().unwrap_or_default().to_string_lossy();
+    let output = args.output.clone().unwrap_or_else(|| format!("lab-{name}").into());
+    std::fs::create_dir_all(&output).with_context(|| output.display().to_string())?;
+    let origin = match (args.origin, &args.scg) {
+        (Some(address), _) => address,
+        // A gateway that runs already has its configuration, with the seeds' address in it.
+        (None, Some(_)) => SocketAddr::from(([127, 0, 0, 1], 9999)),
+        (None, None) => free_address()?,
+    };
+    let tables = experiment.tables.iter().map(Filling::new).collect();
+    let mut lab = Lab {
+        args,
+        experiment: &experiment,
+        output,
+        origin,
+        tables,
+        outcomes: Vec::new(),
+        count: 0,
+    };
+    println!("{}\n", experiment.title);
+    let mut code = cli::OK;
+    for step in &experiment.steps {
+        for value in step.values(args.full) {
+            code = lab.step(step, value)?;
+            if code == cli::INTERRUPTED {
+                break;
+            }
+        }
+        if code == cli::INTERRUPTED {
+            break;
+        }
+    }
+    lab.finish()?;
+    Ok(code)
+}
+
+impl Lab<'_> {
+    /// One step for one value: with weir, and with the gateway of `--scg` if the step has one.
+    fn step(&mut self, step: &Step, value: Option<u64>) -> anyhow::Result<u8> {
+        let table = fill_value(&step.table, value);
+        println!("\n== {table}: {}", step.series);
+        let flags = format!("origin --quiet --listen {} {}", self.origin, step.origin);
+        let _origin = Server::start(&fill_value(&flags, value), self.origin)?;
+        let Some(more) = &step.gateway else {
+            return self.commands(step, value, &step.series, String::new());
+        };
+        let dir = self.output.join(format!("gateway-{}", self.count + 1));
+        std::fs::create_dir_all(&dir)?;
+        let routes: u64 = match fill_value(&step.routes, value).as_str() {
+            "" => 0,
+            text => text.parse().with_context(|| format!("routes: '{text}'"))?,
+        };
+        let config = dir.join("application.yml");
+        configure(&config, routes, self.origin)?;
+        let address = free_address()?;
+        let flags = format!(
+            "run --log warn --set server.address=127.0.0.1 --set server.port={} \
+             --set weir.admin.port=0 --data {} {} {}",
+            address.port(),
+            dir.join("data").display(),
+            fill_value(more, value),
+            config.display(),
+        );
+        let weir = Server::start(&flags, address)?;
+        let code = self.commands(step, value, &step.series, format!("http://{address}"))?;
+        drop(weir);
+        match &self.args.scg {
+            Some(url) if code == cli::OK => self.other(step, value, url, &config),
+            _ => Ok(code),
+        }
+    }
+
+    /// The same against a gateway that runs already.
+    fn other(
+        &mut self,
+        step: &Step,
+        value: Option<u64>,
+        url: &str,
+        config: &Path,
+    ) -> anyhow::Result<u8> {
+        println!("\n{url} must serve {}", config.display());
+        let series = step.series.replace("weir", "SCG");
+        let series = if series == step.series { format!("SCG {series}") } else { series };
+        self.commands(step, value, &series, url.trim_end_matches('/').to_owned())
+    }
+
+    fn commands(
+        &mut self,
+        step: &Step,
+        value: Option<u64>,
+        series: &str,
+        gateway: String,
+    ) -> anyhow::Result<u8> {
+        let places = Places { origin: self.origin, gateway, value };
+        let full = self.args.full;
+        let flags = if full { &self.experiment.full } else { &self.experiment.quick };
+        for line in step.lines(full) {
+            self.count += 1;
+            let line = format!("{} {flags}", places.fill(line));
+            let json = self.output.join(format!("{:02}.json", self.count));
+            let code = bench(line.trim(), &json)?;
+            if code == cli::INTERRUPTED {
+                return Ok(code);
+            }
+            let stored = std::fs::read_to_string(&json).ok();
+            let Some(stored) = stored.filter(|_| code != cli::FAILED) else {
+                bail!("weir bench {line}: failed");
+            };
+            let row = fill_value(&step.row, value);
+            let rows = measured::rows(&serde_json::from_str(&stored)?, &row)?;
+            let table = fill_value(&step.table, value);
+            let place = self.tables.iter_mut().find(|known| known.name() == table);
+            let place = place.with_context(|| format!("no table '{table}'"))?;
+            for (key, measured) in rows {
+                place.put(series, key, &measured);
+            }
+            self.page(&json, &stored)?;
+        }
+        Ok(cli::OK)
+    }
+
+    /// A page of one command's result, if it is one of runs.
+    fn page(&mut self, json: &Path, text: &str) -> anyhow::Result<()> {
+        let Ok(stored) = report::read(text) else { return Ok(()) };
+        std::fs::write(json.with_extension("html"), report::html::render(&stored)?)?;
+        self.outcomes.extend(stored.outcomes);
+        Ok(())
+    }
+
+    /// Prints the tables and writes the page of the whole experiment.
+    fn finish(self) -> anyhow::Result<()> {
+        let tables: Vec<_> =
+            self.tables.iter().filter(|table| table.filled()).map(Filling::table).collect();
+        println!("\n{}\n", self.experiment.title);
+        for table in &tables {
+            println!("{}", text(table));
+        }
+        if !self.experiment.conclusions.is_empty() {
+            println!("Published conclusions:\n{}", self.experiment.conclusions);
+        }
+        let page = self.output.join("report.html");
+        let stored = Stored { outcomes: self.outcomes, tables, ..Stored::default() };
+        std::fs::write(&page, report::html::render(&stored)?)?;
+        println!("Results and pages are in {}", page.display());
+        Ok(())
+    }
+}
+
+/// One bench command, its result stored in `json`.
+fn bench(line: &str, json: &Path) -> anyhow::Result<u8> {
+    let mut words: Vec<String> =
+        std::iter::once("weir-bench").chain(line.split_whitespace()).map(str::to_owned).collect();
+    words.extend(["--json".to_owned(), json.to_string_lossy().into_owned()]);
+    println!("\n$ weir bench {line}");
+    Ok(cli::run(Bench::try_parse_from(words)?.args))
+}

@@ -1,0 +1,127 @@
+//! Requests that go round: Via against loops, Max-Forwards for OPTIONS (RFC 9110 section 7.6).
+//!
+//! Spring Cloud Gateway adds no Via. weir does where the request may come back to it: when the
+//! upstream's port is the one it listens on itself, and everywhere with `weir.server.via`.
+
+use std::hash::{BuildHasher, RandomState};
+
+use weir_filter::{LocalResponse, Target};
+use weir_wire::{Fields, RequestHead, list_members};
+
+use crate::error::{ErrorKind, ProxyError};
+
+/// How this process knows itself again.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    /// Its pseudonym in Via; no other process has it, so gateways may follow one another.
+    name: Box<str>,
+    /// The port it listens on.
+    port: u16,
+}
+
+impl Identity {
+    /// A new one for a gateway that listens on `port`.
+    pub(crate) fn new(port: u16) -> Self {
+        let chance = RandomState::new().hash_one(port);
+        Self { name: format!("weir-{chance:016x}").into(), port }
+    }
+
+    /// Says in `head` that it went through here on its way to `target`, if it may come back or
+    /// `always`.
+    ///
+    /// # Errors
+    /// It did before.
+    pub(super) fn pass(
+        &self,
+        head: &mut RequestHead,
+        target: &Target,
+        always: bool,
+    ) -> Result<(), ProxyError> {
+        if !always && target.port != self.port {
+            return Ok(());
+        }
+        if self.is_in(&head.fields) {
+            return Err(ProxyError::with(ErrorKind::Loop, "the request went through here before"));
+        }
+        head.fields.append(b"via", format!("1.1 {}", self.name).as_bytes());
+        Ok(())
+    }
+
+    fn is_in(&self, fields: &Fields) -> bool {
+        let mut members = fields.get_all(b"via").flat_map(list_members);
+        members.any(|member| {
+            let mut words = member.split(|byte| byte.is_ascii_whitespace());
+            words.any(|word| word == self.name.as_bytes())
+        })
+    }
+}
+
+/// Takes one off the Max-Forwards of an OPTIONS request. The answer to give instead of passing the
+/// request on, if there was none left.
+pub(super) fn spend_forward(head: &mut RequestHead) -> Option<LocalResponse> {
+    if head.method() != b"OPTIONS" {
+        return None;
+    }
+    let text = std::str::from_utf8(head.fields.get(b"max-forwards")?).ok()?;
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // A number too large to read is larger than any that counts.
+    let left = digits.then(|| text.parse::<u64>().unwrap_or(u64::MAX))?;
+    match left.checked_sub(1) {
+        Some(left) => {
+            head.fields.set(b"max-forwards", left.to_string().as_bytes());
+            None
+        }
+        None => Some(LocalResponse { status: 200, ..LocalResponse::default() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_filter::{Scheme, Target};
+    use weir_wire::RequestHead;
+
+    use super::{Identity, spend_forward};
+
+    fn head(method: &str, name: &str, value: &str) -> RequestHead {
+        let mut head = RequestHead::default();
+        head.set_method(method.as_bytes());
+        head.fields.append(name.as_bytes(), value.as_bytes());
+        head
+    }
+
+    #[test]
+    fn a_request_passes_once() {
+        let identity = Identity::new(80);
+        let other = Identity::new(80);
+        let target = |port| Target { scheme: Scheme::Http, host: "h".to_owned(), port };
+        let mut head = head("GET", "Via", "1.0 fred, 1.1 weir (a comment)");
+        assert!(identity.pass(&mut head, &target(81), false).is_ok());
+        assert_eq!(head.fields.get_all(b"via").count(), 1, "it cannot come back from there");
+        assert!(identity.pass(&mut head, &target(80), false).is_ok());
+        assert!(other.pass(&mut head, &target(81), true).is_ok());
+        assert!(identity.pass(&mut head, &target(80), false).is_err());
+        assert!(other.pass(&mut head, &target(80), true).is_err());
+        let names: Vec<_> = head.fields.get_all(b"via").collect();
+        assert_eq!(names.len(), 3);
+    }
+
+    #[test]
+    fn forwards_are_counted_for_options_only() {
+        let check = |method: &str, value: &str, expected: Option<&str>| {
+            let mut head = head(method, "Max-Forwards", value);
+            let answered = spend_forward(&mut head).is_some();
+            let left = head.fields.get(b"max-forwards").unwrap_or_default();
+            let left = (!answered).then(|| String::from_utf8_lossy(left).into_owned());
+            assert_eq!(left.as_deref(), expected, "{method} {value}");
+        };
+        check("OPTIONS", "0", None);
+        check("OPTIONS", "00", None);
+        check("OPTIONS", "1", Some("0"));
+        check("OPTIONS", "70", Some("69"));
+        check("OPTIONS", "x", Some("x"));
+        check("OPTIONS", "", Some(""));
+        check("OPTIONS", "-1", Some("-1"));
+        check("OPTIONS", "99999999999999999999999", Some("18446744073709551614"));
+        check("GET", "0", Some("0"));
+    }
+}

@@ -1,0 +1,117 @@
+//! A panic ends one request, and nothing else.
+//!
+//! Nothing of ours is meant to panic, and lints see to it; but one fault in a filter must not cost
+//! a worker's other connections.
+
+use std::any::Any;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::Poll;
+
+use weir_wire::RequestHead;
+
+/// What `work` comes to; `None` if it panics, which is logged.
+///
+/// What it worked on is left as it was then. Everything a worker shares holds through that: cells
+/// are borrowed for as long as a value lives, and scratch memory is cleared before use.
+pub(super) async fn contained<T>(mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+        Ok(polled) => polled.map(Some),
+        Err(panic) => {
+            tracing::error!(panic = text(panic.as_ref()), "a request met a fault of the gateway");
+            Poll::Ready(None)
+        }
+    })
+    .await
+}
+
+fn text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
+}
+
+/// Where tests let a request panic that names `place` in `X-Panic`; nothing otherwise.
+#[inline]
+pub(super) fn point(place: &str, head: &RequestHead) {
+    #[cfg(test)]
+    if head.fields.get(b"x-panic") == Some(place.as_bytes()) {
+        panic!("a fault in {place}");
+    }
+    let _ = (place, head);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use arc_swap::ArcSwap;
+    use weir_config::{Format, Loader, Snapshot, Source};
+    use weir_testkit::{Answer, Client, Gate, Origin};
+
+    use crate::{Server, ServerOptions};
+
+    fn server(origin: &Origin, acceptors: usize) -> Server {
+        let yaml = format!(
+            "server: {{ address: 127.0.0.1, port: 0 }}\n\
+             weir.server: {{ workers: 1, acceptors: {acceptors} }}\n\
+             spring.cloud.gateway.server.webflux.routes:\n\
+             - id: all\n  uri: '{}'\n  predicates: [ 'Path=/**' ]\n",
+            origin.uri()
+        );
+        let mut loader = Loader::new(Vec::new(), &[], Vec::new());
+        loader.add(Source::new("application.yml", yaml, Format::Yaml));
+        let mut loaded = loader.load();
+        let compiled = loaded.compile();
+        let snapshot = Snapshot::build(&loaded.compiler, compiled.routes);
+        let snapshot = Arc::new(ArcSwap::from_pointee(snapshot));
+        let server = Server::start(&snapshot, &ServerOptions { seed: 1, reserved: None });
+        server.expect("a server")
+    }
+
+    fn request(place: &str) -> String {
+        format!("GET / HTTP/1.1\r\nHost: a\r\nX-Panic: {place}\r\n\r\n")
+    }
+
+    /// One request panics at `place` while another, on the same worker, waits for its answer.
+    async fn check(acceptors: usize, place: &str, expected: Option<u16>) {
+        let gate = Gate::new();
+        let held = gate.clone();
+        let origin = Origin::answering(move |got| match got.target().as_str() {
+            "/held" => Answer::nothing().pause(&held).write("HTTP/1.1 204 No Content\r\n\r\n"),
+            _ => Answer::ok(),
+        })
+        .await;
+        let server = server(&origin, acceptors);
+        let mut neighbour = Client::connect(server.address()).await;
+        neighbour.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        gate.wait_for(1).await;
+        let mut client = Client::connect(server.address()).await;
+        client.send(request(place)).await;
+        let got = client.try_read_response_to("GET").await;
+        assert_eq!(got.as_ref().ok().map(|got| got.status), expected, "{place}: {got:?}");
+        client.expect_closed().await;
+        gate.open();
+        assert_eq!(neighbour.read_response_to("GET").await.status, 204, "{place}");
+        assert_eq!(neighbour.get("/").await.status, 200, "{place}");
+        drop((client, neighbour));
+        let metrics = server.metrics().clone();
+        let cut = tokio::task::spawn_blocking(|| server.finish(Duration::from_secs(10), || false));
+        assert_eq!(cut.await.expect("a stop"), 0, "{place}");
+        let metrics = metrics.prometheus(1);
+        assert!(metrics.contains("weir_errors_total{kind=\"panic\"} 1\n"), "{metrics}");
+        assert!(metrics.contains("weir_requests_total 3\n"), "{metrics}");
+    }
+
+    #[tokio::test]
+    async fn a_panic_costs_one_request() {
+        for acceptors in [0, 1] {
+            check(acceptors, "predicates", Some(500)).await;
+            check(acceptors, "request filters", Some(500)).await;
+            check(acceptors, "response filters", Some(500)).await;
+            // The head is not out, but may be: no second one is sent.
+            check(acceptors, "response body", None).await;
+        }
+    }
+}

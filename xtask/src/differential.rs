@@ -1,0 +1,239 @@
+//! `cargo xtask differential`: hostile connections through weir, the judge and real servers.
+//!
+//! `crates/weir/tests/differential.rs` does the same in short.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use anyhow::Context;
+use weir_testkit::differential::{
+    Echo, Outcome, Rig, Seen, Server, Understanding, compare, generate,
+};
+use weir_testkit::spawn_weir;
+
+use crate::peers::machine::Machine;
+use crate::peers::report::Table;
+use crate::tree::{root, shown};
+
+/// Arguments of `xtask differential`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Asks nginx, Apache, Node.js, Go and the JDK's server, those that are installed. Results go to
+bench/runs/<date>-<machine>/differential.md. Fails if a fault is found.")]
+pub struct DifferentialArgs {
+    /// Number of connections to make
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    count: u64,
+    /// Where chance starts
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Folder for the results, instead of bench/runs/<date>-<machine>
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+/// Most faults that are told in full.
+const TOLD_MAX: usize = 20;
+
+/// What all connections came to.
+#[derive(Default)]
+struct Sum {
+    judged: usize,
+    sent_on: usize,
+    refused_by_judge: usize,
+    stricter: usize,
+    faults: Vec<String>,
+}
+
+/// How one server took what weir sent on.
+#[derive(Default)]
+struct Taken {
+    name: String,
+    connections: usize,
+    same: usize,
+    /// By status; 0 stands for a connection closed without an answer.
+    refused: BTreeMap<u16, usize>,
+    faults: Vec<String>,
+}
+
+/// A case as the servers get it.
+struct Case {
+    number: u64,
+    seen: Seen,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// Something does not start, or a fault was found.
+pub fn run(args: &DifferentialArgs) -> anyhow::Result<()> {
+    let binary = build()?;
+    let mut rig = Rig::new();
+    let config = format!(
+        "server: {{ port: 0, address: 127.0.0.1 }}\nmanagement.server.port: -1\n\
+         weir.server.workers: 1\nspring.cloud.gateway.server.webflux.routes:\n\
+         - {{ id: all, uri: 'http://{}', predicates: [ 'Path=/**' ] }}\n",
+        rig.address()
+    );
+    let gateway = spawn_weir(&binary.display().to_string(), &["run", "{config}"], &config);
+    let directory = tempfile::tempdir()?;
+    let echo = Echo::start()?;
+    let files = root().join("tests/differential");
+    let servers = Server::start_all(&files, directory.path(), &echo)?;
+    let (senders, asking): (Vec<_>, Vec<_>) = servers.into_iter().map(start_asking).unzip();
+    let mut sum = Sum::default();
+    for number in 0..args.count {
+        let bytes = generate(args.seed, number);
+        let seen = rig.play(gateway.address(), &bytes)?;
+        sum.add(number, compare(&bytes, &seen).map_err(|fault| fault.to_string()));
+        let case = Arc::new(Case { number, seen });
+        for sender in senders.iter().filter(|_| !case.seen.messages.is_empty()) {
+            let _ = sender.send(Arc::clone(&case));
+        }
+        if (number + 1) % 10_000 == 0 {
+            eprintln!("{} connections, {} faults", number + 1, sum.faults.len());
+        }
+    }
+    drop(senders);
+    let taken: Vec<Taken> = asking
+        .into_iter()
+        .map(JoinHandle::join)
+        .collect::<Result<_, _>>()
+        .map_err(|_| anyhow::anyhow!("a thread that asked a server has panicked"))?;
+    finish(args, &sum, &taken)
+}
+
+/// The binary that is asked, built as it is released.
+fn build() -> anyhow::Result<PathBuf> {
+    let built = Command::new(env!("CARGO"))
+        .current_dir(root())
+        .args(["build", "--release", "--quiet", "-p", "weir"])
+        .status()
+        .context("cargo")?;
+    anyhow::ensure!(built.success(), "weir does not build");
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
+    Ok(root().join(target).join("release/weir"))
+}
+
+impl Sum {
+    fn add(&mut self, number: u64, result: Result<Outcome, String>) {
+        match result {
+            Ok(outcome) => {
+                self.judged += outcome.judged;
+                self.sent_on += outcome.sent_on;
+                self.refused_by_judge += usize::from(outcome.refused_by_judge);
+                self.stricter += usize::from(outcome.stricter);
+            }
+            Err(fault) => self.faults.push(format!("case {number}: {fault}")),
+        }
+    }
+}
+
+fn start_asking(server: Server) -> (SyncSender<Arc<Case>>, JoinHandle<Taken>) {
+    let (sender, receiver) = sync_channel(64);
+    (sender, std::thread::spawn(move || ask_all(&server, &receiver)))
+}
+
+fn ask_all(server: &Server, cases: &Receiver<Arc<Case>>) -> Taken {
+    let mut taken =
+        Taken { name: format!("{}: {}", server.name, server.version), ..Taken::default() };
+    for case in cases {
+        taken.connections += 1;
+        let fault = match server.ask(&case.seen.raw, &case.seen.messages) {
+            Ok(Understanding::Same) => {
+                taken.same += 1;
+                continue;
+            }
+            Ok(Understanding::Refused(status)) => {
+                *taken.refused.entry(status).or_default() += 1;
+                continue;
+            }
+            Ok(Understanding::Other(how)) => how,
+            Err(error) => error.to_string(),
+        };
+        let raw = case.seen.raw.concat();
+        taken.faults.push(format!(
+            "case {}: {}: {fault}\n  \"{}\"",
+            case.number,
+            server.name,
+            raw.escape_ascii()
+        ));
+    }
+    taken
+}
+
+fn finish(args: &DifferentialArgs, sum: &Sum, taken: &[Taken]) -> anyhow::Result<()> {
+    let machine = Machine::here();
+    let text = report(args, &machine, sum, taken);
+    println!("{text}");
+    let folder = args.out.clone();
+    let folder = folder.unwrap_or_else(|| root().join("bench/runs").join(machine.folder()));
+    let file: &Path = &folder.join("differential.md");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(file, text)?;
+    eprintln!("written: {}", shown(file));
+    let faults: Vec<&String> =
+        sum.faults.iter().chain(taken.iter().flat_map(|server| &server.faults)).collect();
+    for fault in faults.iter().take(TOLD_MAX) {
+        eprintln!("{fault}");
+    }
+    anyhow::ensure!(faults.is_empty(), "{} faults", faults.len());
+    Ok(())
+}
+
+fn report(args: &DifferentialArgs, machine: &Machine, sum: &Sum, taken: &[Taken]) -> String {
+    let mut text = String::from("# What is sent on is what was understood\n\n");
+    let _ = writeln!(
+        text,
+        "`cargo xtask differential --count {} --seed {}`: connections made by a grammar of hostile \
+         requests and by changes of single bytes go through weir to a recording upstream. A strict \
+         reader that shares no code with weir reads what the client sent and what the upstream got; \
+         real servers get the latter. {}\n",
+        args.count,
+        args.seed,
+        machine.lines().join("; ")
+    );
+    let mut table = Table::new("", &["weir against the strict reader", "count"]);
+    for (name, count) in [
+        ("connections", args.count as usize),
+        ("of them with something the reader refuses", sum.refused_by_judge),
+        ("of them with a request weir refuses and the reader takes", sum.stricter),
+        ("requests the reader finds in what clients sent", sum.judged),
+        ("requests sent on, each with the same method, target and body", sum.sent_on),
+        ("faults: one too many, another target or body, malformed, stuck", sum.faults.len()),
+    ] {
+        table.row([name.to_owned(), count.to_string()]);
+    }
+    text.push_str(&table.markdown());
+    text.push('\n');
+    let head = ["server", "connections", "understood the same", "refused", "faults"];
+    let mut table = Table::new("", &head);
+    for server in taken {
+        let statuses = server.refused.iter().map(|(status, count)| match status {
+            0 => format!("{count} × closed"),
+            status => format!("{count} × {status}"),
+        });
+        let refused = statuses.collect::<Vec<_>>().join(", ");
+        let counts = [server.connections, server.same].map(|count| count.to_string());
+        let [connections, same] = counts;
+        table.row([
+            server.name.clone(),
+            connections,
+            same,
+            refused,
+            server.faults.len().to_string(),
+        ]);
+    }
+    text.push_str(&table.markdown());
+    text.push_str(
+        "\nRefused: the server answers a request that RFC 9112 allows with an error (an unknown \
+         method, an unknown expectation, `[` in a path), or closes (the JDK's server does not know \
+         trailers); what it understood before is the same.\n",
+    );
+    text
+}

@@ -1,0 +1,124 @@
+//! Many users at once before an upstream that takes its time, on default settings.
+
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::Plan;
+use crate::peers::bench::interleaved;
+use crate::peers::client::bench::Latency;
+use crate::peers::report::{Report, Table};
+use crate::peers::stats::{Spread, grouped};
+use crate::peers::subject::{self, Peer, Running, Setup, Weir};
+
+/// Runs of the burst.
+const RUNS: usize = 8;
+const ROUTE: &str =
+    "    - { id: hello, uri: \"{upstream}\", predicates: [ \"Path=/hello/**\" ] }\n";
+
+/// A crowd: how many, how fast they come, what they do.
+struct Crowd {
+    users: u64,
+    arguments: String,
+    path: &'static str,
+    longest: Duration,
+}
+
+pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
+    let command = [&*plan.bench.tools.weir.display().to_string(), "origin", "--quiet"]
+        .into_iter()
+        .chain(["--listen", "127.0.0.1:0"])
+        .map(str::to_owned)
+        .collect::<Vec<_>>();
+    let cores = [plan.bench.cores.upstream];
+    let (_upstream, address) = plan.bench.listening(&command, "listening http ", &cores)?;
+    let routes = ROUTE.replace("{upstream}", &format!("http://{address}"));
+    let weir = Weir { workers: None, routes: Some(routes), ..Weir::default() };
+    let asked = ("GET", "/hello/0".to_owned(), String::new());
+    let setup = Setup { weir, asked: Some(asked), ..plan.setup(address) };
+    let mut running = Vec::new();
+    for peer in [Peer::Weir, Peer::Nginx, Peer::Haproxy, Peer::Direct] {
+        let started = subject::start(plan.bench, peer, peer.name(), &setup)?;
+        running.push(started.with_context(|| format!("{} is late", peer.name()))?);
+    }
+    let crowd = Crowd {
+        users: 3000,
+        arguments: "--ramp 1s --loops 2 --timeout 30s --drain 30s".to_owned(),
+        path: "/hello/500",
+        longest: Duration::from_secs(60),
+    };
+    let title = "Burst: 3,000 connections within 1 s, two requests each, upstream takes 500 ms";
+    let runs = if plan.seconds < 3 { 1 } else { RUNS };
+    measure(plan, &mut running, &crowd, runs, title, report)?;
+    if plan.full {
+        // A connection takes a file at each end, and some are needed besides.
+        let crowd = Crowd {
+            users: 20_000.min(plan.bench.files * 9 / 10),
+            arguments: "--ramp 30s --loops 30 --think 1s..2s --timeout 30s --drain 30s".to_owned(),
+            path: "/hello/100",
+            longest: Duration::from_secs(150),
+        };
+        let title = format!(
+            "{} users, ramp 30 s, 30 requests each, 1 to 2 s apart, upstream takes 100 ms",
+            grouped(crowd.users as f64, 0)
+        );
+        measure(plan, &mut running, &crowd, 1, &title, report)?;
+    }
+    Ok(())
+}
+
+fn measure(
+    plan: &Plan<'_>,
+    running: &mut [Running],
+    crowd: &Crowd,
+    runs: usize,
+    title: &str,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let results = interleaved(plan.bench, runs, running, |round, running| {
+        let url = format!("http://{}{}", running.address, crowd.path);
+        let mut arguments = vec![url, "--users".to_owned(), crowd.users.to_string()];
+        arguments.extend(crowd.arguments.split(' ').map(str::to_owned));
+        arguments.extend(["-t", "1"].map(str::to_owned));
+        let latency = plan.bench.bench(running, &arguments, crowd.longest)?;
+        eprintln!(
+            "burst, run {round}/{runs}: {:<18} average {:.0} ms, max {:.0} ms, {} failed, {}",
+            running.name, latency.mean_ms, latency.max_ms, latency.failed, latency.verdict
+        );
+        Ok(latency)
+    })?;
+    let head = ["", "runs", "answers", "failed", "average ms", "p95 ms", "p99 ms", "max ms"];
+    let mut table = Table::new(title, &head);
+    for (running, latencies) in running.iter().zip(&results) {
+        let sum =
+            |of: fn(&Latency) -> u64| grouped(latencies.iter().map(of).sum::<u64>() as f64, 0);
+        let show = |of: fn(&Latency) -> f64| {
+            let spread = Spread::of(latencies.iter().map(of));
+            spread.map(|spread| spread.show(0)).unwrap_or_default()
+        };
+        table.row([
+            running.name.clone(),
+            latencies.len().to_string(),
+            sum(|latency| latency.ok),
+            sum(|latency| latency.failed),
+            show(|latency| latency.mean_ms),
+            show(|latency| latency.p95_ms),
+            show(|latency| latency.p99_ms),
+            show(|latency| latency.max_ms),
+        ]);
+        let key = format!("{title}: {}", running.name);
+        report.samples.insert(key, serde_json::json!(latencies));
+        if running.peer == Peer::Weir && crowd.users == 3000 {
+            let failed = sum(|latency| latency.failed);
+            let text = format!("{} ms, {failed} failed", show(|latency| latency.mean_ms));
+            super::summarise(report, "burst of 3,000, average", text, "≤ 520 ms, 0 failed");
+        }
+    }
+    table.note(format!(
+        "weir bench URL --users {} {} -t 1; weir on default settings, pinned as ever; upstream: weir \
+         origin.",
+        crowd.users, crowd.arguments
+    ));
+    report.tables.push(table);
+    Ok(())
+}
