@@ -24,6 +24,8 @@ pub struct Settings {
     pub workers: usize,
     /// `weir.server.acceptors` or `reactor.netty.ioSelectCount`; 0 means each worker accepts.
     pub acceptors: usize,
+    /// `weir.server.pinning`: each worker stays on one core.
+    pub pinning: bool,
     /// `weir.server.backlog`.
     pub backlog: u32,
     /// `server.max-http-request-header-size` and friends.
@@ -292,6 +294,7 @@ impl Default for Settings {
             listen: SocketAddr::from(([0, 0, 0, 0], 8080)),
             workers: 0,
             acceptors: 0,
+            pinning: false,
             backlog: 4096,
             head_limits: HeadLimits::default(),
             response_head_limits: HeadLimits::default(),

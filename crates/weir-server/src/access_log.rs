@@ -1,8 +1,10 @@
 //! The access log: formatted into a buffer by each worker, written by one thread.
 
 use std::cell::RefCell;
+use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
@@ -28,13 +30,37 @@ pub(crate) struct Line<'a> {
     pub(crate) host: &'a [u8],
     pub(crate) route: Option<&'a Arc<Route<RouteTarget>>>,
     pub(crate) took: Duration,
+    /// Wall clock in milliseconds since 1970.
+    pub(crate) now_ms: i64,
 }
 
 /// A worker's end of the log.
 pub(crate) struct LogBuffer {
     format: AccessLogFormat,
     buffer: RefCell<Vec<u8>>,
+    stamp: RefCell<Stamp>,
     sender: SyncSender<Vec<u8>>,
+}
+
+/// The time as the Common Log Format has it, made once for all lines of a second.
+#[derive(Default)]
+struct Stamp {
+    second: Option<i64>,
+    text: String,
+}
+
+impl Stamp {
+    fn at(&mut self, now_ms: i64) -> &str {
+        let second = now_ms.div_euclid(1000);
+        if self.second != Some(second) {
+            let time = jiff::Timestamp::from_second(second).unwrap_or_default();
+            let time = time.to_zoned(jiff::tz::TimeZone::UTC);
+            self.text.clear();
+            let _ = write!(self.text, "{}", time.strftime("%d/%b/%Y:%H:%M:%S %z"));
+            self.second = Some(second);
+        }
+        &self.text
+    }
 }
 
 /// Opens the log and starts its writer, which ends once all senders are gone.
@@ -60,15 +86,16 @@ pub(crate) fn open(settings: &AccessLog) -> io::Result<(SyncSender<Vec<u8>>, Joi
 
 impl LogBuffer {
     pub(crate) fn new(format: AccessLogFormat, sender: SyncSender<Vec<u8>>) -> Self {
-        Self { format, buffer: RefCell::default(), sender }
+        Self { format, buffer: RefCell::default(), stamp: RefCell::default(), sender }
     }
 
     pub(crate) fn write(&self, line: &Line<'_>) {
         let mut buffer = self.buffer.borrow_mut();
+        let mut stamp = self.stamp.borrow_mut();
         match self.format {
-            AccessLogFormat::Common => common(&mut buffer, line),
+            AccessLogFormat::Common => common(&mut buffer, line, stamp.at(line.now_ms)),
             AccessLogFormat::Combined => {
-                common(&mut buffer, line);
+                common(&mut buffer, line, stamp.at(line.now_ms));
                 for name in [&b"referer"[..], b"user-agent"] {
                     buffer.extend_from_slice(b" \"");
                     escape(&mut buffer, line.request.fields.get(name).unwrap_or(b"-"));
@@ -108,19 +135,47 @@ impl Drop for LogBuffer {
     }
 }
 
-fn common(out: &mut Vec<u8>, line: &Line<'_>) {
-    match line.record.peer {
-        Some(peer) => _ = write!(out, "{}", peer.ip()),
+fn common(out: &mut Vec<u8>, line: &Line<'_>, stamp: &str) {
+    match line.record.peer.map(|peer| peer.ip()) {
+        Some(IpAddr::V4(ip)) => {
+            for (at, octet) in ip.octets().into_iter().enumerate() {
+                if at > 0 {
+                    out.push(b'.');
+                }
+                number(out, u64::from(octet));
+            }
+        }
+        Some(IpAddr::V6(ip)) => _ = Write::write_fmt(out, format_args!("{ip}")),
         None => out.push(b'-'),
     }
-    let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
-    let _ = write!(out, " - - [{}] \"", now.strftime("%d/%b/%Y:%H:%M:%S %z"));
+    out.extend_from_slice(b" - - [");
+    out.extend_from_slice(stamp.as_bytes());
+    out.extend_from_slice(b"] \"");
     escape(out, line.request.method());
     out.push(b' ');
     target(out, line.request);
-    let version = if line.request.version == Version::Http10 { "1.0" } else { "1.1" };
-    let _ = write!(out, " HTTP/{version}\" {} ", line.record.status);
-    let _ = write!(out, "{}", line.record.sent_bytes);
+    out.extend_from_slice(match line.request.version {
+        Version::Http10 => b" HTTP/1.0\" ",
+        Version::Http11 => b" HTTP/1.1\" ",
+    });
+    number(out, u64::from(line.record.status));
+    out.push(b' ');
+    number(out, line.record.sent_bytes);
+}
+
+/// Writes a decimal number; cheaper than by way of `fmt`.
+fn number(out: &mut Vec<u8>, mut rest: u64) {
+    let start = out.len();
+    loop {
+        out.push(b'0' + (rest % 10) as u8);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if let Some(digits) = out.get_mut(start..) {
+        digits.reverse();
+    }
 }
 
 fn json_line(out: &mut Vec<u8>, line: &Line<'_>) {
@@ -128,7 +183,7 @@ fn json_line(out: &mut Vec<u8>, line: &Line<'_>) {
     let mut path = Vec::new();
     path.extend_from_slice(line.request.received_path());
     let value = json!({
-        "time": jiff::Timestamp::now().to_string(),
+        "time": jiff::Timestamp::from_millisecond(line.now_ms).unwrap_or_default().to_string(),
         "peer": line.record.peer.map(|peer| peer.to_string()),
         "method": text(line.request.method()),
         "path": text(&path),
@@ -155,17 +210,34 @@ fn target(out: &mut Vec<u8>, request: &RequestHead) {
 
 /// Bytes that could end a field or a line, or drive a terminal, are written as `\xNN`.
 fn escape(out: &mut Vec<u8>, bytes: &[u8]) {
-    for &byte in bytes {
-        match byte {
-            b'"' | b'\\' | 0..0x20 | 0x7f.. => _ = write!(out, "\\x{byte:02x}"),
-            _ => out.push(byte),
-        }
+    let mut rest = bytes;
+    let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20 | 0x7f..);
+    while let Some(at) = rest.iter().position(special) {
+        out.extend_from_slice(rest.get(..at).unwrap_or_default());
+        let byte = rest.get(at).copied().unwrap_or_default();
+        let _ = Write::write_fmt(out, format_args!("\\x{byte:02x}"));
+        rest = rest.get(at + 1..).unwrap_or_default();
     }
+    out.extend_from_slice(rest);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::escape;
+    use super::{Stamp, escape, number};
+
+    #[test]
+    fn numbers_and_times_are_decimal() {
+        let mut out = Vec::new();
+        for one in [0, 7, 10, 204, u64::MAX] {
+            number(&mut out, one);
+            out.push(b' ');
+        }
+        assert_eq!(out, b"0 7 10 204 18446744073709551615 ");
+        let mut stamp = Stamp::default();
+        assert_eq!(stamp.at(1_999), "01/Jan/1970:00:00:01 +0000");
+        assert_eq!(stamp.at(2_000), "01/Jan/1970:00:00:02 +0000");
+        assert_eq!(stamp.at(-1), "31/Dec/1969:23:59:59 +0000");
+    }
 
     #[test]
     fn nothing_ends_a_field_or_a_line() {

@@ -1,5 +1,6 @@
 //! Starting and stopping the workers.
 
+use std::cell::RefCell;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::rc::Rc;
@@ -22,6 +23,7 @@ use crate::http::hops::Identity;
 use crate::listener::{BindError, bind};
 use crate::metrics::{Metrics, WorkerCounters};
 use crate::reserved::{Reserved, ReservedPaths};
+use crate::sys::on_core;
 use crate::worker::Worker;
 
 /// How often a worker lets go of what it holds only for speed.
@@ -67,6 +69,7 @@ pub struct Server {
     address: SocketAddr,
     workers: usize,
     acceptors: usize,
+    unpinned: Option<String>,
     metrics: Metrics,
     drain: Arc<DrainState>,
     stop: watch::Sender<Phase>,
@@ -96,13 +99,22 @@ impl Server {
             (0..workers).map(|_| Arc::new(WorkerCounters::new(workers))).collect();
         let reserved = options.reserved.as_ref().map(|paths| Arc::new(Reserved::new(paths)));
         let identity = Arc::new(Identity::new(address.port()));
-        let plan =
-            Plan { snapshot, settings: &settings, log, drain: &drain, stopped, reserved, identity };
+        let plan = Plan {
+            snapshot,
+            settings: &settings,
+            log,
+            drain: &drain,
+            stopped,
+            reserved,
+            identity,
+            unpinned: RefCell::new(None),
+        };
         let mut threads = plan.spawn(listeners, &counters, acceptors, options.seed)?;
         // Joined last: it ends when the workers have let go of their ends of the log.
         threads.extend(writer);
         let metrics = Metrics::new(counters);
-        Ok(Self { address, workers, acceptors, metrics, drain, stop, threads })
+        let unpinned = plan.unpinned.take();
+        Ok(Self { address, workers, acceptors, unpinned, metrics, drain, stop, threads })
     }
 
     /// Where it listens.
@@ -118,6 +130,11 @@ impl Server {
     /// Number of acceptor threads; 0 when each worker accepts.
     pub fn acceptors(&self) -> usize {
         self.acceptors
+    }
+
+    /// Why a worker is not kept to its core although `weir.server.pinning` asks for it.
+    pub fn unpinned(&self) -> Option<&str> {
+        self.unpinned.as_deref()
     }
 
     /// Counters of all workers.
@@ -166,6 +183,8 @@ struct Plan<'a> {
     stopped: watch::Receiver<Phase>,
     reserved: Option<Arc<Reserved>>,
     identity: Arc<Identity>,
+    /// Why a worker could not be pinned.
+    unpinned: RefCell<Option<String>>,
 }
 
 /// Where a worker's connections come from.
@@ -239,7 +258,14 @@ impl Plan<'_> {
             run(runtime, &worker, intake, stopped);
         };
         let builder = std::thread::Builder::new().name(format!("weir-worker-{n}"));
-        builder.spawn(body).map_err(StartError::Thread)
+        if !self.settings.pinning {
+            return builder.spawn(body).map_err(StartError::Thread);
+        }
+        let (spawned, refused) = on_core(n, || builder.spawn(body));
+        if refused.is_some() {
+            self.unpinned.replace(refused);
+        }
+        spawned.map_err(StartError::Thread)
     }
 }
 

@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_long};
 // Links the allocator's library, for `return_memory_at_once`.
 use libmimalloc_sys as _;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Limits as found and as raised, for the report at start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,21 @@ pub fn return_memory_at_once() {
         }
         mi_option_set(PURGE_DELAY, 0);
     }
+}
+
+/// Calls `start` while this thread, and so every thread that is started meanwhile, is kept to the
+/// `n`-th of the cores the process may use, counted round. With the result: why that was refused.
+pub(crate) fn on_core<T>(n: usize, start: impl FnOnce() -> T) -> (T, Option<String>) {
+    let narrowed = sched_getaffinity(None).and_then(|allowed| {
+        let cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+        let mut one = CpuSet::new();
+        let count = usize::try_from(allowed.count()).unwrap_or_default().max(1);
+        cores.skip(n % count).take(1).for_each(|core| one.set(core));
+        sched_setaffinity(None, &one).map(|()| allowed)
+    });
+    let started = start();
+    let restored = narrowed.and_then(|allowed| sched_setaffinity(None, &allowed));
+    (started, restored.err().map(|error| error.to_string()))
 }
 
 fn backlog_max() -> u32 {

@@ -26,6 +26,10 @@ const SPARE_EXCHANGES_MAX: usize = 256;
 /// A spare exchange with more memory than this is given back to the allocator.
 const SPARE_BYTES_MAX: usize = 64 * 1024;
 
+/// The snapshot a request holds. Counted within the worker: counting in the `Arc` would have all
+/// workers write to one place for each request.
+pub(crate) type HeldSnapshot = Rc<Arc<Snapshot>>;
+
 /// What the tasks of one worker share.
 pub(crate) struct Worker {
     pub(crate) deadlines: Rc<Deadlines>,
@@ -40,7 +44,8 @@ pub(crate) struct Worker {
     pub(crate) reserved: Option<Arc<Reserved>>,
     pub(crate) identity: Arc<Identity>,
     shared: Arc<ArcSwap<Snapshot>>,
-    seen: RefCell<Rc<Arc<Snapshot>>>,
+    seen: RefCell<HeldSnapshot>,
+    #[expect(clippy::vec_box, reason = "an exchange stays where it is: it is large")]
     spare: RefCell<Vec<Box<Exchange>>>,
     dice: Cell<u64>,
 }
@@ -77,7 +82,7 @@ impl Worker {
 
     /// The current snapshot. Counting references stays within this thread: a request costs the
     /// other workers nothing.
-    pub(crate) fn snapshot(&self) -> Rc<Arc<Snapshot>> {
+    pub(crate) fn snapshot(&self) -> HeldSnapshot {
         let current = self.shared.load();
         let mut seen = self.seen.borrow_mut();
         if !Arc::ptr_eq(&current, &seen) {

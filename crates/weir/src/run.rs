@@ -170,7 +170,11 @@ fn report(
         n => format!("{} ({n} acceptors)", server.workers()),
     };
     let _ = writeln!(out, "routes    {}", control.published().load().index.len());
-    let _ = writeln!(out, "workers   {workers}");
+    let pinned = if settings.pinning { ", each kept to one core" } else { "" };
+    let _ = writeln!(out, "workers   {workers}{pinned}");
+    if let Some(refused) = server.unpinned() {
+        let _ = writeln!(out, "          the system refused to keep them there: {refused}");
+    }
     let _ = writeln!(out, "store     {}", settings.store_path.display());
     let _ = writeln!(
         out,

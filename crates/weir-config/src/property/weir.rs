@@ -58,7 +58,7 @@ pub(super) static WEIR: &[PropertySpec] = &[
         "weir.server.workers",
         Kind::Int(0, 1_024),
         Some("0"),
-        "Threads that serve requests; 0 is one per core.",
+        "Threads that serve requests; 0 is one per core. Reactor Netty's `ioWorkerCount`.",
         Usage::Sets(|s, v| s.workers = v.count()),
     ),
     PropertySpec::new(
@@ -66,14 +66,22 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Kind::Int(0, 1_024),
         Some("0"),
         "Threads that only accept connections and hand them to the least loaded worker; 0 lets \
-         each worker accept its own.",
+         each worker accept its own. Reactor Netty's `ioSelectCount`.",
         Usage::Sets(|s, v| s.acceptors = v.count()),
+    ),
+    PropertySpec::new(
+        "weir.server.pinning",
+        Kind::Bool,
+        Some("false"),
+        "Keeps each worker on one core, for a machine that does nothing else.",
+        Usage::Sets(|s, v| s.pinning = v.bool()),
     ),
     PropertySpec::new(
         "weir.server.backlog",
         Kind::Int(1, 1_048_576),
         Some("4096"),
-        "Connections that may wait to be accepted, as far as the system allows.",
+        "Connections that may wait to be accepted, as far as the system allows. Netty's \
+         `SO_BACKLOG`.",
         Usage::Sets(|s, v| s.backlog = u32::try_from(v.int()).unwrap_or(u32::MAX)),
     ),
     PropertySpec::new(

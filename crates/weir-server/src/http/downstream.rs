@@ -4,11 +4,9 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use weir_config::Snapshot;
 use weir_wire::http1::{HeadLimits, Parsed, RequestFraming, parse_request};
 
 use super::body::Carry;
@@ -20,7 +18,7 @@ use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::metrics::OpenConnection;
 use crate::net::{Socket, poll_read, poll_write};
-use crate::worker::Worker;
+use crate::worker::{HeldSnapshot, Worker};
 
 /// How long an idle connection is kept once draining begins, for a request already on its way.
 const DRAIN_GRACE: Duration = Duration::from_millis(300);
@@ -133,7 +131,7 @@ enum First {
     /// Closed, idle for too long, or stopping.
     Closed,
     /// A whole head, or a refused one.
-    Head(Box<Exchange>, Rc<Arc<Snapshot>>, Head),
+    Head(Box<Exchange>, HeldSnapshot, Head),
     /// Part of a head, kept in the carry.
     Partial,
 }

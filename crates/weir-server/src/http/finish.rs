@@ -28,6 +28,7 @@ pub(crate) fn finish(
     }
     if let Some(log) = &worker.log {
         let host = &x.client_host;
-        log.write(&Line { record: &x.record, request: &x.request, host, route, took });
+        let now_ms = worker.deadlines.wall_ms();
+        log.write(&Line { record: &x.record, request: &x.request, host, route, took, now_ms });
     }
 }

@@ -400,8 +400,7 @@ async fn respond(
     })
 }
 
-/// Ends a response whose body is broken: what came before the fault goes out, as it would have if
-/// it had come by itself.
+/// Ends a response whose body is broken: what came before the fault still goes out.
 async fn cut_short(
     client: &mut Client,
     x: &Exchange,
