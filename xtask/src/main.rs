@@ -5,6 +5,7 @@ mod layers;
 mod peers;
 mod tidy;
 mod tree;
+mod wire;
 
 use std::process::ExitCode;
 

@@ -46,6 +46,8 @@ pub struct PeersArgs {
 enum Measure {
     /// What a proxied request costs: 8 minutes, an hour with --full
     Proxy(proxy::ProxyArgs),
+    /// What each makes of the cases of tests/wire: 5 minutes
+    Wire(crate::wire::WireArgs),
     /// Becomes another program on given cores
     #[command(hide = true)]
     Launch(launch::LaunchArgs),
@@ -119,6 +121,7 @@ impl Common {
 pub fn run(args: &PeersArgs) -> anyhow::Result<()> {
     match &args.measure {
         Measure::Proxy(args) => proxy::run(args),
+        Measure::Wire(args) => crate::wire::run(args),
         Measure::Launch(args) => launch::run(args),
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod finish;
 pub(crate) mod forward;
 mod framing;
 pub(crate) mod local;
+pub(crate) mod rehearsal;
 pub(crate) mod relay;
 pub(crate) mod timing;
 pub(crate) mod tunnel;
