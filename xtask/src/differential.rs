@@ -32,6 +32,9 @@ pub struct DifferentialArgs {
     /// Where chance starts
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// A weir that is built, instead of building it
+    #[arg(long, value_name = "FILE")]
+    weir: Option<PathBuf>,
     /// Folder for the results, instead of bench/runs/<date>-<machine>
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -72,7 +75,7 @@ struct Case {
 /// # Errors
 /// Something does not start, or a fault was found.
 pub fn run(args: &DifferentialArgs) -> anyhow::Result<()> {
-    let binary = build()?;
+    let binary = args.weir.clone().map_or_else(build, Ok)?;
     let mut rig = Rig::new();
     let config = format!(
         "server: {{ port: 0, address: 127.0.0.1 }}\nmanagement.server.port: -1\n\
@@ -109,7 +112,7 @@ pub fn run(args: &DifferentialArgs) -> anyhow::Result<()> {
 }
 
 /// The binary that is asked, built as it is released.
-fn build() -> anyhow::Result<PathBuf> {
+pub(crate) fn build() -> anyhow::Result<PathBuf> {
     let built = Command::new(env!("CARGO"))
         .current_dir(root())
         .args(["build", "--release", "--quiet", "-p", "weir"])

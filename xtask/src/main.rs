@@ -7,6 +7,7 @@ mod soak;
 mod supply;
 mod tidy;
 mod tree;
+mod wire;
 
 use std::process::ExitCode;
 

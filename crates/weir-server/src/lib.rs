@@ -20,6 +20,7 @@ mod sys;
 mod worker;
 
 pub use error::{ErrorKind, ProxyError, Side};
+pub use http::rehearsal::{Rehearsal, rehearse};
 pub use listener::BindError;
 pub use metrics::{Metrics, WorkerCounters};
 pub use reserved::ReservedPaths;

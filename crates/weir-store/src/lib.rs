@@ -13,7 +13,7 @@ mod transaction;
 
 pub use audit::{AuditAction, AuditEntry};
 pub use error::{StoreError, StoreErrorKind};
-pub use record::{Encoded, StoredRoute};
+pub use record::{Encoded, RecordError, StoredRoute};
 pub use redb::StorageBackend;
 pub use store::{FILE_NAME, Options, Store};
 pub use transaction::{Put, Transaction};

@@ -21,7 +21,7 @@ pub struct StoredRoute<'a> {
 
 /// Why a record cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum RecordError {
+pub enum RecordError {
     /// Format byte of a later version.
     Newer(u8),
     /// Cut short or empty.
@@ -42,7 +42,11 @@ impl<'a> StoredRoute<'a> {
         decode_json(self.json)
     }
 
-    pub(crate) fn decode(slot: u64, bytes: &'a [u8]) -> Result<Self, RecordError> {
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// See [`RecordError`].
+    pub fn decode(slot: u64, bytes: &'a [u8]) -> Result<Self, RecordError> {
         let (&format, rest) = bytes.split_first().ok_or(RecordError::Short)?;
         if format != FORMAT {
             return Err(RecordError::Newer(format));
@@ -92,7 +96,7 @@ impl Encoded {
     }
 
     /// Writes the record into `out` (cleared first).
-    pub(crate) fn write(&self, revision: u64, out: &mut Vec<u8>) {
+    pub fn write(&self, revision: u64, out: &mut Vec<u8>) {
         out.clear();
         out.reserve(HEADER_BYTES + self.json.len());
         out.push(FORMAT);

@@ -13,6 +13,7 @@ pub mod judge;
 mod mutation;
 mod origin;
 mod received;
+pub mod wire;
 
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};

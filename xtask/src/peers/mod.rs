@@ -52,6 +52,8 @@ enum Measure {
     Routes(routes::RoutesArgs),
     /// Spring Cloud Gateway beside the others: 5 minutes; or alone, as a target
     Scg(proxy::ScgArgs),
+    /// What each makes of the cases of tests/wire: 5 minutes
+    Wire(crate::wire::WireArgs),
     /// Becomes another program on given cores
     #[command(hide = true)]
     Launch(launch::LaunchArgs),
@@ -127,6 +129,7 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<()> {
         Measure::Proxy(args) => proxy::run(args),
         Measure::Routes(args) => routes::run(args),
         Measure::Scg(args) => proxy::run_scg(args),
+        Measure::Wire(args) => crate::wire::run(args),
         Measure::Launch(args) => launch::run(args),
     }
 }

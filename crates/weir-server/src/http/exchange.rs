@@ -207,7 +207,7 @@ pub(crate) async fn answer_panic(
 }
 
 /// Refuses what is never served and brings the path into the form that is matched and sent.
-fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
+pub(super) fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
     if matches!(x.request.method(), b"CONNECT" | b"TRACE") {
         return Err(ProxyError::new(ErrorKind::MethodNotAllowed));
     }

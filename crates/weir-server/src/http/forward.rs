@@ -1,7 +1,7 @@
 //! From the filtered request to the relayed response.
 
 use std::future::poll_fn;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,6 +16,7 @@ use weir_wire::http1::{
     BodyKind, Connection, Parsed, RequestFraming, ResponseFraming, parse_response,
 };
 
+use super::body::Carry;
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
 use super::framing::{frame, frame_response};
@@ -34,9 +35,9 @@ const INTERIM_MAX: usize = 64;
 /// One attempt's view of what an exchange forwards.
 pub(super) struct Outgoing<'a> {
     pub(super) snapshot: &'a Snapshot,
-    framing: RequestFraming,
+    pub(super) framing: RequestFraming,
     pub(super) response_timeout: Option<Duration>,
-    content_max: Option<u64>,
+    pub(super) content_max: Option<u64>,
 }
 
 /// Why an attempt ended without a final response head.
@@ -68,7 +69,8 @@ pub(crate) async fn forward(
         response_timeout: timeouts.and_then(|t| t.response).unwrap_or(settings.response_timeout),
         content_max: smaller(route.target.chain.request_size_max(), settings.body_bytes_max),
     };
-    prepare(client, x, &outgoing, target, preserve_host)?;
+    let ends = (client.peer, local_ip(client, snapshot.forwarding.names_itself()));
+    prepare(ends, &mut client.carry, x, &outgoing, target, preserve_host)?;
     let mut wanted = Wanted {
         target,
         pool: &settings.pool,
@@ -112,9 +114,11 @@ fn is_repeatable(x: &Exchange, framing: RequestFraming) -> bool {
     idempotent && matches!(framing.body, BodyKind::None | BodyKind::Length(0))
 }
 
-/// Brings the head into its forwarded form and starts the upload with it.
-fn prepare(
-    client: &mut Client,
+/// Brings the head into its forwarded form and starts the upload with it. `peer` and `local` are
+/// the ends of the client's connection, `carry` what came on it behind the head.
+pub(super) fn prepare(
+    (peer, local): (SocketAddr, IpAddr),
+    carry: &mut Carry,
     x: &mut Exchange,
     outgoing: &Outgoing<'_>,
     target: &Target,
@@ -128,8 +132,8 @@ fn prepare(
     }
     let forwarding = &outgoing.snapshot.forwarding;
     let hop = Hop {
-        peer: client.peer,
-        local: local_ip(client, forwarding.names_itself()),
+        peer,
+        local,
         https: false,
         client_host: &x.client_host,
         target,
@@ -150,7 +154,7 @@ fn prepare(
     x.upload.content_max = outgoing.content_max;
     x.upload.withhold(withheld);
     x.request.write_to(x.upload.lead());
-    let filled = x.upload.fill(&mut client.carry, SCRATCH_BYTES);
+    let filled = x.upload.fill(carry, SCRATCH_BYTES);
     filled.map_err(|error| error.of_upload(outgoing.content_max))?;
     if x.upload.is_decoded() {
         x.record.body = BodyRead::Whole;

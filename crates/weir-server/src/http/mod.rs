@@ -9,6 +9,7 @@ mod framing;
 pub(crate) mod hops;
 pub(crate) mod local;
 mod panic;
+pub(crate) mod rehearsal;
 pub(crate) mod relay;
 pub(crate) mod timing;
 pub(crate) mod tunnel;

@@ -56,6 +56,14 @@ pub fn compare(client: &[u8], seen: &Seen) -> Result<Outcome, Difference> {
     })
 }
 
+/// Compares what an upstream got with what a client sent, whatever the client was answered.
+///
+/// # Errors
+/// The first fault found.
+pub fn compare_upstream(client: &[u8], seen: &Seen) -> Result<(), String> {
+    check_upstream(&read_requests(client), seen)
+}
+
 /// Requests that a gateway answers itself: it takes no CONNECT and no TRACE, and no route is for
 /// `*`.
 fn is_local(message: &Message) -> bool {

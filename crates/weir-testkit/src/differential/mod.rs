@@ -6,7 +6,7 @@ mod requests;
 mod rig;
 mod servers;
 
-pub use comparison::{Difference, Outcome, compare};
+pub use comparison::{Difference, Outcome, compare, compare_upstream};
 pub use requests::{SENTINEL, generate};
 pub use rig::{Rig, Seen};
 pub use servers::{Echo, Server, Understanding};

@@ -161,8 +161,8 @@ impl Server {
     }
 
     /// Sends `raw`, the bytes of each of `messages`, and [`SENTINEL`]; tells how they were taken.
-    /// All go out at once, but what follows a request for another protocol waits for its answer:
-    /// nobody may send it before.
+    /// All go out at once, but a request for another protocol waits for the answers before it, and
+    /// what follows it for its own: nobody may send it before.
     ///
     /// # Errors
     /// The server cannot be reached.
@@ -174,12 +174,16 @@ impl Server {
         let mut answers = Vec::new();
         let mut batch = Vec::new();
         for (number, (bytes, message)) in raw.iter().zip(messages).enumerate() {
-            batch.extend(bytes);
-            if !message.all("upgrade").is_empty() {
+            let upgrade = !message.all("upgrade").is_empty();
+            for (wait, piece, due) in [(upgrade, &[][..], number), (upgrade, bytes, number + 1)] {
+                batch.extend(piece);
+                if !wait {
+                    continue;
+                }
                 // One that refuses closes early: what it said is what counts.
                 let _ = stream.write_all(&std::mem::take(&mut batch));
-                let due = |answers: &[u8]| read_answers(answers).len() > number;
-                if !read_until(&mut stream, &mut answers, due)? {
+                let enough = |answers: &[u8]| read_answers(answers).len() >= due;
+                if !read_until(&mut stream, &mut answers, enough)? {
                     return Ok(Understanding::Other("waits for more".to_owned()));
                 }
             }

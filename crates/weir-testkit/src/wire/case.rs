@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::received::latin1;
+
 /// The cases of one file, and the gateway they need.
 #[derive(Debug, Default)]
 pub struct Cases {
@@ -317,11 +319,6 @@ fn run(text: &str) -> Option<(&str, usize, &str)> {
     let (inside, tail) = text.split_once('}')?;
     let (unit, count) = inside.rsplit_once('*')?;
     Some((unit, count.parse().ok()?, tail))
-}
-
-/// Bytes as text, each byte one character.
-pub fn latin1(bytes: &[u8]) -> String {
-    bytes.iter().copied().map(char::from).collect()
 }
 
 #[cfg(test)]

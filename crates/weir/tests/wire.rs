@@ -3,16 +3,11 @@
 //! Each file has a gateway and an upstream of its own and is one test; all its failures are told at
 //! once. After every play of every case another client's request must get its own answer.
 
-mod case;
-mod replay;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
-
-use crate::case::{Cases, read};
-use crate::replay::{Cut, Stage};
+use weir_testkit::wire::{Cases, Cut, Stage, read};
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/wire")
@@ -24,7 +19,7 @@ fn cases(name: &str) -> Cases {
 
 async fn replay(name: &str) {
     let cases = cases(name);
-    let stage = Arc::new(Mutex::new(Stage::start(&cases).await));
+    let stage = Arc::new(Mutex::new(Stage::start(env!("CARGO_BIN_EXE_weir"), &cases).await));
     let mut failed = Vec::new();
     for case in cases.list {
         let case = Arc::new(case);

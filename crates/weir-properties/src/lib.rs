@@ -1,0 +1,36 @@
+//! What must hold of any input: one function per parser, each asserting more than "no panic".
+//!
+//! `fuzz/` feeds them without end, `tests/bounded.rs` for a while on a stable compiler, both from
+//! the seeds in `fuzz/corpus-seeds`.
+
+mod configuration;
+mod framing;
+mod heads;
+mod paths;
+mod records;
+mod routes;
+
+pub use configuration::configuration;
+pub use framing::{chunked, framing};
+pub use heads::{request_head, response_head};
+pub use paths::{canonical_path, path_filters};
+pub use records::{route_json, store_record};
+pub use routes::{route_index, shortcut};
+
+/// Panics if the property does not hold of the input.
+pub type Property = fn(&[u8]);
+
+/// All properties by the name of their fuzz target.
+pub const PROPERTIES: &[(&str, Property)] = &[
+    ("canonical_path", canonical_path),
+    ("chunked", chunked),
+    ("configuration", configuration),
+    ("framing", framing),
+    ("path_filters", path_filters),
+    ("request_head", request_head),
+    ("response_head", response_head),
+    ("route_index", route_index),
+    ("route_json", route_json),
+    ("shortcut", shortcut),
+    ("store_record", store_record),
+];
