@@ -8,6 +8,7 @@ mod bench;
 mod chart;
 mod client;
 mod compare;
+mod generators;
 pub mod interrupt;
 mod launch;
 pub mod machine;
@@ -50,6 +51,8 @@ enum Measure {
     Proxy(proxy::ProxyArgs),
     /// What the number of routes costs: 10 minutes, hours with --full
     Routes(routes::RoutesArgs),
+    /// What a request costs `weir bench`, wrk, wrk2, ab, hey and oha: 3 minutes
+    Bench(generators::GeneratorArgs),
     /// Becomes another program on given cores
     #[command(hide = true)]
     Launch(launch::LaunchArgs),
@@ -124,6 +127,7 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<()> {
     match &args.measure {
         Measure::Proxy(args) => proxy::run(args),
         Measure::Routes(args) => routes::run(args),
+        Measure::Bench(args) => generators::run(args),
         Measure::Launch(args) => launch::run(args),
     }
 }
