@@ -19,6 +19,8 @@ const GRACE: Duration = Duration::from_secs(60);
 
 /// Length of one step of a warm-up.
 const WARM_UP_S: u64 = 5;
+/// So many steps at least: a compiler that has not begun yet looks like one that is done.
+const WARM_UP_STEPS_MIN: u64 = 4;
 /// A step that is not so much faster than the one before is the last one.
 const WARM_UP_GAIN: f64 = 1.05;
 
@@ -244,7 +246,8 @@ impl Bench {
         while began.elapsed() + Duration::from_secs(WARM_UP_S) <= longest {
             let rate = self.wrk(running, connections, script, WARM_UP_S)?.counted.rate;
             eprintln!("  warming up: {} {rate:.0} req/s", running.name);
-            if rate < before * WARM_UP_GAIN {
+            let long_enough = began.elapsed() >= Duration::from_secs(WARM_UP_S * WARM_UP_STEPS_MIN);
+            if long_enough && rate < before * WARM_UP_GAIN {
                 break;
             }
             before = rate;

@@ -8,6 +8,7 @@ mod bench;
 mod chart;
 mod client;
 mod compare;
+mod generators;
 pub mod interrupt;
 mod launch;
 pub mod machine;
@@ -54,6 +55,8 @@ enum Measure {
     Scg(proxy::ScgArgs),
     /// What each makes of the cases of tests/wire: 5 minutes
     Wire(crate::wire::WireArgs),
+    /// What a request costs `weir bench`, wrk, wrk2, ab, hey and oha: 3 minutes
+    Bench(generators::GeneratorArgs),
     /// Becomes another program on given cores
     #[command(hide = true)]
     Launch(launch::LaunchArgs),
@@ -130,6 +133,7 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<()> {
         Measure::Routes(args) => routes::run(args),
         Measure::Scg(args) => proxy::run_scg(args),
         Measure::Wire(args) => crate::wire::run(args),
+        Measure::Bench(args) => generators::run(args),
         Measure::Launch(args) => launch::run(args),
     }
 }

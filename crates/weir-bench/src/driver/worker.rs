@@ -39,6 +39,8 @@ pub(super) struct Worker<'a> {
     head: ResponseHead,
     scratch: Vec<u8>,
     active: usize,
+    /// Slices that others have seen.
+    published: usize,
     users_left: usize,
     address: usize,
     first_user: usize,
@@ -68,6 +70,7 @@ impl<'a> Worker<'a> {
             head: ResponseHead::default(),
             scratch: vec![0; SCRATCH_BYTES],
             active: 0,
+            published: 0,
             users_left: mine,
             address: number,
             first_user: number,
@@ -461,11 +464,13 @@ impl<'a> Worker<'a> {
                 self.fail(index as u32, Failure::Timeout);
             }
         }
-        if self.record.slices.roll(now)
-            && let Some(slice) = self.record.slices.closed().last()
-        {
+        self.record.slices.roll(now);
+        // Under load, slices are closed by what is recorded, not here.
+        let closed = self.record.slices.closed();
+        for slice in closed.get(self.published..).unwrap_or_default() {
             self.shared.watch.publish(slice);
         }
+        self.published = closed.len();
         if self.shared.watch.stopped() {
             let deadline = &self.shared.deadline;
             deadline.fetch_min(now, std::sync::atomic::Ordering::Relaxed);

@@ -33,7 +33,7 @@ pub struct RoutesArgs {
     /// Largest table; above 100,000 only weir has it
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max: u64,
-    /// How long a start or a change may take [default: 60, or 900 with --full]
+    /// How long a start or a change may take [default: 45, or 900 with --full]
     #[arg(long, value_name = "S")]
     patience: Option<u64>,
     /// Only weir: tables of --max routes of each shape beside a table of one
@@ -74,13 +74,13 @@ pub fn run(args: &RoutesArgs) -> anyhow::Result<()> {
     }
     let bench = args.common.prepare(&needed)?;
     let full = args.common.full;
-    let patience = args.patience.unwrap_or(if full { 900 } else { 60 });
+    let patience = args.patience.unwrap_or(if full { 900 } else { 45 });
     let plan = Plan {
         bench: &bench,
-        rounds: args.common.rounds(3, 7),
+        rounds: args.common.rounds(2, 7),
         seconds: args.common.seconds(2, 5),
         patience: Duration::from_secs(patience),
-        warm_up: Duration::from_secs(if full { 120 } else { 30 }),
+        warm_up: Duration::from_secs(if full { 120 } else { 20 }),
     };
     if args.shapes {
         let report = shapes::run(&plan, args.max, &args.shape)?;
