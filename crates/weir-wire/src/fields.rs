@@ -40,8 +40,8 @@ impl NameSet {
     /// The set of one name, of any case.
     pub const fn of(name: &[u8]) -> Self {
         let (Some(first), Some(last)) = (name.first(), name.last()) else { return Self(1) };
-        // Letters differ from their other case in one bit, which is dropped with the upper ones. The
-        // factors keep the fields that end at a hop apart from those in common use.
+        // Letters differ from their other case in one bit, which is dropped with the upper ones.
+        // The factors keep the fields that end at a hop apart from those in common use.
         let sort = (*first & 31) as usize + (*last & 31) as usize * 4 + name.len() * 25;
         Self(1 << (sort & 63))
     }

@@ -24,7 +24,7 @@ use super::relay::{Framing, RelayError};
 use super::timing::Timing;
 use super::upstream::{Upstream, Wanted, acquire, poll_gone};
 use crate::drain::Phase;
-use crate::error::{ErrorKind, ProxyError, body_error_text};
+use crate::error::{ErrorKind, ProxyError};
 use crate::net::poll_read;
 use crate::worker::{SCRATCH_BYTES, Worker};
 
@@ -151,7 +151,7 @@ fn prepare(
     x.upload.withhold(withheld);
     x.request.write_to(x.upload.lead());
     let filled = x.upload.fill(&mut client.carry, SCRATCH_BYTES);
-    filled.map_err(|error| upload_error(&error, outgoing.content_max))?;
+    filled.map_err(|error| error.of_upload(outgoing.content_max))?;
     if x.upload.is_decoded() {
         x.record.body = BodyRead::Whole;
     }
@@ -237,7 +237,7 @@ impl HeadWait {
                 Poll::Ready(Ok(())) => self.timing.request_sent(client, outgoing),
                 Poll::Ready(Err(RelayError::Sink)) => self.sink_failed = true,
                 Poll::Ready(Err(error)) => {
-                    return Poll::Ready(Err(upload_error(&error, outgoing.content_max)));
+                    return Poll::Ready(Err(error.of_upload(outgoing.content_max)));
                 }
             }
         }
@@ -410,7 +410,7 @@ async fn cut_short(
 ) -> Result<(), ProxyError> {
     client.deadline.set(outgoing.snapshot.settings.progress_window);
     let written = write_all(client, x.download.unwritten()).await;
-    written.and(Err(download_error(error)))
+    written.and(Err(error.of_download()))
 }
 
 /// Sends the 101; from then on the connections belong to the tunnel.
@@ -455,7 +455,7 @@ async fn relay_both(
         let (from, to) = (&mut upstream.stream, &mut client.stream);
         match download.poll(cx, from, &mut upstream.carry, to, &mut scratch) {
             Poll::Ready(Ok(())) => return Poll::Ready(Ok(())),
-            Poll::Ready(Err(error)) => return Poll::Ready(Err(download_error(&error))),
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error.of_download())),
             Poll::Pending => {}
         }
         drop(scratch);
@@ -473,27 +473,4 @@ async fn relay_both(
     .await;
     client.deadline.clear();
     result
-}
-
-fn upload_error(error: &RelayError, content_max: Option<u64>) -> ProxyError {
-    match error {
-        RelayError::Body(body) => ProxyError::with(ErrorKind::BadBody, body_error_text(*body)),
-        RelayError::TooLarge => {
-            ProxyError::new(ErrorKind::BodyTooLarge(content_max.unwrap_or_default()))
-        }
-        RelayError::Source | RelayError::Truncated => ProxyError::new(ErrorKind::ClientGone),
-        RelayError::Sink => ProxyError::new(ErrorKind::UpstreamClosed),
-    }
-}
-
-fn download_error(error: &RelayError) -> ProxyError {
-    match error {
-        RelayError::Sink => ProxyError::new(ErrorKind::ClientGone),
-        RelayError::Body(body) => {
-            ProxyError::with(ErrorKind::ResponseTruncated, body_error_text(*body))
-        }
-        RelayError::Source | RelayError::Truncated | RelayError::TooLarge => {
-            ProxyError::new(ErrorKind::ResponseTruncated)
-        }
-    }
 }

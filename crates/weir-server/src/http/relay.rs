@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use weir_wire::http1::{BodyDecoder, BodyError, BodyKind, write_chunk, write_last_chunk};
 
 use super::body::Carry;
+use crate::error::{ErrorKind, ProxyError, body_error_text};
 use crate::net::{Socket, poll_read, poll_write};
 
 /// Reads in a row at most before other connections have their turn.
@@ -35,6 +36,33 @@ pub(crate) enum RelayError {
     Sink,
     /// More content than allowed.
     TooLarge,
+}
+
+impl RelayError {
+    /// What it means in a request's body, which may hold `content_max` bytes.
+    pub(crate) fn of_upload(&self, content_max: Option<u64>) -> ProxyError {
+        match self {
+            Self::Body(body) => ProxyError::with(ErrorKind::BadBody, body_error_text(*body)),
+            Self::TooLarge => {
+                ProxyError::new(ErrorKind::BodyTooLarge(content_max.unwrap_or_default()))
+            }
+            Self::Source | Self::Truncated => ProxyError::new(ErrorKind::ClientGone),
+            Self::Sink => ProxyError::new(ErrorKind::UpstreamClosed),
+        }
+    }
+
+    /// What it means in a response's body.
+    pub(crate) fn of_download(&self) -> ProxyError {
+        match self {
+            Self::Sink => ProxyError::new(ErrorKind::ClientGone),
+            Self::Body(body) => {
+                ProxyError::with(ErrorKind::ResponseTruncated, body_error_text(*body))
+            }
+            Self::Source | Self::Truncated | Self::TooLarge => {
+                ProxyError::new(ErrorKind::ResponseTruncated)
+            }
+        }
+    }
 }
 
 /// Which end a relay is waiting for.
