@@ -462,10 +462,8 @@ async fn relay_both(
             Poll::Pending => {}
         }
         drop(scratch);
-        if upload.is_done() && poll_gone(worker, client, cx) {
-            return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
-        }
-        if worker.drain.phase() == Phase::Stopped {
+        let gone = upload.is_done() && poll_gone(worker, client, cx);
+        if gone || worker.drain.phase() == Phase::Stopped {
             return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
         }
         timing.arm(client, outgoing);
