@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use weir_testkit::{Client, Gateway, Origin, PATIENCE};
 
 use crate::tally::{Size, Tally};
-use crate::weir::{Weir, config};
+use crate::weir::{Weir, config, route_ids};
 
 /// What writes a store and makes it durable.
 const CALLS: &str = "pwrite64,pwritev,fsync,fdatasync,ftruncate,fallocate";
@@ -71,9 +71,7 @@ async fn put(gateway: &Gateway, id: &str) -> u16 {
 async fn ids(gateway: &Gateway) -> Vec<String> {
     let mut admin = Client::connect(gateway.admin()).await;
     let request = "GET /actuator/gateway/routes HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    let text = admin.exchange(request).await.text();
-    let found = text.split("\"route_id\":\"").skip(1);
-    found.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
+    route_ids(&admin.exchange(request).await.text())
 }
 
 /// System calls of a gateway that fail, as long as this lives.

@@ -16,8 +16,10 @@ pub(crate) async fn under_load(weir: Weir, size: Size) -> Tally {
     let origin = upstream();
     let mut dice = Dice::new();
     let mut tally = Tally::default();
-    for _ in 0..size.of(5, 100) {
-        let mut gateway = weir.before(origin.address(), "");
+    for round in 0..size.of(5, 100) {
+        // Each worker accepts, or a thread does that hands over.
+        let acceptors = format!("weir.server.acceptors: {}", round % 2);
+        let mut gateway = weir.before(origin.address(), &acceptors);
         let manners = Manners { pace: Duration::ZERO, until_closed: true };
         let traffic = Traffic::start(gateway.address(), &TRAFFIC, manners);
         tokio::time::sleep(Duration::from_millis(20) + dice.time(BEGUN_MAX)).await;

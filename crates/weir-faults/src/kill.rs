@@ -6,12 +6,13 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use weir_testkit::Gateway;
 
 use crate::dice::Dice;
 use crate::tally::{Size, Tally};
-use crate::weir::Weir;
+use crate::weir::{Weir, route_ids};
 
 /// Writers at a time.
 const WRITERS: usize = 4;
@@ -36,6 +37,8 @@ pub(crate) async fn with_writers(weir: Weir, size: Size) -> Tally {
         missing(&mut tally, gateway.admin(), &kept);
         let changes = 1 + dice.below(CHANGES_MAX) as usize;
         kept = write_until_killed(&mut tally, gateway, round, changes, kept);
+        // What waits for an interruption gets a look in.
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
     missing(&mut tally, start().admin(), &kept);
     tally
@@ -44,8 +47,9 @@ pub(crate) async fn with_writers(weir: Weir, size: Size) -> Tally {
 /// Looks for every id of `kept`.
 fn missing(tally: &mut Tally, admin: SocketAddr, kept: &HashSet<String>) {
     let all = ask(admin, "GET", "", "").unwrap_or_default();
+    let all: HashSet<String> = route_ids(&all).into_iter().collect();
     for id in kept {
-        tally.check(all.contains(&format!("\"{id}\"")), || format!("{id} is lost"));
+        tally.check(all.contains(id), || format!("{id} is lost"));
     }
 }
 

@@ -70,6 +70,12 @@ pub(crate) async fn settles(gateway: &Gateway, name: &str, value: f64) {
     }
 }
 
+/// The ids in a list of routes from the admin API, in order.
+pub(crate) fn route_ids(list: &str) -> Vec<String> {
+    let found = list.split("\"route_id\":\"").skip(1);
+    found.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
+}
+
 /// Bytes of memory the process holds (`VmRSS`).
 pub(crate) fn resident_bytes(gateway: &Gateway) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.pid()));

@@ -104,7 +104,12 @@ async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
             let served = contained(pin!(served)).await;
             match served {
                 Some(next) => next,
-                None => Box::pin(answer_panic(worker, client, &mut x)).await,
+                None => {
+                    let next = Box::pin(answer_panic(worker, client, &mut x)).await;
+                    // What it was at is not known: nothing of it is used again.
+                    x = Box::default();
+                    next
+                }
             }
         }
     };

@@ -198,7 +198,7 @@ async fn await_head(
                 return Ok(framing);
             }
             Ok(Got::Interim) => {
-                let relayed = Box::pin(relay_interim(client, x)).await;
+                let relayed = Box::pin(relay_interim(client, x, outgoing)).await;
                 relayed.map_err(|error| Failed { error, stale: false, unsent: false })?;
                 wait.timing = Timing::new(client, outgoing, &x.upload);
             }
@@ -332,13 +332,21 @@ fn switches(x: &Exchange, framing: RequestFraming) -> bool {
 }
 
 /// Passes a 1xx on to a client that knows them.
-async fn relay_interim(client: &mut Client, x: &mut Exchange) -> Result<(), ProxyError> {
+async fn relay_interim(
+    client: &mut Client,
+    x: &mut Exchange,
+    outgoing: &Outgoing<'_>,
+) -> Result<(), ProxyError> {
     if x.request.version == Version::Http10 {
         return Ok(());
     }
     x.response.fields.remove(b"connection");
     write_head(x)?;
-    write_all(client, &x.down).await
+    client.deadline.set(outgoing.snapshot.settings.progress_window);
+    let written = write_all(client, &x.down).await;
+    // Part of it may be out: nothing can follow.
+    x.record.head_sent = written.is_err();
+    written
 }
 
 /// Where a final response head came from.
@@ -366,6 +374,7 @@ async fn respond(
     outgoing.snapshot.forwarding.response(&mut x.response, switching);
     filter_response(x, Some(route))?;
     if switching {
+        client.deadline.set(outgoing.snapshot.settings.progress_window);
         return Box::pin(switch(client, x, upstream)).await;
     }
     let (framing, body, mut keep) = frame_response(x, response.body);

@@ -180,6 +180,24 @@ async fn a_client_that_sends_a_byte_now_and_then_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn a_client_that_does_not_read_interim_responses_is_not_waited_for() {
+    let hint = format!("HTTP/1.1 103 Early Hints\r\nLink: {}\r\n\r\n", "a".repeat(500_000));
+    let origin = Origin::answering(move |_| Answer::nothing().repeat(&hint, 60)).await;
+    let gateway =
+        gateway(&origin, "server.max-http-header-size: 1MB\nweir.server.progress-window: 300ms");
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(4096).expect("a small buffer");
+    let stream = socket.connect(gateway.address()).await.expect("a connection");
+    stream.writable().await.expect("a connection");
+    let request = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    assert_eq!(stream.try_write(request).expect("room for a request"), request.len());
+    origin.wait_until(|origin| origin.connections() == 1).await;
+    // Only the gateway can end this: the client keeps its connection and reads nothing.
+    origin.wait_for_open(0).await;
+    drop(stream);
+}
+
+#[tokio::test]
 async fn a_bounded_pool_queues_and_then_gives_up() {
     let gate = Gate::new();
     let held = gate.clone();
