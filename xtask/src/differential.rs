@@ -5,12 +5,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use anyhow::Context;
 use weir_testkit::differential::{
     Echo, Outcome, Rig, Seen, Server, Understanding, compare, generate,
 };
@@ -18,6 +16,7 @@ use weir_testkit::spawn_weir;
 
 use crate::peers::machine::Machine;
 use crate::peers::report::Table;
+use crate::release;
 use crate::tree::{root, shown};
 
 /// Arguments of `xtask differential`.
@@ -75,7 +74,7 @@ struct Case {
 /// # Errors
 /// Something does not start, or a fault was found.
 pub fn run(args: &DifferentialArgs) -> anyhow::Result<()> {
-    let binary = args.weir.clone().map_or_else(build, Ok)?;
+    let binary = args.weir.clone().map_or_else(release::weir, Ok)?;
     let mut rig = Rig::new();
     let config = format!(
         "server: {{ port: 0, address: 127.0.0.1 }}\nmanagement.server.port: -1\n\
@@ -109,18 +108,6 @@ pub fn run(args: &DifferentialArgs) -> anyhow::Result<()> {
         .collect::<Result<_, _>>()
         .map_err(|_| anyhow::anyhow!("a thread that asked a server has panicked"))?;
     finish(args, &sum, &taken)
-}
-
-/// The binary that is asked, built as it is released.
-pub(crate) fn build() -> anyhow::Result<PathBuf> {
-    let built = Command::new(env!("CARGO"))
-        .current_dir(root())
-        .args(["build", "--release", "--quiet", "-p", "weir"])
-        .status()
-        .context("cargo")?;
-    anyhow::ensure!(built.success(), "weir does not build");
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
-    Ok(root().join(target).join("release/weir"))
 }
 
 impl Sum {

@@ -3,6 +3,7 @@
 mod differential;
 mod layers;
 mod peers;
+mod release;
 mod soak;
 mod supply;
 mod tidy;

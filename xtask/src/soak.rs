@@ -1,8 +1,7 @@
 //! `cargo xtask soak`: every failure of `weir-faults` in its long form, round after round.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -11,6 +10,7 @@ use weir_faults::{SCENARIOS, Scenario, Size, Tally, Weir};
 
 use crate::peers::interrupt::Interrupt;
 use crate::peers::machine::Machine;
+use crate::release;
 use crate::tree::root;
 
 /// Arguments of `cargo xtask soak`.
@@ -47,7 +47,7 @@ struct Row {
 pub fn run(args: &SoakArgs) -> anyhow::Result<ExitCode> {
     ensure!(args.minutes > 0.0, "--minutes has to be above 0");
     let mut rows = rows(&args.only)?;
-    let weir = Weir::new(build()?);
+    let weir = Weir::new(release::weir()?);
     let interrupt = Interrupt::listen()?;
     let machine = Machine::here();
     let began = Instant::now();
@@ -168,20 +168,6 @@ fn json(rows: &[Row], machine: &Machine, took: Duration, whole: bool) -> serde_j
         "interrupted": !whole,
         "scenarios": rows.iter().map(row).collect::<Vec<_>>(),
     })
-}
-
-/// Builds weir in release; where it is.
-fn build() -> anyhow::Result<PathBuf> {
-    eprintln!("building weir in release");
-    let built = Command::new(env!("CARGO"))
-        .current_dir(root())
-        .args(["build", "--release", "--quiet", "-p", "weir"])
-        .status()
-        .context("cargo")?;
-    ensure!(built.success(), "weir does not build");
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    let target = target.as_deref().map_or(Path::new("target"), Path::new);
-    Ok(root().join(target).join("release/weir"))
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ type Deviations = BTreeMap<String, Vec<String>>;
 /// # Errors
 /// Something does not start.
 pub fn run(args: &WireArgs) -> anyhow::Result<()> {
-    let weir = args.weir.clone().map_or_else(crate::differential::build, Ok)?;
+    let weir = args.weir.clone().map_or_else(crate::release::weir, Ok)?;
     let files = portable();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // A deviation is a failed assertion of the replay: not worth a message each.

@@ -23,6 +23,7 @@ pub mod plan_file;
 pub mod process;
 pub mod record;
 pub mod report;
+mod server;
 pub mod stats;
 pub mod target;
 pub mod trace;

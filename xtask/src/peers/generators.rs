@@ -19,6 +19,7 @@ use super::process::Process;
 use super::report::Table;
 use super::stats::Spread;
 use super::usage::Stat;
+use crate::release;
 use crate::tree::root;
 
 /// How much longer than asked for a generator may take.
@@ -142,7 +143,7 @@ pub fn run(args: &GeneratorArgs) -> anyhow::Result<()> {
     super::launch::raise_files();
     let weir = match &args.weir {
         Some(file) => file.clone(),
-        None => build()?,
+        None => release::weir()?,
     };
     let mut left_out = Vec::new();
     let programs = programs(&weir, args.install, &mut left_out)?;
@@ -169,18 +170,6 @@ pub fn run(args: &GeneratorArgs) -> anyhow::Result<()> {
         rows(&mut table, connections, &programs, &samples);
     }
     finish(args, &machine, &table, &left_out)
-}
-
-fn build() -> anyhow::Result<PathBuf> {
-    eprintln!("building weir in release");
-    let built = Command::new(env!("CARGO"))
-        .current_dir(root())
-        .args(["build", "--release", "--quiet", "-p", "weir"])
-        .status()
-        .context("cargo")?;
-    ensure!(built.success(), "weir does not build");
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
-    Ok(root().join(target).join("release/weir"))
 }
 
 /// Generators that are here, wrk first.

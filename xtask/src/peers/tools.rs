@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-use crate::tree::root;
+use crate::release;
 
 /// A program of Debian's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Tools {
     pub fn prepare(needed: &[Tool], install: bool) -> anyhow::Result<Self> {
         find(needed, install)?;
         let versions = needed.iter().filter_map(|tool| tool.version()).collect();
-        let release = build()?;
+        let release = release::build(&["weir", "weir-bare"])?;
         Ok(Self { weir: release.join("weir"), bare: release.join("weir-bare"), versions })
     }
 }
@@ -115,19 +115,6 @@ fn find(needed: &[Tool], install: bool) -> anyhow::Result<()> {
             still.join(" ")
         ),
     }
-}
-
-/// Builds the binaries in release; the folder they are in.
-fn build() -> anyhow::Result<PathBuf> {
-    eprintln!("building weir and weir-bare in release");
-    let built = Command::new(env!("CARGO"))
-        .current_dir(root())
-        .args(["build", "--release", "--quiet", "-p", "weir", "-p", "weir-bare"])
-        .status()
-        .context("cargo")?;
-    anyhow::ensure!(built.success(), "weir does not build");
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
-    Ok(root().join(target).join("release"))
 }
 
 /// The path of a tool that [`Tools::prepare`] found.

@@ -8,12 +8,12 @@ use super::single::{OutputArgs, RequestArgs};
 use crate::conduct::{Show, conduct};
 use crate::outcome::{Distribution, Outcome};
 use crate::plan::{Plan, Stop};
+use crate::server::Server;
 use crate::stats::{jmh_error, mean, quantile};
 use crate::target::Target;
 use crate::units;
-use anyhow::Context;
-use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 /// Arguments of `jmh`.
 #[derive(Clone, Debug, clap::Args)]
@@ -93,29 +93,12 @@ struct Row {
     units: &'static str,
 }
 
-/// A server process of one fork, ended with it.
-struct Server(Child);
-
-impl Server {
-    fn start(command: &str, target: &Target) -> anyhow::Result<Self> {
-        let child = Command::new("sh").arg("-c").arg(format!("exec {command}")).spawn();
-        let server = Self(child.with_context(|| command.to_owned())?);
-        let addresses = target.resolve().map_err(anyhow::Error::msg)?;
-        let patience = Instant::now() + Duration::from_secs(60);
-        while std::net::TcpStream::connect(&addresses[..]).is_err() {
-            anyhow::ensure!(Instant::now() < patience, "{command}: not listening after 60 s");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        Ok(server)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let pid = rustix::process::Pid::from_child(&self.0);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok();
-        self.0.wait().ok();
-    }
+/// Starts the server of one fork by a shell's command.
+fn start(command: &str, target: &Target) -> anyhow::Result<Server> {
+    let addresses = target.resolve().map_err(anyhow::Error::msg)?;
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(format!("exec {command}"));
+    Server::start(shell, command, &addresses)
 }
 
 /// All measured iterations of one mode and cell.
@@ -135,7 +118,7 @@ fn measure(args: &JmhArgs, mode: Mode, cell: &str) -> anyhow::Result<Vec<Outcome
     let mut outcomes = Vec::new();
     for _ in 0..args.forks.max(1) {
         let command = args.server.as_ref().map(|command| command.replace("{cell}", cell));
-        let _server = command.map(|command| Server::start(&command, &target)).transpose()?;
+        let _server = command.map(|command| start(&command, &target)).transpose()?;
         for iteration in 0..args.warmups + args.iterations {
             let outcome = conduct(&plan, &url, &[], Show::Nothing)?;
             anyhow::ensure!(!outcome.interrupted, "interrupted");

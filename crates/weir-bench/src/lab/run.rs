@@ -1,7 +1,7 @@
 //! Runs an experiment: servers up, commands, tables, one page.
 
 use super::experiment::{Experiment, Places, Step, fill_value};
-use super::server::{Server, configure, free_address};
+use super::server::{configure, free_address, start};
 use super::table::{Filling, text};
 use super::{EXPERIMENTS, RunArgs, measured};
 use crate::cli;
@@ -85,7 +85,7 @@ impl Lab<'_> {
         let table = fill_value(&step.table, value);
         println!("\n== {table}: {}", step.series);
         let flags = format!("origin --quiet --listen {} {}", self.origin, step.origin);
-        let _origin = Server::start(&fill_value(&flags, value), self.origin)?;
+        let _origin = start(&fill_value(&flags, value), self.origin)?;
         let Some(more) = &step.gateway else {
             return self.commands(step, value, &step.series, String::new());
         };
@@ -106,7 +106,7 @@ impl Lab<'_> {
             fill_value(more, value),
             config.display(),
         );
-        let weir = Server::start(&flags, address)?;
+        let weir = start(&flags, address)?;
         let code = self.commands(step, value, &step.series, format!("http://{address}"))?;
         drop(weir);
         match &self.args.scg {

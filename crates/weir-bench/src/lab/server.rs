@@ -1,49 +1,19 @@
 //! Servers of an experiment: `weir origin` and `weir run`, from the running executable.
 
-use anyhow::{Context, bail};
+use crate::server::Server;
 use std::fmt::Write;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
-/// Longest time for a server to listen: 100,000 routes may take a while on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A running server; ended when dropped.
-pub(super) struct Server(Child);
-
-impl Server {
-    /// Starts `weir ARGUMENTS` and waits until it listens.
-    ///
-    /// # Errors
-    /// When the address is in use, or the server ends or does not listen.
-    pub(super) fn start(arguments: &str, listens: SocketAddr) -> anyhow::Result<Self> {
-        if TcpStream::connect(listens).is_ok() {
-            bail!("{listens} is in use by another server");
-        }
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(arguments.split_whitespace()).stdout(Stdio::null());
-        let child = command.spawn();
-        let mut server = Self(child.with_context(|| format!("weir {arguments}"))?);
-        let patience = Instant::now() + PATIENCE;
-        while TcpStream::connect(listens).is_err() {
-            if let Some(status) = server.0.try_wait()? {
-                bail!("weir {arguments}: ended with {status}");
-            }
-            anyhow::ensure!(Instant::now() < patience, "weir {arguments}: not listening");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(server)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let pid = rustix::process::Pid::from_child(&self.0);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok();
-        self.0.wait().ok();
-    }
+/// Starts `weir ARGUMENTS`, from the running executable, and waits until it listens.
+///
+/// # Errors
+/// When the address is in use, or the server ends or does not listen.
+pub(super) fn start(arguments: &str, listens: SocketAddr) -> anyhow::Result<Server> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(arguments.split_whitespace()).stdout(Stdio::null());
+    Server::start(command, &format!("weir {arguments}"), &[listens])
 }
 
 /// An address on this machine whose port is free.

@@ -1,6 +1,7 @@
 //! The JSON of `weir bench`.
 
 use serde::Deserialize;
+use weir_bench::outcome::Distribution;
 
 /// What is used of it; times in nanoseconds.
 #[derive(Debug, Deserialize)]
@@ -16,29 +17,6 @@ struct Outcome {
 #[derive(Debug, Deserialize)]
 struct Verdict {
     limit: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct Distribution {
-    count: u64,
-    mean_ns: f64,
-    max_ns: u64,
-    buckets: Vec<(u64, u64)>,
-}
-
-impl Distribution {
-    /// The value at or below which a share `quantile` of all values lies.
-    fn quantile(&self, quantile: f64) -> u64 {
-        let rank = ((quantile * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
-        let mut seen = 0;
-        for &(value, count) in &self.buckets {
-            seen += count;
-            if seen >= rank {
-                return value.min(self.max_ns);
-            }
-        }
-        self.max_ns
-    }
 }
 
 /// What a run of `weir bench` measured. Response times: from when a request was due to its last
