@@ -1,6 +1,8 @@
 //! From texts to a checked configuration: [`Loader`] takes the texts, [`Loaded`] is what they mean.
 
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 
 use weir_route::index::{DEFAULT_SEED, Index};
 use weir_route::pattern::RegexCache;
@@ -13,11 +15,18 @@ use crate::definitions::Definitions;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::options;
 use crate::property;
-use crate::routes;
+use crate::routes::{self, Written};
 use crate::settings::Settings;
 use crate::snapshot::RouteTarget;
 use crate::source::{Source, Sources, Span};
 use crate::spring::{Documents, Layers};
+
+/// Texts of fewer bytes than this have their routes compiled by the thread that reads them.
+const BYTES_FOR_THREAD_MIN: usize = 1 << 20;
+/// Routes that are handed to the other thread together.
+const CHUNK: usize = 256;
+/// Chunks that may wait for it.
+const CHUNKS_MAX: usize = 8;
 
 /// Takes the texts of a configuration, one by one.
 ///
@@ -179,17 +188,58 @@ impl Loaded {
     /// Compiles every route and reports what is wrong with any: the start of the gateway. The
     /// routes are what serves only if [`Loaded::is_refused`] stays false.
     pub fn compile(&mut self) -> Compiled {
-        let mut compiled = Compiled::default();
         let mut problems = Vec::new();
         let mut checks = Checks::new(self, &mut problems);
-        routes::each(&self.layers(), &mut problems, |written, problems| {
-            compiled.routes.extend(checks.route(&written, problems));
-            compiled.definitions.push(&written.definition);
-        });
+        let mut compiled = match self.documents.sources.bytes() < BYTES_FOR_THREAD_MIN {
+            true => self.compile_here(&mut checks, &mut problems),
+            false => self.compile_beside(&mut checks, &mut problems),
+        };
         checks.finish(&mut problems);
         self.diagnostics.append(&mut problems);
         compiled.definitions.shrink_to_fit();
         compiled
+    }
+
+    fn compile_here(&self, checks: &mut Checks, problems: &mut Vec<Diagnostic>) -> Compiled {
+        let mut compiled = Compiled::default();
+        routes::each(&self.layers(), problems, |written, problems| {
+            compiled.routes.extend(checks.route(&written, problems));
+            compiled.definitions.push(&written.definition);
+        });
+        compiled
+    }
+
+    /// The same, with one thread that reads routes and keeps their definitions, and one that
+    /// compiles them.
+    fn compile_beside(&self, checks: &mut Checks, problems: &mut Vec<Diagnostic>) -> Compiled {
+        let layers = self.layers();
+        let mut definitions = Definitions::default();
+        let mut found = Vec::new();
+        let routes = thread::scope(|scope| {
+            let (sender, receiver) = sync_channel::<Vec<Written<'_>>>(CHUNKS_MAX);
+            let found = &mut found;
+            let compiling = scope.spawn(move || {
+                let mut routes = Vec::new();
+                for written in receiver.into_iter().flatten() {
+                    routes.extend(checks.route(&written, found));
+                }
+                routes
+            });
+            let mut chunk = Vec::with_capacity(CHUNK);
+            routes::each(&layers, problems, |written, _| {
+                definitions.push(&written.definition);
+                chunk.push(written);
+                if chunk.len() == CHUNK {
+                    // Refused only if the other thread has panicked, which joining tells.
+                    let _ = sender.send(std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK)));
+                }
+            });
+            let _ = sender.send(chunk);
+            drop(sender);
+            compiling.join().unwrap_or_else(|cause| std::panic::resume_unwind(cause))
+        });
+        problems.append(&mut found);
+        Compiled { routes, definitions }
     }
 
     /// What [`Loaded::compile`] finds, and what takes longer to find: routes that never match, and
@@ -209,5 +259,50 @@ impl Loaded {
         checks.finish(&mut problems);
         self.diagnostics.append(&mut problems);
         Checked { routes: count, scanned }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Compiled, Diagnostic, Loaded, Loader};
+    use crate::check::Checks;
+    use crate::source::{Format, Source};
+
+    type Compile = fn(&Loaded, &mut Checks, &mut Vec<Diagnostic>) -> Compiled;
+
+    /// Routes with their positions, definitions, and findings in the order of the text.
+    fn outcome(text: &str, compile: Compile) -> (Vec<(String, u64)>, usize, Vec<String>) {
+        let mut loader = Loader::new(Vec::new(), &[], Vec::new());
+        loader.add(Source::new("application.yml", text, Format::Yaml));
+        let mut loaded = loader.load();
+        let mut problems = Vec::new();
+        let mut checks = Checks::new(&loaded, &mut problems);
+        let compiled = compile(&loaded, &mut checks, &mut problems);
+        checks.finish(&mut problems);
+        loaded.diagnostics.append(&mut problems);
+        loaded.sort_findings();
+        let routes = compiled.routes.iter().map(|route| (route.id.to_string(), route.position));
+        let findings = loaded.diagnostics.iter().map(|finding| finding.message.clone());
+        (routes.collect(), compiled.definitions.len(), findings.collect())
+    }
+
+    #[test]
+    fn two_threads_compile_what_one_does() {
+        let mut text = "spring.cloud.gateway.server.webflux:\n  routes:\n".to_owned();
+        for n in 0..2_000 {
+            let predicate = match n % 97 {
+                0 => "Paht=/x",
+                1 => "Path=/{a",
+                _ => "Path=/x",
+            };
+            let id = n - n % 50 / 49;
+            text += &format!(
+                "  - {{ id: r{id}, uri: \"http://h\", predicates: [ \"{predicate}\" ] }}\n"
+            );
+        }
+        let here = outcome(&text, Loaded::compile_here);
+        assert!(here == outcome(&text, Loaded::compile_beside));
+        assert_eq!((here.0.len(), here.1), (2_000 - 42, 2_000));
+        assert!(here.2.iter().any(|message| message.contains("there twice")), "{:?}", here.2);
     }
 }

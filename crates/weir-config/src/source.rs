@@ -120,6 +120,11 @@ impl Sources {
         number
     }
 
+    /// Bytes of all texts.
+    pub fn bytes(&self) -> usize {
+        self.list.iter().map(|entry| entry.text.len()).sum()
+    }
+
     /// The text of source `number`; empty if there is no such source.
     pub fn text(&self, number: u32) -> Arc<str> {
         let entry = self.list.get(number as usize);

@@ -38,7 +38,7 @@ use crate::uri::{self, Destination};
 use crate::value;
 use group::{Group, Groups};
 use names::Registry;
-use pool::{Key, Pool};
+use pool::{Key, Pool, Text};
 
 /// Metadata of a route that says what becomes of [`AmbiguousPaths`].
 const AMBIGUOUS_PATHS: &str = "ambiguous-paths";
@@ -300,9 +300,16 @@ impl Compiler {
     }
 
     fn upstream(&self, text: &str, problems: &mut Vec<Problem>) -> Option<Upstream> {
+        // Most routes share their uri with others; what it leads to is looked up before it is read.
+        let key = Key::of(&text);
+        if let Some(target) = self.targets.get(key) {
+            return Some(Upstream::Http(target));
+        }
         let problem = match uri::parse(text).map(|uri| uri.destination) {
             Ok(Destination::Target(target)) if target.scheme == Scheme::Http => {
-                return Some(Upstream::Http(self.target(target)));
+                let target = self.target(target);
+                self.targets.also(key, &target);
+                return Some(Upstream::Http(target));
             }
             Ok(Destination::Service { name, scheme: None | Some(Scheme::Http | Scheme::Lb) }) => {
                 match self.service(&name) {
@@ -449,23 +456,6 @@ fn timeouts(metadata: &Map<String, Value>, problems: &mut Vec<Problem>) -> Route
         }
     });
     RouteTimeouts { connect, response }
-}
-
-/// A definition's name and arguments, to be hashed.
-struct Text<'a>(&'a NamedArgs);
-
-impl std::hash::Hash for Text<'_> {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.0.name.hash(state);
-        self.0.args.len().hash(state);
-        for (name, value) in &self.0.args {
-            name.hash(state);
-            match value {
-                Value::String(text) => text.hash(state),
-                other => other.to_string().hash(state),
-            }
-        }
-    }
 }
 
 fn text_of(value: &Value) -> String {

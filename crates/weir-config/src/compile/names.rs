@@ -1,7 +1,6 @@
 //! Predicates and filters by name, and what to say of a name that is none.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use weir_filter::filter::{self, LATER};
 use weir_route::{NamedArgs, Spec, predicate};
 

@@ -1,8 +1,11 @@
 //! Shares equal values between routes: one target, one filter chain for all that need it.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use foldhash::{HashMap, HashMapExt as _};
+use serde_json::Value;
+use weir_route::NamedArgs;
 
 /// Sets of this size are not worth sweeping.
 const SWEEP_MIN: usize = 1_024;
@@ -13,13 +16,46 @@ pub(super) struct Key(u64, u64);
 
 impl Key {
     pub fn of(value: &impl Hash) -> Self {
+        let mut bytes = Bytes(Vec::with_capacity(256));
+        value.hash(&mut bytes);
         let half = |salt: u8| {
             let mut hasher = DefaultHasher::new();
-            salt.hash(&mut hasher);
-            value.hash(&mut hasher);
+            hasher.write_u8(salt);
+            hasher.write(&bytes.0);
             hasher.finish()
         };
         Self(half(0), half(1))
+    }
+}
+
+/// A definition's name and arguments, to be hashed.
+pub(super) struct Text<'a>(pub &'a NamedArgs);
+
+impl Hash for Text<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.name.hash(state);
+        self.0.args.len().hash(state);
+        for (name, value) in &self.0.args {
+            name.hash(state);
+            match value {
+                Value::String(text) => text.hash(state),
+                other => other.to_string().hash(state),
+            }
+        }
+    }
+}
+
+/// Collects what is to be hashed: in one piece that takes half as long as bit by bit.
+struct Bytes(Vec<u8>);
+
+impl Hasher for Bytes {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// Unused: the bytes are what counts.
+    fn finish(&self) -> u64 {
+        0
     }
 }
 
@@ -51,6 +87,12 @@ impl<T: ?Sized> Pool<T> {
         held.values.get(&key)?.upgrade()
     }
 
+    /// Has `value`, which is in the pool, found under `key` too.
+    pub fn also(&self, key: Key, value: &Arc<T>) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.insert(key, Arc::downgrade(value));
+    }
+
     /// Puts `value` under `key`, unless another one has got there first.
     pub fn put(&self, key: Key, value: impl Into<Arc<T>>) -> Arc<T> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,12 +100,18 @@ impl<T: ?Sized> Pool<T> {
             return value;
         }
         let value = value.into();
-        held.values.insert(key, Arc::downgrade(&value));
-        if held.values.len() >= held.sweep_at {
-            held.values.retain(|_, value| value.strong_count() > 1);
-            held.sweep_at = (held.values.len() * 2).max(SWEEP_MIN);
-        }
+        held.insert(key, Arc::downgrade(&value));
         value
+    }
+}
+
+impl<T: ?Sized> Held<T> {
+    fn insert(&mut self, key: Key, value: Weak<T>) {
+        self.values.insert(key, value);
+        if self.values.len() >= self.sweep_at {
+            self.values.retain(|_, value| value.strong_count() > 1);
+            self.sweep_at = (self.values.len() * 2).max(SWEEP_MIN);
+        }
     }
 }
 
@@ -81,6 +129,14 @@ mod tests {
         assert!(pool.get(Key::of(&"b")).is_none());
         drop(one);
         assert!(pool.get(Key::of(&"a")).is_none());
+    }
+
+    #[test]
+    fn one_value_may_stand_under_two_keys() {
+        let pool = Pool::default();
+        let one = pool.put(Key::of(&"a"), 1);
+        pool.also(Key::of(&"b"), &one);
+        assert!(pool.get(Key::of(&"b")).is_some_and(|found| Arc::ptr_eq(&found, &one)));
     }
 
     #[test]

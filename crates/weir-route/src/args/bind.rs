@@ -13,9 +13,9 @@ use crate::spec::{ArgKind, ArgSpec, Shortcut};
 const GENERATED: &str = "_genkey_";
 
 /// One written text under its flattened key.
-struct Entry {
+struct Entry<'a> {
     /// Key without a list index.
-    key: String,
+    key: Cow<'a, str>,
     /// Index in a list, if the key had one.
     index: Option<usize>,
     /// Place among the arguments as written.
@@ -35,7 +35,7 @@ impl Args {
     ) -> Result<Self, ArgError> {
         let mut entries = Vec::with_capacity(written.len());
         for (place, (key, value)) in written.iter().enumerate() {
-            flatten(key, value, place, &mut entries);
+            flatten(Cow::Borrowed(key), value, place, &mut entries);
         }
         let mut args = Self::empty(declared);
         match shortcut {
@@ -62,7 +62,11 @@ impl Args {
     }
 
     /// A generated key stands for the declared argument at its place; others go by name.
-    fn lay_by_position(&mut self, mut entries: Vec<Entry>, count: usize) -> Result<(), ArgError> {
+    fn lay_by_position(
+        &mut self,
+        mut entries: Vec<Entry<'_>>,
+        count: usize,
+    ) -> Result<(), ArgError> {
         if entries.iter().any(|entry| entry.index.is_some()) {
             let mut places = HashMap::new();
             for entry in entries.iter_mut().filter(|entry| entry.index.is_some()) {
@@ -97,7 +101,7 @@ impl Args {
 
     /// All texts go into the first declared argument, whatever their keys, except that another
     /// declared one may be named, and that with `tail_flag` a last `true` or `false` is the second.
-    fn gather(&mut self, mut entries: Vec<Entry>, tail_flag: bool) -> Result<(), ArgError> {
+    fn gather(&mut self, mut entries: Vec<Entry<'_>>, tail_flag: bool) -> Result<(), ArgError> {
         let is_flag = |text: &str| ["true", "false"].iter().any(|f| f.eq_ignore_ascii_case(text));
         if tail_flag
             && entries.last().is_some_and(|entry| is_flag(entry.text.trim()))
@@ -129,9 +133,9 @@ impl Args {
         declared.enumerate().find(|(_, value)| is_same_name(&value.name, key)).map(|(at, _)| at)
     }
 
-    fn add_undeclared(&mut self, entry: Entry) {
+    fn add_undeclared(&mut self, entry: Entry<'_>) {
         self.values.push(Value {
-            name: Cow::Owned(entry.key),
+            name: Cow::Owned(entry.key.into_owned()),
             texts: vec![entry.text],
             kind: None,
             written: true,
@@ -186,7 +190,7 @@ pub(super) fn bean_name(text: &str) -> Option<&str> {
 }
 
 /// Turns lists and maps into indexed and dotted keys.
-fn flatten(key: &str, value: &Json, place: usize, entries: &mut Vec<Entry>) {
+fn flatten<'a>(key: Cow<'a, str>, value: &Json, place: usize, entries: &mut Vec<Entry<'a>>) {
     let text = match value {
         Json::Null => String::new(),
         Json::Bool(flag) => flag.to_string(),
@@ -194,19 +198,22 @@ fn flatten(key: &str, value: &Json, place: usize, entries: &mut Vec<Entry>) {
         Json::String(text) => text.clone(),
         Json::Array(list) => {
             for (at, value) in list.iter().enumerate() {
-                flatten(&format!("{key}[{at}]"), value, place, entries);
+                flatten(format!("{key}[{at}]").into(), value, place, entries);
             }
             return;
         }
         Json::Object(map) => {
             for (name, value) in map {
-                flatten(&format!("{key}.{name}"), value, place, entries);
+                flatten(format!("{key}.{name}").into(), value, place, entries);
             }
             return;
         }
     };
-    let (key, index) = split_index(key);
-    entries.push(Entry { key: key.to_owned(), index, place, text });
+    let (key, index) = match split_index(&key) {
+        (_, None) => (key, None),
+        (base, index) => (Cow::Owned(base.to_owned()), index),
+    };
+    entries.push(Entry { key, index, place, text });
 }
 
 /// `patterns[0]` and `patterns.0` are element 0 of `patterns`.
