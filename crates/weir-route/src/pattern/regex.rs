@@ -8,6 +8,7 @@
 
 mod ast;
 mod bracket;
+mod budget;
 mod class;
 mod emit;
 mod engine;
@@ -23,6 +24,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use super::PatternError;
+use ast::Node;
+use budget::{Budget, Share};
 use emit::Target;
 use engine::Engine;
 use parse::{ModeFlags, Parsed, parse};
@@ -71,6 +74,8 @@ struct Program {
     small: Option<Box<Small>>,
     /// Matches what it cannot, made when first needed.
     engines: OnceLock<Box<Engines>>,
+    /// What the engines take of the budget of all.
+    share: Share,
 }
 
 #[derive(Debug, Default)]
@@ -121,6 +126,8 @@ struct Programs {
     by_source: HashMap<(Box<str>, Flags), Weak<Program>>,
     /// Size at which entries that nobody uses any more are thrown out.
     sweep_at: usize,
+    /// What the engines of all of them may take together.
+    budget: Budget,
 }
 
 impl RegexCache {
@@ -132,11 +139,15 @@ impl RegexCache {
         let key = (Box::from(source), flags);
         let known = |programs: &Programs| programs.by_source.get(&key).and_then(Weak::upgrade);
         let lock = || self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(program) = known(&lock()) {
-            return Ok(JavaRegex { program });
-        }
+        let budget = {
+            let programs = lock();
+            if let Some(program) = known(&programs) {
+                return Ok(JavaRegex { program });
+            }
+            programs.budget.clone()
+        };
         // Without the lock: an expression that takes long to compile must not hold up the others.
-        let regex = JavaRegex::with_flags(source, flags)?;
+        let regex = JavaRegex::within(source, flags, &budget)?;
         let mut programs = lock();
         if let Some(program) = known(&programs) {
             return Ok(JavaRegex { program });
@@ -165,6 +176,10 @@ impl JavaRegex {
     /// Where and why `source` is refused: Java refuses it too, it is too large, or it uses
     /// something that weir does not have.
     pub fn with_flags(source: &str, flags: Flags) -> Result<Self, PatternError> {
+        Self::within(source, flags, &Budget::default())
+    }
+
+    fn within(source: &str, flags: Flags, budget: &Budget) -> Result<Self, PatternError> {
         if source.len() > SOURCE_BYTES_MAX {
             return Err(PatternError::new(0, "the expression is longer than 16 KiB"));
         }
@@ -191,9 +206,10 @@ impl JavaRegex {
             groups: parsed.groups.into(),
             small,
             engines: OnceLock::new(),
+            share: Share::of(budget),
         };
         if program.literal.is_none() && program.small.is_none() {
-            let engine = Engine::new(&parsed.node, Target { full: true, line_ends: false })?;
+            let engine = program.build(&parsed.node, Target { full: true, line_ends: false })?;
             // Nobody else has seen the program yet, so the slot is free.
             let _ = program.engines.get_or_init(Box::default).full.set(engine);
         }
@@ -348,8 +364,12 @@ impl Program {
     }
 
     fn compile(&self, target: Target) -> Result<Engine, PatternError> {
-        let parsed = parse_with(&self.source, self.flags)?;
-        Engine::new(&parsed.node, target)
+        self.build(&parse_with(&self.source, self.flags)?.node, target)
+    }
+
+    fn build(&self, node: &Node, target: Target) -> Result<Engine, PatternError> {
+        self.share.take(node.size())?;
+        Engine::new(node, target)
     }
 }
 
