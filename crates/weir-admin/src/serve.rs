@@ -56,6 +56,7 @@ impl Server {
             }
         }
         let work = move || {
+            weir_server::yield_to_traffic();
             runtime.block_on(async move {
                 let mut running = JoinSet::new();
                 for (listener, site) in listening {

@@ -25,4 +25,4 @@ pub use listener::BindError;
 pub use metrics::{Metrics, WorkerCounters};
 pub use reserved::ReservedPaths;
 pub use server::{Server, ServerOptions, StartError};
-pub use sys::{Limits, raise_limits, return_memory_at_once};
+pub use sys::{Limits, raise_limits, return_memory_at_once, yield_to_traffic};

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_long};
 
 // Links the allocator's library, for `return_memory_at_once`.
 use libmimalloc_sys as _;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Limits as found and as raised, for the report at start.
@@ -28,6 +28,15 @@ pub fn raise_limits() -> Limits {
     let refused = setrlimit(Resource::Nofile, wanted).err().map(|error| error.to_string());
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     Limits { files_before, files, backlog_max: backlog_max(), refused }
+}
+
+/// Lets threads that serve go before the calling one, and those it starts, where there is more to
+/// do than there are cores: changes of the table and the admin API must not hold up requests. They
+/// still get a tenth of a core that is never idle.
+pub fn yield_to_traffic() {
+    const NICE: i32 = 10;
+    // Linux counts priorities by thread. Where it is refused, everything works as before.
+    let _ = setpriority_process(None, NICE);
 }
 
 /// Has the allocator give memory back to the system as soon as it is free, instead of when it is

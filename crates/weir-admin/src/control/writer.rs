@@ -106,6 +106,7 @@ pub(crate) struct Writer {
 impl Writer {
     /// Serves jobs until every sender is gone.
     pub(crate) fn run(self, jobs: &Receiver<Job>) {
+        weir_server::yield_to_traffic();
         while let Some(first) = self.next(jobs) {
             let rest = jobs.try_iter().take(BATCH_MAX - 1);
             let (mut edits, mut replies) = (Vec::new(), Vec::new());
