@@ -122,3 +122,46 @@ fn lookup_is_scan_in_a_table_of_5000() {
     let answered = requests.iter().filter(|asked| index.scan(&asked.ask().request()).is_some());
     assert!(answered.count() > 300, "requests meet the table");
 }
+
+/// What the property tests above would prove nothing of if it never came up.
+#[test]
+fn the_generators_meet_everything() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let tree = vec(written(), 2_000).new_tree(&mut runner).expect("a table");
+    let table = proptest::strategy::ValueTree::current(&tree);
+    let tree = vec(asked(), 300).new_tree(&mut runner).expect("requests");
+    let requests = proptest::strategy::ValueTree::current(&tree);
+    let targets = |wanted: fn(&str) -> bool| requests.iter().any(|asked| wanted(&asked.target));
+    assert!(targets(|target| target.contains("//")));
+    assert!(targets(|target| target.contains("%2F")));
+    assert!(targets(|target| target.len() > 1 && target.ends_with('/')));
+    let said = |wanted: &str| table.iter().flat_map(|w| &w.predicates).any(|p| p.contains(wanted));
+    for wanted in ["Weight=", ":[a-c]+}", "/**", "Host=", "**", "RemoteAddr=", "Cookie=", "Query="]
+    {
+        assert!(said(wanted), "{wanted}");
+    }
+    let index = Table::build(routes(&PredicateOptions::default(), &table));
+    let (mut failing, mut several, mut hosts, mut equal) = (0, 0, 0, 0);
+    for asked in &requests {
+        let ask = asked.ask();
+        let request = ask.request();
+        let answers = index.iter().map(|route| (route, route.matches(&request, index.groups())));
+        let answers: Vec<_> = answers.collect();
+        failing += answers.iter().filter(|(_, answer)| answer.is_err()).count();
+        let matching: Vec<_> = answers
+            .iter()
+            .filter(|(_, answer)| *answer == Ok(true))
+            .map(|(route, _)| route)
+            .collect();
+        several += usize::from(matching.len() > 1);
+        equal += matching.windows(2).filter(|pair| pair[0].order == pair[1].order).count();
+        let host = |route: &Route<()>| {
+            route.all_predicates().any(|predicate| predicate.to_string().contains("Host"))
+        };
+        hosts += usize::from(matching.iter().filter(|route| host(route)).count() > 1);
+    }
+    assert!(failing > 100, "predicates that fail: {failing}");
+    assert!(several > 100, "requests that several routes match: {several}");
+    assert!(equal > 100, "of which several have one order: {equal}");
+    assert!(hosts > 10, "requests that several routes with a Host match: {hosts}");
+}

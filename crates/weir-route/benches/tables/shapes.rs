@@ -41,6 +41,8 @@ pub enum Shape {
     Inside,
     /// One path, an expression in which no text is certain: these are scanned.
     Opaque,
+    /// [`Shape::Opaque`] and [`Shape::Exact`] in turn; requests are for the latter.
+    Beside,
     /// One path, the peer's address.
     Peer,
     /// One path, the client's address as a proxy tells it.
@@ -103,6 +105,8 @@ impl Shape {
                 let sets = ["[ab]", "[cd]", "[ef]", "[gh]", "[ij]", "[kl]", "[mn]"];
                 vec![format!("Path=/rx/{{v:{}}}", digits(n).map(|digit| sets[digit]).concat())]
             }
+            Shape::Beside if n % 2 == 1 => Shape::Opaque.predicates(n / 2),
+            Shape::Beside => Shape::Exact.predicates(n / 2),
             Shape::Peer => vec!["Path=/net".to_owned(), format!("RemoteAddr={}/32", address(n))],
             Shape::Client => {
                 vec!["Path=/net".to_owned(), format!("XForwardedRemoteAddr={}/32", address(n))]
@@ -110,7 +114,7 @@ impl Shape {
         }
     }
 
-    /// A request that route `n` alone matches.
+    /// A request that route `n` alone matches (of [`Shape::Beside`], the even one of a pair).
     pub fn ask(self, n: usize) -> Ask {
         let id = format!("id-{n}");
         let get = |host: &str, target: &str| Ask::new("GET", host, target, &FIELDS);
@@ -138,6 +142,7 @@ impl Shape {
                 let text = digits(n).map(|digit| letters[digit]).concat();
                 get("www.example.org", &format!("/rx/{text}"))
             }
+            Shape::Beside => Shape::Exact.ask(n / 2),
             Shape::Peer => get("www.example.org", "/net").from(address(n), 0),
             Shape::Client => {
                 let mut fields = FIELDS.to_vec();
