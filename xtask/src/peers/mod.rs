@@ -49,7 +49,7 @@ pub struct PeersArgs {
 enum Measure {
     /// What a proxied request costs: 8 minutes, an hour with --full
     Proxy(proxy::ProxyArgs),
-    /// What the number of routes costs: 10 minutes, hours with --full
+    /// What the number of routes costs: 13 minutes, hours with --full
     Routes(routes::RoutesArgs),
     /// Spring Cloud Gateway beside the others: 5 minutes; or alone, as a target
     Scg(proxy::ScgArgs),
@@ -63,7 +63,7 @@ enum Measure {
 }
 
 /// What all measurements have in common.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 struct Common {
     /// How often each subject is measured
     #[arg(long, value_name = "N")]
@@ -104,10 +104,20 @@ impl Common {
         self.seconds.unwrap_or(if self.full { full } else { short }).max(1)
     }
 
+    /// Where the results of this run go.
+    fn folder(&self, bench: &Bench) -> PathBuf {
+        let folder = root().join("bench/runs").join(bench.machine.folder());
+        self.out.clone().unwrap_or(folder)
+    }
+
+    /// Writes what there is so far of a run that goes on.
+    fn keep(&self, bench: &Bench, report: &Report) -> anyhow::Result<()> {
+        report.write(bench, &self.folder(bench)).map(drop)
+    }
+
     /// Prints the result and writes it to where it belongs; the README only if it is `whole`.
     fn finish(&self, bench: &Bench, report: &Report, whole: bool) -> anyhow::Result<()> {
-        let folder = root().join("bench/runs").join(bench.machine.folder());
-        let folder = self.out.clone().unwrap_or(folder);
+        let folder = self.folder(bench);
         match self.json {
             true => println!("{}", report.json(bench)?),
             false => println!("{}", report.markdown(bench)),

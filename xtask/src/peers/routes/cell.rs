@@ -49,12 +49,40 @@ pub(super) struct Cell {
     pub(super) changes: Vec<Option<f64>>,
     /// How it was started.
     pub(super) command: String,
+    /// What went wrong with it; what was measured before that stands.
+    pub(super) failed: Option<String>,
+}
+
+impl Cell {
+    fn new(routes: u64, name: &str, peer: Peer) -> Self {
+        Self {
+            routes,
+            name: name.to_owned(),
+            peer,
+            load: None,
+            skipped: false,
+            samples: Vec::new(),
+            latency: None,
+            memory: Memory::default(),
+            changes: Vec::new(),
+            command: String::new(),
+            failed: None,
+        }
+    }
+
+    /// Notes a failure and goes on without this proxy; only Ctrl-C ends the run.
+    fn fail(&mut self, plan: &Plan<'_>, error: &anyhow::Error) -> anyhow::Result<()> {
+        plan.bench.interrupt.check()?;
+        eprintln!("  {:<18} {error:#}", self.name);
+        self.failed = Some(plan.bench.shown(&format!("{error:#}")));
+        Ok(())
+    }
 }
 
 /// Proxies that run at the same time.
 pub(super) struct Group {
     routes: u64,
-    running: Vec<Running>,
+    running: Vec<(Running, Cell)>,
     missing: Vec<Cell>,
     upstream: SocketAddr,
     // Ends after the proxies that use it.
@@ -99,27 +127,26 @@ impl Group {
         setup: &Setup,
         given_up: &BTreeSet<String>,
     ) -> anyhow::Result<()> {
-        let skipped = given_up.contains(name);
-        let started = if skipped { None } else { subject::start(plan.bench, peer, name, setup)? };
-        match started {
-            Some(running) => {
+        let mut cell = Cell::new(self.routes, name, peer);
+        cell.skipped = given_up.contains(name);
+        if cell.skipped {
+            self.missing.push(cell);
+            return Ok(());
+        }
+        match subject::start(plan.bench, peer, name, setup) {
+            Ok(Some(running)) => {
                 eprintln!("  {name:<18} answers after {:.2} s", running.load.as_secs_f64());
-                self.running.push(running);
+                cell.load = Some(running.load.as_secs_f64());
+                cell.command = plan.bench.shown(running.command());
+                self.running.push((running, cell));
             }
-            None => {
+            Ok(None) => {
                 eprintln!("  {name:<18} does not answer within {:?}", plan.patience);
-                self.missing.push(Cell {
-                    routes: self.routes,
-                    name: name.to_owned(),
-                    peer,
-                    load: None,
-                    skipped,
-                    samples: Vec::new(),
-                    latency: None,
-                    memory: Memory::default(),
-                    changes: Vec::new(),
-                    command: String::new(),
-                });
+                self.missing.push(cell);
+            }
+            Err(error) => {
+                cell.fail(plan, &error)?;
+                self.missing.push(cell);
             }
         }
         Ok(())
@@ -127,44 +154,42 @@ impl Group {
 
     /// Measures them all and ends them.
     pub(super) fn measure(mut self, plan: &Plan<'_>) -> anyhow::Result<Vec<Cell>> {
-        let samples = self.throughput(plan)?;
+        self.throughput(plan)?;
         let mut cells = self.missing;
-        for (mut running, samples) in self.running.into_iter().zip(samples) {
-            let latency = latency(plan, &mut running, &samples, self.routes)?;
-            let memory = Memory::of(&running.family());
-            let changes = match running.name == REFERENCE {
-                true => Vec::new(),
-                false => changes(plan, &mut running, self.upstream)?,
-            };
-            cells.push(Cell {
-                routes: self.routes,
-                name: running.name.clone(),
-                peer: running.peer,
-                load: Some(running.load.as_secs_f64()),
-                skipped: false,
-                samples,
-                latency: Some(latency),
-                memory,
-                changes,
-                command: plan.bench.shown(running.command()),
-            });
+        for (mut running, mut cell) in self.running {
+            let rest = rest(plan, &mut running, &mut cell, self.upstream);
+            if cell.failed.is_none()
+                && let Err(error) = rest
+            {
+                cell.fail(plan, &error)?;
+            }
+            cells.push(cell);
         }
         Ok(cells)
     }
 
-    fn throughput(&mut self, plan: &Plan<'_>) -> anyhow::Result<Vec<Vec<Sample>>> {
+    fn throughput(&mut self, plan: &Plan<'_>) -> anyhow::Result<()> {
         let routes = self.routes;
         let lua = |running: &Running| {
             let count = if running.name == REFERENCE { 1 } else { routes };
             script("gateway.test", &Shape::Exact.patterns(), count, &Extra::default())
         };
-        for running in self.running.iter_mut().filter(|running| running.peer == Peer::Scg) {
+        for (running, cell) in &mut self.running {
             let lua = lua(running);
-            plan.bench.warm_up(running, CONNECTIONS, &lua, plan.warm_up)?;
+            if running.peer == Peer::Scg
+                && let Err(error) = plan.bench.warm_up(running, CONNECTIONS, &lua, plan.warm_up)
+            {
+                cell.fail(plan, &error)?;
+            }
         }
-        interleaved(plan.bench, plan.rounds, &mut self.running, |round, running| {
-            let lua = lua(running);
-            let sample = plan.bench.wrk(running, CONNECTIONS, &lua, plan.seconds)?;
+        interleaved(plan.bench, plan.rounds, &mut self.running, |round, (running, cell)| {
+            if cell.failed.is_some() {
+                return Ok(());
+            }
+            let sample = match plan.bench.wrk(running, CONNECTIONS, &lua(running), plan.seconds) {
+                Ok(sample) => sample,
+                Err(error) => return cell.fail(plan, &error),
+            };
             eprintln!(
                 "  round {round}/{}: {:<18} {:>9} req/s {:9.2} CPU µs/request, {} errors",
                 plan.rounds,
@@ -173,9 +198,30 @@ impl Group {
                 sample.cpu_us(),
                 sample.counted.errors
             );
-            Ok(sample)
+            cell.samples.push(sample);
+            Ok(())
         })
+        .map(drop)
     }
+}
+
+/// What is measured of each proxy after the load of all.
+fn rest(
+    plan: &Plan<'_>,
+    running: &mut Running,
+    cell: &mut Cell,
+    upstream: SocketAddr,
+) -> anyhow::Result<()> {
+    cell.memory = Memory::of(&running.family());
+    if cell.failed.is_some() {
+        return Ok(());
+    }
+    cell.latency = Some(latency(plan, running, &cell.samples, cell.routes)?);
+    cell.memory = Memory::of(&running.family());
+    if running.name != REFERENCE {
+        cell.changes = changes(plan, running, upstream)?;
+    }
+    Ok(())
 }
 
 fn latency(

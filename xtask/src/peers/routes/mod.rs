@@ -15,10 +15,13 @@ use super::report::{Report, Table};
 use super::stats::grouped;
 use super::subject::Peer;
 use super::tools::Tool;
+use crate::tree::root;
 use cell::{Cell, Group};
 
 /// Sizes of the tables.
 const COUNTS: [u64; 7] = [1, 100, 1_000, 5_000, 10_000, 100_000, 1_000_000];
+/// Sizes with `--quick`.
+const COUNTS_QUICK: [u64; 3] = [1, 100, 10_000];
 /// Beyond this, only weir is asked.
 const PEERS_MAX: u64 = 100_000;
 
@@ -36,6 +39,10 @@ pub struct RoutesArgs {
     /// How long a start or a change may take [default: 45, or 900 with --full]
     #[arg(long, value_name = "S")]
     patience: Option<u64>,
+    /// Only to see that everything runs, in 2 minutes: 1, 100 and 10,000 routes (10,000 of each
+    /// shape), one round of 1 s; results go to target/peers
+    #[arg(long, conflicts_with_all = ["full", "max"])]
+    quick: bool,
     /// Only weir: tables of --max routes of each shape beside a table of one
     #[arg(long)]
     shapes: bool,
@@ -75,29 +82,49 @@ pub fn run(args: &RoutesArgs) -> anyhow::Result<()> {
     let bench = args.common.prepare(&needed)?;
     let full = args.common.full;
     let patience = args.patience.unwrap_or(if full { 900 } else { 45 });
+    let (rounds, seconds) = if args.quick { (1, 1) } else { (3, 2) };
     let plan = Plan {
         bench: &bench,
-        rounds: args.common.rounds(2, 7),
-        seconds: args.common.seconds(2, 5),
+        rounds: args.common.rounds(rounds, 7),
+        seconds: args.common.seconds(seconds, 5),
         patience: Duration::from_secs(patience),
-        warm_up: Duration::from_secs(if full { 120 } else { 20 }),
+        warm_up: Duration::from_secs(match (full, args.quick) {
+            (true, _) => 120,
+            (false, true) => 5,
+            (false, false) => 20,
+        }),
     };
-    if args.shapes {
-        let report = shapes::run(&plan, args.max, &args.shape)?;
-        return args.common.finish(&bench, &report, args.shape.is_empty());
+    let mut common = args.common.clone();
+    if args.quick {
+        common.out.get_or_insert(root().join("target/peers"));
     }
+    let keep = |report: &Report| common.keep(&bench, report);
+    if args.shapes {
+        let max = if args.quick { COUNTS_QUICK[2] } else { args.max };
+        let report = shapes::run(&plan, max, &args.shape, keep)?;
+        return common.finish(&bench, &report, args.shape.is_empty());
+    }
+    let counts: &[u64] = if args.quick { &COUNTS_QUICK } else { &COUNTS };
+    let counts: Vec<u64> = counts.iter().copied().filter(|count| *count <= args.max).collect();
     let peers = [Peer::Weir, Peer::Nginx, Peer::Haproxy, Peer::Scg, Peer::Forwarder, Peer::Direct];
     let peers: Vec<Peer> = peers.into_iter().filter(|peer| asked(*peer)).collect();
-    let cells = measure(&plan, &peers, args.max)?;
+    let cells = measure(&plan, &peers, &counts, |cells| keep(&publish::report(&plan, cells)))?;
     let report = publish::report(&plan, &cells);
-    args.common.finish(&bench, &report, args.only.is_empty())
+    common.finish(&bench, &report, args.only.is_empty())
 }
 
-fn measure(plan: &Plan<'_>, peers: &[Peer], max: u64) -> anyhow::Result<Vec<Cell>> {
+/// Measures tables of all `counts`; `keep` is called with the cells so far after each, so that what
+/// ends a long run half-way loses nothing.
+fn measure(
+    plan: &Plan<'_>,
+    peers: &[Peer],
+    counts: &[u64],
+    keep: impl Fn(&[Cell]) -> anyhow::Result<()>,
+) -> anyhow::Result<Vec<Cell>> {
     let mut cells = Vec::new();
     // Who could not be started with so many routes is not asked with more.
     let mut given_up = BTreeSet::new();
-    for count in COUNTS.into_iter().filter(|count| *count <= max) {
+    for &count in counts {
         eprintln!("{} routes", grouped(count as f64, 0));
         let here = |peer: &Peer| match peer {
             Peer::Weir => true,
@@ -108,10 +135,12 @@ fn measure(plan: &Plan<'_>, peers: &[Peer], max: u64) -> anyhow::Result<Vec<Cell
         let peers: Vec<Peer> = peers.iter().copied().filter(here).collect();
         let group = Group::start(plan, &peers, count, &given_up)?;
         let measured = group.measure(plan)?;
-        for cell in measured.iter().filter(|cell| cell.load.is_none()) {
+        let late = |cell: &&Cell| cell.load.is_none() && cell.failed.is_none();
+        for cell in measured.iter().filter(late) {
             given_up.insert(cell.name.clone());
         }
         cells.extend(measured);
+        keep(&cells)?;
     }
     Ok(cells)
 }

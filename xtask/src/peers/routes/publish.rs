@@ -175,6 +175,7 @@ fn table(plan: &Plan<'_>, view: &View, cells: &[Cell], columns: &[String]) -> Ta
             let text = match cell {
                 None => String::new(),
                 Some(cell) if cell.skipped => "not tried".to_owned(),
+                Some(cell) if cell.load.is_none() && cell.failed.is_some() => "failed".to_owned(),
                 Some(cell) if cell.load.is_none() => late(),
                 Some(cell) if view.name == "routes-change" && cell.changes.contains(&None) => {
                     late()
@@ -277,6 +278,11 @@ fn errors(cells: &[Cell]) -> Table {
     if table.rows.is_empty() {
         table.row(["none".to_owned()]);
     }
+    for cell in cells {
+        if let Some(error) = &cell.failed {
+            table.note(format!("{} at {}: {error}", cell.name, grouped(cell.routes as f64, 0)));
+        }
+    }
     table
 }
 
@@ -334,6 +340,7 @@ fn readme(cells: &[Cell], columns: &[String]) -> String {
             let cell = find(cells, count, name);
             let cost = cell.and_then(cpu).map(|spread| grouped(spread.median, 1));
             let missing = || match cell {
+                Some(cell) if cell.failed.is_some() => "failed".to_owned(),
                 Some(cell) if cell.load.is_none() => "too slow to load".to_owned(),
                 _ => String::new(),
             };

@@ -12,8 +12,14 @@ use crate::peers::stats::{Spread, grouped};
 use crate::peers::subject::{self, Peer, Running, Setup, Weir};
 use crate::peers::usage::Memory;
 
-/// Measures tables of `max` routes of each of `shapes` (all if empty) beside tables of one.
-pub(super) fn run(plan: &Plan<'_>, max: u64, shapes: &[Shape]) -> anyhow::Result<Report> {
+/// Measures tables of `max` routes of each of `shapes` (all if empty) beside tables of one; `keep`
+/// is called with the report so far after each.
+pub(super) fn run(
+    plan: &Plan<'_>,
+    max: u64,
+    shapes: &[Shape],
+    keep: impl Fn(&Report) -> anyhow::Result<()>,
+) -> anyhow::Result<Report> {
     let shapes = if shapes.is_empty() { Shape::value_variants() } else { shapes };
     let many = grouped(max as f64, 0);
     let introduction = format!(
@@ -28,53 +34,70 @@ pub(super) fn run(plan: &Plan<'_>, max: u64, shapes: &[Shape]) -> anyhow::Result
     let load = format!("{many}: load s");
     let memory = format!("{many}: memory MB");
     let head = ["shape", "1: CPU µs/request", &cpu, "ratio", &load, &memory, "errors"];
-    let mut table = Table::new(&title, &head);
+    report.tables.push(Table::new(&title, &head));
     for &shape in shapes {
         let name = shape.name();
         eprintln!("{name}");
-        let (process, upstream) = plan.bench.upstream()?;
-        let mut running = Vec::new();
-        for routes in [1, max] {
-            let setup = Setup {
-                upstream,
-                address: None,
-                routes,
-                peers_have_all: true,
-                cores: vec![plan.bench.cores.proxy],
-                weir: Weir { shape, ..Weir::default() },
-                asked: None,
-                patience: plan.patience,
-            };
-            let started = subject::start(plan.bench, Peer::Weir, &routes.to_string(), &setup)?;
-            running.extend(started);
+        let row = one(plan, shape, max, &mut report).or_else(|error| {
+            // One shape that fails is no reason to lose the others; Ctrl-C is.
+            plan.bench.interrupt.check()?;
+            eprintln!("  {error:#}");
+            anyhow::Ok(vec![name.clone(), String::new(), plan.bench.shown(&format!("{error:#}"))])
+        })?;
+        for table in &mut report.tables {
+            table.row(row.clone());
+            report.readme = format!("{}\n([run]({{folder}}/shapes.md))", table.markdown());
         }
-        let [_, last] = &*running else {
-            table.row([name, String::new(), "did not start in time".to_owned()]);
-            continue;
-        };
-        let load = last.load.as_secs_f64();
-        let compared = measure(plan, &mut running, shape, max, &name)?;
-        let cpu = |at: usize| {
-            let spread = Spread::of(compared.cpu(at, Per::Request));
-            spread.map(|spread| spread.show(2)).unwrap_or_default()
-        };
-        let memory = Memory::of(&running[1].family()).shared_out as f64 / 1e6;
-        table.row([
-            name.clone(),
-            cpu(0),
-            cpu(1),
-            compared.ratio(1, 0).map(|ratio| ratio.show(2)).unwrap_or_default(),
-            format!("{load:.1}"),
-            grouped(memory, 0),
-            compared.errors(),
-        ]);
-        report.samples.insert(name, compared.json());
-        drop(running);
-        drop(process);
+        keep(&report)?;
     }
-    report.readme = format!("{}\n([run]({{folder}}/shapes.md))", table.markdown());
-    report.tables.push(table);
     Ok(report)
+}
+
+/// The row of one shape.
+fn one(
+    plan: &Plan<'_>,
+    shape: Shape,
+    max: u64,
+    report: &mut Report,
+) -> anyhow::Result<Vec<String>> {
+    let name = shape.name();
+    let (_process, upstream) = plan.bench.upstream()?;
+    let mut running = Vec::new();
+    for routes in [1, max] {
+        let setup = Setup {
+            upstream,
+            address: None,
+            routes,
+            peers_have_all: true,
+            cores: vec![plan.bench.cores.proxy],
+            weir: Weir { shape, ..Weir::default() },
+            asked: None,
+            patience: plan.patience,
+        };
+        let started = subject::start(plan.bench, Peer::Weir, &routes.to_string(), &setup)?;
+        running.extend(started);
+    }
+    let [_, last] = &*running else {
+        return Ok(vec![name, String::new(), "did not start in time".to_owned()]);
+    };
+    let load = last.load.as_secs_f64();
+    let compared = measure(plan, &mut running, shape, max, &name)?;
+    let cpu = |at: usize| {
+        let spread = Spread::of(compared.cpu(at, Per::Request));
+        spread.map(|spread| spread.show(2)).unwrap_or_default()
+    };
+    let memory = Memory::of(&running[1].family()).shared_out as f64 / 1e6;
+    let row = vec![
+        name.clone(),
+        cpu(0),
+        cpu(1),
+        compared.ratio(1, 0).map(|ratio| ratio.show(2)).unwrap_or_default(),
+        format!("{load:.1}"),
+        grouped(memory, 0),
+        compared.errors(),
+    ];
+    report.samples.insert(name, compared.json());
+    Ok(row)
 }
 
 fn measure(
