@@ -88,6 +88,8 @@ impl<'a> Worker<'a> {
         self.turn()?;
         self.abandon();
         self.record.slices.close();
+        // Reading what the kernel knows takes a descriptor, and they may all be in use.
+        self.connections.clear();
         let after = thread_use();
         let used = ThreadUse {
             cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
