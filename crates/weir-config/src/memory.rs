@@ -39,7 +39,7 @@ impl Snapshot {
 fn share(route: &Route<RouteTarget>) -> f64 {
     /// The counts in front of what an `Arc` holds.
     const COUNTS: usize = 2 * size_of::<usize>();
-    fn each<T>(shared: &Arc<T>, bytes: usize) -> f64 {
+    fn each<T: ?Sized>(shared: &Arc<T>, bytes: usize) -> f64 {
         (COUNTS + bytes) as f64 / Arc::strong_count(shared) as f64
     }
     let target = &route.target;
@@ -48,5 +48,5 @@ fn share(route: &Route<RouteTarget>) -> f64 {
         Upstream::Balanced(_) | Upstream::None => 0.0,
     };
     let policy = target.policy.as_ref().map_or(0.0, |policy| each(policy, size_of_val(&**policy)));
-    each(&target.chain, target.chain.bytes()) + upstream + policy
+    each(target.chain.shared(), target.chain.bytes()) + upstream + policy
 }

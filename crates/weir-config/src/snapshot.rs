@@ -18,7 +18,7 @@ use crate::settings::Settings;
 #[derive(Debug)]
 pub struct RouteTarget {
     /// Filters, shared between routes with equal ones.
-    pub chain: Arc<Chain>,
+    pub chain: Chain,
     /// Where requests go.
     pub upstream: Upstream,
     /// What `metadata` says to the gateway; `None` for most routes, and one word for them.

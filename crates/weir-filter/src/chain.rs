@@ -1,9 +1,13 @@
 //! The filters of one route in the order they run.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
 use crate::filter::Filter;
+
+/// Texts of filters up to this length lie in the filter itself.
+const TEXT_INLINE_MAX: usize = 23;
 
 /// A filter with its place: `order` sorts, ties keep the order written. Text is that of SCG's
 /// actuator: `[[AddRequestHeader X = 'Bar'], order = 1]`.
@@ -15,12 +19,26 @@ pub struct ChainEntry {
     pub filter: Filter,
 }
 
-/// The filters of a route, default filters merged in. Compares and hashes by how it was written, so
-/// that equal chains are shared between routes.
+/// The filters of a route, default filters merged in. Routes with equal filters share the entries;
+/// what every request must know of them lies with the route.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Chain {
-    entries: Box<[ChainEntry]>,
+    entries: Arc<[ChainEntry]>,
     needs_vars: bool,
+    acts_on_response: bool,
+    limits_content: bool,
+}
+
+impl From<Arc<[ChainEntry]>> for Chain {
+    fn from(entries: Arc<[ChainEntry]>) -> Self {
+        let any = |has: fn(&Filter) -> bool| entries.iter().any(|entry| has(&entry.filter));
+        Self {
+            needs_vars: any(|filter| !filter.variables().is_empty()),
+            acts_on_response: any(Filter::acts_on_response),
+            limits_content: any(|filter| filter.request_size_max().is_some()),
+            entries,
+        }
+    }
 }
 
 impl Chain {
@@ -34,12 +52,16 @@ impl Chain {
             entry.filter.place_after(path_changes);
             path_changes |= entry.filter.changes_path();
         }
-        let needs_vars = entries.iter().any(|entry| !entry.filter.variables().is_empty());
-        Self { entries: entries.into(), needs_vars }
+        Arc::<[ChainEntry]>::from(entries).into()
     }
 
     /// The filters in request order.
     pub fn entries(&self) -> &[ChainEntry] {
+        &self.entries
+    }
+
+    /// The filters, to be shared with other routes.
+    pub fn shared(&self) -> &Arc<[ChainEntry]> {
         &self.entries
     }
 
@@ -52,18 +74,22 @@ impl Chain {
     /// Content-Length; the server counts bodies without one and answers
     /// [`request_too_large`](crate::filter::request_too_large).
     pub fn request_size_max(&self) -> Option<u64> {
+        if !self.limits_content {
+            return None;
+        }
         self.entries.iter().filter_map(|entry| entry.filter.request_size_max()).min()
     }
 
-    /// About how much memory the chain takes, in bytes: what filters keep of texts is taken to be
-    /// as long as SCG's actuator shows it.
+    /// About how much memory the entries take, in bytes: what filters keep of texts is taken to be
+    /// as long as SCG's actuator shows it, and to lie in the entry if it is short.
     pub fn bytes(&self) -> usize {
         let text = |entry: &ChainEntry| {
             let shown = entry.filter.to_string().len();
-            shown.saturating_sub(entry.filter.spec().name.len() + "[ = '']".len())
+            let len = shown.saturating_sub(entry.filter.spec().name.len() + "[ = '']".len());
+            if len > TEXT_INLINE_MAX { len } else { 0 }
         };
         let texts: usize = self.entries.iter().map(text).sum();
-        size_of::<Self>() + size_of_val(&*self.entries) + texts
+        size_of_val(&*self.entries) + texts
     }
 
     /// Runs the request side in order until a filter responds or fails. `ran` is set to how many
@@ -79,7 +105,7 @@ impl Chain {
         ran: &mut usize,
     ) -> Result<Verdict, FilterError> {
         *ran = 0;
-        for entry in &self.entries {
+        for entry in self.entries.iter() {
             match entry.filter.request(context)? {
                 Verdict::Continue => {}
                 Verdict::Respond(response) => return Ok(Verdict::Respond(response)),
@@ -98,6 +124,9 @@ impl Chain {
         context: &mut ResponseContext<'_>,
         ran: usize,
     ) -> Result<(), FilterError> {
+        if !self.acts_on_response {
+            return Ok(());
+        }
         let ran = self.entries.get(..ran).unwrap_or(&self.entries);
         ran.iter().rev().try_for_each(|entry| entry.filter.response(context))
     }

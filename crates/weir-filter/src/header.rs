@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use smol_str::SmolStr;
 use weir_route::{ArgError, Vars};
 use weir_wire::{is_field_value, is_token};
 
@@ -11,7 +12,7 @@ use crate::template::Template;
 
 /// A header name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct HeaderName(Box<str>);
+pub(crate) struct HeaderName(SmolStr);
 
 impl HeaderName {
     /// Takes `text`, the value of argument `arg`.
@@ -59,7 +60,7 @@ impl fmt::Display for HeaderName {
 /// A header name and the template of its value, kept as one text `name:value`: a million routes
 /// have one allocation for each instead of two.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct FieldTemplate(Box<str>);
+pub(crate) struct FieldTemplate(SmolStr);
 
 impl FieldTemplate {
     /// Takes the values of the arguments `name_arg` and `value_arg`.

@@ -1,5 +1,6 @@
 //! The one way a filter changes the path: validated, canonical, and never out of its prefix.
 
+use smol_str::SmolStr;
 use weir_route::Vars;
 use weir_wire::http1::{LenientPath, PathError, canonical_path, lenient_path};
 
@@ -78,7 +79,7 @@ pub(crate) fn is_path_byte(byte: u8) -> bool {
 /// A template for a path or its beginning (Spring class `UriTemplate`): values and text are
 /// percent-encoded, a query or fragment in it is dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct PathTemplate(Box<str>);
+pub(crate) struct PathTemplate(SmolStr);
 
 impl PathTemplate {
     /// A template as written.

@@ -37,7 +37,7 @@ impl Reserved {
         };
         let target = Target { scheme: Scheme::Http, host, port: address.port() };
         let target = RouteTarget {
-            chain: Arc::new(Chain::default()),
+            chain: Chain::default(),
             upstream: Upstream::Http(Arc::new(target)),
             policy: None,
         };

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use weir_filter::cors::{CorsPolicy, CorsRoute};
 use weir_filter::filter::{Filter, FilterOptions};
 use weir_filter::forwarding::Forwarding;
-use weir_filter::{Chain, Scheme, Target};
+use weir_filter::{Chain, ChainEntry, Scheme, Target};
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
 use weir_route::{ArgError, NamedArgs, OneOrMore, Route, RouteDefinition, RouteGroup};
@@ -73,7 +73,7 @@ pub struct Compiler {
     /// What is wrong with the default filters; no route compiles then.
     default_problems: Vec<Problem>,
     targets: Pool<Target>,
-    chains: Pool<Chain>,
+    chains: Pool<[ChainEntry]>,
     policies: Pool<RoutePolicy>,
     groups: Groups,
 }
@@ -240,11 +240,11 @@ impl Compiler {
         group: Option<&Group>,
         own: &[NamedArgs],
         problems: &mut Vec<Problem>,
-    ) -> Option<Arc<Chain>> {
+    ) -> Option<Chain> {
         let shared = group.map_or(&[][..], |group| &group.definition.filters);
         let key = Key::of(&shared.iter().chain(own).map(Text).collect::<Vec<_>>());
         if let Some(chain) = self.chains.get(key) {
-            return Some(chain);
+            return Some(chain.into());
         }
         let before = problems.len();
         // What is wrong with the group's has been found when the group was compiled.
@@ -254,7 +254,9 @@ impl Compiler {
             return None;
         }
         let defaults = self.filters(&self.options.default_filters, List::Default, problems);
-        Some(self.chains.put(key, Chain::merge(defaults, both)))
+        let chain = Chain::merge(defaults, both);
+        let kept = self.chains.put(key, Arc::clone(chain.shared()));
+        Some(if Arc::ptr_eq(&kept, chain.shared()) { chain } else { kept.into() })
     }
 
     fn filters(&self, list: &[NamedArgs], which: List, problems: &mut Vec<Problem>) -> Vec<Filter> {

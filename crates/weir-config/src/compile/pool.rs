@@ -27,24 +27,24 @@ impl Key {
 /// none uses: in a table of many routes with a chain each, remembering them would cost more than
 /// sharing saves.
 #[derive(Debug)]
-pub(super) struct Pool<T> {
+pub(super) struct Pool<T: ?Sized> {
     held: Mutex<Held<T>>,
 }
 
 #[derive(Debug)]
-struct Held<T> {
+struct Held<T: ?Sized> {
     values: HashMap<Key, Weak<T>>,
     /// Size at which entries that nobody shares are swept out.
     sweep_at: usize,
 }
 
-impl<T> Default for Pool<T> {
+impl<T: ?Sized> Default for Pool<T> {
     fn default() -> Self {
         Self { held: Mutex::new(Held { values: HashMap::new(), sweep_at: SWEEP_MIN }) }
     }
 }
 
-impl<T> Pool<T> {
+impl<T: ?Sized> Pool<T> {
     /// The value that stands under `key`.
     pub fn get(&self, key: Key) -> Option<Arc<T>> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,12 +52,12 @@ impl<T> Pool<T> {
     }
 
     /// Puts `value` under `key`, unless another one has got there first.
-    pub fn put(&self, key: Key, value: T) -> Arc<T> {
+    pub fn put(&self, key: Key, value: impl Into<Arc<T>>) -> Arc<T> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(value) = held.values.get(&key).and_then(Weak::upgrade) {
             return value;
         }
-        let value = Arc::new(value);
+        let value = value.into();
         held.values.insert(key, Arc::downgrade(&value));
         if held.values.len() >= held.sweep_at {
             held.values.retain(|_, value| value.strong_count() > 1);

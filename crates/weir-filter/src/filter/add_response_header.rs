@@ -4,7 +4,7 @@ use std::fmt;
 
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
-use super::{Behaviour, Build, Filter, FilterOptions, optional, required};
+use super::{Behaviour, Build, Filter, FilterOptions, OnResponse, optional, required};
 use crate::context::{FilterError, ResponseContext};
 use crate::header::{FieldTemplate, all_blank};
 use crate::styled::Styled;
@@ -70,13 +70,8 @@ impl Behaviour for AddResponseHeader {
         &SPEC
     }
 
-    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
-        let fields = &mut context.head.fields;
-        let wanted = |name: &[u8]| self.always || all_blank(fields.get_all(name));
-        if !wanted(self.field.name().as_bytes()) {
-            return self.field.value().require(context.vars);
-        }
-        self.field.with(context.vars, |name, value| fields.append(name, value))
+    fn on_response(&self) -> Option<&dyn OnResponse> {
+        Some(self)
     }
 
     fn variables(&self) -> Vec<&str> {
@@ -93,6 +88,17 @@ impl Behaviour for AddResponseHeader {
         let when = if self.always { "" } else { " unless it has one" };
         let (name, value) = self.field.parts();
         format!("adds the header `{name}: {}` to the response{when}", value.0)
+    }
+}
+
+impl OnResponse for AddResponseHeader {
+    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
+        let fields = &mut context.head.fields;
+        let wanted = |name: &[u8]| self.always || all_blank(fields.get_all(name));
+        if !wanted(self.field.name().as_bytes()) {
+            return self.field.value().require(context.vars);
+        }
+        self.field.with(context.vars, |name, value| fields.append(name, value))
     }
 }
 

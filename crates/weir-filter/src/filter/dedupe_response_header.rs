@@ -5,7 +5,7 @@ use std::fmt;
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 use weir_wire::Fields;
 
-use super::{Behaviour, Build, Filter, FilterOptions, optional, required};
+use super::{Behaviour, Build, Filter, FilterOptions, OnResponse, optional, required};
 use crate::context::{FilterError, ResponseContext};
 use crate::header::HeaderName;
 use crate::styled::Styled;
@@ -101,11 +101,8 @@ impl Behaviour for DedupeResponseHeader {
         &SPEC
     }
 
-    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
-        for name in &self.0.names {
-            dedupe(&mut context.head.fields, name.as_bytes(), self.0.strategy);
-        }
-        Ok(())
+    fn on_response(&self) -> Option<&dyn OnResponse> {
+        Some(self)
     }
 
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
@@ -119,6 +116,15 @@ impl Behaviour for DedupeResponseHeader {
             Strategy::Unique => "one of each value",
         };
         format!("keeps only {which} of several response headers called `{}`", self.0.written)
+    }
+}
+
+impl OnResponse for DedupeResponseHeader {
+    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
+        for name in &self.0.names {
+            dedupe(&mut context.head.fields, name.as_bytes(), self.0.strategy);
+        }
+        Ok(())
     }
 }
 

@@ -142,10 +142,9 @@ pub(crate) trait Behaviour {
         Ok(Verdict::Continue)
     }
 
-    /// The response side.
-    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
-        let _ = context;
-        Ok(())
+    /// Its response side, if it has one.
+    fn on_response(&self) -> Option<&dyn OnResponse> {
+        None
     }
 
     /// The names of the URI variables it reads.
@@ -166,6 +165,12 @@ pub(crate) trait Behaviour {
 
     /// What it does, as the rest of a sentence: "adds …".
     fn explain(&self) -> String;
+}
+
+/// What filters do that act on responses.
+pub(crate) trait OnResponse {
+    /// The response side.
+    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError>;
 }
 
 impl Filter {
@@ -252,7 +257,12 @@ impl Filter {
     /// # Errors
     /// What the filter cannot do for this response.
     pub fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
-        self.behaviour().response(context)
+        self.behaviour().on_response().map_or(Ok(()), |filter| filter.response(context))
+    }
+
+    /// Whether it has a response side.
+    pub fn acts_on_response(&self) -> bool {
+        self.behaviour().on_response().is_some()
     }
 
     /// The names of the URI variables it reads: those that no predicate of its route sets make

@@ -4,7 +4,7 @@ use std::fmt;
 
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
-use super::{Behaviour, Build, Filter, FilterOptions, required};
+use super::{Behaviour, Build, Filter, FilterOptions, OnResponse, required};
 use crate::context::{FilterError, ResponseContext};
 use crate::header::HeaderName;
 use crate::styled::Styled;
@@ -51,9 +51,8 @@ impl Behaviour for RemoveResponseHeader {
         &SPEC
     }
 
-    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
-        context.head.fields.remove(self.0.as_bytes());
-        Ok(())
+    fn on_response(&self) -> Option<&dyn OnResponse> {
+        Some(self)
     }
 
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
@@ -62,5 +61,12 @@ impl Behaviour for RemoveResponseHeader {
 
     fn explain(&self) -> String {
         format!("removes the response header `{}`", self.0)
+    }
+}
+
+impl OnResponse for RemoveResponseHeader {
+    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
+        context.head.fields.remove(self.0.as_bytes());
+        Ok(())
     }
 }

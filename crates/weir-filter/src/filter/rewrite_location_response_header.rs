@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use weir_route::pattern::JavaRegex;
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
-use super::{Behaviour, Build, Filter, FilterOptions, optional};
+use super::{Behaviour, Build, Filter, FilterOptions, OnResponse, optional};
 use crate::context::{FilterError, ResponseContext};
 use crate::header::{HeaderName, check_sendable, check_value};
 use crate::styled::Styled;
@@ -150,25 +150,8 @@ impl Behaviour for RewriteLocationResponseHeader {
         &SPEC
     }
 
-    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
-        let rewrite = &*self.0;
-        let host = rewrite.host.as_deref().map_or(context.client_host, str::as_bytes);
-        let Some(location) = context.head.fields.get(rewrite.name.as_bytes()) else {
-            return Ok(());
-        };
-        if host.is_empty() {
-            return Ok(());
-        }
-        let request = context.request;
-        let path = if rewrite.after_path_change { request.path() } else { request.received_path() };
-        let location = match rewrite.host_in(location, path)? {
-            None => location.to_vec(),
-            Some(Around { before, after }) => [before, host, after].concat(),
-        };
-        check_sendable(&location)?;
-        // Of several headers one is left, as in SCG.
-        context.head.fields.set(rewrite.name.as_bytes(), &location);
-        Ok(())
+    fn on_response(&self) -> Option<&dyn OnResponse> {
+        Some(self)
     }
 
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
@@ -192,6 +175,29 @@ impl Behaviour for RewriteLocationResponseHeader {
             Strip::Always => ", without its version",
         };
         format!("puts {host} into the response header `{}`{version}", self.0.name)
+    }
+}
+
+impl OnResponse for RewriteLocationResponseHeader {
+    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
+        let rewrite = &*self.0;
+        let host = rewrite.host.as_deref().map_or(context.client_host, str::as_bytes);
+        let Some(location) = context.head.fields.get(rewrite.name.as_bytes()) else {
+            return Ok(());
+        };
+        if host.is_empty() {
+            return Ok(());
+        }
+        let request = context.request;
+        let path = if rewrite.after_path_change { request.path() } else { request.received_path() };
+        let location = match rewrite.host_in(location, path)? {
+            None => location.to_vec(),
+            Some(Around { before, after }) => [before, host, after].concat(),
+        };
+        check_sendable(&location)?;
+        // Of several headers one is left, as in SCG.
+        context.head.fields.set(rewrite.name.as_bytes(), &location);
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
-use super::{Behaviour, Build, Filter, FilterOptions, required};
+use super::{Behaviour, Build, Filter, FilterOptions, OnResponse, required};
 use crate::context::{FilterError, ResponseContext};
 use crate::header::{HeaderName, check_sendable};
 use crate::styled::Styled;
@@ -67,21 +67,8 @@ impl Behaviour for RewriteResponseHeader {
         &SPEC
     }
 
-    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
-        let mut failed = None;
-        context.head.fields.rewrite(|name, value| {
-            if failed.is_some() || !name.eq_ignore_ascii_case(self.0.name.as_bytes()) {
-                return None;
-            }
-            match self.0.rewrite(value) {
-                Ok(value) => value,
-                Err(error) => {
-                    failed = Some(error);
-                    None
-                }
-            }
-        });
-        failed.map_or(Ok(()), Err)
+    fn on_response(&self) -> Option<&dyn OnResponse> {
+        Some(self)
     }
 
     fn caution(&self) -> Option<String> {
@@ -99,6 +86,25 @@ impl Behaviour for RewriteResponseHeader {
         let Rewrite { name, substitution } = &*self.0;
         let (regexp, replacement) = (substitution.regexp(), substitution.replacement());
         format!("replaces `{regexp}` in the response header `{name}` by `{replacement}`")
+    }
+}
+
+impl OnResponse for RewriteResponseHeader {
+    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
+        let mut failed = None;
+        context.head.fields.rewrite(|name, value| {
+            if failed.is_some() || !name.eq_ignore_ascii_case(self.0.name.as_bytes()) {
+                return None;
+            }
+            match self.0.rewrite(value) {
+                Ok(value) => value,
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            }
+        });
+        failed.map_or(Ok(()), Err)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
-use super::{Behaviour, Build, Filter, FilterOptions, optional};
+use super::{Behaviour, Build, Filter, FilterOptions, OnResponse, optional};
 use crate::context::{FilterError, ResponseContext};
 use crate::header::check_value;
 use crate::styled::Styled;
@@ -189,14 +189,8 @@ impl Behaviour for SecureHeaders {
         &SPEC
     }
 
-    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
-        let fields = &mut context.head.fields;
-        for (name, value) in self.0.iter() {
-            if !fields.contains(name.as_bytes()) {
-                fields.append(name.as_bytes(), value.as_bytes());
-            }
-        }
-        Ok(())
+    fn on_response(&self) -> Option<&dyn OnResponse> {
+        Some(self)
     }
 
     fn style(&self, _: &mut Styled<'_, '_>) -> fmt::Result {
@@ -206,6 +200,18 @@ impl Behaviour for SecureHeaders {
     fn explain(&self) -> String {
         let names: Vec<_> = self.0.iter().map(|(name, _)| *name).collect();
         format!("adds to the response what it lacks of {}", names.join(", "))
+    }
+}
+
+impl OnResponse for SecureHeaders {
+    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
+        let fields = &mut context.head.fields;
+        for (name, value) in self.0.iter() {
+            if !fields.contains(name.as_bytes()) {
+                fields.append(name.as_bytes(), value.as_bytes());
+            }
+        }
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
-use super::{Behaviour, Build, Filter, FilterOptions, required};
+use super::{Behaviour, Build, Filter, FilterOptions, OnResponse, required};
 use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
 use crate::header::FieldTemplate;
 use crate::styled::Styled;
@@ -64,9 +64,8 @@ impl Behaviour for SetResponseHeader {
         Ok(Verdict::Continue)
     }
 
-    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
-        let fields = &mut context.head.fields;
-        self.0.with(context.vars, |name, value| fields.set(name, value))
+    fn on_response(&self) -> Option<&dyn OnResponse> {
+        Some(self)
     }
 
     fn variables(&self) -> Vec<&str> {
@@ -79,6 +78,13 @@ impl Behaviour for SetResponseHeader {
 
     fn explain(&self) -> String {
         format!("sets the response header `{}` to `{}`", self.0.name(), self.0.value().0)
+    }
+}
+
+impl OnResponse for SetResponseHeader {
+    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
+        let fields = &mut context.head.fields;
+        self.0.with(context.vars, |name, value| fields.set(name, value))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
-use super::{Behaviour, Build, Filter, FilterOptions, required};
+use super::{Behaviour, Build, Filter, FilterOptions, OnResponse, required};
 use crate::context::{FilterError, ResponseContext};
 use crate::header::HeaderName;
 use crate::status;
@@ -69,14 +69,8 @@ impl Behaviour for SetStatus {
         &SPEC
     }
 
-    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
-        let head = &mut *context.head;
-        if let Some(original) = &self.original {
-            let value = format!("[{}]", head.status);
-            head.fields.set(original.as_bytes(), value.as_bytes());
-        }
-        head.set_status(self.status, status::reason(self.status).as_bytes());
-        Ok(())
+    fn on_response(&self) -> Option<&dyn OnResponse> {
+        Some(self)
     }
 
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
@@ -85,6 +79,18 @@ impl Behaviour for SetStatus {
 
     fn explain(&self) -> String {
         format!("sets the status of the response to {}", self.status)
+    }
+}
+
+impl OnResponse for SetStatus {
+    fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
+        let head = &mut *context.head;
+        if let Some(original) = &self.original {
+            let value = format!("[{}]", head.status);
+            head.fields.set(original.as_bytes(), value.as_bytes());
+        }
+        head.set_status(self.status, status::reason(self.status).as_bytes());
+        Ok(())
     }
 }
 

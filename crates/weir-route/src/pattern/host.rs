@@ -5,19 +5,31 @@
 
 use std::fmt;
 
+use smol_str::SmolStr;
+
 use super::PatternError;
 use super::glob::{Glob, Item};
 use super::path::SegmentShape;
 use super::regex::{Flags, RegexCache, RegexError, check_syntax, quote};
 use crate::request::Vars;
 
-/// A compiled host pattern.
+/// A compiled host pattern, kept as text like a [`PathPattern`](super::PathPattern).
 #[derive(Clone, Debug)]
 pub struct HostPattern {
-    text: Box<str>,
-    /// Empty for a pattern that is literal throughout.
-    parts: Box<[Part]>,
+    /// Literal labels in lower case.
+    text: SmolStr,
+    more: Option<Box<More>>,
+    is_literal: bool,
     include_port: bool,
+}
+
+/// What few patterns have.
+#[derive(Clone, Debug)]
+struct More {
+    /// The pattern as written, if that differs.
+    written: Option<Box<str>>,
+    /// Those of its labels, in order, whose text alone does not say what they take.
+    shapes: Box<[SegmentShape]>,
 }
 
 /// What one label of a pattern demands. Names are compared in lower case.
@@ -36,14 +48,6 @@ pub enum Label<'a> {
     Many,
 }
 
-#[derive(Clone, Debug)]
-enum Part {
-    Literal(Box<str>),
-    One(Option<Box<str>>),
-    Shape(Box<SegmentShape>),
-    Many,
-}
-
 impl HostPattern {
     /// Compiles `text`. With `include_port`, the last label is compared with the `:port` that the
     /// request states, as SCG does by default.
@@ -55,28 +59,45 @@ impl HostPattern {
         include_port: bool,
         regexes: &RegexCache,
     ) -> Result<Self, PatternError> {
-        let mut parts = Vec::new();
+        let mut shapes = Vec::new();
+        let mut canonical = String::new();
+        let mut is_literal = true;
         let mut column = 0;
         let name = text.strip_suffix('.').unwrap_or(text);
         for label in name.split('.') {
-            parts.push(parse_label(label, regexes).map_err(|error| error.shift(column))?);
+            if column > 0 {
+                canonical.push('.');
+            }
+            match plain(label) {
+                Some(Label::Literal(text)) => canonical.push_str(&text.to_lowercase()),
+                Some(_) => {
+                    is_literal = false;
+                    canonical.push_str(label);
+                }
+                None => {
+                    is_literal = false;
+                    let shape = parse_shape(label, regexes);
+                    shapes.push(shape.map_err(|error| error.shift(column))?);
+                    canonical.push_str(label);
+                }
+            }
             column += label.len() + 1;
         }
-        if parts.iter().all(|part| matches!(part, Part::Literal(_))) {
-            parts.clear();
-        }
-        let text = if parts.is_empty() { name.to_ascii_lowercase() } else { text.to_owned() };
-        Ok(Self { text: text.into(), parts: parts.into(), include_port })
+        let written = (!is_literal && canonical != text).then(|| text.into());
+        let has_more = written.is_some() || !shapes.is_empty();
+        let more = has_more.then(|| Box::new(More { written, shapes: shapes.into() }));
+        Ok(Self { text: canonical.into(), more, is_literal, include_port })
     }
 
     /// The pattern as written (a literal one in lower case).
     pub fn text(&self) -> &str {
-        &self.text
+        let written = self.more.as_ref().and_then(|more| more.written.as_deref());
+        written.unwrap_or(&self.text)
     }
 
     /// The one host that matches, in lower case, with its port if the pattern names one.
     pub fn literal(&self) -> Option<&str> {
-        self.parts.is_empty().then_some(&*self.text)
+        self.is_literal.then_some(&*self.text)
     }
 
     /// Whether the port takes part: compare with [`HostLabels::text`] of the same flag.
@@ -86,14 +107,8 @@ impl HostPattern {
 
     /// The labels, left to right.
     pub fn labels(&self) -> impl DoubleEndedIterator<Item = Label<'_>> + Clone {
-        let literal = self.literal().into_iter().flat_map(|text| text.split('.'));
-        let parts = self.parts.iter().map(|part| match part {
-            Part::Literal(text) => Label::Literal(text),
-            Part::One(variable) => Label::One { variable: variable.as_deref() },
-            Part::Shape(shape) => Label::Shape(shape),
-            Part::Many => Label::Many,
-        });
-        literal.map(Label::Literal).chain(parts)
+        let shapes = self.more.as_ref().map_or(&[][..], |more| &more.shapes);
+        Labels { texts: self.text.split('.'), shapes: shapes.iter() }
     }
 
     /// Whether it publishes variables.
@@ -192,12 +207,51 @@ impl Label<'_> {
 impl fmt::Display for HostPattern {
     /// The pattern as written.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(self.text())
     }
 }
 
+/// The labels of a pattern in order, from either end.
+#[derive(Clone, Debug)]
+struct Labels<'a> {
+    texts: std::str::Split<'a, char>,
+    /// Shapes of the labels between the two ends.
+    shapes: std::slice::Iter<'a, SegmentShape>,
+}
+
+impl<'a> Iterator for Labels<'a> {
+    type Item = Label<'a>;
+
+    fn next(&mut self) -> Option<Label<'a>> {
+        let text = self.texts.next()?;
+        plain(text).or_else(|| self.shapes.next().map(Label::Shape))
+    }
+}
+
+impl DoubleEndedIterator for Labels<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let text = self.texts.next_back()?;
+        plain(text).or_else(|| self.shapes.next_back().map(Label::Shape))
+    }
+}
+
+/// What a label of this text demands; `None` if it has a shape.
+fn plain(label: &str) -> Option<Label<'_>> {
+    match label {
+        "*" => return Some(Label::One { variable: None }),
+        "**" => return Some(Label::Many),
+        _ => {}
+    }
+    if let Some((name, None, "")) = variable(label) {
+        return Some(Label::One { variable: Some(name) });
+    }
+    let mut braces = label.match_indices('{').filter_map(|(at, _)| label.get(at..));
+    let is_text = !label.contains(['*', '?']) && braces.all(|rest| variable(rest).is_none());
+    is_text.then_some(Label::Literal(label))
+}
+
 /// Elements of a label: `?`, `*`, `{name}`, `{name:regex}`; what is not one is text.
-fn parse_label(label: &str, regexes: &RegexCache) -> Result<Part, PatternError> {
+fn parse_shape(label: &str, regexes: &RegexCache) -> Result<SegmentShape, PatternError> {
     let mut items = Vec::new();
     let mut source = String::new();
     let mut variables: Vec<Box<str>> = Vec::new();
@@ -239,16 +293,9 @@ fn parse_label(label: &str, regexes: &RegexCache) -> Result<Part, PatternError> 
         let regex = regexes.get(&source, ignore_case).map_err(|error| error.at(0))?;
         let broken = regex.groups() != variables.len();
         let variables = variables.into();
-        return Ok(Part::Shape(Box::new(SegmentShape::Regex { regex, variables, broken })));
+        return Ok(SegmentShape::Regex { regex, variables, broken });
     }
-    Ok(match items.as_slice() {
-        [Item::Any(variable)] => Part::One(variable.clone()),
-        [Item::Any(None), Item::Any(None)] => Part::Many,
-        items if items.iter().all(|item| matches!(item, Item::Text(_))) => {
-            Part::Literal(label.to_lowercase().into())
-        }
-        _ => Part::Shape(Box::new(SegmentShape::Glob(Glob::new(items)))),
-    })
+    Ok(SegmentShape::Glob(Glob::new(items)))
 }
 
 /// `{name}` or `{name:regex}` at the start of `text`, and what follows it.

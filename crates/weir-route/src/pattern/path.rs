@@ -1,11 +1,13 @@
 //! Path patterns as Spring Framework 7 reads them (class `PathPattern`), over decoded segments.
 //!
-//! A pattern keeps its text and, unless it is all literal, where its parts lie in it. Matching is
-//! done segment by segment; the index builds its trie from [`PathPattern::segments`].
+//! A pattern is its text, and what of it is more than text or `*` or `{name}`. Matching is done
+//! segment by segment; the index builds its tree from [`PathPattern::segments`].
 
 mod parse;
+mod pieces;
 mod segments;
 
+pub use pieces::Segments;
 pub use segments::PathSegments;
 pub(crate) use segments::decode_percent;
 
@@ -13,16 +15,23 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
+use smol_str::SmolStr;
+
 use super::glob::Glob;
 use super::regex::{JavaRegex, RegexError, Required};
 use crate::request::Vars;
 
 /// A compiled path pattern. Equal text means equal meaning (but for the trailing-slash switch).
+///
+/// Kept as text and read anew for each request: where a short one lies in its route itself, a
+/// request for one of a million routes waits for memory once less.
 #[derive(Clone, Debug)]
 pub struct PathPattern {
-    text: Box<str>,
-    /// Empty for a pattern that is literal throughout.
-    parts: Box<[Part]>,
+    text: SmolStr,
+    /// Those of its segments, in order, whose text alone does not say what they take. Few patterns
+    /// have any: one word for them.
+    shapes: Option<Box<Box<[SegmentShape]>>>,
+    is_literal: bool,
     tolerates_trailing_slash: bool,
 }
 
@@ -63,23 +72,6 @@ pub enum SegmentShape {
     },
 }
 
-#[derive(Clone, Debug)]
-enum Part {
-    Literal(Place),
-    /// The place is that of the variable's name, empty for `*`.
-    One(Place),
-    Shape(Box<SegmentShape>),
-    Rest(Place),
-}
-
-/// A range of bytes in the text of a pattern; `named` tells `{}` from `*`.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    start: u16,
-    end: u16,
-    named: bool,
-}
-
 impl PathPattern {
     /// The same pattern, tolerating a trailing slash of the path (SCG up to 4.3).
     pub fn tolerating_trailing_slash(mut self, tolerate: bool) -> Self {
@@ -101,30 +93,28 @@ impl PathPattern {
     /// Whether it can match at all: a pattern without a leading `/` never does, unless it starts
     /// with `**` or `{*name}`.
     pub fn can_match(&self) -> bool {
-        self.text.starts_with('/') || matches!(self.parts.first(), Some(Part::Rest(_)))
+        self.text.starts_with('/') || pieces::starts_with_rest(&self.text)
     }
 
     /// The whole text of a pattern without wildcards or variables, such as `/a/b` or `/a/`.
     pub fn literal(&self) -> Option<&str> {
-        self.parts.is_empty().then_some(&*self.text)
+        self.is_literal.then_some(&*self.text)
     }
 
     /// Memory behind it in bytes; a shared regular expression counts as its text.
     pub fn heap_bytes(&self) -> usize {
-        let shapes = self.parts.iter().filter(|part| matches!(part, Part::Shape(_))).count();
-        let shape_bytes = size_of::<SegmentShape>() * shapes;
-        let text_copies = if shapes == 0 { 1 } else { 2 };
-        self.text.len() * text_copies + size_of_val(&*self.parts) + shape_bytes
+        let text = if self.text.is_heap_allocated() { self.text.len() } else { 0 };
+        let shapes = self
+            .shapes
+            .as_ref()
+            .map_or(0, |shapes| size_of_val(&**shapes) + size_of_val(&***shapes) + self.text.len());
+        text + shapes
     }
 
     /// The segments in order. `/` has one, empty segment; a pattern that cannot match has none.
-    pub fn segments(&self) -> impl DoubleEndedIterator<Item = Segment<'_>> + Clone {
-        let literal = match self.literal() {
-            Some(text) if self.can_match() => text.get(1..),
-            _ => None,
-        };
-        let literal = literal.into_iter().flat_map(|text| text.split('/')).map(Segment::Literal);
-        literal.chain(self.parts.iter().map(|part| self.segment(part)))
+    pub fn segments(&self) -> Segments<'_> {
+        let text = self.can_match().then_some(&*self.text);
+        Segments::new(text, self.shapes.as_ref().map_or(&[], |shapes| shapes))
     }
 
     /// Whether it publishes variables.
@@ -190,23 +180,6 @@ impl PathPattern {
             }
             vars.set(name, value);
         }
-    }
-
-    fn segment<'a>(&'a self, part: &'a Part) -> Segment<'a> {
-        match part {
-            Part::Literal(place) => Segment::Literal(self.slice(*place)),
-            Part::One(place) => Segment::One { variable: self.variable(*place) },
-            Part::Shape(shape) => Segment::Shape(shape),
-            Part::Rest(place) => Segment::Rest { variable: self.variable(*place) },
-        }
-    }
-
-    fn slice(&self, place: Place) -> &str {
-        self.text.get(usize::from(place.start)..usize::from(place.end)).unwrap_or_default()
-    }
-
-    fn variable(&self, place: Place) -> Option<&str> {
-        place.named.then(|| self.slice(place))
     }
 
     /// Compares all segments, telling `visit` of each pair; gives the range of path segments that a

@@ -1,6 +1,7 @@
 //! Text to [`PathPattern`]: the grammar of Spring's `InternalPathPatternParser`.
 
-use super::{Part, PathPattern, Place, SegmentShape};
+use super::pieces::plain;
+use super::{PathPattern, Segment, SegmentShape};
 use crate::pattern::PatternError;
 use crate::pattern::glob::{Glob, Item};
 use crate::pattern::regex::{Flags, RegexCache, check_syntax, quote};
@@ -17,26 +18,30 @@ impl PathPattern {
         if text.len() > PATTERN_BYTES_MAX {
             return Err(PatternError::new(0, "the pattern is longer than 65,535 bytes"));
         }
-        let mut parts = Vec::new();
+        let mut shapes = Vec::new();
         let mut names = Vec::new();
+        let mut rests = Vec::new();
         let mut start = usize::from(text.starts_with('/'));
-        let mut literal = true;
+        let first = start;
+        let mut is_literal = true;
         loop {
             let end = segment_end(text, start)?;
-            let part = parse_segment(text, start..end, regexes, &mut names)?;
-            literal &= matches!(part, Part::Literal(_));
-            parts.push(part);
+            let shape = parse_segment(text, start..end, regexes, &mut names)?;
+            let plain = text.get(start..end).and_then(plain);
+            is_literal &= matches!(plain, Some(Segment::Literal(_)));
+            if let Some(Segment::Rest { .. }) = plain {
+                rests.push(start..end);
+            }
+            shapes.extend(shape);
             if end >= text.len() {
                 break;
             }
             start = end + 1;
         }
-        check_rests(&parts)?;
-        let rooted = text.starts_with('/') || matches!(parts.first(), Some(Part::Rest(_)));
-        if literal || !rooted {
-            parts.clear();
-        }
-        Ok(Self { text: text.into(), parts: parts.into(), tolerates_trailing_slash: false })
+        check_rests(&rests, first, text.len())?;
+        let shapes = (!shapes.is_empty()).then(|| Box::new(shapes.into()));
+        is_literal |= !text.starts_with('/') && rests.first().is_none_or(|rest| rest.start > 0);
+        Ok(Self { text: text.into(), shapes, is_literal, tolerates_trailing_slash: false })
     }
 }
 
@@ -96,12 +101,13 @@ enum Piece<'a> {
     Rest { name: &'a str },
 }
 
+/// Checks a segment; gives its shape if it has one.
 fn parse_segment<'a>(
     text: &'a str,
     range: std::ops::Range<usize>,
     regexes: &RegexCache,
     names: &mut Vec<&'a str>,
-) -> Result<Part, PatternError> {
+) -> Result<Option<SegmentShape>, PatternError> {
     let pieces = pieces(text, range.clone())?;
     for piece in &pieces {
         if let Piece::Variable { name, .. } | Piece::Rest { name } = piece {
@@ -113,31 +119,16 @@ fn parse_segment<'a>(
             names.push(name);
         }
     }
-    match pieces.as_slice() {
-        [] => Ok(Part::Literal(place(range.clone(), false))),
-        [Piece::Text(_)] => Ok(Part::Literal(place(range.clone(), false))),
-        [Piece::Star] => Ok(Part::One(place(range.start..range.start, false))),
-        [Piece::Star, Piece::Star] => Ok(Part::Rest(place(range.start..range.start, false))),
-        pieces if pieces.iter().all(|piece| matches!(piece, Piece::Star)) => {
-            Ok(Part::One(place(range.start..range.start, false)))
-        }
-        [Piece::Variable { name, regex: None }] => {
-            Ok(Part::One(place(range.start + 1..range.start + 1 + name.len(), true)))
-        }
-        [Piece::Rest { name }] => {
-            Ok(Part::Rest(place(range.start + 2..range.start + 2 + name.len(), true)))
-        }
-        _ if pieces.iter().any(|piece| matches!(piece, Piece::Rest { .. })) => {
-            let message = "`{*name}` shares its segment with something else";
-            Err(PatternError::new(range.start, message)
-                .help("let it stand alone: `/files/{*rest}`"))
-        }
-        pieces => Ok(Part::Shape(Box::new(shape(pieces, range.start, regexes)?))),
+    if plain(text.get(range.clone()).unwrap_or_default()).is_some() {
+        return Ok(None);
     }
-}
-
-fn place(range: std::ops::Range<usize>, named: bool) -> Place {
-    Place { start: range.start as u16, end: range.end as u16, named }
+    if pieces.iter().any(|piece| matches!(piece, Piece::Rest { .. })) {
+        let message = "`{*name}` shares its segment with something else";
+        return Err(
+            PatternError::new(range.start, message).help("let it stand alone: `/files/{*rest}`")
+        );
+    }
+    shape(&pieces, range.start, regexes).map(Some)
 }
 
 fn pieces(text: &str, range: std::ops::Range<usize>) -> Result<Vec<Piece<'_>>, PatternError> {
@@ -255,20 +246,23 @@ fn regex_shape(
     Ok(SegmentShape::Regex { regex, variables: variables.into(), broken })
 }
 
-fn check_rests(parts: &[Part]) -> Result<(), PatternError> {
-    let mut rests = parts.iter().enumerate().filter(|(_, part)| matches!(part, Part::Rest(_)));
-    let Some((at, Part::Rest(place))) = rests.next() else { return Ok(()) };
-    if let Some((_, Part::Rest(second))) = rests.next() {
-        return Err(PatternError::new(
-            usize::from(second.start),
-            "more than one `**` or `{*name}` in a pattern",
-        )
-        .help("keep the one at the start or the one at the end; `*` takes one segment"));
-    }
-    if at == 0 || at + 1 == parts.len() {
-        return Ok(());
-    }
-    let message = "`**` or `{*name}` is neither at the start nor at the end";
-    Err(PatternError::new(usize::from(place.start), message)
-        .help("use `*` for one segment, or several patterns separated by commas"))
+/// `rests` are where a `**` or `{*name}` stands in a pattern of segments from `first` to `end`.
+fn check_rests(
+    rests: &[std::ops::Range<usize>],
+    first: usize,
+    end: usize,
+) -> Result<(), PatternError> {
+    let (only, help) = match rests {
+        [] => return Ok(()),
+        [only] if only.start == first || only.end == end => return Ok(()),
+        [only] => (only.start, "use `*` for one segment, or several patterns separated by commas"),
+        [_, second, ..] => {
+            (second.start, "keep the one at the start or the one at the end; `*` takes one segment")
+        }
+    };
+    let message = match rests.len() {
+        1 => "`**` or `{*name}` is neither at the start nor at the end",
+        _ => "more than one `**` or `{*name}` in a pattern",
+    };
+    Err(PatternError::new(only, message).help(help))
 }
