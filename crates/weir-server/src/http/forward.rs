@@ -401,7 +401,8 @@ async fn respond(
         && read
         && response.body != BodyKind::UntilClose
         // Bytes behind a complete response belong to nobody (http-checklist row 16).
-        && upstream.carry.is_empty();
+        && upstream.carry.is_empty()
+        && !worker.files.is_short();
     if reusable {
         std::mem::swap(&mut upstream.carry, &mut x.spare);
         let now_ms = worker.deadlines.now_ms();
@@ -442,7 +443,7 @@ async fn switch(
 fn must_close(worker: &Worker, client: &Client, outgoing: &Outgoing<'_>) -> bool {
     let max = outgoing.snapshot.settings.keep_alive_requests_max;
     outgoing.framing.connection == Connection::Close
-        || worker.draining()
+        || worker.lets_go()
         || max.is_some_and(|max| client.requests >= max)
 }
 
