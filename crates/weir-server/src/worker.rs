@@ -13,6 +13,7 @@ use crate::access_log::LogBuffer;
 use crate::deadline::{Deadline, Deadlines};
 use crate::drain::{DrainState, Phase};
 use crate::files::Files;
+use crate::http::body::ReadBuffer;
 use crate::http::exchange::Exchange;
 use crate::http::hops::Identity;
 use crate::http::upstream::Pools;
@@ -42,7 +43,7 @@ pub(crate) struct Worker {
     pub(crate) counters: Arc<WorkerCounters>,
     pub(crate) drain: Arc<DrainState>,
     pub(crate) log: Option<LogBuffer>,
-    pub(crate) scratch: RefCell<Box<[u8]>>,
+    pub(crate) scratch: RefCell<ReadBuffer>,
     pub(crate) lookup: RefCell<Scratch>,
     pub(crate) parts: RefCell<RequestParts>,
     pub(crate) reserved: Option<Arc<Reserved>>,
@@ -77,7 +78,7 @@ impl Worker {
             counters,
             drain,
             log,
-            scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
+            scratch: RefCell::default(),
             lookup: RefCell::default(),
             parts: RefCell::default(),
             reserved,
@@ -157,6 +158,7 @@ impl Worker {
         drop(self.snapshot());
         self.pools.evict(self.deadlines.now_ms(), self.files.is_short());
         self.make_room();
+        self.scratch.borrow_mut().tidy();
         self.spare.borrow_mut().truncate(SPARE_EXCHANGES_MAX / 16);
         if let Some(log) = &self.log {
             log.flush();

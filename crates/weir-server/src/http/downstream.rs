@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use weir_wire::http1::{BodyKind, HeadLimits, Parsed, RequestFraming, parse_request};
 
-use super::body::Carry;
+use super::body::{Carry, ReadBuffer};
 use super::exchange::{Exchange, Next, answer_panic, exchange, refuse};
 use super::panic::contained;
 use super::tunnel;
@@ -167,11 +167,10 @@ async fn first_bytes(worker: &Worker, client: &mut Client) -> First {
     let mut graced = false;
     poll_fn(|cx| {
         let mut scratch = worker.scratch.borrow_mut();
-        match poll_read(&mut client.stream, cx, &mut scratch) {
+        match poll_read(&mut client.stream, cx, scratch.buffer()) {
             Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(First::Closed),
             Poll::Ready(Ok(count)) => {
-                let bytes = scratch.get(..count).unwrap_or_default();
-                return Poll::Ready(first_head(worker, client, bytes));
+                return Poll::Ready(first_head(worker, client, &mut scratch, count));
             }
             Poll::Pending => {}
         }
@@ -190,15 +189,26 @@ async fn first_bytes(worker: &Worker, client: &mut Client) -> First {
     .await
 }
 
-fn first_head(worker: &Worker, client: &mut Client, bytes: &[u8]) -> First {
+fn first_head(
+    worker: &Worker,
+    client: &mut Client,
+    scratch: &mut ReadBuffer,
+    count: usize,
+) -> First {
     let (mut x, snapshot) = (worker.take_exchange(), worker.snapshot());
+    let bytes = scratch.read(count);
     match parse_request(bytes, &mut x.request, &snapshot.settings.head_limits) {
         Err(error) => First::Head(x, snapshot, Head::Refused(error.into())),
         Ok(Parsed::Complete { consumed, framing }) => {
-            if consumed < bytes.len() {
+            if consumed < count {
                 // Memory for what came with the head; given back behind the exchange.
                 std::mem::swap(&mut client.carry, &mut x.ahead);
-                client.carry.push(bytes.get(consumed..).unwrap_or_default());
+                match framing.body {
+                    BodyKind::None | BodyKind::Length(0) => {
+                        client.carry.push(bytes.get(consumed..).unwrap_or_default());
+                    }
+                    _ => scratch.give(&mut client.carry, consumed, count),
+                }
             }
             First::Head(x, snapshot, Head::Request(framing))
         }
@@ -233,11 +243,11 @@ async fn read_head(
                 }
             }
             let mut scratch = worker.scratch.borrow_mut();
-            match poll_read(&mut client.stream, cx, &mut scratch) {
+            match poll_read(&mut client.stream, cx, scratch.buffer()) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(head_ended(client)),
                 Poll::Ready(Err(_)) => return Poll::Ready(Head::Closed),
                 Poll::Ready(Ok(count)) => {
-                    let bytes = scratch.get(..count).unwrap_or_default();
+                    let bytes = scratch.read(count);
                     let full = client.carry.len() + count > limits.target_bytes_max;
                     parse = full || bytes.contains(&b'\n');
                     client.carry.push(bytes);
@@ -297,7 +307,7 @@ async fn linger(worker: &Worker, client: &mut Client) {
     poll_fn(|cx| {
         loop {
             let mut scratch = worker.scratch.borrow_mut();
-            match poll_read(&mut client.stream, cx, &mut scratch) {
+            match poll_read(&mut client.stream, cx, scratch.buffer()) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
                 Poll::Ready(Ok(count)) => seen += count,
                 Poll::Pending if client.deadline.poll(cx) => return Poll::Ready(()),

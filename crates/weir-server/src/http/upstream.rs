@@ -161,24 +161,17 @@ pub(crate) struct Wanted<'a> {
     pub(crate) fresh: bool,
 }
 
-/// A connection to `wanted.target`: kept or new. Ends early when the client goes away.
-pub(crate) async fn acquire(
-    worker: &Rc<Worker>,
-    client: &mut Client,
-    wanted: &Wanted<'_>,
-) -> Result<Box<Upstream>, ProxyError> {
-    if wanted.pool.connections_max.is_none() && !wanted.fresh {
-        let now_ms = worker.deadlines.now_ms();
-        if let Some(upstream) = worker.pools.take(wanted.target, wanted.pool, now_ms) {
-            return Ok(upstream);
-        }
+/// A kept connection to `wanted.target`, where none has to be waited for.
+pub(crate) fn kept(worker: &Worker, wanted: &Wanted<'_>) -> Option<Box<Upstream>> {
+    if wanted.pool.connections_max.is_some() || wanted.fresh {
+        return None;
     }
-    // Boxed, so that the task of a connection has no room for what is rarely needed.
-    Box::pin(acquire_waiting(worker, client, wanted)).await
+    worker.pools.take(wanted.target, wanted.pool, worker.deadlines.now_ms())
 }
 
-/// As [`acquire`], where it may take time.
-async fn acquire_waiting(
+/// A connection to `wanted.target`, kept or new, where it may take time. Ends early when the client
+/// goes away.
+pub(crate) async fn acquire(
     worker: &Rc<Worker>,
     client: &mut Client,
     wanted: &Wanted<'_>,
@@ -325,14 +318,14 @@ pub(crate) fn poll_gone(
     }
     while client.carry.len() < AHEAD_BYTES_MAX {
         let mut scratch = worker.scratch.borrow_mut();
-        match poll_read(&mut client.stream, cx, &mut scratch) {
+        match poll_read(&mut client.stream, cx, scratch.buffer()) {
             Poll::Pending => return false,
             Poll::Ready(Ok(0) | Err(_)) => {
                 client.ended = true;
                 return true;
             }
             Poll::Ready(Ok(count)) => {
-                client.carry.push(scratch.get(..count).unwrap_or_default());
+                client.carry.push(scratch.read(count));
             }
         }
     }
