@@ -105,6 +105,8 @@ fn one_run_writes_every_form_of_its_result() {
     let missed = format!("bench {url} -n 50 -c 1 -q --threshold rate>1000000000");
     check(here, &missed, &[3, 4], &["threshold rate>1000000000"]);
     check(here, &format!("bench {url} -q -c 0"), &[1], &[]);
+    let output = weir(here, &format!("bench {url} -d 60s -q --html no/such/folder.html"));
+    assert_eq!(output.status.code(), Some(1), "before the run, not after it");
     check(here, "bench compare r.json r.json", &[4], &["cannot tell"]);
 }
 
@@ -268,6 +270,32 @@ fn running_out_of_descriptors_is_a_verdict_of_its_own() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(4), "{text}");
     assert!(text.contains("PORTS EXHAUSTED") && text.contains("no file descriptor left"), "{text}");
+}
+
+/// A namespace of its own with twenty local ports. Where there is none to be had, the test says so
+/// and checks nothing.
+#[test]
+fn running_out_of_ports_is_a_verdict_of_its_own() {
+    let script = r#"
+        ip link set lo up && echo 40000 40019 > /proc/sys/net/ipv4/ip_local_port_range || exit 77
+        "$WEIR" origin --quiet --listen 127.0.0.1:8000 > listening & origin=$!
+        until grep -q listening listening; do kill -0 $origin || exit 1; sleep 0.02; done
+        "$WEIR" bench http://127.0.0.1:8000/ok -c 4 -n 200 --no-keepalive -q --threshold 'p99<1s'
+        code=$?; kill $origin; exit $code"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = Command::new("unshare")
+        .args(["-rn", "sh", "-c", script])
+        .env("WEIR", env!("CARGO_BIN_EXE_weir"))
+        .current_dir(folder.path())
+        .output();
+    let started = output.as_ref().is_ok_and(|output| !output.stdout.is_empty());
+    let Some(output) = output.ok().filter(|_| started) else {
+        eprintln!("no network namespace to be had here: exhausted ports are not tried");
+        return;
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(4), "{text}");
+    assert!(text.contains("PORTS EXHAUSTED") && text.contains("20 ports, "), "{text}");
 }
 
 #[test]

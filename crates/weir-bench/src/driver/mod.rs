@@ -6,6 +6,7 @@
 mod connection;
 mod socket;
 mod source;
+mod transfer;
 mod worker;
 
 use crate::arrival::Arrival;
