@@ -4,6 +4,7 @@
 use crate::arrival::Arrival;
 use crate::driver::{Watch, run};
 use crate::environment::Environment;
+use crate::network::Network;
 use crate::outcome::{Asked, Outcome};
 use crate::plan::Plan;
 use crate::process::Sampler;
@@ -49,6 +50,7 @@ pub fn conduct_watched(
     crate::interrupt::stop_on_ctrl_c(watch);
     raise_descriptors();
     let environment = Environment::read();
+    let network = Network::read();
     let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let sampler = plan.addresses.first().and_then(|address| Sampler::start(*address));
     let view = crate::live::View::start(plan, target, show, watch);
@@ -56,11 +58,13 @@ pub fn conduct_watched(
     view.finish();
     let server = sampler.map(Sampler::finish);
     let result = result?;
+    let network = Network::read().since(network);
     let mut outcome = Outcome::of(&result, plan.groups(), asked(plan, target));
     outcome.started = started;
     outcome.command = std::env::args().collect();
     outcome.environment = environment;
     outcome.server = server;
+    outcome.network = network;
     outcome.verdict = Verdict::of(&outcome, !matches!(plan.arrival, Arrival::Closed));
     outcome.thresholds = thresholds.iter().map(|t| t.judge(&outcome)).collect();
     Ok(outcome)

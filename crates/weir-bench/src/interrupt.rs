@@ -13,13 +13,14 @@ pub fn stop_on_ctrl_c(watch: &Arc<Watch>) {
         *current = Arc::downgrade(watch);
     }
     LISTENER.call_once(|| {
-        std::thread::spawn(listen);
+        // Made here, before a run takes every descriptor there is.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+        let Ok(runtime) = runtime else { return };
+        std::thread::spawn(move || listen(&runtime));
     });
 }
 
-fn listen() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
-    let Ok(runtime) = runtime else { return };
+fn listen(runtime: &tokio::runtime::Runtime) {
     while runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
         let watch = CURRENT.lock().ok().and_then(|current| current.upgrade());
         match watch {

@@ -17,6 +17,7 @@ mod interrupt;
 pub mod journey;
 pub mod lab;
 mod live;
+pub mod network;
 pub mod outcome;
 pub mod plan;
 pub mod plan_file;

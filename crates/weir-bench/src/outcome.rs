@@ -3,6 +3,7 @@
 use crate::clock::seconds;
 use crate::driver::{Run, ThreadUse};
 use crate::environment::Environment;
+use crate::network::Network;
 use crate::process::ServerUse;
 use crate::record::{FAILURES, FailureCount, Slice};
 use crate::verdict::{Judged, Verdict};
@@ -163,6 +164,9 @@ pub struct Outcome {
     pub server_field: String,
     /// The local server process, if there is one.
     pub server: Option<ServerUse>,
+    /// What the kernel counted of connections.
+    #[serde(default)]
+    pub network: Network,
     /// Where it ran.
     pub environment: Environment,
 }

@@ -1,6 +1,7 @@
 //! What limited a run, with the evidence, and what that means for thresholds.
 
 use crate::outcome::Outcome;
+use crate::record::Failure;
 use crate::units::show_time;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,8 @@ const DELAY_PACED: f64 = 0.02;
 const DELAY_CLOSED: f64 = 0.10;
 /// Share of the offered rate that must be achieved.
 const RATE_MET: f64 = 0.99;
+/// First pause of TCP before it sends a SYN again (RFC 6298 section 2).
+const SYN_RETRY_NS: u64 = 1_000_000_000;
 /// Lag that is never too much.
 const LAG_FLOOR_NS: u64 = 1_000_000;
 
@@ -26,7 +29,8 @@ pub enum Limit {
     ServerLimited,
     /// The generator itself.
     GeneratorLimited,
-    /// The number of connections: each was busy all the time and the server was not.
+    /// The number of connections, each of which was busy all the time while the server was not; or
+    /// the listen queue, where new ones found no place.
     ConnectionLimited,
     /// Other work on the generator's host.
     HostContended,
@@ -93,9 +97,9 @@ impl Verdict {
         if let Some(cores) = server {
             evidence.push(format!("server used {cores:.2} cores"));
         }
-        let exhausted = ["no local port left", "no file descriptor left"]
-            .iter()
-            .any(|name| outcome.failures.contains_key(*name));
+        evidence.extend(connections(outcome));
+        let exhausted =
+            [Failure::NoPort, Failure::NoDescriptor].iter().any(|kind| count(outcome, *kind) > 0);
         let contended = delay > if paced { DELAY_PACED } else { DELAY_CLOSED };
         let missed = share.is_some_and(|share| share < RATE_MET);
         let limit = if exhausted {
@@ -104,6 +108,8 @@ impl Verdict {
             Limit::NoAnswer
         } else if busy >= THREAD_BUSY && (missed || lagging || !paced) {
             Limit::GeneratorLimited
+        } else if held_up(outcome) {
+            Limit::ConnectionLimited
         } else if paced && !missed && !lagging {
             Limit::RateMet
         } else if contended && (lagging || !paced) {
@@ -117,6 +123,46 @@ impl Verdict {
         };
         Self { limit, evidence }
     }
+}
+
+fn count(outcome: &Outcome, kind: Failure) -> u64 {
+    outcome.failures.get(kind.name()).map_or(0, |failure| failure.count)
+}
+
+/// Whether connections had to ask twice because a listen queue was full: only then does connecting
+/// take as long as TCP waits before it sends a SYN again.
+fn held_up(outcome: &Outcome) -> bool {
+    let network = &outcome.network;
+    let again = network.listen_overflows > 0 || network.syn_retransmits > 0;
+    again && outcome.connect.max_ns >= SYN_RETRY_NS
+}
+
+/// What is worth telling about connections.
+fn connections(outcome: &Outcome) -> Vec<String> {
+    let network = &outcome.network;
+    let mut told = Vec::new();
+    if network.listen_overflows > 0 {
+        told.push(format!("listen queue full {} times", network.listen_overflows));
+    }
+    if network.syn_retransmits > 0 {
+        let longest = show_time(outcome.connect.max_ns as f64);
+        told.push(format!(
+            "{} SYNs sent again, longest connect {longest}",
+            network.syn_retransmits
+        ));
+    }
+    let without_port = count(outcome, Failure::NoPort);
+    if without_port > 0 {
+        told.push(format!(
+            "no local port for {without_port} connections: {} ports, {} in TIME_WAIT",
+            network.ports, network.time_wait
+        ));
+    }
+    let without_descriptor = count(outcome, Failure::NoDescriptor);
+    if without_descriptor > 0 {
+        told.push(format!("no file descriptor for {without_descriptor} connections"));
+    }
+    told
 }
 
 fn achieved(outcome: &Outcome, offered: u64) -> f64 {
@@ -231,6 +277,7 @@ mod tests {
     use super::{Limit, Threshold, Verdict};
     use crate::driver::ThreadUse;
     use crate::outcome::{Asked, Distribution, Outcome};
+    use crate::record::{Failure, FailureCount};
 
     fn outcome(cpu: u64, delay: u64, offered: Option<u64>, rate: f64) -> Outcome {
         let threads = vec![ThreadUse { cpu_ns: cpu, run_delay_ns: delay, wall_ns: 1000 }];
@@ -253,6 +300,18 @@ mod tests {
         check(outcome(500, 200, None, 100.0), false, Limit::HostContended);
         check(outcome(500, 0, None, 100.0), false, Limit::ServerLimited);
         check(outcome(500, 0, None, 0.0), false, Limit::NoAnswer);
+        let mut held = outcome(300, 0, Some(100), 100.0);
+        held.connect.max_ns = 1_030_000_000;
+        check(held.clone(), true, Limit::RateMet);
+        held.network.listen_overflows = 3;
+        check(held.clone(), true, Limit::ConnectionLimited);
+        held.failures.insert(Failure::NoPort.name().into(), FailureCount::default());
+        check(held.clone(), true, Limit::ConnectionLimited);
+        held.failures.insert(
+            Failure::NoPort.name().into(),
+            FailureCount { count: 1, ..FailureCount::default() },
+        );
+        check(held, true, Limit::PortsExhausted);
         let mut late = outcome(300, 30, Some(100), 100.0);
         late.lag = Distribution {
             count: 1,

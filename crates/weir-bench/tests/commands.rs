@@ -7,6 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use weir_bench::outcome::Outcome;
 use weir_bench::verdict::Limit;
 
@@ -26,12 +27,19 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), Duration::ZERO)
+    }
+
+    /// Accepts the second connection `pause` after the first.
+    fn on(listener: TcpListener, pause: Duration) -> Self {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = Self { url, ..Self::default() };
         let shared = server.clone();
         std::thread::spawn(move || {
-            for stream in listener.incoming() {
+            for (number, stream) in listener.incoming().enumerate() {
+                if number == 0 {
+                    std::thread::sleep(pause);
+                }
                 shared.connections.fetch_add(1, Ordering::Relaxed);
                 let mine = shared.clone();
                 std::thread::spawn(move || mine.serve(stream.unwrap()));
@@ -210,13 +218,36 @@ fn thresholds_decide_the_exit_code() {
 fn nobody_listening_is_a_failure() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let (code, got) = outcome(folder.path(), &format!("http://{free} -n 3 -c 1"));
+    assert_eq!(bench(&format!("http://{free} -q")), 1, "not tried for ten seconds");
+    let (code, text, _) = written(folder.path(), "ab.json", &format!("ab -q -n 3 http://{free}/"));
+    let got = weir_bench::report::stored(&text).unwrap();
     assert_eq!(
         (code, got.verdict.limit, got.failures["connection failed"].count),
         (1, Limit::NoAnswer, 3)
     );
     assert_eq!(bench("https://127.0.0.1/ -q"), 1);
-    assert_eq!(bench("http://127.0.0.1/ -q -c 0"), 1);
+    for flag in ["-c 0", "-n 0", "-d 0s"] {
+        assert_eq!(bench(&format!("http://127.0.0.1/ -q {flag}")), 1, "{flag}");
+    }
+}
+
+/// Few connections fit the listen queue; the SYNs of the others are dropped, and TCP waits a second
+/// before it sends them again.
+#[test]
+fn a_full_listen_queue_is_the_limit() {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    let any: std::net::SocketAddr = "127.0.0.1:0".parse().unwrap();
+    socket.bind(&any.into()).unwrap();
+    socket.listen(4).unwrap();
+    let server = Server::on(socket.into(), Duration::from_millis(500));
+    let folder = tempfile::tempdir().unwrap();
+    let line = format!("hey -n 20 -c 20 {}/", server.url);
+    let (code, text, _) = written(folder.path(), "hey.json", &line);
+    let got = weir_bench::report::stored(&text).unwrap();
+    assert_eq!((code, got.ok), (0, 20));
+    let verdict = got.verdict;
+    assert_eq!(verdict.limit, Limit::ConnectionLimited, "{:?}", verdict.evidence);
+    assert!(verdict.evidence.iter().any(|line| line.starts_with("listen queue full ")));
 }
 
 #[test]

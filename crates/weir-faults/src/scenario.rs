@@ -71,7 +71,7 @@ pub static SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "files-exhausted",
-        about: "no file descriptor left: no spin, no end, and itself again afterwards",
+        about: "more clients than open files: all are served in turn or told, none waits for ever",
         run: |weir, size| Box::pin(files::exhausted(weir, size)),
     },
     Scenario {

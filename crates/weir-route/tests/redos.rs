@@ -1,7 +1,7 @@
 //! Expressions made to take for ever: each is refused when it is read, or ends within its bound of
 //! steps, with an answer or without. A hang fails the test by never ending.
 
-use weir_route::pattern::{JavaRegex, RegexError};
+use weir_route::pattern::{JavaRegex, RegexError, Replacement};
 
 /// Expressions that take exponential or polynomial time in a backtracking engine, with the unit of
 /// a text that makes them.
@@ -66,4 +66,23 @@ fn what_would_be_too_large_is_refused() {
         assert!(JavaRegex::new(source).is_err(), "{source:.40}");
     }
     assert!(JavaRegex::new(&alternatives).is_ok());
+}
+
+#[test]
+fn replacing_is_bounded_over_all_matches() {
+    let check = |source: &str, ends: bool| {
+        let regex = JavaRegex::new(source).expect("an expression");
+        let with = Replacement::parse("b", &regex).expect("a replacement");
+        let all = regex.replace_all(&"a".repeat(8 * 1024), &with);
+        assert_eq!(all.err(), (!ends).then_some(RegexError::Steps), "{source}");
+    };
+    check("a", true);
+    check("(a)", true);
+    check("(?<=a)a(?=a)", true);
+    check("a{3}", true);
+    check(".*", true);
+    // Each match looks at all that is left, in any engine.
+    check("(?=(a*b)?)a", false);
+    check("a(.*b)?", false);
+    check("(a)(?=(a)(a)?(a*b)?(c)?(d)?(e)?(f)?(g)?(h)?)", false);
 }

@@ -8,14 +8,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SocketFlags, acceptfrom_with};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::drain::{Listening, Phase};
+use crate::files::{Admission, Files};
 use crate::http::downstream::serve;
 use crate::listener::turn_away;
 use crate::metrics::{OpenConnection, WorkerCounters};
@@ -23,8 +26,10 @@ use crate::net::Socket;
 use crate::server::StartError;
 use crate::worker::Worker;
 
-/// Time between two accepts when the system has no file descriptor left.
+/// Time between two accepts when the system has no file descriptor left, whatever was counted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Time between two lines of the log that say so, or that clients have to wait.
+const TOLD_AGAIN: Duration = Duration::from_secs(10);
 /// How long handshakes that had begun may take to be accepted once draining begins.
 const LAST_HANDSHAKES: Duration = Duration::from_millis(300);
 /// Connections accepted in a row before those accepted are served.
@@ -33,7 +38,7 @@ const ACCEPTS_MAX: usize = 32;
 /// A new connection, non-blocking, and its peer.
 type Accepted = (TcpStream, SocketAddr);
 /// A connection on its way from an acceptor to a worker, which counts it already.
-pub(crate) type Handed = (Accepted, OpenConnection);
+pub(crate) type Handed = (Accepted, Admission, OpenConnection);
 
 /// Serves what a worker's own listening socket gives until `stopped` says to drain.
 pub(crate) async fn accept_own(
@@ -41,30 +46,38 @@ pub(crate) async fn accept_own(
     listener: TcpListener,
     stopped: watch::Receiver<Phase>,
 ) {
-    let take = |accepted| {
+    let take = |accepted, admission| {
         worker.deadlines.refresh();
-        admit(worker, accepted, OpenConnection::new(&worker.counters));
+        admit(worker, accepted, admission, OpenConnection::new(&worker.counters));
     };
-    accept_until_drained(listener, &worker.counters, stopped, take).await;
+    accept_until_drained(listener, &worker.counters, &worker.files, stopped, take).await;
 }
 
 /// Serves what the acceptors hand to this worker.
 pub(crate) async fn accept_handed(worker: &Rc<Worker>, mut receiver: UnboundedReceiver<Handed>) {
-    while let Some((accepted, open)) = receiver.recv().await {
+    while let Some((accepted, admission, open)) = receiver.recv().await {
         worker.deadlines.refresh();
-        admit(worker, accepted, open);
+        admit(worker, accepted, admission, open);
     }
 }
 
 /// Starts serving a connection, unless there are too many with it.
-fn admit(worker: &Rc<Worker>, (stream, peer): Accepted, open: OpenConnection) {
+fn admit(
+    worker: &Rc<Worker>,
+    (stream, peer): Accepted,
+    admission: Admission,
+    open: OpenConnection,
+) {
     let max = worker.snapshot().settings.connections_max / worker.counters.workers().max(1);
     if worker.counters.connections() > max.max(1) as i64 {
         worker.counters.connection_refused();
+        // Before what it counts as: whoever has its place next must find the file closed.
+        drop(stream);
         return;
     }
     worker.counters.connection_accepted();
-    tokio::task::spawn_local(serve(Rc::clone(worker), Socket::fresh(stream), peer, open));
+    let stream = Socket::fresh(stream);
+    tokio::task::spawn_local(serve(Rc::clone(worker), stream, peer, admission, open));
 }
 
 /// Gives every connection to `take` until `stopped` says to drain, then what had begun to connect,
@@ -72,8 +85,9 @@ fn admit(worker: &Rc<Worker>, (stream, peer): Accepted, open: OpenConnection) {
 async fn accept_until_drained(
     listener: TcpListener,
     counters: &WorkerCounters,
+    files: &Arc<Files>,
     mut stopped: watch::Receiver<Phase>,
-    take: impl Fn(Accepted),
+    take: impl Fn(Accepted, Admission),
 ) {
     let listener = match watch(listener) {
         Ok(listener) => listener,
@@ -84,29 +98,38 @@ async fn accept_until_drained(
     };
     tokio::select! {
         biased;
-        () = accept_all(&listener, counters, &take) => return,
+        () = accept_all(&listener, counters, files, &take) => return,
         _ = stopped.wait_for(|phase| *phase >= Phase::Draining) => {}
     }
     if let Err(error) = turn_away(listener.get_ref()) {
         tracing::debug!(%error, "connections that come while the listener closes are reset");
     }
     // The end of the time is what ends it; an error means that nothing more can be taken.
-    let _ = tokio::time::timeout(LAST_HANDSHAKES, accept_all(&listener, counters, &take)).await;
+    let rest = accept_all(&listener, counters, files, &take);
+    let _ = tokio::time::timeout(LAST_HANDSHAKES, rest).await;
 }
 
 /// Gives every connection that arrives to `take`. Ends only if the socket cannot be used at all.
 async fn accept_all(
     listener: &AsyncFd<TcpListener>,
     counters: &WorkerCounters,
-    take: impl Fn(Accepted),
+    files: &Arc<Files>,
+    take: impl Fn(Accepted, Admission),
 ) {
+    let mut entrance = Entrance { files, refusing: false, told: None };
     loop {
         let Ok(mut ready) = listener.readable().await else { return };
         for _ in 0..ACCEPTS_MAX {
+            let Some(admission) = entrance.admission(listener.get_ref()).await else {
+                ready.clear_ready();
+                break;
+            };
             match ready.try_io(|listener| accept(listener.get_ref())) {
-                Ok(Ok(accepted)) => take(accepted),
+                Ok(Ok(accepted)) => take(accepted, admission),
                 Ok(Err(error)) => {
-                    pause_accepting(counters, &error).await;
+                    drop(admission);
+                    counters.accept_failed();
+                    entrance.pause(&error).await;
                     break;
                 }
                 // There are no more.
@@ -130,20 +153,59 @@ fn accept(listener: &TcpListener) -> io::Result<Accepted> {
     Ok((stream.into(), peer.ok_or(io::ErrorKind::InvalidData)?))
 }
 
-async fn pause_accepting(counters: &WorkerCounters, error: &io::Error) {
-    counters.accept_failed();
-    // A connection reset before it was accepted is no reason to wait.
-    if error.kind() == io::ErrorKind::ConnectionAborted {
-        return;
+/// Whether somebody waits to be accepted.
+fn is_awaited(listener: &TcpListener) -> bool {
+    let mut one = [PollFd::new(listener, PollFlags::IN)];
+    poll(&mut one, Some(&Timespec::default())).is_ok_and(|count| count > 0)
+}
+
+/// What lets connections in at one listening socket.
+struct Entrance<'a> {
+    files: &'a Arc<Files>,
+    /// The last who came had waited in vain.
+    refusing: bool,
+    /// When the log last told that there are too few files.
+    told: Option<Instant>,
+}
+
+impl Entrance<'_> {
+    /// How the next is let in; `None` if there is no file for it and nobody is there.
+    async fn admission(&mut self, listener: &TcpListener) -> Option<Admission> {
+        if let Some(file) = self.files.try_client() {
+            self.refusing = false;
+            return Some(file);
+        }
+        if !is_awaited(listener) {
+            return None;
+        }
+        self.tell("clients wait until others leave: there are no open files left for them");
+        let admission = self.files.admission(!self.refusing).await;
+        self.refusing = admission.refused;
+        Some(admission)
     }
-    tracing::warn!(%error, "cannot accept connections; raise the limit on open files");
-    tokio::time::sleep(ACCEPT_PAUSE).await;
+
+    async fn pause(&mut self, error: &io::Error) {
+        // A connection reset before it was accepted is no reason to wait.
+        if error.kind() == io::ErrorKind::ConnectionAborted {
+            return;
+        }
+        self.tell(&format!("cannot accept connections: {error}"));
+        tokio::time::sleep(ACCEPT_PAUSE).await;
+    }
+
+    fn tell(&mut self, what: &str) {
+        if self.told.is_none_or(|told| told.elapsed() >= TOLD_AGAIN) {
+            self.told = Some(Instant::now());
+            tracing::warn!("{what}; raise the limit on open files");
+        }
+    }
 }
 
 /// A thread that accepts and hands connections to the worker with the fewest.
 pub(crate) struct Acceptor {
     pub(crate) senders: Arc<[UnboundedSender<Handed>]>,
     pub(crate) counters: Arc<[Arc<WorkerCounters>]>,
+    pub(crate) files: Arc<Files>,
     /// Whose turn it is among equals; shared by all acceptors.
     pub(crate) next: Arc<AtomicUsize>,
     pub(crate) stopped: watch::Receiver<Phase>,
@@ -169,12 +231,12 @@ impl Acceptor {
     async fn run(self, listener: TcpListener) {
         let stopped = self.stopped.clone();
         let first = self.counters.first().map(Arc::clone).unwrap_or_default();
-        let take = |accepted| self.hand_over(accepted);
-        accept_until_drained(listener, &first, stopped, take).await;
+        let take = |accepted, admission| self.hand_over(accepted, admission);
+        accept_until_drained(listener, &first, &self.files, stopped, take).await;
     }
 
     /// Ties go round, so that a burst spreads evenly before the counts show it.
-    fn hand_over(&self, accepted: Accepted) {
+    fn hand_over(&self, accepted: Accepted, admission: Admission) {
         let count = self.senders.len().max(1);
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let least = (0..count)
@@ -186,6 +248,6 @@ impl Acceptor {
             return;
         };
         // Fails only when the worker is gone.
-        let _ = sender.send((accepted, OpenConnection::new(counters)));
+        let _ = sender.send((accepted, admission, OpenConnection::new(counters)));
     }
 }

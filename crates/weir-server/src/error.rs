@@ -50,6 +50,8 @@ pub enum ErrorKind {
     ConnectTimeout,
     /// All connections of the pool are in use and the queue is full, or the wait took too long.
     PoolExhausted,
+    /// All open files are in use, and none became free in time.
+    NoFiles,
     /// The upstream closed or reset before a response.
     UpstreamClosed,
     /// The upstream's response head cannot be accepted.
@@ -94,7 +96,7 @@ impl ErrorKind {
             K::ClientTooSlow | K::ClientGone | K::MethodNotAllowed => Side::Client,
             K::AmbiguousPath | K::NoRoute => Side::Client,
             K::Loop | K::Filter | K::Panic => Side::Gateway,
-            K::NoInstance | K::PoolExhausted => Side::Gateway,
+            K::NoInstance | K::PoolExhausted | K::NoFiles => Side::Gateway,
             K::Resolve | K::Connect | K::ConnectTimeout | K::UpstreamClosed => Side::Upstream,
             K::BadResponse | K::ResponseTimeout | K::ResponseTruncated => Side::Upstream,
             K::UpstreamTooSlow => Side::Upstream,
@@ -114,7 +116,7 @@ impl ErrorKind {
             K::Loop => 508,
             K::NoRoute => 404,
             K::Filter | K::Panic => 500,
-            K::NoInstance | K::PoolExhausted => 503,
+            K::NoInstance | K::PoolExhausted | K::NoFiles => 503,
             K::Resolve | K::Connect | K::UpstreamClosed => refused,
             K::BadResponse | K::ResponseTruncated => refused,
             K::ConnectTimeout | K::ResponseTimeout | K::UpstreamTooSlow => 504,
@@ -142,6 +144,7 @@ impl ErrorKind {
             K::Connect => "connect",
             K::ConnectTimeout => "connect_timeout",
             K::PoolExhausted => "pool_exhausted",
+            K::NoFiles => "no_files",
             K::UpstreamClosed => "upstream_closed",
             K::BadResponse => "bad_response",
             K::ResponseTimeout => "response_timeout",

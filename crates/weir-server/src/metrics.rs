@@ -15,6 +15,7 @@ use weir_filter::{Scheme, Target};
 use weir_route::Route;
 
 use crate::error::ErrorKind;
+use crate::files::{Files, FilesPlan};
 use crate::http::local::reason;
 
 /// Series kept by each worker at most; what comes later is counted under routeId `_other`.
@@ -259,6 +260,7 @@ fn target_text(target: &Target) -> String {
 #[derive(Clone, Debug)]
 pub struct Metrics {
     workers: Arc<[Arc<WorkerCounters>]>,
+    files: Arc<Files>,
     started: Instant,
 }
 
@@ -268,13 +270,13 @@ type Exported = (u64, Duration, Duration);
 impl Default for Metrics {
     /// Counters of no workers.
     fn default() -> Self {
-        Self::new(Vec::new())
+        Self::new(Vec::new(), Files::new(&FilesPlan::of(0, 0)))
     }
 }
 
 impl Metrics {
-    pub(crate) fn new(workers: Vec<Arc<WorkerCounters>>) -> Self {
-        Self { workers: workers.into(), started: Instant::now() }
+    pub(crate) fn new(workers: Vec<Arc<WorkerCounters>>, files: Arc<Files>) -> Self {
+        Self { workers: workers.into(), files, started: Instant::now() }
     }
 
     /// Open client connections.
@@ -315,6 +317,8 @@ impl Metrics {
         counter(&mut out, "weir_connections_refused_total", help, refused);
         let failed = self.sum(|worker| &worker.accept_failed);
         counter(&mut out, "weir_accept_failures_total", "Failed accepts.", failed);
+        let help = "Times that clients had to wait for an open file to be accepted.";
+        counter(&mut out, "weir_accept_waits_total", help, self.files.waits());
         let opened = self.sum(|worker| &worker.upstream_opened);
         counter(
             &mut out,

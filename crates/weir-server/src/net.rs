@@ -1,10 +1,10 @@
 //! Connections: reads and writes that never wait, and being woken when they can go on.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr, TcpStream as StdStream};
 use std::task::{Context, Poll, ready};
 
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
@@ -97,6 +97,21 @@ impl Socket {
             State::Lost => Err(io::ErrorKind::NotConnected.into()),
         }
     }
+
+    fn write_slices_now(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let flags = SendFlags::NOSIGNAL;
+        let mut nothing = SendAncillaryBuffer::default();
+        match &self.0 {
+            State::Fresh(stream) => Ok(sendmsg(stream, slices, &mut nothing, flags)?),
+            State::Watched(stream) => {
+                let len = slices.iter().map(|slice| slice.len()).sum();
+                attempt(stream, Interest::WRITABLE, len, || {
+                    Ok(sendmsg(stream, slices, &mut nothing, flags)?)
+                })
+            }
+            State::Lost => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
 }
 
 /// Makes one call on a connection if it is known to be ready. With an edge-triggered poller, a call
@@ -147,6 +162,21 @@ pub(crate) fn poll_write(
             Ok(0) if !bytes.is_empty() => {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
+            other => return Poll::Ready(other),
+        }
+        ready!(socket.register()?.poll_write_ready(cx))?;
+    }
+}
+
+/// Writes once, from several places.
+pub(crate) fn poll_write_vectored(
+    socket: &mut Socket,
+    cx: &mut Context<'_>,
+    slices: &[IoSlice<'_>],
+) -> Poll<io::Result<usize>> {
+    loop {
+        match socket.write_slices_now(slices) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             other => return Poll::Ready(other),
         }
         ready!(socket.register()?.poll_write_ready(cx))?;

@@ -19,11 +19,12 @@ use weir_config::{AccessLogFormat, Settings, Snapshot};
 use crate::accept::{Acceptor, Handed, accept_handed, accept_own};
 use crate::access_log::{self, LogBuffer};
 use crate::drain::{DrainState, Listening, Phase};
+use crate::files::{Files, FilesPlan};
 use crate::http::hops::Identity;
 use crate::listener::{BindError, bind};
 use crate::metrics::{Metrics, WorkerCounters};
 use crate::reserved::{Reserved, ReservedPaths};
-use crate::sys::on_core;
+use crate::sys::{files_max, on_core};
 use crate::worker::Worker;
 
 /// How often a worker lets go of what it holds only for speed.
@@ -69,6 +70,7 @@ pub struct Server {
     address: SocketAddr,
     workers: usize,
     acceptors: usize,
+    shares: FilesPlan,
     unpinned: Option<String>,
     metrics: Metrics,
     drain: Arc<DrainState>,
@@ -99,6 +101,8 @@ impl Server {
             (0..workers).map(|_| Arc::new(WorkerCounters::new(workers))).collect();
         let reserved = options.reserved.as_ref().map(|paths| Arc::new(Reserved::new(paths)));
         let identity = Arc::new(Identity::new(address.port()));
+        let shares = files_plan(&settings, files_max());
+        let files = Files::new(&shares);
         let plan = Plan {
             snapshot,
             settings: &settings,
@@ -107,14 +111,15 @@ impl Server {
             stopped,
             reserved,
             identity,
+            files: Arc::clone(&files),
             unpinned: RefCell::new(None),
         };
         let mut threads = plan.spawn(listeners, &counters, acceptors, options.seed)?;
         // Joined last: it ends when the workers have let go of their ends of the log.
         threads.extend(writer);
-        let metrics = Metrics::new(counters);
+        let metrics = Metrics::new(counters, files);
         let unpinned = plan.unpinned.take();
-        Ok(Self { address, workers, acceptors, unpinned, metrics, drain, stop, threads })
+        Ok(Self { address, workers, acceptors, shares, unpinned, metrics, drain, stop, threads })
     }
 
     /// Where it listens.
@@ -130,6 +135,11 @@ impl Server {
     /// Number of acceptor threads; 0 when each worker accepts.
     pub fn acceptors(&self) -> usize {
         self.acceptors
+    }
+
+    /// How the files the process may open are shared out.
+    pub fn files(&self) -> &FilesPlan {
+        &self.shares
     }
 
     /// Why a worker is not kept to its core although `weir.server.pinning` asks for it.
@@ -174,6 +184,13 @@ fn worker_count(settings: &Settings) -> usize {
     if settings.workers == 0 { cores } else { settings.workers }
 }
 
+/// How the files of a process that may open `limit` of them would be shared out with these
+/// settings.
+pub fn files_plan(settings: &Settings, limit: u64) -> FilesPlan {
+    let workers = worker_count(settings);
+    FilesPlan::of(limit, workers + settings.acceptors.min(workers))
+}
+
 /// What all threads are started with.
 struct Plan<'a> {
     snapshot: &'a Arc<ArcSwap<Snapshot>>,
@@ -183,6 +200,7 @@ struct Plan<'a> {
     stopped: watch::Receiver<Phase>,
     reserved: Option<Arc<Reserved>>,
     identity: Arc<Identity>,
+    files: Arc<Files>,
     /// Why a worker could not be pinned.
     unpinned: RefCell<Option<String>>,
 }
@@ -228,6 +246,7 @@ impl Plan<'_> {
             let acceptor = Acceptor {
                 senders,
                 counters: counters.into(),
+                files: Arc::clone(&self.files),
                 next: Arc::clone(&next),
                 stopped: self.stopped.clone(),
                 _listening: Listening::new(self.drain),
@@ -248,13 +267,14 @@ impl Plan<'_> {
         let log = self.log.clone().map(|sender| (format, sender));
         let (snapshot, drain) = (Arc::clone(self.snapshot), Arc::clone(self.drain));
         let (stopped, reserved) = (self.stopped.clone(), self.reserved.clone());
-        let identity = Arc::clone(&self.identity);
+        let (identity, files) = (Arc::clone(&self.identity), Arc::clone(&self.files));
         let runtime = Builder::new_current_thread();
         let body = move || {
             let log = log.map(|(format, sender)| {
                 LogBuffer::new(format.unwrap_or(AccessLogFormat::Common), sender)
             });
-            let worker = Worker::new(snapshot, counters, drain, log, reserved, identity, seed);
+            let worker =
+                Worker::new(snapshot, counters, drain, log, reserved, identity, files, seed);
             run(runtime, &worker, intake, stopped);
         };
         let builder = std::thread::Builder::new().name(format!("weir-worker-{n}"));

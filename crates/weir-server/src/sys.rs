@@ -26,8 +26,17 @@ pub fn raise_limits() -> Limits {
     let files_before = found.current.unwrap_or(u64::MAX);
     let wanted = Rlimit { current: found.maximum, maximum: found.maximum };
     let refused = setrlimit(Resource::Nofile, wanted).err().map(|error| error.to_string());
-    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    Limits { files_before, files, backlog_max: backlog_max(), refused }
+    Limits { files_before, files: files_max(), backlog_max: backlog_max(), refused }
+}
+
+/// Open files the process may have, as limited now.
+pub fn files_max() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Open files a gateway started from here may have: it raises its limit as far as it can.
+pub fn files_max_raised() -> u64 {
+    getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX)
 }
 
 /// Lets threads that serve go before the calling one, and those it starts, where there is more to

@@ -12,6 +12,8 @@ use weir_route::index::Scratch;
 use crate::access_log::LogBuffer;
 use crate::deadline::{Deadline, Deadlines};
 use crate::drain::{DrainState, Phase};
+use crate::files::Files;
+use crate::http::body::ReadBuffer;
 use crate::http::exchange::Exchange;
 use crate::http::hops::Identity;
 use crate::http::upstream::Pools;
@@ -26,6 +28,9 @@ const SPARE_EXCHANGES_MAX: usize = 256;
 /// A spare exchange with more memory than this is given back to the allocator.
 const SPARE_BYTES_MAX: usize = 64 * 1024;
 
+/// How long a client may be idle at least while others wait for it to leave.
+const IDLE_MS_MIN: u64 = 1_000;
+
 /// The snapshot a request holds. Counted within the worker: counting in the `Arc` would have all
 /// workers write to one place for each request.
 pub(crate) type HeldSnapshot = Rc<Arc<Snapshot>>;
@@ -38,11 +43,14 @@ pub(crate) struct Worker {
     pub(crate) counters: Arc<WorkerCounters>,
     pub(crate) drain: Arc<DrainState>,
     pub(crate) log: Option<LogBuffer>,
-    pub(crate) scratch: RefCell<Box<[u8]>>,
+    pub(crate) scratch: RefCell<ReadBuffer>,
     pub(crate) lookup: RefCell<Scratch>,
     pub(crate) parts: RefCell<RequestParts>,
     pub(crate) reserved: Option<Arc<Reserved>>,
     pub(crate) identity: Arc<Identity>,
+    pub(crate) files: Arc<Files>,
+    /// How long a client may be idle now, beside its own keep-alive timeout.
+    pub(crate) idle_ms_max: Cell<u64>,
     shared: Arc<ArcSwap<Snapshot>>,
     seen: RefCell<HeldSnapshot>,
     #[expect(clippy::vec_box, reason = "an exchange stays where it is: it is large")]
@@ -51,6 +59,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
+    #[expect(clippy::too_many_arguments, reason = "what all workers share, each part once")]
     pub(crate) fn new(
         shared: Arc<ArcSwap<Snapshot>>,
         counters: Arc<WorkerCounters>,
@@ -58,6 +67,7 @@ impl Worker {
         log: Option<LogBuffer>,
         reserved: Option<Arc<Reserved>>,
         identity: Arc<Identity>,
+        files: Arc<Files>,
         seed: u64,
     ) -> Rc<Self> {
         let snapshot = shared.load_full();
@@ -68,11 +78,13 @@ impl Worker {
             counters,
             drain,
             log,
-            scratch: RefCell::new(vec![0; SCRATCH_BYTES].into_boxed_slice()),
+            scratch: RefCell::default(),
             lookup: RefCell::default(),
             parts: RefCell::default(),
             reserved,
             identity,
+            files,
+            idle_ms_max: Cell::new(u64::MAX),
             seen: RefCell::new(Rc::new(snapshot)),
             shared,
             spare: RefCell::default(),
@@ -108,6 +120,12 @@ impl Worker {
         self.drain.phase() >= Phase::Draining
     }
 
+    /// Whether a client's connection ends with the answer it gets: when the gateway stops, and when
+    /// another waits for its place, so that they take turns.
+    pub(crate) fn lets_go(&self) -> bool {
+        self.draining() || self.files.is_crowded()
+    }
+
     /// An exchange to work with, reused if possible.
     pub(crate) fn take_exchange(&self) -> Box<Exchange> {
         self.spare.borrow_mut().pop().unwrap_or_default()
@@ -122,10 +140,25 @@ impl Worker {
         }
     }
 
+    /// Has idle clients leave sooner and sooner while others wait for their places: those idle for
+    /// longest go first.
+    fn make_room(&self) {
+        let max = self.idle_ms_max.get();
+        if !self.files.is_crowded() {
+            self.idle_ms_max.set(max.saturating_mul(4));
+            return;
+        }
+        let keep_alive_ms = self.snapshot().settings.keep_alive_timeout.as_millis() as u64;
+        self.idle_ms_max.set((max.min(keep_alive_ms) / 4).max(IDLE_MS_MIN));
+        self.deadlines.wake_all();
+    }
+
     /// Lets go of what is held only for speed, once in a while.
     pub(crate) fn tidy(&self) {
         drop(self.snapshot());
-        self.pools.evict(self.deadlines.now_ms());
+        self.pools.evict(self.deadlines.now_ms(), self.files.is_short());
+        self.make_room();
+        self.scratch.borrow_mut().tidy();
         self.spare.borrow_mut().truncate(SPARE_EXCHANGES_MAX / 16);
         if let Some(log) = &self.log {
             log.flush();

@@ -181,6 +181,16 @@ mod tests {
     }
 
     #[test]
+    fn numbers_with_a_fraction_are_read_as_written() {
+        check(
+            r#"{"id":"a","uri":"http://x","metadata":{"n":199999999999000000011515845246265065470}}"#,
+        );
+        check(
+            r#"{"id":"a","uri":"http://x","metadata":{"n":[0.1,6.6666666666666666e94,1.7e-308]}}"#,
+        );
+    }
+
+    #[test]
     fn a_later_format_and_a_short_record_are_named() {
         assert_eq!(StoredRoute::decode(0, &[9, 0, 0]), Err(RecordError::Newer(9)));
         assert_eq!(StoredRoute::decode(0, &[1, 0, 0]), Err(RecordError::Short));

@@ -11,6 +11,8 @@ use weir_config::{
     Category, Checked, Code, DEVIATIONS, Diagnostic, Loaded, Severity, Style, render, to_json,
 };
 
+use weir_server::{FilesPlan, files_max_raised, files_plan};
+
 use crate::configuration::ConfigArgs;
 
 /// Exit code when nothing could be checked.
@@ -84,6 +86,7 @@ fn as_json(loaded: &Loaded, checked: Checked) -> Value {
             })
         })
         .collect();
+    let files = files_plan(&loaded.settings, files_max_raised());
     json!({
         "refused": loaded.is_refused(),
         "profiles": loaded.profiles,
@@ -94,6 +97,11 @@ fn as_json(loaded: &Loaded, checked: Checked) -> Value {
         "notes": count(loaded, Severity::Note),
         "findings": findings,
         "deviations": deviations,
+        "openFiles": {
+            "limit": files_max_raised(),
+            "clients": clients_max(loaded, &files),
+            "upstreams": files.upstreams_min,
+        },
     })
 }
 
@@ -106,6 +114,7 @@ fn as_text(loaded: &Loaded, checked: Checked, style: Style) -> String {
     }
     unsupported(&mut out, loaded);
     deviations(&mut out, loaded);
+    open_files(&mut out, loaded);
     let _ = writeln!(
         out,
         "{}: {}, {}, {}, {} (profiles: {})",
@@ -167,6 +176,28 @@ fn deviations(out: &mut String, loaded: &Loaded) {
         }
     }
     out.push('\n');
+}
+
+/// How many clients there is room for at a time, on this machine.
+fn open_files(out: &mut String, loaded: &Loaded) {
+    let limit = files_max_raised();
+    let files = files_plan(&loaded.settings, limit);
+    let clients = clients_max(loaded, &files);
+    let _ = write!(
+        out,
+        "Open files: {limit} allowed here, which is {clients} clients at a time and {} kept for \
+         upstreams",
+        files.upstreams_min
+    );
+    if clients < loaded.settings.connections_max {
+        let wanted = loaded.settings.connections_max;
+        let _ = write!(out, ";\n  weir.server.connections-max would allow {wanted}");
+    }
+    out.push_str("\n\n");
+}
+
+fn clients_max(loaded: &Loaded, files: &FilesPlan) -> usize {
+    files.clients_max.min(loaded.settings.connections_max)
 }
 
 fn count(loaded: &Loaded, severity: Severity) -> usize {

@@ -41,7 +41,7 @@ enum Command {
     /// Shows and changes the routes of a running gateway.
     Routes(routes::RoutesArgs),
     /// Sends load and measures it, with honest latency.
-    Bench(weir_bench::cli::Args),
+    Bench(Box<weir_bench::cli::Args>),
     /// Runs the experiments that weir is measured by.
     Lab(weir_bench::lab::Args),
     /// Runs an upstream for tests, demonstrations and experiments.
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Routes(args) => routes::run(args),
-        Command::Bench(args) => Ok(ExitCode::from(weir_bench::cli::run(args))),
+        Command::Bench(args) => Ok(ExitCode::from(weir_bench::cli::run(*args))),
         Command::Lab(args) => Ok(ExitCode::from(weir_bench::lab::run(&args))),
         Command::Origin(args) => origin::run(args),
         Command::Demo(args) => demo::run(args),

@@ -109,7 +109,7 @@ async fn serve(
         Server::start(&control.published(), &options).context("the gateway cannot start")?;
     let ready = Arc::new(AtomicBool::new(true));
     let admin_address = management.admin_address();
-    let admin = management.serve(&control, settings, server.metrics().clone(), &ready, loggers)?;
+    let admin = management.serve(&control, settings, &server, &ready, loggers)?;
     let started = Started { gateway: server.address(), admin: admin_address };
     report(&control, settings, limits, &server, &started);
     announce(&started);
@@ -178,8 +178,11 @@ fn report(
     let _ = writeln!(out, "store     {}", settings.store_path.display());
     let _ = writeln!(
         out,
-        "files     {} open files allowed (were {})",
-        limits.files, limits.files_before
+        "files     {} open files allowed (were {}): {} clients at a time, {} kept for upstreams",
+        limits.files,
+        limits.files_before,
+        server.files().clients_max.min(settings.connections_max),
+        server.files().upstreams_min,
     );
     if let Some(refused) = &limits.refused {
         let _ = writeln!(out, "          the limit on open files was not raised: {refused}");

@@ -20,7 +20,7 @@ use super::report::Table;
 use super::stats::Spread;
 use super::usage::Stat;
 use crate::release;
-use crate::tree::root;
+use crate::tree::{root, shown};
 
 /// How much longer than asked for a generator may take.
 const GRACE: Duration = Duration::from_secs(30);
@@ -338,6 +338,15 @@ fn finish(
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join("bench.md"), &out)?;
     println!("{out}");
+    if args.out.is_none() {
+        let run = shown(&folder.join("bench.md"));
+        let block = format!(
+            "CPU a request costs `weir bench` and others, in one run ([run]({run}),\n\
+             `cargo xtask peers bench`):\n\n{}",
+            table.markdown()
+        );
+        super::report::publish("bench", &block)?;
+    }
     Ok(())
 }
 

@@ -189,13 +189,20 @@ impl Report {
     /// # Errors
     /// The README has no such marks, or cannot be written.
     pub fn publish(&self, folder: &Path) -> anyhow::Result<()> {
-        let file = root().join("README.md");
-        let text = std::fs::read_to_string(&file)?;
-        let block = self.readme.replace("{folder}", &shown(folder));
-        let text = replace_block(&text, self.name, &block)
-            .with_context(|| format!("README.md has no <!-- peers:{} --> block", self.name))?;
-        Ok(std::fs::write(&file, text)?)
+        publish(self.name, &self.readme.replace("{folder}", &shown(folder)))
     }
+}
+
+/// Puts `block` into the README's block `name`.
+///
+/// # Errors
+/// The README has no such marks, or cannot be written.
+pub fn publish(name: &str, block: &str) -> anyhow::Result<()> {
+    let file = root().join("README.md");
+    let text = std::fs::read_to_string(&file)?;
+    let text = replace_block(&text, name, block)
+        .with_context(|| format!("README.md has no <!-- peers:{name} --> block"))?;
+    Ok(std::fs::write(&file, text)?)
 }
 
 /// The command line of this run, as it is typed.

@@ -33,10 +33,14 @@ fn go(
     keep: &KeepArgs,
     render: impl Fn(&Outcome, &Target) -> String,
 ) -> anyhow::Result<u8> {
-    let outcome = conduct(&plan, &target.url(), &[], show)?;
-    super::say(&format!("{}\n{}", render(&outcome, &target), report::text::verdict(&outcome)));
     let (json, html) = (keep.json.clone(), keep.html.clone());
-    OutputArgs { json, html, ..OutputArgs::default() }.write(&outcome)?;
+    let output = OutputArgs { json, html, ..OutputArgs::default() };
+    output.check()?;
+    let outcome = conduct(&plan, &target.url(), &[], show)?;
+    if !OutputArgs::json_on_stdout(keep.json.as_deref()) {
+        super::say(&format!("{}\n{}", render(&outcome, &target), report::text::verdict(&outcome)));
+    }
+    output.write(&outcome)?;
     Ok(super::exit_code(&outcome))
 }
 
@@ -60,7 +64,7 @@ pub(super) fn hey(raw: &RawArgs) -> anyhow::Result<u8> {
         Ok(command) => command.args,
         Err(error) => {
             error.print()?;
-            return Ok(if error.use_stderr() { super::FAILED } else { super::OK });
+            return Ok(error.exit_code() as u8);
         }
     };
     go(args.plan()?, Show::Nothing, &args.keep, |outcome, _| args.render(outcome))

@@ -241,6 +241,7 @@ pub(super) fn run(args: &JmhArgs) -> anyhow::Result<u8> {
     let iterations = (args.forks.max(1) * (args.warmups + args.iterations)) as f64;
     let about = timed as f64 * iterations * args.time.as_secs_f64();
     eprintln!("{} cells x {} modes, about {about:.0} s", cells.len(), args.modes.len());
+    OutputArgs::check_file(args.json.as_deref())?;
     let mut all = Vec::new();
     for cell in cells {
         for mode in &args.modes {
@@ -250,7 +251,9 @@ pub(super) fn run(args: &JmhArgs) -> anyhow::Result<u8> {
         }
     }
     OutputArgs::write_json(args.json.as_deref(), &all)?;
-    super::say(&table(&all, &args.cell_name));
+    if !OutputArgs::json_on_stdout(args.json.as_deref()) {
+        super::say(&table(&all, &args.cell_name));
+    }
     Ok(super::OK)
 }
 

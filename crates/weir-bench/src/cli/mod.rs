@@ -35,8 +35,8 @@ pub struct Args {
     single: single::SingleArgs,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, thresholds met; 1 wrong usage or no connection; \
-                          3 a threshold failed; 4 inconclusive (generator or host limited); \
+const EXIT_CODES: &str = "Exit codes: 0 done, thresholds met; 1 failed, no connection; \
+                          2 arguments not understood; 3 a threshold failed; 4 inconclusive (generator or host limited); \
                           130 interrupted";
 
 /// Subcommands of `weir bench`.

@@ -1,6 +1,6 @@
 //! `weir bench plan FILE`: runs a plan in YAML.
 
-use super::single::OutputArgs;
+use super::single::{OutputArgs, reach};
 use crate::conduct::conduct;
 use crate::plan_file::{PlanFile, SCHEMA};
 use crate::report;
@@ -31,15 +31,19 @@ pub(super) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
     };
     let name = || path.display().to_string();
     let text = std::fs::read_to_string(path).with_context(name)?;
-    let mut file = PlanFile::parse(&text).with_context(name)?;
+    // The message shows the place, in a file without a name.
+    let mut file = PlanFile::parse(&text)
+        .map_err(|error| anyhow::Error::msg(error.to_string().replace("<input>", &name())))?;
     if let Some(target) = &args.target {
         file.target.clone_from(target);
     }
     let folder = path.parent().unwrap_or(Path::new("."));
-    let (plan, mut thresholds) = file.compile(folder).with_context(name)?;
+    let (mut plan, mut thresholds) = file.compile(folder).with_context(name)?;
     thresholds.extend(args.output.threshold.iter().cloned());
+    args.output.check()?;
+    reach(&mut plan)?;
     let outcome = conduct(&plan, &file.target, &thresholds, args.output.show())?;
-    if args.output.json.as_ref().is_none_or(|path| path.as_os_str() != "-") {
+    if !OutputArgs::json_on_stdout(args.output.json.as_deref()) {
         super::say(&report::text::render(&outcome));
     }
     args.output.write(&outcome)?;

@@ -69,6 +69,20 @@ struct Found {
     trials: Vec<Trial>,
 }
 
+impl Found {
+    /// The answer in a line.
+    fn sentence(&self) -> String {
+        let bound = |bound: Option<f64>| bound.map_or("?".to_owned(), show_count);
+        format!(
+            "sustainable rate under {}: [{}, {}]/s{}\n",
+            self.slo.join(" and "),
+            bound(self.low),
+            bound(self.high),
+            if self.confirmed { "" } else { " (not confirmed)" }
+        )
+    }
+}
+
 struct Search<'a> {
     args: &'a SeekArgs,
     plan: Plan,
@@ -207,6 +221,7 @@ pub(super) fn run(args: &SeekArgs) -> anyhow::Result<u8> {
     if args.width <= 0.0 {
         anyhow::bail!("--width must be above 0");
     }
+    OutputArgs::check_file(args.json.as_deref())?;
     let target = Target::parse(&args.url).map_err(anyhow::Error::msg)?;
     let mut plan = args.request.plan(&target)?;
     plan.connections = args.connections.max(1);
@@ -238,13 +253,8 @@ pub(super) fn run(args: &SeekArgs) -> anyhow::Result<u8> {
         trials: search.trials,
     };
     OutputArgs::write_json(args.json.as_deref(), &found)?;
-    let bound = |bound: Option<f64>| bound.map_or("?".to_owned(), show_count);
-    println!(
-        "sustainable rate under {}: [{}, {}]/s{}",
-        found.slo.join(" and "),
-        bound(low),
-        bound(high),
-        if confirmed { "" } else { " (not confirmed)" }
-    );
+    if !OutputArgs::json_on_stdout(args.json.as_deref()) {
+        super::say(&found.sentence());
+    }
     Ok(if confirmed { super::OK } else { super::INCONCLUSIVE })
 }

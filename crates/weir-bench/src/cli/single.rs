@@ -9,6 +9,7 @@ use crate::trace::Trace;
 use crate::verdict::Threshold;
 use crate::{report, units};
 use anyhow::{Context, bail};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -161,6 +162,9 @@ impl LoadArgs {
         if self.connections == 0 || self.users == Some(0) {
             bail!("at least one connection is needed");
         }
+        if self.requests == Some(0) || self.duration.is_some_and(|length| length.is_zero()) {
+            bail!("-n and -d must be above 0");
+        }
         let endless = self.requests.is_none()
             && self.stages.is_none()
             && self.loops.is_none()
@@ -237,7 +241,41 @@ impl RequestArgs {
     }
 }
 
+/// Leaves the addresses that take a connection.
+///
+/// # Errors
+/// When none does: a run would only tell the same many times.
+pub(super) fn reach(plan: &mut Plan) -> anyhow::Result<()> {
+    let mut refused = None;
+    plan.addresses.retain(|address| match TcpStream::connect_timeout(address, plan.timeout) {
+        Ok(_) => true,
+        Err(error) => {
+            refused = Some(anyhow::Error::new(error).context(address.to_string()));
+            false
+        }
+    });
+    refused.filter(|_| plan.addresses.is_empty()).map_or(Ok(()), Err)
+}
+
 impl OutputArgs {
+    /// Whether every file can be written: a long run should not end with finding out.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        let files = [&self.json, &self.html, &self.csv, &self.hlog];
+        files.into_iter().try_for_each(|path| Self::check_file(path.as_deref()))
+    }
+
+    /// Whether one result can be written.
+    pub(super) fn check_file(path: Option<&std::path::Path>) -> anyhow::Result<()> {
+        let Some(path) = path.filter(|path| path.as_os_str() != "-") else { return Ok(()) };
+        let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        opened.map(drop).with_context(|| path.display().to_string())
+    }
+
+    /// Whether standard output is the JSON's, so that nothing else may be printed there.
+    pub(super) fn json_on_stdout(path: Option<&std::path::Path>) -> bool {
+        path.is_some_and(|path| path.as_os_str() == "-")
+    }
+
     /// Writes `outcome` wherever it is asked for.
     pub(super) fn write(&self, outcome: &Outcome) -> anyhow::Result<()> {
         let file = |path: &PathBuf, text: String| {
@@ -265,7 +303,7 @@ impl OutputArgs {
     ) -> anyhow::Result<()> {
         let Some(path) = path else { return Ok(()) };
         let text = serde_json::to_string_pretty(value)? + "\n";
-        if path.as_os_str() == "-" {
+        if Self::json_on_stdout(Some(path)) {
             super::say(&text);
             return Ok(());
         }
@@ -288,8 +326,10 @@ pub(super) fn run(args: &SingleArgs) -> anyhow::Result<u8> {
     args.load.apply(&mut plan)?;
     args.request.replay(&mut plan, &target, &args.load)?;
     let output = &args.output;
+    output.check()?;
+    reach(&mut plan)?;
     let outcome = conduct(&plan, &target.url(), &output.threshold, output.show())?;
-    if output.json.as_ref().is_none_or(|path| path.as_os_str() != "-") {
+    if !OutputArgs::json_on_stdout(output.json.as_deref()) {
         super::say(&report::text::render(&outcome));
     }
     output.write(&outcome)?;

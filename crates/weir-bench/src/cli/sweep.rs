@@ -126,6 +126,7 @@ fn table(cells: &[Cell], repeats: usize) -> String {
 
 /// Runs the grid.
 pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
+    OutputArgs::check_file(args.json.as_deref())?;
     let mut cells = cells(args);
     let mut order: Vec<usize> = (0..cells.len()).collect();
     Dice::new(args.seed).shuffle(&mut order);
@@ -161,7 +162,9 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
         }
     }
     OutputArgs::write_json(args.json.as_deref(), &cells)?;
-    super::say(&table(&cells, args.repeat));
+    if !OutputArgs::json_on_stdout(args.json.as_deref()) {
+        super::say(&table(&cells, args.repeat));
+    }
     Ok(if interrupted { super::INTERRUPTED } else { super::OK })
 }
 

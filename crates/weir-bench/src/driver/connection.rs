@@ -5,7 +5,9 @@
 use crate::clock::Nanos;
 use crate::record::{Failure, Instants};
 use std::net::TcpStream;
-use weir_wire::http1::{BodyDecoder, BodyKind, Connection as After, HeadLimits, Parsed};
+use weir_wire::http1::{
+    BodyDecoder, BodyKind, Connection as After, HeadLimits, Parsed, ResponseFraming,
+};
 use weir_wire::{Fields, ResponseHead};
 
 /// What a connection is doing.
@@ -78,8 +80,48 @@ pub(super) struct Reading<'a> {
     pub(super) method: &'a [u8],
     /// Keep the body.
     pub(super) keep: bool,
-    /// Reused for every head.
-    pub(super) head: &'a mut ResponseHead,
+    /// Shared by the connections of a worker.
+    pub(super) heads: &'a mut Heads,
+}
+
+/// Reads heads, and knows the last one: an answer that begins with the same bytes means the same.
+/// That spares most answers of a run the parser.
+#[derive(Debug, Default)]
+pub(super) struct Heads {
+    /// The last complete head.
+    pub(super) last: ResponseHead,
+    bytes: Vec<u8>,
+    /// Of the request it answered.
+    method: Vec<u8>,
+    framing: Option<ResponseFraming>,
+}
+
+impl Heads {
+    /// Reads the head at the start of `bytes` into `last`; its length and framing, or `None` while
+    /// it is not complete.
+    fn read(
+        &mut self,
+        bytes: &[u8],
+        method: &[u8],
+    ) -> Result<Option<(usize, ResponseFraming)>, Failure> {
+        if let Some(framing) = self.framing
+            && bytes.starts_with(&self.bytes)
+            && method == self.method
+        {
+            return Ok(Some((self.bytes.len(), framing)));
+        }
+        self.framing = None;
+        let limits = HeadLimits::default();
+        let parsed = weir_wire::http1::parse_response(bytes, method, &mut self.last, &limits)
+            .map_err(|_| Failure::Malformed)?;
+        let Parsed::Complete { consumed, framing } = parsed else { return Ok(None) };
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes.get(..consumed).unwrap_or_default());
+        self.method.clear();
+        self.method.extend_from_slice(method);
+        self.framing = Some(framing);
+        Ok(Some((consumed, framing)))
+    }
 }
 
 impl Connection {
@@ -217,18 +259,18 @@ impl Connection {
         if bytes.is_empty() {
             return Ok(None);
         }
-        let limits = HeadLimits::default();
-        let parsed = weir_wire::http1::parse_response(bytes, read.method, read.head, &limits)
-            .map_err(|_| Failure::Malformed)?;
-        let Parsed::Complete { consumed, framing } = parsed else { return Ok(None) };
+        let Some((consumed, framing)) = read.heads.read(bytes, read.method)? else {
+            return Ok(None);
+        };
+        let head = &read.heads.last;
         self.head_bytes += consumed as u64;
-        if read.head.status < 200 && read.head.status != 101 {
+        if head.status < 200 && head.status != 101 {
             // An interim answer: the final one follows.
             return Ok(Some((consumed, false)));
         }
-        self.status = read.head.status;
+        self.status = head.status;
         if read.keep {
-            self.fields = Some(Box::new(read.head.fields.clone()));
+            self.fields = Some(Box::new(head.fields.clone()));
         }
         self.reusable = framing.connection == After::KeepAlive;
         self.part = match framing.body {
@@ -250,16 +292,15 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
-    use super::{Connection, Fed, Reading};
+    use super::{Connection, Fed, Heads, Reading};
     use crate::record::Failure;
-    use weir_wire::ResponseHead;
 
     /// Feeds `answer` whole and byte by byte: both must end alike.
     fn check(answer: &str, expected: Result<(Fed, u16, &str), Failure>) {
         for size in [answer.len().max(1), 1, 7] {
             let mut connection = Connection::new(0);
-            let mut head = ResponseHead::default();
-            let mut read = Reading { method: b"GET", keep: true, head: &mut head };
+            let mut heads = Heads::default();
+            let mut read = Reading { method: b"GET", keep: true, heads: &mut heads };
             let mut got = Ok(Fed::More);
             for piece in answer.as_bytes().chunks(size) {
                 got = connection.feed(piece, &mut read);
@@ -290,5 +331,26 @@ mod tests {
         check(interim, Ok((kept, 404, "")));
         check("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", Err(Failure::Closed));
         check("SSH-2.0-OpenSSH\r\n\r\n", Err(Failure::Malformed));
+    }
+
+    /// What is known of one answer is not taken for what is known of the next.
+    #[test]
+    fn the_last_head_serves_only_its_like() {
+        let mut heads = Heads::default();
+        let mut check = |method: &[u8], answer: &str, expected: (u16, &str)| {
+            let mut connection = Connection::new(0);
+            let mut read = Reading { method, keep: true, heads: &mut heads };
+            let fed = connection.feed(answer.as_bytes(), &mut read);
+            assert_eq!(fed, Ok(Fed::Complete { reusable: true }), "{answer:?}");
+            let body = String::from_utf8_lossy(&connection.kept).into_owned();
+            assert_eq!((connection.status, body.as_str()), expected, "{answer:?}");
+        };
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n";
+        check(b"GET", &format!("{head}a"), (200, "a"));
+        check(b"GET", &format!("{head}b"), (200, "b"));
+        check(b"HEAD", head, (200, ""));
+        check(b"GET", &format!("{head}c"), (200, "c"));
+        check(b"GET", "HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nno", (404, "no"));
+        check(b"GET", &format!("{head}d"), (200, "d"));
     }
 }

@@ -6,6 +6,7 @@
 mod connection;
 mod socket;
 mod source;
+mod transfer;
 mod worker;
 
 use crate::arrival::Arrival;
@@ -123,14 +124,17 @@ pub fn run(plan: &Plan, watch: &Arc<Watch>) -> std::io::Result<Run> {
         Arrival::Closed | Arrival::Open(_) => plan.connections,
     };
     let threads = plan.threads.clamp(1, count.max(1));
+    // All before the first one runs: its connections may take every descriptor there is.
+    let workers = (0..threads)
+        .map(|number| worker::Worker::new(plan, &shared, number, threads, count))
+        .collect::<std::io::Result<Vec<_>>>()?;
     let results: Vec<_> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads)
-            .map(|number| {
-                let shared = &shared;
+        let handles: Vec<_> = workers
+            .into_iter()
+            .enumerate()
+            .map(|(number, worker)| {
                 let build = std::thread::Builder::new().name(format!("bench-{number}"));
-                build.spawn_scoped(scope, move || {
-                    worker::Worker::new(plan, shared, number, threads, count)?.run()
-                })
+                build.spawn_scoped(scope, move || worker.run())
             })
             .collect();
         handles.into_iter().map(|handle| handle.map(|h| h.join())).collect()

@@ -1,48 +1,44 @@
-//! The worker loop: one epoll set, edge-triggered, for every arrival model.
-//!
-//! A connection is registered once. A request costs one write, one read and a share of one wait;
-//! the next request of a closed loop is written as soon as the previous answer is complete.
+//! The worker loop: one epoll set, edge-triggered, for every arrival model. What a request does on
+//! its connection is in `transfer`.
 
-use super::connection::{Connection, Fed, Phase, Reading};
-use super::socket::{connect_failure, open, thread_use};
+use super::connection::{Connection, Heads, Phase};
+use super::socket::thread_use;
 use super::source::Source;
 use super::{GRACE, Shared, ThreadUse};
 use crate::arrival::{Arrival, Think};
 use crate::clock::{Nanos, SECOND};
 use crate::dice::Dice;
-use crate::plan::{Message, Mix, Plan};
+use crate::plan::Plan;
 use crate::record::{Failure, Record};
 use rustix::event::epoll;
 use rustix::io::Errno;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
-use weir_wire::ResponseHead;
 
 /// Bytes read at a time; one buffer per worker.
 const SCRATCH_BYTES: usize = 64 * 1024;
-/// Bodies with more than this left are dropped in the kernel instead of copied.
-const DROP_BYTES_MIN: u64 = 32 * 1024;
 /// A closed-loop connection that cannot connect tries again after this.
 const RETRY: Nanos = 10_000_000;
 
 pub(super) struct Worker<'a> {
-    plan: &'a Plan,
-    shared: &'a Shared,
-    epoll: OwnedFd,
-    connections: Vec<Connection>,
+    pub(super) plan: &'a Plan,
+    pub(super) shared: &'a Shared,
+    pub(super) epoll: OwnedFd,
+    pub(super) connections: Vec<Connection>,
     source: Source,
     timers: BinaryHeap<Reverse<(Nanos, u32)>>,
-    record: Record,
-    dice: Dice,
-    head: ResponseHead,
-    scratch: Vec<u8>,
-    active: usize,
+    pub(super) record: Record,
+    pub(super) dice: Dice,
+    pub(super) heads: Heads,
+    pub(super) scratch: Vec<u8>,
+    /// Requests that have begun and not ended.
+    pub(super) active: usize,
     /// Slices that others have seen.
     published: usize,
     users_left: usize,
-    address: usize,
+    /// Connections opened so far: each goes to the next address.
+    pub(super) address: usize,
     first_user: usize,
     stride: usize,
 }
@@ -67,7 +63,7 @@ impl<'a> Worker<'a> {
             timers: BinaryHeap::new(),
             record: Record::new(plan.groups().len(), warm, paced),
             dice: Dice::stream(plan.seed, number as u64 + 1),
-            head: ResponseHead::default(),
+            heads: Heads::default(),
             scratch: vec![0; SCRATCH_BYTES],
             active: 0,
             published: 0,
@@ -88,6 +84,8 @@ impl<'a> Worker<'a> {
         self.turn()?;
         self.abandon();
         self.record.slices.close();
+        // Reading what the kernel knows takes a descriptor, and they may all be in use.
+        self.connections.clear();
         let after = thread_use();
         let used = ThreadUse {
             cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
@@ -227,195 +225,8 @@ impl<'a> Worker<'a> {
         self.begin(index, first, intended, now);
     }
 
-    /// Sends `request` on a connection, which is opened if need be.
-    fn begin(&mut self, index: u32, request: usize, intended: Nanos, now: Nanos) {
-        let Some(connection) = self.connections.get_mut(index as usize) else { return };
-        connection.reset(request, intended, now);
-        if let Some(Message::Rendered(template)) =
-            self.plan.requests.get(request).map(|request| &request.message)
-        {
-            template.render(&connection.slots, &mut self.dice, &mut connection.message);
-        }
-        self.active += 1;
-        if connection.socket.is_some() {
-            connection.at.sent = now;
-            self.record.sent(&connection.at);
-            return self.write(index);
-        }
-        connection.phase = Phase::Connecting;
-        let address = self.plan.addresses[self.address % self.plan.addresses.len()];
-        self.address += 1;
-        match open(address, &self.epoll, u64::from(index), self.plan.keep_alive) {
-            Ok(socket) => {
-                connection.socket = Some(socket);
-                // On a local network the handshake may be over already: try, and save a wait.
-                self.write(index);
-            }
-            Err(error) => self.fail(index, connect_failure(&error)),
-        }
-    }
-
-    /// Something happened on a connection.
-    fn ready(&mut self, index: u32) {
-        let Some(connection) = self.connections.get_mut(index as usize) else { return };
-        match connection.phase {
-            Phase::Connecting | Phase::Sending => self.write(index),
-            Phase::Receiving => self.read(index),
-            Phase::Idle => {
-                // A kept connection was closed by the peer, or sent what nobody asked for.
-                let mut byte = [0];
-                let alive = connection.socket.as_ref().is_none_or(|mut socket| {
-                    matches!(socket.read(&mut byte), Err(e) if e.kind() == ErrorKind::WouldBlock)
-                });
-                if !alive {
-                    connection.socket = None;
-                }
-            }
-        }
-    }
-
-    fn write(&mut self, index: u32) {
-        let Some(connection) = self.connections.get_mut(index as usize) else { return };
-        let Some(request) = self.plan.requests.get(connection.request) else { return };
-        let message: &[u8] = match &request.message {
-            Message::Fixed(bytes) => bytes,
-            Message::Rendered(_) => &connection.message,
-        };
-        let Some(mut socket) = connection.socket.as_ref() else { return };
-        loop {
-            let now = match connection.phase {
-                Phase::Connecting => self.shared.clock.now(),
-                _ => 0,
-            };
-            match socket.write(message.get(connection.written..).unwrap_or_default()) {
-                Ok(count) => {
-                    if connection.phase == Phase::Connecting {
-                        connection.at.sent = now;
-                        self.record.connected(now.saturating_sub(connection.at.begun));
-                        self.record.sent(&connection.at);
-                    }
-                    connection.written += count;
-                    if connection.written >= message.len() {
-                        connection.phase = Phase::Receiving;
-                        return;
-                    }
-                    connection.phase = Phase::Sending;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::NotConnected) =>
-                {
-                    return;
-                }
-                Err(error) => {
-                    let failure = match connection.phase {
-                        Phase::Connecting => connect_failure(&error),
-                        _ => Failure::Closed,
-                    };
-                    return self.fail(index, failure);
-                }
-            }
-        }
-    }
-
-    fn read(&mut self, index: u32) {
-        loop {
-            let Some(connection) = self.connections.get_mut(index as usize) else { return };
-            let Some(request) = self.plan.requests.get(connection.request) else { return };
-            let Some(mut socket) = connection.socket.as_ref() else { return };
-            let keep = !request.body_rules.is_empty();
-            let droppable = if keep { 0 } else { connection.droppable() };
-            let (got, full) = if droppable >= DROP_BYTES_MIN {
-                let size = droppable.min(self.scratch.len() as u64) as usize;
-                let flags = rustix::net::RecvFlags::TRUNC;
-                let space = self.scratch.get_mut(..size).unwrap_or_default();
-                let got = rustix::net::recv(socket, space, flags).map(|(_, count)| count);
-                (got.map_err(std::io::Error::from), size)
-            } else {
-                (socket.read(&mut self.scratch), self.scratch.len())
-            };
-            let now = self.shared.clock.now();
-            if connection.at.first == 0 {
-                connection.at.first = now;
-            }
-            connection.at.done = now;
-            let fed = match got {
-                Ok(0) => connection.closed(),
-                Ok(count) if droppable >= DROP_BYTES_MIN => Ok(connection.dropped(count as u64)),
-                Ok(count) => {
-                    let bytes = self.scratch.get(..count).unwrap_or_default();
-                    let head = &mut self.head;
-                    connection.feed(bytes, &mut Reading { method: &request.method, keep, head })
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if connection.head_bytes == 0 {
-                        connection.at.first = 0;
-                    }
-                    return;
-                }
-                Err(_) => Err(Failure::Closed),
-            };
-            match (fed, got) {
-                (Err(failure), _) => return self.fail(index, failure),
-                (Ok(Fed::Complete { reusable }), _) => return self.complete(index, reusable),
-                // A read that did not fill its space has emptied the socket: the next byte makes
-                // a new edge.
-                (Ok(Fed::More), Ok(count)) if count < full => return,
-                (Ok(Fed::More), _) => {}
-            }
-        }
-    }
-
-    /// An answer is complete.
-    fn complete(&mut self, index: u32, reusable: bool) {
-        let Some(connection) = self.connections.get_mut(index as usize) else { return };
-        let Some(request) = self.plan.requests.get(connection.request) else { return };
-        let mut failure = (!request.expect.holds(connection.status)).then_some(Failure::Status);
-        if !request.body_rules.is_empty() {
-            let fields = connection.fields.as_deref();
-            let header = |name: &str| fields.and_then(|fields| fields.get(name.as_bytes()));
-            let (kept, slots) = (&connection.kept, &mut connection.slots);
-            let passed = crate::journey::apply(&request.body_rules, kept, header, slots);
-            if !passed {
-                failure = failure.or(Some(Failure::Check));
-            }
-        }
-        if self.record.server_field.is_none() {
-            let field = self.head.fields.get(b"server").unwrap_or_default();
-            self.record.server_field = Some(String::from_utf8_lossy(field).into_owned());
-        }
-        let bytes = (connection.head_bytes, connection.body_bytes);
-        let (at, status) = (connection.at, connection.status);
-        self.record.answered(request.group, &at, status, bytes, failure);
-        if !(reusable && self.plan.keep_alive) {
-            connection.socket = None;
-        }
-        let last = connection.request + 1 >= self.plan.requests.len();
-        let (think, journey) = (request.think, matches!(self.plan.mix, Mix::Journey));
-        let step = connection.request + 1;
-        self.settle(index, at.done);
-        // A failed step ends its journey: what follows would build on nothing.
-        if journey && !last && failure.is_none() {
-            self.pause(index, step, think, at.done);
-        } else {
-            self.end_session(index, at.done, false);
-        }
-    }
-
-    /// A request came to nothing; its connection is given up.
-    fn fail(&mut self, index: u32, failure: Failure) {
-        let now = self.shared.clock.now();
-        let Some(connection) = self.connections.get_mut(index as usize) else { return };
-        connection.at.done = now;
-        connection.socket = None;
-        let group = self.plan.requests.get(connection.request).map_or(0, |request| request.group);
-        self.record.failed(group, &connection.at, failure);
-        self.settle(index, now);
-        self.end_session(index, now, true);
-    }
-
-    fn settle(&mut self, index: u32, now: Nanos) {
+    /// A connection has ended its request.
+    pub(super) fn settle(&mut self, index: u32, now: Nanos) {
         if let Some(connection) = self.connections.get_mut(index as usize) {
             connection.phase = Phase::Idle;
             connection.at.free = now;
@@ -423,7 +234,8 @@ impl<'a> Worker<'a> {
         self.active -= 1;
     }
 
-    fn pause(&mut self, index: u32, step: usize, think: Think, now: Nanos) {
+    /// Thinks, then goes on with `step` of the journey.
+    pub(super) fn pause(&mut self, index: u32, step: usize, think: Think, now: Nanos) {
         let pause = think.draw(&mut self.dice);
         if pause == 0 {
             return self.begin(index, step, now, now);
@@ -435,7 +247,7 @@ impl<'a> Worker<'a> {
     }
 
     /// A connection has nothing left to send for its session.
-    fn end_session(&mut self, index: u32, now: Nanos, failed: bool) {
+    pub(super) fn end_session(&mut self, index: u32, now: Nanos, failed: bool) {
         match &mut self.source {
             Source::Open(open) => open.release(index),
             Source::Closed if failed => self.timers.push(Reverse((now + RETRY, index))),

@@ -47,6 +47,7 @@ pub(super) fn experiment(args: &RunArgs) -> anyhow::Result<u8> {
     let output = args.output.clone().unwrap_or_else(|| format!("lab-{name}").into());
     std::fs::create_dir_all(&output).with_context(|| output.display().to_string())?;
     let origin = match (args.origin, &args.scg) {
+        (Some(address), _) if address.port() == 0 => bail!("--origin needs a port"),
         (Some(address), _) => address,
         // A gateway that runs already has its configuration, with the seeds' address in it.
         (None, Some(_)) => SocketAddr::from(([127, 0, 0, 1], 9999)),

@@ -24,7 +24,7 @@ pub(super) fn free_address() -> std::io::Result<SocketAddr> {
 /// Writes the configuration of a gateway with `count` routes of the seeds' shape, then two plain
 /// ones.
 pub(super) fn configure(path: &Path, count: u64, origin: SocketAddr) -> std::io::Result<()> {
-    let mut out = String::from("spring:\n  cloud:\n    gateway:\n      routes:\n");
+    let mut out = String::from("spring.cloud.gateway.server.webflux:\n      routes:\n");
     for number in 0..count {
         let _ = write!(
             out,

@@ -109,15 +109,18 @@ pub struct FailureCount {
 /// Numbers of one request of the mix.
 #[derive(Clone, Debug)]
 pub struct PerRequest {
-    /// Response times of successes.
+    /// Response times of successes, but for those in `simple`.
     pub response: Histogram<u64>,
+    /// Successes that were sent when due and read in one piece: response, service and first-byte
+    /// time are one, recorded once. [`Record::add`] counts them among each.
+    simple: Histogram<u64>,
     /// Requests that failed.
     pub failed: u64,
     /// Bytes of answers.
     pub bytes: u64,
 }
 
-/// Everything one worker records; workers' records add up.
+/// Everything one worker records. Complete only when [added](Record::add) to another.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// Response time (done − intended) of all requests, failures and censored ones too.
@@ -162,7 +165,9 @@ impl Record {
     /// An empty record for a mix of `requests`. What was intended before `warm_until` is left out
     /// of everything but the slices. `paced` says whether lag and queue wait mean anything.
     pub fn new(requests: usize, warm_until: Nanos, paced: bool) -> Self {
-        let per_request = PerRequest { response: histogram(), failed: 0, bytes: 0 };
+        // Not clones of one: memory that is only reserved would be written.
+        let per_request =
+            |_| PerRequest { response: histogram(), simple: histogram(), failed: 0, bytes: 0 };
         Self {
             response: histogram(),
             service: histogram(),
@@ -170,7 +175,7 @@ impl Record {
             connect: histogram(),
             lag: histogram(),
             queue: histogram(),
-            per_request: vec![per_request; requests],
+            per_request: (0..requests).map(per_request).collect(),
             statuses: vec![0; 1000],
             failures: [FailureCount::default(); FAILURES.len()],
             sent: 0,
@@ -226,11 +231,16 @@ impl Record {
         if let Some(count) = self.statuses.get_mut(usize::from(status)) {
             *count += 1;
         }
+        let Some(per_request) = self.per_request.get_mut(request) else { return };
+        per_request.bytes += head + body;
+        if failure.is_none() && at.sent == at.intended && at.first == at.done {
+            self.ok += 1;
+            per_request.simple.saturating_record(response);
+            return;
+        }
         self.response.saturating_record(response);
         self.service.saturating_record(at.done.saturating_sub(at.sent));
         self.first_byte.saturating_record(at.first.saturating_sub(at.sent));
-        let Some(per_request) = self.per_request.get_mut(request) else { return };
-        per_request.bytes += head + body;
         match failure {
             None => {
                 self.ok += 1;
@@ -286,6 +296,11 @@ impl Record {
         }
         for (mine, theirs) in self.per_request.iter_mut().zip(&other.per_request) {
             mine.response.add(&theirs.response).ok();
+            let each =
+                [&mut mine.response, &mut self.response, &mut self.service, &mut self.first_byte];
+            for histogram in each {
+                histogram.add(&theirs.simple).ok();
+            }
             mine.failed += theirs.failed;
             mine.bytes += theirs.bytes;
         }
@@ -349,11 +364,37 @@ mod tests {
         record.answered(0, &at(2_000, 0, 2_000, 5_000), 200, (10, 5), None);
         record.failed(0, &at(2_000, 0, 2_000, 1_000_002_000), Failure::Timeout);
         record.failed(0, &at(2_000, 0, 0, 2_000_002_000), Failure::NeverSent);
-        assert_eq!((record.ok, record.response.len(), record.service.len()), (1, 3, 2));
-        assert_eq!(record.bytes_read, 15);
+        assert_eq!((record.ok, record.bytes_read), (1, 15));
         let mut sum = Record::new(1, 1_000, false);
         sum.add(&record);
+        assert_eq!((sum.response.len(), sum.service.len(), sum.first_byte.len()), (3, 2, 1));
         sum.add(&record);
         assert_eq!((sum.failures(Failure::Timeout), sum.response.len()), (2, 6));
+    }
+
+    /// However an answer came: it is once in each histogram, with its own value.
+    #[test]
+    fn each_time_is_counted_once() {
+        let mut record = Record::new(1, 0, false);
+        let simple = at(1_000_000, 0, 1_000_000, 3_000_000);
+        record.answered(0, &simple, 200, (10, 0), None);
+        record.answered(0, &simple, 500, (10, 0), Some(Failure::Status));
+        let in_pieces = Instants { first: 2_000_000, ..simple };
+        record.answered(0, &in_pieces, 200, (10, 0), None);
+        record.answered(0, &Instants { intended: 0, ..simple }, 200, (10, 0), None);
+        let mut sum = Record::new(1, 0, false);
+        sum.add(&record);
+        let all = [&sum.response, &sum.service, &sum.first_byte, &sum.per_request[0].response];
+        let millis = |histogram: &hdrhistogram::Histogram<u64>| -> Vec<u64> {
+            let each = histogram.iter_recorded().flat_map(|step| {
+                let value = (step.value_iterated_to() + 500_000) / 1_000_000;
+                (0..step.count_at_value()).map(move |_| value)
+            });
+            each.collect()
+        };
+        assert_eq!(
+            all.map(millis),
+            [vec![2, 2, 2, 3], vec![2; 4], vec![1, 2, 2, 2], vec![2, 2, 3]]
+        );
     }
 }

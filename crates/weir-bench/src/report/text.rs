@@ -62,6 +62,9 @@ fn latencies(outcome: &Outcome, out: &mut String) {
     .into_iter()
     .filter(|(_, distribution)| distribution.count > 0)
     .collect();
+    if columns.is_empty() {
+        return;
+    }
     let _ = write!(out, "  {:10}", "");
     for (name, _) in &columns {
         let _ = write!(out, "{name:>12}");
@@ -114,7 +117,7 @@ fn per_request(outcome: &Outcome, out: &mut String) {
 fn failures(outcome: &Outcome, out: &mut String) {
     let codes: Vec<String> =
         outcome.statuses.iter().map(|(code, count)| format!("{code}: {count}")).collect();
-    if outcome.failed > 0 || outcome.statuses.len() > 1 {
+    if (outcome.failed > 0 && !codes.is_empty()) || codes.len() > 1 {
         let _ = writeln!(out, "  statuses  {}", codes.join(", "));
     }
     for (name, failure) in &outcome.failures {

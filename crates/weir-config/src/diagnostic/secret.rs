@@ -105,10 +105,8 @@ pub(super) fn mask_line(line: &str, start: usize, end: usize, all: bool) -> (Str
     let hide_from = if all { hidden_whole(line) } else { secret_value(line) };
     let Some(from) = hide_from else {
         let masked = mask_url(line);
-        if masked == line {
-            return (masked, start, end);
-        }
-        return (masked.clone(), start.min(masked.len()), masked.len());
+        let (start, end) = moved(line, &masked, start, end);
+        return (masked, start, end);
     };
     let shown = line.get(..from).unwrap_or_default();
     let masked = format!("{shown}{HIDDEN}");
@@ -118,6 +116,21 @@ pub(super) fn mask_line(line: &str, start: usize, end: usize, all: bool) -> (Str
     let start = start.min(from);
     let end = masked.len();
     (masked, start, end)
+}
+
+/// Where in `masked` the range is that was marked in `line`; all from its start on if the end was
+/// hidden.
+fn moved(line: &str, masked: &str, start: usize, end: usize) -> (usize, usize) {
+    let before = |at: usize| line.get(..at).is_some_and(|text| masked.starts_with(text));
+    let place = |at: usize| {
+        if before(at) {
+            return Some(at);
+        }
+        let tail = line.get(at..).filter(|tail| masked.ends_with(tail))?;
+        Some(masked.len() - tail.len())
+    };
+    let start = place(start).unwrap_or_default();
+    (start, place(end).unwrap_or(masked.len()).max(start))
 }
 
 /// Where the value of a line starts: behind `key:`, `key=` or `- `.
@@ -178,6 +191,20 @@ mod tests {
         check("uri: http://u:p@h:80/x", "uri: http://******@h:80/x");
         check("  id: a", "  id: a");
         check("{\"token\": \"abc\"}", "{\"token\": ******");
+    }
+
+    #[test]
+    fn marks_move_with_what_is_hidden_before_them() {
+        let check = |line: &str, marked: &str, expected: &str| {
+            let start = line.find(marked).expect("it is there");
+            let (masked, start, end) = mask_line(line, start, start + marked.len(), false);
+            assert_eq!(masked.get(start..end), Some(expected), "{masked}");
+        };
+        check("uri: http://user:password@h/é", "é", "é");
+        check("uri: http://u:p@h, x: é", "x", "x");
+        check("é: http://u:p@h", "é", "é");
+        check("uri: http://u:p@h/é", "u:p@h", "******@h");
+        check("uri: http://u:pé@h/x", "é@h/x", "uri: http://******@h/x");
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(crate) fn segments(key: &str) -> Vec<Segment<'_>> {
 }
 
 fn split(key: &str) -> Option<Vec<Segment<'_>>> {
-    let mut list = Vec::new();
+    let mut list = Vec::with_capacity(8);
     let mut rest = key;
     while !rest.is_empty() {
         if list.len() >= SEGMENTS_MAX {
@@ -56,7 +56,8 @@ fn split(key: &str) -> Option<Vec<Segment<'_>>> {
             };
             continue;
         }
-        let end = rest.find(['.', '[']).unwrap_or(rest.len());
+        let end = rest.bytes().position(|byte| matches!(byte, b'.' | b'['));
+        let end = end.unwrap_or(rest.len());
         let (text, after) = rest.split_at(end);
         if text.is_empty() {
             return None;
@@ -76,7 +77,7 @@ pub(crate) fn same(one: &str, two: &str) -> bool {
     letters(one).eq(letters(two))
 }
 
-/// Whether `name` begins with the letters of `start`; gives the number of letters that follow.
+/// What counts of a name.
 pub(crate) fn letters(name: &str) -> impl Iterator<Item = char> + Clone {
     name.chars().filter(|c| *c != '-' && *c != '_').map(|c| c.to_ascii_lowercase())
 }

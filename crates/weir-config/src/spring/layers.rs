@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::key;
+use super::key::{self, Segment};
 use super::placeholder::{self, Trouble};
 use super::tree::{Kind, Node, Tree};
 
@@ -85,13 +85,14 @@ impl<'a> Layers<'a> {
 
 /// The node at `path` (`a.b[0].c`) below `node`.
 pub(crate) fn below<'t>(node: Node<'t>, path: &str) -> Option<Node<'t>> {
-    let segments = key::segments(path);
-    let names: Vec<&str> = segments.iter().map(|segment| segment.text).collect();
-    descend(node, &names)
+    // Most layers are empty, and hundreds of properties are asked for.
+    node.children().next()?;
+    descend(node, &key::segments(path))
 }
 
-fn descend<'t>(node: Node<'t>, names: &[&str]) -> Option<Node<'t>> {
-    let Some((name, rest)) = names.split_first() else { return Some(node) };
+fn descend<'t>(node: Node<'t>, segments: &[Segment<'_>]) -> Option<Node<'t>> {
+    let Some((segment, rest)) = segments.split_first() else { return Some(node) };
+    let name = segment.text;
     match node.kind() {
         Kind::Null | Kind::Scalar => None,
         Kind::List => {
@@ -110,7 +111,7 @@ pub(crate) fn child<'t>(node: Node<'t>, name: &str) -> Option<Node<'t>> {
 }
 
 /// In the environment `connect-timeout` may be `connecttimeout` or `connect` → `timeout`.
-fn joined<'t>(node: Node<'t>, name: &str, rest: &[&str]) -> Option<Node<'t>> {
+fn joined<'t>(node: Node<'t>, name: &str, rest: &[Segment<'_>]) -> Option<Node<'t>> {
     let name: String = key::letters(name).collect();
     node.children().find_map(|child| {
         let after = name.strip_prefix(child.key())?;

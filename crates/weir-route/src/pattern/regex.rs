@@ -37,6 +37,9 @@ pub use required::Required;
 /// Steps a backtracking match may take before it fails.
 pub const STEPS_MAX: usize = 100_000;
 
+/// Steps that replacing every match of a text may take altogether.
+pub const REPLACE_STEPS_MAX: usize = 10 * STEPS_MAX;
+
 /// Largest automaton accepted, in states, as estimated before it is built.
 pub const STATES_MAX: usize = 20_000;
 
@@ -89,7 +92,7 @@ struct Engines {
 /// A match could not be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegexError {
-    /// More than [`STEPS_MAX`] steps of backtracking.
+    /// More than [`STEPS_MAX`] steps of backtracking, or [`REPLACE_STEPS_MAX`] for all matches.
     Steps,
     /// A `{name:regex}` whose expression has capturing groups, at which SCG fails too.
     Groups,
@@ -273,7 +276,7 @@ impl JavaRegex {
                 Ok(Some(Groups { text, spans: vec![Some((0, text.len()))] }))
             }
             Some(_) => Ok(None),
-            None => self.captures_at(true, text, 0),
+            None => self.captures_at(true, text, 0, &mut 0),
         }
     }
 
@@ -286,7 +289,19 @@ impl JavaRegex {
         text: &'t str,
         start: usize,
     ) -> Result<Option<Groups<'t>>, RegexError> {
-        let Some(literal) = self.literal() else { return self.captures_at(false, text, start) };
+        self.find_spending(text, start, &mut 0)
+    }
+
+    /// [`JavaRegex::find_at`]; adds the steps it took to `spent`.
+    fn find_spending<'t>(
+        &self,
+        text: &'t str,
+        start: usize,
+        spent: &mut usize,
+    ) -> Result<Option<Groups<'t>>, RegexError> {
+        let Some(literal) = self.literal() else {
+            return self.captures_at(false, text, start, spent);
+        };
         let found = text.get(start..).and_then(|rest| rest.find(literal));
         let span = found.map(|at| (start + at, start + at + literal.len()));
         Ok(span.map(|span| Groups { text, spans: vec![Some(span)] }))
@@ -301,8 +316,12 @@ impl JavaRegex {
         let mut out = String::with_capacity(text.len());
         let mut copied = 0;
         let mut next = 0;
+        let mut spent = 0;
         while next <= text.len() {
-            let Some(groups) = self.find_at(text, next)? else { break };
+            let Some(groups) = self.find_spending(text, next, &mut spent)? else { break };
+            if spent > REPLACE_STEPS_MAX {
+                return Err(RegexError::Steps);
+            }
             let (start, end) = groups.span();
             out.push_str(text.get(copied..start).unwrap_or_default());
             with.expand(&groups, &mut out);
@@ -318,17 +337,22 @@ impl JavaRegex {
         full: bool,
         text: &'t str,
         start: usize,
+        spent: &mut usize,
     ) -> Result<Option<Groups<'t>>, RegexError> {
         let small = self.program.small.as_ref().map(|small| {
-            let spans =
-                if full { small.full_captures(text) } else { small.captures_at(text, start) };
+            let spans = match full {
+                true => small.full_captures(text),
+                false => small.captures_at(text, start, spent),
+            };
             (spans, small.is_alone())
         });
         let spans = match small {
             Some((Ok(spans), _)) => spans,
             Some((Err(Steps), true)) => return Err(RegexError::Steps),
             Some((Err(Steps), false)) | None => {
-                self.program.engine(full, text).captures_at(text, start)?
+                let engine = self.program.engine(full, text);
+                *spent += engine.steps(text.len().saturating_sub(start));
+                engine.captures_at(text, start)?
             }
         };
         Ok(spans.map(|spans| Groups { text, spans }))

@@ -1,37 +1,116 @@
 //! Bytes received and not yet used.
 
+use crate::worker::SCRATCH_BYTES;
+
+/// From this size on, what comes behind a head stays in the buffer it was read into.
+const LENT_BYTES_MIN: usize = 2048;
+/// Buffers kept for when the one in use is lent.
+const SPARE_MAX: usize = 4;
+
+/// The buffer that every read of a worker goes through.
+#[derive(Debug)]
+pub(crate) struct ReadBuffer {
+    buffer: Vec<u8>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Default for ReadBuffer {
+    fn default() -> Self {
+        Self { buffer: vec![0; SCRATCH_BYTES], spare: Vec::new() }
+    }
+}
+
+impl ReadBuffer {
+    /// Where to read to.
+    pub(crate) fn buffer(&mut self) -> &mut [u8] {
+        &mut self.buffer
+    }
+
+    /// The first `count` bytes read last.
+    pub(crate) fn read(&self, count: usize) -> &[u8] {
+        self.buffer.get(..count).unwrap_or_default()
+    }
+
+    /// Puts the bytes from `start` to `end` of those read last into `carry`: much of it by handing
+    /// over the buffer, which must come back soon ([`ReadBuffer::take_back`]).
+    pub(crate) fn give(&mut self, carry: &mut Carry, start: usize, end: usize) {
+        let bytes = self.buffer.get(start..end).unwrap_or_default();
+        if bytes.len() < LENT_BYTES_MIN || !carry.is_empty() {
+            return carry.push(bytes);
+        }
+        let next = self.spare.pop().unwrap_or_else(|| vec![0; SCRATCH_BYTES]);
+        let bytes = std::mem::replace(&mut self.buffer, next);
+        *carry = Carry { bytes, start, end, lent: true };
+    }
+
+    /// Takes the buffer of a carry whose bytes are used.
+    pub(crate) fn take_back(&mut self, carry: &mut Carry) {
+        if carry.lent {
+            let bytes = std::mem::take(carry).bytes;
+            if bytes.len() == SCRATCH_BYTES && self.spare.len() < SPARE_MAX {
+                self.spare.push(bytes);
+            }
+        }
+    }
+
+    /// Lets go of what is held only for speed.
+    pub(crate) fn tidy(&mut self) {
+        self.spare.truncate(1);
+    }
+}
+
 /// Bytes left over from a read: the start of a body, or pipelined requests. Holds no memory while
 /// it is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Carry {
     bytes: Vec<u8>,
     start: usize,
+    end: usize,
+    /// `bytes` is the buffer of a [`ReadBuffer`].
+    lent: bool,
 }
 
 impl Carry {
     pub(crate) fn as_slice(&self) -> &[u8] {
-        self.bytes.get(self.start..).unwrap_or_default()
+        self.bytes.get(self.start..self.end).unwrap_or_default()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.bytes.len() - self.start
+        self.end - self.start
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
+    /// Its memory is a buffer that is to be given back.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.lent
+    }
+
+    /// Makes the bytes its own: they may stay for long.
+    pub(crate) fn keep(&mut self) {
+        if self.lent {
+            let bytes = self.as_slice().to_vec();
+            *self = Self { start: 0, end: bytes.len(), bytes, lent: false };
+        }
+    }
+
     /// Adds bytes at the end.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.bytes.truncate(self.end);
         self.bytes.extend_from_slice(bytes);
+        self.end = self.bytes.len();
     }
 
     /// Uses up the first `count` bytes.
     pub(crate) fn consume(&mut self, count: usize) {
-        self.start = (self.start + count).min(self.bytes.len());
-        if self.start == self.bytes.len() {
-            self.start = 0;
-            self.bytes.clear();
+        self.start = (self.start + count).min(self.end);
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
         }
     }
 
@@ -44,6 +123,54 @@ impl Carry {
     pub(crate) fn shrink(&mut self) {
         if self.is_empty() && self.bytes.capacity() > 0 {
             *self = Self::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Carry, LENT_BYTES_MIN, ReadBuffer};
+
+    /// Reads `count` bytes and gives away all but the first two; those that then are in the carry.
+    fn check(count: usize, lent: bool) {
+        let mut scratch = ReadBuffer::default();
+        let mut carry = Carry::default();
+        for (byte, n) in scratch.buffer().iter_mut().zip(0..count) {
+            *byte = n as u8;
+        }
+        scratch.give(&mut carry, 2, count);
+        let expected: Vec<u8> = (2..count).map(|n| n as u8).collect();
+        scratch.buffer().fill(0);
+        assert_eq!((carry.as_slice(), carry.is_lent()), (&*expected, lent), "{count}");
+        carry.push(b"more");
+        carry.consume(expected.len());
+        assert_eq!(carry.as_slice(), b"more", "{count}");
+        scratch.take_back(&mut carry);
+        assert_eq!(carry.memory() == 0, lent, "{count}");
+    }
+
+    #[test]
+    fn what_is_given_stays_as_it_was_read() {
+        check(2, false);
+        check(100, false);
+        check(LENT_BYTES_MIN + 2, true);
+        check(super::SCRATCH_BYTES, true);
+    }
+
+    #[test]
+    fn buffers_are_used_again() {
+        let mut scratch = ReadBuffer::default();
+        for _ in 0..10 {
+            let mut carries =
+                [const { Carry { bytes: Vec::new(), start: 0, end: 0, lent: false } }; 3];
+            for carry in &mut carries {
+                scratch.give(carry, 0, LENT_BYTES_MIN);
+            }
+            for carry in &mut carries {
+                carry.consume(LENT_BYTES_MIN);
+                scratch.take_back(carry);
+            }
+            assert_eq!(scratch.spare.len(), 3);
         }
     }
 }

@@ -7,15 +7,16 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use weir_wire::http1::{HeadLimits, Parsed, RequestFraming, parse_request};
+use weir_wire::http1::{BodyKind, HeadLimits, Parsed, RequestFraming, parse_request};
 
-use super::body::Carry;
+use super::body::{Carry, ReadBuffer};
 use super::exchange::{Exchange, Next, answer_panic, exchange, refuse};
 use super::panic::contained;
 use super::tunnel;
 use crate::deadline::Deadline;
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
+use crate::files::Admission;
 use crate::metrics::OpenConnection;
 use crate::net::{Socket, poll_read, poll_write};
 use crate::worker::{HeldSnapshot, Worker};
@@ -26,6 +27,8 @@ const DRAIN_GRACE: Duration = Duration::from_millis(300);
 /// answer is not lost to a reset (RFC 9112 section 9.6).
 const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 1024 * 1024;
+/// How long a client that is not served may take to ask, and again to finish asking.
+const REFUSAL: Duration = Duration::from_secs(2);
 
 /// A client's connection.
 #[derive(Debug)]
@@ -41,6 +44,8 @@ pub(crate) struct Client {
     pub(crate) accepted_ms: u64,
     /// The client closed its side.
     pub(crate) ended: bool,
+    /// There is no room for it: it is told so.
+    pub(crate) refused: bool,
 }
 
 /// What reading a head came to.
@@ -56,17 +61,21 @@ pub(crate) async fn serve(
     worker: Rc<Worker>,
     stream: Socket,
     peer: SocketAddr,
+    admission: Admission,
     _open: OpenConnection,
 ) {
+    let refused = admission.refused;
+    let keep_alive = worker.snapshot().settings.keep_alive_timeout;
     let mut client = Client {
         stream,
         peer,
         carry: Carry::default(),
         deadline: worker.deadline(),
-        keep_alive: worker.snapshot().settings.keep_alive_timeout,
+        keep_alive: if refused { keep_alive.min(REFUSAL) } else { keep_alive },
         requests: 0,
         accepted_ms: worker.deadlines.now_ms(),
         ended: false,
+        refused,
     };
     while serve_request(&worker, &mut client).await {}
 }
@@ -87,7 +96,8 @@ async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
         First::Head(x, snapshot, head) => (x, snapshot, head),
         First::Partial => {
             let (mut x, snapshot) = (worker.take_exchange(), worker.snapshot());
-            client.deadline.set(snapshot.settings.head_timeout);
+            let time = snapshot.settings.head_timeout;
+            client.deadline.set(if client.refused { time.min(REFUSAL) } else { time });
             let limits = &snapshot.settings.head_limits;
             let head = read_head(worker, client, &mut x, limits).await;
             (x, snapshot, head)
@@ -99,6 +109,14 @@ async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
     let next = match head {
         Head::Closed => Next::Abort,
         Head::Refused(error) => Box::pin(refuse(worker, client, &mut x, &snapshot, error)).await,
+        Head::Request(framing) if client.refused => {
+            let error = ProxyError::with(ErrorKind::NoFiles, "no open file became free");
+            // Its place is needed: nothing that is still on its way would turn the close into a
+            // reset.
+            let whole = framing.body == BodyKind::None && client.carry.is_empty();
+            let next = Box::pin(refuse(worker, client, &mut x, &snapshot, error)).await;
+            if whole { Next::Abort } else { next }
+        }
         Head::Request(framing) => {
             let served = exchange(worker, client, &mut x, &snapshot, framing);
             let served = contained(pin!(served)).await;
@@ -145,14 +163,14 @@ enum First {
 /// piece, as most do, is parsed where it was read.
 async fn first_bytes(worker: &Worker, client: &mut Client) -> First {
     client.deadline.set(client.keep_alive);
+    let since_ms = worker.deadlines.now_ms();
     let mut graced = false;
     poll_fn(|cx| {
         let mut scratch = worker.scratch.borrow_mut();
-        match poll_read(&mut client.stream, cx, &mut scratch) {
+        match poll_read(&mut client.stream, cx, scratch.buffer()) {
             Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(First::Closed),
             Poll::Ready(Ok(count)) => {
-                let bytes = scratch.get(..count).unwrap_or_default();
-                return Poll::Ready(first_head(worker, client, bytes));
+                return Poll::Ready(first_head(worker, client, &mut scratch, count));
             }
             Poll::Pending => {}
         }
@@ -164,20 +182,33 @@ async fn first_bytes(worker: &Worker, client: &mut Client) -> First {
             }
             Phase::Draining | Phase::Serving => {}
         }
-        if client.deadline.poll(cx) { Poll::Ready(First::Closed) } else { Poll::Pending }
+        let idle_ms = worker.deadlines.now_ms().saturating_sub(since_ms);
+        let over = client.deadline.poll(cx) || idle_ms >= worker.idle_ms_max.get();
+        if over { Poll::Ready(First::Closed) } else { Poll::Pending }
     })
     .await
 }
 
-fn first_head(worker: &Worker, client: &mut Client, bytes: &[u8]) -> First {
+fn first_head(
+    worker: &Worker,
+    client: &mut Client,
+    scratch: &mut ReadBuffer,
+    count: usize,
+) -> First {
     let (mut x, snapshot) = (worker.take_exchange(), worker.snapshot());
+    let bytes = scratch.read(count);
     match parse_request(bytes, &mut x.request, &snapshot.settings.head_limits) {
         Err(error) => First::Head(x, snapshot, Head::Refused(error.into())),
         Ok(Parsed::Complete { consumed, framing }) => {
-            if consumed < bytes.len() {
+            if consumed < count {
                 // Memory for what came with the head; given back behind the exchange.
                 std::mem::swap(&mut client.carry, &mut x.ahead);
-                client.carry.push(bytes.get(consumed..).unwrap_or_default());
+                match framing.body {
+                    BodyKind::None | BodyKind::Length(0) => {
+                        client.carry.push(bytes.get(consumed..).unwrap_or_default());
+                    }
+                    _ => scratch.give(&mut client.carry, consumed, count),
+                }
             }
             First::Head(x, snapshot, Head::Request(framing))
         }
@@ -212,11 +243,11 @@ async fn read_head(
                 }
             }
             let mut scratch = worker.scratch.borrow_mut();
-            match poll_read(&mut client.stream, cx, &mut scratch) {
+            match poll_read(&mut client.stream, cx, scratch.buffer()) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(head_ended(client)),
                 Poll::Ready(Err(_)) => return Poll::Ready(Head::Closed),
                 Poll::Ready(Ok(count)) => {
-                    let bytes = scratch.get(..count).unwrap_or_default();
+                    let bytes = scratch.read(count);
                     let full = client.carry.len() + count > limits.target_bytes_max;
                     parse = full || bytes.contains(&b'\n');
                     client.carry.push(bytes);
@@ -276,7 +307,7 @@ async fn linger(worker: &Worker, client: &mut Client) {
     poll_fn(|cx| {
         loop {
             let mut scratch = worker.scratch.borrow_mut();
-            match poll_read(&mut client.stream, cx, &mut scratch) {
+            match poll_read(&mut client.stream, cx, scratch.buffer()) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
                 Poll::Ready(Ok(count)) => seen += count,
                 Poll::Pending if client.deadline.poll(cx) => return Poll::Ready(()),

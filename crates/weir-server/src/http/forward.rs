@@ -16,14 +16,14 @@ use weir_wire::http1::{
     BodyKind, Connection, Parsed, RequestFraming, ResponseFraming, parse_response,
 };
 
-use super::body::Carry;
+use super::body::{Carry, ReadBuffer};
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
 use super::framing::{frame, frame_response};
 use super::local::{after_last, filter_response, finish_head, unsound, write_head};
 use super::relay::{Framing, RelayError};
 use super::timing::Timing;
-use super::upstream::{Upstream, Wanted, acquire, poll_gone};
+use super::upstream::{Upstream, Wanted, acquire, kept, poll_gone};
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::net::poll_read;
@@ -79,7 +79,14 @@ pub(crate) async fn forward(
         fresh: false,
     };
     loop {
-        let mut upstream = acquire(worker, client, &wanted).await?;
+        let mut upstream = match kept(worker, &wanted) {
+            Some(upstream) => upstream,
+            None => {
+                x.upload.give_back(&mut worker.scratch.borrow_mut());
+                // Boxed, so that the task of a connection has no room for what is rarely needed.
+                Box::pin(acquire(worker, client, &wanted)).await?
+            }
+        };
         let failed = match await_head(worker, client, x, &outgoing, &mut upstream).await {
             Ok(response) => {
                 let from = From { upstream, response, target };
@@ -247,19 +254,19 @@ impl HeadWait {
         }
         loop {
             let mut scratch = worker.scratch.borrow_mut();
-            let count = match poll_read(&mut upstream.stream, cx, &mut scratch) {
+            let count = match poll_read(&mut upstream.stream, cx, scratch.buffer()) {
                 Poll::Pending => break,
                 Poll::Ready(Err(_) | Ok(0)) => return Poll::Ready(Err(closed(upstream))),
                 Poll::Ready(Ok(count)) => count,
             };
-            let bytes = scratch.get(..count).unwrap_or_default();
-            if let Some(got) = take_head(x, outgoing, upstream, bytes)? {
+            if let Some(got) = take_head(x, outgoing, upstream, &mut scratch, count)? {
                 return Poll::Ready(Ok(got));
             }
         }
         // After an interim response, a final head may be there already.
         if !upstream.carry.is_empty()
-            && let Some(got) = take_head(x, outgoing, upstream, &[])?
+            && let Some(got) =
+                take_head(x, outgoing, upstream, &mut worker.scratch.borrow_mut(), 0)?
         {
             return Poll::Ready(Ok(got));
         }
@@ -283,13 +290,16 @@ fn closed(upstream: &Upstream) -> ProxyError {
     ProxyError::with(ErrorKind::BadResponse, "the response head is incomplete")
 }
 
-/// Takes a response head from what the upstream sent so far.
+/// Takes a response head from what the upstream sent so far, of which `count` bytes have just been
+/// read.
 fn take_head(
     x: &mut Exchange,
     outgoing: &Outgoing<'_>,
     upstream: &mut Upstream,
-    bytes: &[u8],
+    scratch: &mut ReadBuffer,
+    count: usize,
 ) -> Result<Option<Got>, ProxyError> {
+    let bytes = scratch.read(count);
     let whole = upstream.carry.is_empty();
     if whole {
         // Memory for what follows the head; given back when the connection is kept.
@@ -310,7 +320,7 @@ fn take_head(
         return Ok(None);
     };
     if whole {
-        upstream.carry.push(bytes.get(consumed..).unwrap_or_default());
+        scratch.give(&mut upstream.carry, consumed, count);
     } else {
         upstream.carry.consume(consumed);
     }
@@ -401,7 +411,8 @@ async fn respond(
         && read
         && response.body != BodyKind::UntilClose
         // Bytes behind a complete response belong to nobody (http-checklist row 16).
-        && upstream.carry.is_empty();
+        && upstream.carry.is_empty()
+        && !worker.files.is_short();
     if reusable {
         std::mem::swap(&mut upstream.carry, &mut x.spare);
         let now_ms = worker.deadlines.now_ms();
@@ -416,7 +427,7 @@ async fn respond(
 /// Ends a response whose body is broken: what came before the fault still goes out.
 async fn cut_short(
     client: &mut Client,
-    x: &Exchange,
+    x: &mut Exchange,
     outgoing: &Outgoing<'_>,
     error: &RelayError,
 ) -> Result<(), ProxyError> {
@@ -442,7 +453,7 @@ async fn switch(
 fn must_close(worker: &Worker, client: &Client, outgoing: &Outgoing<'_>) -> bool {
     let max = outgoing.snapshot.settings.keep_alive_requests_max;
     outgoing.framing.connection == Connection::Close
-        || worker.draining()
+        || worker.lets_go()
         || max.is_some_and(|max| client.requests >= max)
 }
 
@@ -457,6 +468,7 @@ async fn relay_both(
     let (upload, download) = (&mut x.upload, &mut x.download);
     let mut timing = Timing::progress_only();
     let mut upload_over = upload.is_done();
+    let mut fault = None;
     let result = poll_fn(|cx| {
         let mut scratch = worker.scratch.borrow_mut();
         if !upload_over {
@@ -467,7 +479,10 @@ async fn relay_both(
         let (from, to) = (&mut upstream.stream, &mut client.stream);
         match download.poll(cx, from, &mut upstream.carry, to, &mut scratch) {
             Poll::Ready(Ok(())) => return Poll::Ready(Ok(())),
-            Poll::Ready(Err(error)) => return Poll::Ready(Err(error.of_download())),
+            Poll::Ready(Err(error)) => {
+                fault = Some(error);
+                return Poll::Ready(Ok(()));
+            }
             Poll::Pending => {}
         }
         drop(scratch);
@@ -484,5 +499,9 @@ async fn relay_both(
     })
     .await;
     client.deadline.clear();
-    result
+    match fault {
+        Some(RelayError::Sink) => Err(RelayError::Sink.of_download()),
+        Some(error) => Box::pin(cut_short(client, x, outgoing, &error)).await,
+        None => result,
+    }
 }

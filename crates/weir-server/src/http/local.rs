@@ -139,7 +139,7 @@ async fn send(
     let read = framing.is_some_and(|framing| is_read(client, x, framing.body));
     let keep = framing.is_some_and(|framing| framing.connection == Connection::KeepAlive)
         && read
-        && !worker.draining()
+        && !worker.lets_go()
         && max.is_none_or(|max| client.requests < max);
     unframe(&mut x.response.fields);
     if !matches!(x.response.status, 204 | 304) {

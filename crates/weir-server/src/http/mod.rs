@@ -6,6 +6,7 @@ pub(crate) mod exchange;
 pub(crate) mod finish;
 pub(crate) mod forward;
 mod framing;
+mod gather;
 pub(crate) mod hops;
 pub(crate) mod local;
 mod panic;

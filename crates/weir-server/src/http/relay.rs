@@ -3,11 +3,12 @@
 use std::io;
 use std::task::{Context, Poll};
 
-use weir_wire::http1::{BodyDecoder, BodyError, BodyKind, write_chunk, write_last_chunk};
+use weir_wire::http1::{BodyDecoder, BodyError, BodyKind, write_chunk_size, write_last_chunk};
 
-use super::body::Carry;
+use super::body::{Carry, ReadBuffer};
+use super::gather::Gather;
 use crate::error::{ErrorKind, ProxyError, body_error_text};
-use crate::net::{Socket, poll_read, poll_write};
+use crate::net::{Socket, poll_read};
 
 /// Reads in a row at most before other connections have their turn.
 const READS_MAX: usize = 16;
@@ -77,8 +78,9 @@ pub(crate) enum Waiting {
 pub(crate) struct Relay {
     decoder: BodyDecoder,
     framing: Framing,
-    pending: Vec<u8>,
-    sent: usize,
+    pending: Gather,
+    /// What `pending` has content of, in a buffer that is given back within a turn.
+    held: Carry,
     decoded: bool,
     /// Names of trailers that are for this hop only.
     withheld: Vec<Vec<u8>>,
@@ -97,8 +99,8 @@ impl Relay {
         Self {
             decoder: BodyDecoder::new(kind),
             framing,
-            pending: Vec::new(),
-            sent: 0,
+            pending: Gather::default(),
+            held: Carry::default(),
             decoded: is_empty(kind),
             withheld: Vec::new(),
             content_max: None,
@@ -113,7 +115,7 @@ impl Relay {
         self.decoder.restart(kind);
         self.framing = framing;
         self.pending.clear();
-        self.sent = 0;
+        self.held = Carry::default();
         self.decoded = is_empty(kind);
         self.withheld = Vec::new();
         self.content_max = None;
@@ -124,12 +126,12 @@ impl Relay {
 
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
-        self.pending.capacity()
+        self.pending.memory() + self.held.memory()
     }
 
     /// Everything was taken from the sender and given to the receiver.
     pub(crate) fn is_done(&self) -> bool {
-        self.decoded && self.sent == self.pending.len()
+        self.decoded && self.pending.is_empty()
     }
 
     /// Everything was taken from the sender.
@@ -139,7 +141,7 @@ impl Relay {
 
     /// Where a head in front of the body is written; the relay sends it first.
     pub(crate) fn lead(&mut self) -> &mut Vec<u8> {
-        &mut self.pending
+        self.pending.own()
     }
 
     /// Does not pass on trailers with these names.
@@ -148,8 +150,9 @@ impl Relay {
     }
 
     /// What has been framed for the receiver and not been written yet.
-    pub(crate) fn unwritten(&self) -> &[u8] {
-        self.pending.get(self.sent..).unwrap_or_default()
+    pub(crate) fn unwritten(&mut self) -> &[u8] {
+        self.pending.settle(self.held.as_slice());
+        self.pending.unwritten()
     }
 
     /// Nothing has been written to the receiver.
@@ -160,20 +163,30 @@ impl Relay {
     /// Decodes what `carry` holds, up to `bytes_max` bytes: the part of a body that travels in one
     /// write with its head.
     pub(crate) fn fill(&mut self, carry: &mut Carry, bytes_max: usize) -> Result<(), RelayError> {
-        let mut pending = std::mem::take(&mut self.pending);
-        let mut result = Ok(());
-        while !self.decoded && !carry.is_empty() && pending.len() < bytes_max {
-            match self.decode(carry.as_slice(), &mut pending) {
-                Ok(0) => break,
-                Ok(used) => carry.consume(used),
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            }
+        if self.decoded || carry.is_empty() {
+            return Ok(());
         }
-        self.pending = pending;
-        result
+        let input = carry.as_slice();
+        let result = self.decode(input.get(..bytes_max).unwrap_or(input));
+        if let Ok(used) = result
+            && used == carry.len()
+            && carry.is_lent()
+        {
+            std::mem::swap(&mut self.held, carry);
+            return Ok(());
+        }
+        self.pending.settle(carry.as_slice());
+        carry.consume(result?);
+        carry.keep();
+        Ok(())
+    }
+
+    /// Gives back the buffer that a body has been left in, before a wait.
+    pub(crate) fn give_back(&mut self, scratch: &mut ReadBuffer) {
+        if self.held.is_lent() {
+            self.pending.settle(self.held.as_slice());
+            scratch.take_back(&mut self.held);
+        }
     }
 
     /// Moves what can be moved now. `Ready(Ok(()))` when the body is complete at the receiver.
@@ -183,23 +196,21 @@ impl Relay {
         source: &mut Socket,
         carry: &mut Carry,
         sink: &mut Socket,
-        scratch: &mut [u8],
+        scratch: &mut ReadBuffer,
     ) -> Poll<Result<(), RelayError>> {
         let mut reads = 0;
         loop {
-            if let Err(error) = std::task::ready!(self.poll_flush(cx, sink)) {
+            let flushed = self.poll_flush(cx, sink);
+            scratch.take_back(&mut self.held);
+            if let Err(error) = std::task::ready!(flushed) {
                 return Poll::Ready(Err(error));
             }
             if self.decoded {
                 return Poll::Ready(Ok(()));
             }
             if !carry.is_empty() {
-                let mut pending = std::mem::take(&mut self.pending);
-                let used = self.decode(carry.as_slice(), &mut pending);
-                self.pending = pending;
-                match used {
-                    Ok(used) => carry.consume(used),
-                    Err(error) => return Poll::Ready(Err(error)),
+                if let Err(error) = self.fill(carry, usize::MAX) {
+                    return Poll::Ready(Err(error));
                 }
                 continue;
             }
@@ -208,7 +219,7 @@ impl Relay {
                 return Poll::Pending;
             }
             reads += 1;
-            match poll_read(source, cx, scratch) {
+            match poll_read(source, cx, scratch.buffer()) {
                 Poll::Pending => {
                     self.waiting = Waiting::Source;
                     return Poll::Pending;
@@ -222,7 +233,7 @@ impl Relay {
                     self.finish_framing();
                 }
                 Poll::Ready(Ok(count)) => {
-                    let bytes = scratch.get(..count).unwrap_or_default();
+                    let bytes = scratch.read(count);
                     if let Err(error) = self.take(cx, bytes, carry, sink) {
                         return Poll::Ready(Err(error));
                     }
@@ -240,69 +251,40 @@ impl Relay {
         carry: &mut Carry,
         sink: &mut Socket,
     ) -> Result<(), RelayError> {
-        let mut at = 0;
-        while at < bytes.len() && !self.decoded {
-            let rest = bytes.get(at..).unwrap_or_default();
-            if self.framing != Framing::Identity {
-                let mut pending = std::mem::take(&mut self.pending);
-                let used = self.decode(rest, &mut pending);
-                self.pending = pending;
-                at += used?;
-                continue;
-            }
-            let step = self.decoder.step(rest).map_err(RelayError::Body)?;
-            let content = rest.get(step.content.0..step.content.1).unwrap_or_default();
-            self.count(content.len())?;
-            self.write_through(cx, content, sink)?;
-            at += step.consumed;
-            self.decoded = step.done;
-            if step.consumed == 0 {
-                break;
-            }
+        let decoded = self.decode(bytes);
+        if decoded.is_err() {
+            // What came before the fault still goes out.
+            self.pending.settle(bytes);
         }
-        carry.push(bytes.get(at..).unwrap_or_default());
-        Ok(())
+        carry.push(bytes.get(decoded?..).unwrap_or_default());
+        match self.pending.poll_write(cx, sink, bytes, &mut self.moved) {
+            Poll::Ready(Err(_)) => Err(RelayError::Sink),
+            // What is left is tried again by the caller, who tells which end is waited for.
+            Poll::Ready(Ok(())) | Poll::Pending => Ok(()),
+        }
     }
 
-    fn write_through(
-        &mut self,
-        cx: &mut Context<'_>,
-        mut content: &[u8],
-        sink: &mut Socket,
-    ) -> Result<(), RelayError> {
-        while self.pending.is_empty() && !content.is_empty() {
-            match poll_write(sink, cx, content) {
-                Poll::Ready(Ok(count)) => {
-                    self.moved += count as u64;
-                    content = content.get(count..).unwrap_or_default();
-                }
-                Poll::Ready(Err(_)) => return Err(RelayError::Sink),
-                Poll::Pending => break,
-            }
-        }
-        self.pending.extend_from_slice(content);
-        Ok(())
-    }
-
-    /// Decodes one run of `input`, framing its content into `out`; gives the bytes used.
-    fn decode(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<usize, RelayError> {
+    /// Decodes `input`, framing its content; gives the bytes used.
+    fn decode(&mut self, input: &[u8]) -> Result<usize, RelayError> {
         let mut at = 0;
         while at < input.len() && !self.decoded {
             let rest = input.get(at..).unwrap_or_default();
             let step = self.decoder.step(rest).map_err(RelayError::Body)?;
-            let content = rest.get(step.content.0..step.content.1).unwrap_or_default();
-            self.count(content.len())?;
+            let (from, to) = (at + step.content.0, at + step.content.1);
+            self.count(to - from)?;
             match self.framing {
-                Framing::Identity => out.extend_from_slice(content),
-                Framing::Chunked => write_chunk(out, content),
-                Framing::Discard => {}
+                Framing::Identity => self.pending.add(input, from, to),
+                Framing::Chunked if from < to => {
+                    write_chunk_size(self.pending.own(), (to - from) as u64);
+                    self.pending.add(input, from, to);
+                    self.pending.own().extend_from_slice(b"\r\n");
+                }
+                Framing::Chunked | Framing::Discard => {}
             }
             at += step.consumed;
             if step.done {
                 self.decoded = true;
-                if self.framing == Framing::Chunked {
-                    self.write_end(out);
-                }
+                self.finish_framing();
             }
             if step.consumed == 0 {
                 break;
@@ -313,9 +295,9 @@ impl Relay {
 
     fn finish_framing(&mut self) {
         if self.framing == Framing::Chunked {
-            let mut pending = std::mem::take(&mut self.pending);
-            self.write_end(&mut pending);
-            self.pending = pending;
+            let mut own = std::mem::take(self.pending.own());
+            self.write_end(&mut own);
+            *self.pending.own() = own;
         }
     }
 
@@ -342,23 +324,17 @@ impl Relay {
         cx: &mut Context<'_>,
         sink: &mut Socket,
     ) -> Poll<Result<(), RelayError>> {
-        while self.sent < self.pending.len() {
-            let rest = self.pending.get(self.sent..).unwrap_or_default();
-            match poll_write(sink, cx, rest) {
-                Poll::Ready(Ok(count)) => {
-                    self.sent += count;
-                    self.moved += count as u64;
-                }
-                Poll::Ready(Err(_)) => return Poll::Ready(Err(RelayError::Sink)),
-                Poll::Pending => {
-                    self.waiting = Waiting::Sink;
-                    return Poll::Pending;
-                }
+        if self.pending.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        let input = self.held.as_slice();
+        match self.pending.poll_write(cx, sink, input, &mut self.moved) {
+            Poll::Ready(result) => Poll::Ready(result.map_err(|_| RelayError::Sink)),
+            Poll::Pending => {
+                self.waiting = Waiting::Sink;
+                Poll::Pending
             }
         }
-        self.pending.clear();
-        self.sent = 0;
-        Poll::Ready(Ok(()))
     }
 
     fn read_failed(&self, error: &io::Error) -> RelayError {

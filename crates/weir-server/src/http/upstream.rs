@@ -20,6 +20,7 @@ use super::body::Carry;
 use super::downstream::Client;
 use crate::deadline::TICK_MS;
 use crate::error::{ErrorKind, ProxyError};
+use crate::files::UpstreamFile;
 use crate::net::{Socket, is_spoilt, poll_read};
 use crate::worker::Worker;
 
@@ -39,6 +40,7 @@ pub(crate) struct Upstream {
     pub(crate) reused: bool,
     opened_ms: u64,
     _permit: Option<OwnedSemaphorePermit>,
+    _file: UpstreamFile,
 }
 
 #[derive(Debug)]
@@ -107,10 +109,11 @@ impl Pools {
         pool.idle.push_back(Idle { upstream, since_ms: now_ms });
     }
 
-    /// Closes connections that were idle for too long or that the upstream closed.
-    pub(crate) fn evict(&self, now_ms: u64) {
+    /// Closes connections that were idle for too long or that the upstream closed; all that are
+    /// idle if somebody is `short` of open files.
+    pub(crate) fn evict(&self, now_ms: u64, short: bool) {
         self.by_target.borrow_mut().retain(|_, pool| {
-            let max = pool.idle_ms_max;
+            let max = if short { 0 } else { pool.idle_ms_max };
             pool.idle.retain(|idle| {
                 now_ms.saturating_sub(idle.since_ms) < max && !is_spoilt(&idle.upstream.stream)
             });
@@ -158,24 +161,17 @@ pub(crate) struct Wanted<'a> {
     pub(crate) fresh: bool,
 }
 
-/// A connection to `wanted.target`: kept or new. Ends early when the client goes away.
-pub(crate) async fn acquire(
-    worker: &Rc<Worker>,
-    client: &mut Client,
-    wanted: &Wanted<'_>,
-) -> Result<Box<Upstream>, ProxyError> {
-    if wanted.pool.connections_max.is_none() && !wanted.fresh {
-        let now_ms = worker.deadlines.now_ms();
-        if let Some(upstream) = worker.pools.take(wanted.target, wanted.pool, now_ms) {
-            return Ok(upstream);
-        }
+/// A kept connection to `wanted.target`, where none has to be waited for.
+pub(crate) fn kept(worker: &Worker, wanted: &Wanted<'_>) -> Option<Box<Upstream>> {
+    if wanted.pool.connections_max.is_some() || wanted.fresh {
+        return None;
     }
-    // Boxed, so that the task of a connection has no room for what is rarely needed.
-    Box::pin(acquire_waiting(worker, client, wanted)).await
+    worker.pools.take(wanted.target, wanted.pool, worker.deadlines.now_ms())
 }
 
-/// As [`acquire`], where it may take time.
-async fn acquire_waiting(
+/// A connection to `wanted.target`, kept or new, where it may take time. Ends early when the client
+/// goes away.
+pub(crate) async fn acquire(
     worker: &Rc<Worker>,
     client: &mut Client,
     wanted: &Wanted<'_>,
@@ -191,6 +187,7 @@ async fn acquire_waiting(
             return Ok(upstream);
         }
     }
+    let file = file(worker, client, wanted).await?;
     let stream = connect(worker, client, wanted).await?;
     worker.counters.upstream_opened();
     Ok(Box::new(Upstream {
@@ -199,7 +196,23 @@ async fn acquire_waiting(
         reused: false,
         opened_ms: worker.deadlines.now_ms(),
         _permit: permit,
+        _file: file,
     }))
+}
+
+/// An open file for a connection; waits for one if there is none.
+async fn file(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    wanted: &Wanted<'_>,
+) -> Result<UpstreamFile, ProxyError> {
+    if let Some(file) = worker.files.try_upstream() {
+        return Ok(file);
+    }
+    worker.pools.evict(worker.deadlines.now_ms(), true);
+    let wait = worker.files.upstream();
+    let got = within(worker, client, wanted.pool.acquire_timeout, wait).await?;
+    got.ok_or_else(|| ProxyError::with(ErrorKind::NoFiles, "no open file became free"))
 }
 
 async fn permit(
@@ -305,14 +318,14 @@ pub(crate) fn poll_gone(
     }
     while client.carry.len() < AHEAD_BYTES_MAX {
         let mut scratch = worker.scratch.borrow_mut();
-        match poll_read(&mut client.stream, cx, &mut scratch) {
+        match poll_read(&mut client.stream, cx, scratch.buffer()) {
             Poll::Pending => return false,
             Poll::Ready(Ok(0) | Err(_)) => {
                 client.ended = true;
                 return true;
             }
             Poll::Ready(Ok(count)) => {
-                client.carry.push(scratch.get(..count).unwrap_or_default());
+                client.carry.push(scratch.read(count));
             }
         }
     }

@@ -8,7 +8,7 @@ use anyhow::Context;
 use serde_json::json;
 use weir_admin::{Control, ENDPOINTS, Hooks, Server, Site, SiteOptions};
 use weir_config::{Access, Settings};
-use weir_server::{Metrics, ReservedPaths};
+use weir_server::{Metrics, ReservedPaths, Server as Gateway};
 
 use super::logging::Loggers;
 
@@ -67,13 +67,16 @@ impl Management {
         self,
         control: &Arc<Control>,
         settings: &Settings,
-        metrics: Metrics,
+        gateway: &Gateway,
         ready: &Arc<AtomicBool>,
         loggers: Loggers,
     ) -> anyhow::Result<Server> {
-        let hooks = hooks(control, metrics, ready, loggers);
+        let hooks = hooks(control, gateway.metrics().clone(), ready, loggers);
+        let files_max = gateway.files().admin_max;
         let mut sites = Vec::new();
-        let mut add = |listener: TcpListener, options: SiteOptions| {
+        let mut add = |listener: TcpListener, mut options: SiteOptions| {
+            let connections_max = &mut options.limits.connections_max;
+            *connections_max = files_max.min(*connections_max);
             sites.push((listener, Site::new(Arc::clone(control), hooks.clone(), options)));
         };
         if let Some(listener) = self.admin {

@@ -86,6 +86,34 @@ async fn a_cut_response_is_seen_as_cut() {
 }
 
 #[tokio::test]
+async fn what_came_before_a_fault_reaches_the_client() {
+    const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for size in [3, 600, 5000] {
+        for head_apart in [false, true] {
+            let content = "c".repeat(size);
+            let body = format!("{size:x}\r\n{content}\r\nno size\r\n");
+            let gate = Gate::new();
+            let held = gate.clone();
+            let origin = Origin::answering(move |_| match head_apart {
+                true => Answer::raw(HEAD).pause(&held).write(&body),
+                false => Answer::raw(format!("{HEAD}{body}")),
+            })
+            .await;
+            let gateway = gateway(&origin, "");
+            let mut client = Client::connect(gateway.address()).await;
+            client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+            if head_apart {
+                client.read_exactly(HEAD.len()).await;
+                gate.open();
+            }
+            let got = client.read_to_end().await;
+            let got = String::from_utf8_lossy(&got);
+            assert!(got.ends_with(&format!("{content}\r\n")), "{size} {head_apart}: {got}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_upstream_that_answers_nonsense_is_502() {
     let answers = [
         "garbage\r\n\r\n",

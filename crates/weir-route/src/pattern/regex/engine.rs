@@ -49,6 +49,16 @@ impl Engine {
         }
     }
 
+    /// What a search in `bytes` bytes counts for: the engines do not tell what it took.
+    pub(super) fn steps(&self, bytes: usize) -> usize {
+        match self {
+            // Runs over the text once, much faster than by steps.
+            Self::Linear(_) => 1 + bytes / 64,
+            Self::Backtracking(_) => STEPS_MAX / 100,
+            Self::Unusable => 0,
+        }
+    }
+
     /// The groups of the first match at byte `start` or behind.
     pub(super) fn captures_at(
         &self,

@@ -93,9 +93,26 @@ impl Small {
         Ok(run.matches_at(0)?.then(|| run.spans(0)))
     }
 
-    /// The groups of the first match at byte `start` or behind.
-    pub(super) fn captures_at(&self, text: &str, start: usize) -> Result<Option<Spans>, Steps> {
+    /// The groups of the first match at byte `start` or behind; adds the steps it took to `spent`.
+    pub(super) fn captures_at(
+        &self,
+        text: &str,
+        start: usize,
+        spent: &mut usize,
+    ) -> Result<Option<Spans>, Steps> {
         let mut run = Run::new(self, text, None, start);
+        let steps = run.steps;
+        let found = self.search(&mut run, text, start);
+        *spent += steps - run.steps;
+        found
+    }
+
+    fn search(
+        &self,
+        run: &mut Run<'_, '_>,
+        text: &str,
+        start: usize,
+    ) -> Result<Option<Spans>, Steps> {
         let mut at = start;
         while let Some(rest) = text.get(at..) {
             match self.ops.first() {
@@ -239,8 +256,9 @@ impl<'p, 't> Run<'p, 't> {
     }
 
     fn spend(&mut self, steps: usize) -> Result<(), Steps> {
-        self.steps = self.steps.checked_sub(steps).ok_or(Steps)?;
-        Ok(())
+        let left = self.steps.checked_sub(steps);
+        self.steps = left.unwrap_or_default();
+        left.map(drop).ok_or(Steps)
     }
 
     /// Carries out one instruction.

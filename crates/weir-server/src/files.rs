@@ -1,0 +1,269 @@
+//! How the files a process may open are shared out among clients, upstreams and everything else.
+//!
+//! A connection is an open file. Clients get at most [`FilesPlan::clients_max`] of them, so that a
+//! connection to an upstream can always be had sooner or later: whoever was let in gets an answer.
+//! Who comes when they are used up waits, unaccepted, for the next that is free; if none becomes
+//! so, one of a few that are kept for it is used to say 503 (`docs/decisions/0011-open-files.md`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+/// How long those who come are left waiting while no file becomes free at all; then they are told.
+const WAIT: Duration = Duration::from_secs(5);
+/// Files of a worker or acceptor: its listening socket and what its runtime has (epoll, a wake-up),
+/// rounded up.
+const FILES_PER_THREAD: u64 = 8;
+/// Files the process has without doing anything: standard streams, store, log, the admin API's
+/// listeners and runtime, signals.
+const FILES_OF_PROCESS: u64 = 32;
+/// Bounds of what is kept for everything that is no connection of the data plane.
+const RESERVE: (u64, u64) = (16, 1024);
+
+/// How many files are for what, by the limit on open files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilesPlan {
+    /// Client connections at most.
+    pub clients_max: usize,
+    /// Upstream connections that can always be opened, whatever clients have.
+    pub upstreams_min: usize,
+    /// Connections of clients that are only told that there is no room.
+    pub refusals_max: usize,
+    /// Connections of each listener of the admin API.
+    pub admin_max: usize,
+}
+
+impl FilesPlan {
+    /// The shares of a process that may have `limit` files open and has `threads` workers and
+    /// acceptors. A limit far too low leaves one of each.
+    pub fn of(limit: u64, threads: usize) -> Self {
+        let fixed = FILES_OF_PROCESS + FILES_PER_THREAD * threads as u64;
+        let reserve = (limit / 8).clamp(RESERVE.0, RESERVE.1);
+        let free = limit.saturating_sub(fixed).saturating_sub(reserve);
+        // A count that no memory suffices for is as good as none.
+        let free = usize::try_from(free).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
+        let upstreams_min = (free / 4).max(1);
+        let reserve = reserve as usize;
+        Self {
+            clients_max: free.saturating_sub(upstreams_min).max(1),
+            upstreams_min,
+            refusals_max: reserve / 4,
+            admin_max: reserve / 4,
+        }
+    }
+}
+
+/// The files of the data plane: who has one holds an [`Admission`] or an
+/// [`UpstreamFile`].
+#[derive(Debug)]
+pub(crate) struct Files {
+    /// What clients and upstreams have together.
+    all: Semaphore,
+    /// The part of it that clients may have.
+    clients: Semaphore,
+    refusals: Semaphore,
+    /// Listeners with somebody to accept for whom there is no file.
+    crowded: AtomicUsize,
+    /// Requests that need an upstream connection for which there is no file.
+    starved: AtomicUsize,
+    waits: AtomicU64,
+}
+
+/// The file of a client's connection; dropped after the connection is closed.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    /// The client is only told that there is no room.
+    pub(crate) refused: bool,
+    files: Arc<Files>,
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        match self.refused {
+            true => self.files.refusals.add_permits(1),
+            false => {
+                self.files.all.add_permits(1);
+                self.files.clients.add_permits(1);
+            }
+        }
+    }
+}
+
+impl Files {
+    pub(crate) fn new(plan: &FilesPlan) -> Arc<Self> {
+        let all = plan.clients_max.saturating_add(plan.upstreams_min);
+        Arc::new(Self {
+            all: Semaphore::new(all.min(Semaphore::MAX_PERMITS)),
+            clients: Semaphore::new(plan.clients_max),
+            refusals: Semaphore::new(plan.refusals_max),
+            crowded: AtomicUsize::new(0),
+            starved: AtomicUsize::new(0),
+            waits: AtomicU64::new(0),
+        })
+    }
+
+    /// A file for a client, if there is one at once.
+    pub(crate) fn try_client(self: &Arc<Self>) -> Option<Admission> {
+        let one = self.clients.try_acquire().ok()?;
+        self.all.try_acquire().ok()?.forget();
+        one.forget();
+        Some(Admission { refused: false, files: Arc::clone(self) })
+    }
+
+    /// Waits for a file for somebody who is there; if `patient`, not only until one is free for
+    /// saying that there is no room.
+    pub(crate) async fn admission(self: &Arc<Self>, patient: bool) -> Admission {
+        let _crowded = Counted::on(&self.crowded);
+        self.waits.fetch_add(1, Ordering::Relaxed);
+        if patient && let Ok(file) = tokio::time::timeout(WAIT, self.client()).await {
+            return file;
+        }
+        tokio::select! {
+            biased;
+            file = self.client() => file,
+            file = self.refusal() => file,
+        }
+    }
+
+    async fn client(self: &Arc<Self>) -> Admission {
+        // Never closed, so both are always given in the end.
+        let one = self.clients.acquire().await;
+        let other = self.all.acquire().await;
+        one.into_iter().chain(other).for_each(tokio::sync::SemaphorePermit::forget);
+        Admission { refused: false, files: Arc::clone(self) }
+    }
+
+    async fn refusal(self: &Arc<Self>) -> Admission {
+        self.refusals.acquire().await.into_iter().for_each(tokio::sync::SemaphorePermit::forget);
+        Admission { refused: true, files: Arc::clone(self) }
+    }
+
+    /// A file for a connection to an upstream, if there is one at once.
+    pub(crate) fn try_upstream(self: &Arc<Self>) -> Option<UpstreamFile> {
+        self.all.try_acquire().ok()?.forget();
+        Some(UpstreamFile(Arc::clone(self)))
+    }
+
+    /// Waits for a file for a connection to an upstream.
+    pub(crate) async fn upstream(self: &Arc<Self>) -> UpstreamFile {
+        let _starved = Counted::on(&self.starved);
+        self.all.acquire().await.into_iter().for_each(tokio::sync::SemaphorePermit::forget);
+        UpstreamFile(Arc::clone(self))
+    }
+
+    /// Whether a client waits for another to leave.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.crowded.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether anybody waits for a file that an idle connection to an upstream has.
+    pub(crate) fn is_short(&self) -> bool {
+        let any = self.crowded.load(Ordering::Relaxed) + self.starved.load(Ordering::Relaxed) > 0;
+        any && self.all.available_permits() == 0
+    }
+
+    /// How often accepting had to wait.
+    pub(crate) fn waits(&self) -> u64 {
+        self.waits.load(Ordering::Relaxed)
+    }
+}
+
+/// Adds one to a counter while it lives, however a wait ends.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn on(counter: &'a AtomicUsize) -> Self {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Self(counter)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The file of a connection to an upstream; dropped after the connection is closed.
+#[derive(Debug)]
+pub(crate) struct UpstreamFile(Arc<Files>);
+
+impl Drop for UpstreamFile {
+    fn drop(&mut self) {
+        self.0.all.add_permits(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Waker};
+
+    use super::{Files, FilesPlan};
+
+    #[test]
+    fn shares_by_limit() {
+        let check = |limit, threads, expected: (usize, usize, usize)| {
+            let plan = FilesPlan::of(limit, threads);
+            assert_eq!((plan.clients_max, plan.upstreams_min, plan.admin_max), expected, "{limit}");
+        };
+        check(0, 1, (1, 1, 4));
+        check(64, 2, (1, 1, 4));
+        check(256, 2, (132, 44, 8));
+        check(1024, 2, (636, 212, 32));
+        check(20_000, 2, (14_196, 4_732, 256));
+        check(20_000, 64, (13_824, 4_608, 256));
+        let plan = FilesPlan::of(u64::MAX, 2);
+        assert!(plan.clients_max > plan.upstreams_min);
+    }
+
+    fn poll<T>(future: impl Future<Output = T>) -> Poll<T> {
+        pin!(future).poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn upstreams_have_files_when_clients_have_none_left() {
+        let files = Files::new(&FilesPlan {
+            clients_max: 3,
+            upstreams_min: 1,
+            refusals_max: 1,
+            admin_max: 1,
+        });
+        let clients: Vec<_> = (0..3).map_while(|_| files.try_client()).collect();
+        assert_eq!(clients.len(), 3);
+        assert!(files.try_client().is_none() && !files.is_crowded());
+        let upstream = files.try_upstream().expect("one is kept for upstreams");
+        assert!(files.try_upstream().is_none());
+        assert!(poll(files.upstream()).is_pending());
+        drop(upstream);
+        assert!(poll(files.upstream()).is_ready());
+    }
+
+    #[test]
+    fn who_waits_is_let_in_by_whoever_leaves_or_told_that_there_is_no_room() {
+        let plan = FilesPlan { clients_max: 1, upstreams_min: 1, refusals_max: 1, admin_max: 1 };
+        let files = Files::new(&plan);
+        let first = files.try_client().expect("there is room");
+        let Poll::Ready(told) = poll(files.admission(false)) else { panic!("nobody is told") };
+        assert!(told.refused);
+        {
+            let mut second = pin!(files.admission(false));
+            let mut look = || second.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            assert!(look().is_pending(), "two at a time are told");
+            assert!(files.is_crowded() && !files.is_short());
+            drop(first);
+            let Poll::Ready(second) = look() else { panic!("a place is not given on") };
+            assert!(!second.refused);
+        }
+        assert!(!files.is_crowded());
+        drop(told);
+        let whole = (files.clients.available_permits(), files.all.available_permits());
+        assert_eq!((whole, files.refusals.available_permits()), ((1, 2), 1));
+        assert_eq!(files.waits(), 2);
+        assert_eq!(Arc::strong_count(&files), 1);
+    }
+}

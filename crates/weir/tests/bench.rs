@@ -1,0 +1,354 @@
+//! Every bench command end to end: the binary against `weir origin`, what it prints, what it
+//! writes, and how it exits.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// Exit codes of a run whose thresholds are met, or that the machine was too busy for.
+const MET: &[i32] = &[0, 4];
+
+/// A server of ours, ended with the test.
+struct Server {
+    process: Child,
+    address: String,
+}
+
+impl Server {
+    /// Starts `weir ARGUMENTS` and waits until it listens.
+    fn start(arguments: &[&str]) -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("weir");
+        let lines = BufReader::new(process.stdout.take().expect("its output")).lines();
+        let mut lines = lines.map_while(Result::ok);
+        let line = lines.find(|line| line.starts_with("listening")).expect("an address");
+        let address = line.split_whitespace().last().expect("an address").to_owned();
+        Self { process, address }
+    }
+
+    fn origin() -> Self {
+        Self::start(&["origin", "--quiet", "--listen", "127.0.0.1:0"])
+    }
+
+    fn port(&self) -> &str {
+        self.address.rsplit(':').next().expect("a port")
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Ends it as an operator would, and waits for it.
+    fn stop(mut self) {
+        signal(&self.process, "-TERM");
+        self.process.wait().expect("its end");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn signal(process: &Child, signal: &str) {
+    let sent = Command::new("kill").args([signal, &process.id().to_string()]).status();
+    assert!(sent.expect("kill").success());
+}
+
+fn weir(folder: &Path, line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command.current_dir(folder).args(line.split_whitespace()).output().expect("weir")
+}
+
+/// Runs `weir LINE` and looks for all of `expected` in what it prints.
+fn check(folder: &Path, line: &str, codes: &[i32], expected: &[&str]) -> String {
+    let output = weir(folder, line);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let code = output.status.code().unwrap_or(-1);
+    assert!(codes.contains(&code), "weir {line}: exit {code}\n{text}\n{errors}");
+    for part in expected {
+        assert!(text.contains(part), "weir {line}: no '{part}' in\n{text}\n{errors}");
+    }
+    text
+}
+
+fn json(path: PathBuf) -> Value {
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{path:?}: {why}"));
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn one_run_writes_every_form_of_its_result() {
+    let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));
+    let url = origin.url("/ok");
+    let here = folder.path();
+    let outputs = "-q --json r.json --html r.html --csv r.csv --hlog r.hlog";
+    let line = format!("bench {url} -n 300 -c 4 --threshold errors<1% {outputs}");
+    check(here, &line, MET, &["succeeded           300    failed 0", "response", "server"]);
+    let result = json(here.join("r.json"));
+    assert_eq!((result["ok"].as_u64(), result["sent"].as_u64()), (Some(300), Some(300)));
+    assert!(!result["verdict"]["evidence"].as_array().expect("evidence").is_empty());
+    let read = |name: &str| std::fs::read_to_string(here.join(name)).expect(name);
+    assert!(read("r.html").contains("id=\"result\"") && read("r.html").contains("uPlot"));
+    assert!(read("r.csv").starts_with("second,warmup,sent,ok,failed"));
+    assert!(read("r.hlog").contains("Tag=response,"));
+    check(here, "bench report r.json -o again.html", &[0], &["again.html"]);
+    check(here, "bench report again.html -o twice.html", &[0], &["twice.html"]);
+    let missed = format!("bench {url} -n 50 -c 1 -q --threshold rate>1000000000");
+    check(here, &missed, &[3, 4], &["threshold rate>1000000000"]);
+    check(here, &format!("bench {url} -q -c 0"), &[1], &[]);
+    let output = weir(here, &format!("bench {url} -d 60s -q --html no/such/folder.html"));
+    assert_eq!(output.status.code(), Some(1), "before the run, not after it");
+    check(here, "bench compare r.json r.json", &[4], &["cannot tell"]);
+}
+
+#[test]
+fn open_loops_users_and_replays() {
+    let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));
+    let url = origin.url("/ok");
+    let here = folder.path();
+    let line = format!("bench {url} -R 200 -d 500ms --arrival constant -q");
+    check(here, &line, &[0], &["succeeded           100"]);
+    let line = format!("bench {url} --stages 100:200ms,100-300:500ms -q --arrival constant");
+    check(here, &line, &[0], &["succeeded           120"]);
+    let line = format!("bench {url} --users 20 --ramp 200ms --loops 3 --think 10ms..20ms -q");
+    check(here, &line, &[0], &["20 users over 0.2 s, 3 loops", "succeeded            60"]);
+    let line = format!("bench {}/${{random(200,204)}} -n 40 -c 2 -q", origin.url("/status"));
+    check(here, &line, &[0], &["succeeded            40"]);
+}
+
+#[test]
+fn dialects_print_their_tools_reports() {
+    let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));
+    let url = origin.url("/ok");
+    let here = folder.path();
+    let cases: [(&str, &[&str]); 5] = [
+        (
+            "ab -q -c 10 -n 200 --json ab.json URL",
+            &["Concurrency Level:      10", "Complete requests:      200", "99%", "busiest"],
+        ),
+        ("ab -q -k -c 2 -n 20 URL", &["Keep-Alive requests:    "]),
+        (
+            "wrk -t1 -c2 -d1s --latency --json wrk.json URL",
+            &["1 threads and 2 connections", "Latency Distribution", "Requests/sec:"],
+        ),
+        (
+            "wrk2 -t1 -c2 -d1s -R 100 --latency URL",
+            &["Recorded Latency", "  100 requests in ", "Detailed Percentile spectrum"],
+        ),
+        ("hey -n 40 -c 4 URL", &["Summary:", "[200]\t40 responses", "Latency distribution"]),
+    ];
+    for (line, expected) in cases {
+        check(here, &format!("bench {}", line.replace("URL", &url)), &[0], expected);
+    }
+    assert_eq!(json(here.join("ab.json"))["ok"], 200);
+    assert!(json(here.join("wrk.json"))["ok"].as_u64() > Some(0));
+}
+
+#[test]
+fn grids_searches_tables_and_comparisons() {
+    let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));
+    let url = origin.url("/ok");
+    let here = folder.path();
+    let sweep = format!("bench sweep -c 1,2 -R 50,100 -d 200ms --repeat 2 a={url} --json s.json");
+    check(here, &sweep, &[0], &["KEY", "50.a.r_0", "100.a.r_1", "TP999"]);
+    check(here, "bench report s.json -o s.html", &[0], &["s.html"]);
+    let jmh = format!("bench jmh {url} -f 1 --wi 0 -i 3 -r 50ms --name B.m --json j.json");
+    check(here, &jmh, &[0], &["Benchmark", "Mode", "thrpt", "B.m:m·p0.50", "ss"]);
+    let seek = format!("bench seek {url} -c 2 --trial 500ms --width 1 --slo p50<1s --json k.json");
+    check(here, &seek, MET, &["sustainable rate under p50<1s: ["]);
+    assert!(!json(here.join("k.json"))["trials"].as_array().expect("trials").is_empty());
+    check(here, "bench report k.json -o k.html", &[0], &["k.html"]);
+    let compare = format!("bench compare {url} {url} --pairs 1 -d 100ms -c 1");
+    check(here, &compare, &[4], &["1 pairs", "B/A", "cannot tell"]);
+}
+
+/// What the gateway logged is asked for again, as often and in the same mix.
+#[test]
+fn an_access_log_is_imported_and_replayed() {
+    let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));
+    let here = folder.path();
+    let log = here.join("access.log");
+    let config = format!(
+        "server: {{ address: 127.0.0.1, port: 0 }}\n\
+         weir: {{ admin.port: -1, store.path: {0}/data, access-log: {{ path: {0}/access.log, \
+         format: json }} }}\n\
+         spring.cloud.gateway.server.webflux.routes:\n\
+         - {{ id: all, uri: 'http://{1}', predicates: ['Path=/**'] }}\n",
+        here.display(),
+        origin.address
+    );
+    std::fs::write(here.join("application.yml"), config).expect("a file");
+    let gateway = Server::start(&["run", &here.join("application.yml").display().to_string()]);
+    let line = format!("bench {} -n 30 -c 2 -q", gateway.url("/ok/a?b=c"));
+    check(here, &line, &[0], &["succeeded            30"]);
+    gateway.stop();
+    let import = format!("bench import access-log {} --target {}", log.display(), origin.url("/"));
+    let plan = check(here, &import, &[0], &["# 30 requests in ", "replay: "]);
+    std::fs::write(here.join("plan.yaml"), plan).expect("a file");
+    check(
+        here,
+        "bench plan plan.yaml -q",
+        &[0],
+        &["replay of 30 requests", "succeeded            30"],
+    );
+    let line = format!("bench {} --replay access.log --speed 2 -q --json r.json", origin.url("/"));
+    check(here, &line, &[0], &["succeeded            30"]);
+    assert_eq!(json(here.join("r.json"))["requests"][0]["name"], "all");
+}
+
+#[test]
+fn other_tools_files_become_plans_that_run() {
+    let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));
+    let here = folder.path();
+    let files = [
+        ("curl", format!("curl -H 'X-A: 1' {}\n", origin.url("/ok"))),
+        ("http", format!("POST {}\nX-A: 1\n\nhello\n", origin.url("/anything/x"))),
+        ("vegeta", format!("GET {}\nX-A: 1\n", origin.url("/ok"))),
+        (
+            "har",
+            format!(
+                r#"{{"log":{{"entries":[{{"request":{{"method":"GET","url":"{}","headers":[]}}}}]}}}}"#,
+                origin.url("/ok")
+            ),
+        ),
+        (
+            "openapi",
+            format!(
+                "openapi: 3.0.0\nservers: [{{ url: '{}' }}]\npaths: {{ '/ok/{{id}}': {{ get: {{ \
+                 parameters: [{{ name: id, in: path, required: true, example: 7 }}], \
+                 responses: {{ '200': {{}} }} }} }} }}\n",
+                origin.url("")
+            ),
+        ),
+    ];
+    for (format, text) in files {
+        std::fs::write(here.join("file"), text).expect("a file");
+        let plan = check(here, &format!("bench import {format} file"), &[0], &["target: "]);
+        std::fs::write(here.join("plan.yaml"), plan + "load: { requests: 20 }\n").expect("a file");
+        check(here, "bench plan plan.yaml -q", &[0], &["succeeded            20"]);
+    }
+    let address = format!("<stringProp name=\"HTTPSampler.port\">{}</stringProp>", origin.port());
+    let storm = include_str!("../../weir-bench/src/import/jmx/storm.jmx")
+        .replace("<stringProp name=\"HTTPSampler.port\">8888</stringProp>", &address)
+        .replace(">3000<", ">5<")
+        .replace(">/test<", ">/anything/x<")
+        .replace(">$.id<", ">$.method<")
+        .replace(">/items/${id}<", ">/anything/${id}<");
+    std::fs::write(here.join("file"), &storm).expect("a file");
+    let plan = check(here, "bench import jmx file", &[0], &["users: 5", "journey: true"]);
+    std::fs::write(here.join("plan.yaml"), plan).expect("a file");
+    // Five users go twice through two steps, the second of which needs what the first extracts.
+    check(here, "bench plan plan.yaml -q", &[0], &["succeeded            20", "Second"]);
+    std::fs::write(here.join("file"), storm.replace("ConstantTimer", "CookieManager"))
+        .expect("a file");
+    let output = weir(here, "bench import jmx file");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(errors.contains("line 26: CookieManager \"Pause\": it is not"), "{errors}");
+}
+
+/// Without descriptors there are no connections: that is not the server's fault, and no threshold
+/// can be judged.
+#[test]
+fn running_out_of_descriptors_is_a_verdict_of_its_own() {
+    let origin = Server::origin();
+    let line = format!(
+        "ulimit -n 40; exec {} bench {} --users 100 --loops 1 -q --threshold 'p99<10s'",
+        env!("CARGO_BIN_EXE_weir"),
+        origin.url("/hello/300")
+    );
+    let output = Command::new("sh").args(["-c", &line]).output().expect("sh");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(4), "{text}");
+    assert!(text.contains("PORTS EXHAUSTED") && text.contains("no file descriptor left"), "{text}");
+}
+
+/// A namespace of its own with twenty local ports. Where there is none to be had, the test says so
+/// and checks nothing.
+#[test]
+fn running_out_of_ports_is_a_verdict_of_its_own() {
+    let script = r#"
+        ip link set lo up && echo 40000 40019 > /proc/sys/net/ipv4/ip_local_port_range || exit 77
+        "$WEIR" origin --quiet --listen 127.0.0.1:8000 > listening & origin=$!
+        until grep -q listening listening; do kill -0 $origin || exit 1; sleep 0.02; done
+        "$WEIR" bench http://127.0.0.1:8000/ok -c 4 -n 200 --no-keepalive -q --threshold 'p99<1s'
+        code=$?; kill $origin; exit $code"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = Command::new("unshare")
+        .args(["-rn", "sh", "-c", script])
+        .env("WEIR", env!("CARGO_BIN_EXE_weir"))
+        .current_dir(folder.path())
+        .output();
+    let started = output.as_ref().is_ok_and(|output| !output.stdout.is_empty());
+    let Some(output) = output.ok().filter(|_| started) else {
+        eprintln!("no network namespace to be had here: exhausted ports are not tried");
+        return;
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(4), "{text}");
+    assert!(text.contains("PORTS EXHAUSTED") && text.contains("20 ports, "), "{text}");
+}
+
+#[test]
+fn ctrl_c_ends_a_run_with_the_report_so_far() {
+    let origin = Server::origin();
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["bench", &origin.url("/ok"), "-c", "1", "-d", "60s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("weir");
+    // The first line of the live view: the run is on.
+    let mut lines = BufReader::new(bench.stderr.take().expect("its output")).lines();
+    lines.next().expect("a line").expect("a line");
+    signal(&bench, "-INT");
+    let output = bench.wait_with_output().expect("its end");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(130), "{text}");
+    assert!(text.contains("interrupted: this is the report so far"), "{text}");
+}
+
+/// A small experiment with all there is: an origin, a gateway with routes, another gateway, tables
+/// with published numbers; and the shortest of the seeds'.
+#[test]
+fn experiments_print_published_numbers_beside_ours() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path();
+    let experiment = "
+title: Small
+quick: '-c 2 -q'
+tables:
+  - { name: '3 routes', key: run, columns: [rate, errors], published: 'all | 370 | 1 %' }
+steps:
+  - { table: '{value} routes', series: origin, row: all, values: &v { quick: [3], full: [9] },
+      bench: ['{origin}/ok/mock/2 -n 20'] }
+  - { table: '{value} routes', series: weir, row: all, values: *v, gateway: '', routes: '{value}',
+      bench: ['{gateway}/mock/{last} -n 20 --expect-status 200'] }
+";
+    let small = experiment.replace("full: [9]", "full: [3]");
+    std::fs::write(here.join("small.yaml"), small).expect("a file");
+    let other = Server::origin();
+    let line = format!("lab run small.yaml --scg {} --origin 127.0.0.1:0", other.url("/ok"));
+    let output = weir(here, &line);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && errors.contains("needs a port"), "{errors}");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let line = line.replace("127.0.0.1:0", &free.local_addr().expect("a port").to_string());
+    drop(free);
+    let text = check(here, &line, &[0], &["req/s published", "req/s weir", "req/s SCG", "370"]);
+    let row = text.lines().rfind(|line| line.trim_start().starts_with("all ")).expect("a row");
+    assert!(row.trim_end().ends_with("0.00 %") && row.contains("1 %"), "{row}");
+    let page = std::fs::read_to_string(here.join("lab-small/report.html")).expect("a page");
+    assert!(page.contains("<th>req/s published<th>req/s origin<th>req/s weir<th>req/s SCG"));
+    check(here, "lab run seed-002", &[0], &["12941.32", "req/s piped", "req/s weir"]);
+    check(here, "lab list", &[0], &["seed-000", "seed-004"]);
+}
