@@ -9,6 +9,7 @@
 mod ast;
 mod bracket;
 mod budget;
+mod cache;
 mod class;
 mod emit;
 mod engine;
@@ -20,8 +21,7 @@ mod required;
 mod small;
 mod token;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock};
 
 use super::PatternError;
 use ast::Node;
@@ -31,6 +31,7 @@ use engine::Engine;
 use parse::{ModeFlags, Parsed, parse};
 use small::{Small, Steps};
 
+pub use cache::RegexCache;
 pub use replacement::Replacement;
 pub use required::Required;
 
@@ -115,52 +116,6 @@ impl<'t> Groups<'t> {
     /// Byte offsets of the whole match.
     pub fn span(&self) -> (usize, usize) {
         self.spans.first().copied().flatten().unwrap_or_default()
-    }
-}
-
-/// Expressions in use, so that equal ones are compiled once and kept once.
-#[derive(Clone, Debug, Default)]
-pub struct RegexCache {
-    programs: Arc<Mutex<Programs>>,
-}
-
-#[derive(Debug, Default)]
-struct Programs {
-    by_source: HashMap<(Box<str>, Flags), Weak<Program>>,
-    /// Size at which entries that nobody uses any more are thrown out.
-    sweep_at: usize,
-    /// What the engines of all of them may take together.
-    budget: Budget,
-}
-
-impl RegexCache {
-    /// The expression `source`, compiled now or shared with an earlier one.
-    ///
-    /// # Errors
-    /// Where and why `source` is refused.
-    pub fn get(&self, source: &str, flags: Flags) -> Result<JavaRegex, PatternError> {
-        let key = (Box::from(source), flags);
-        let known = |programs: &Programs| programs.by_source.get(&key).and_then(Weak::upgrade);
-        let lock = || self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        let budget = {
-            let programs = lock();
-            if let Some(program) = known(&programs) {
-                return Ok(JavaRegex { program });
-            }
-            programs.budget.clone()
-        };
-        // Without the lock: an expression that takes long to compile must not hold up the others.
-        let regex = JavaRegex::within(source, flags, &budget)?;
-        let mut programs = lock();
-        if let Some(program) = known(&programs) {
-            return Ok(JavaRegex { program });
-        }
-        if programs.by_source.len() >= programs.sweep_at {
-            programs.by_source.retain(|_, program| program.strong_count() > 0);
-            programs.sweep_at = (programs.by_source.len() * 2).max(64);
-        }
-        programs.by_source.insert(key, Arc::downgrade(&regex.program));
-        Ok(regex)
     }
 }
 
@@ -430,7 +385,7 @@ pub fn quote(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Flags, JavaRegex, RegexCache, RegexError, SOURCE_BYTES_MAX, quote};
+    use super::{JavaRegex, RegexError, SOURCE_BYTES_MAX, quote};
 
     fn check_refused(source: &str, column: usize, message: &str) {
         let error = JavaRegex::new(source).expect_err(source);
@@ -494,18 +449,5 @@ mod tests {
         let text = "/a.b*(c)[d]{e}\\^$|?+<>\u{e9} #-";
         let regex = JavaRegex::new(&quote(text)).expect("an expression");
         assert_eq!(regex.literal(), Some(text));
-    }
-
-    #[test]
-    fn equal_expressions_are_shared_while_in_use() {
-        let cache = RegexCache::default();
-        let get = |n| cache.get(&format!("b{n}.*"), Flags::default()).expect("an expression");
-        let (one, two) = (get(0), get(0));
-        assert!(std::sync::Arc::ptr_eq(&one.program, &two.program));
-        for n in 1..1_000 {
-            get(n);
-        }
-        let kept = cache.programs.lock().expect("unpoisoned").by_source.len();
-        assert!(kept <= 64, "{kept} expressions are kept that nobody uses");
     }
 }
