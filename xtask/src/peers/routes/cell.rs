@@ -255,7 +255,8 @@ fn changes(
     }
     for number in 0..CHANGES {
         let name = format!("added-{number}");
-        let took = add_route(running, &name, upstream, plan.patience, &plan.bench.interrupt)?;
+        let took =
+            add_route(running, &name, upstream, plan.patience_change, &plan.bench.interrupt)?;
         eprintln!("  {:<18} one route more: {}", running.name, shown(took));
         times.push(took.map(|took| took.as_secs_f64()));
         if took.is_none() {

@@ -56,9 +56,11 @@ pub fn add_route(
             let admin = running.admin.context("no admin API")?;
             began = Instant::now();
             let route = format!("/actuator/gateway/routes/{name}");
-            post(admin, &route, &definition(name, upstream), limit)?;
-            if running.peer == Peer::Scg {
-                post(admin, "/actuator/gateway/refresh", "", limit)?;
+            if !post(admin, &route, &definition(name, upstream), limit)? {
+                return Ok(None);
+            }
+            if running.peer == Peer::Scg && !post(admin, "/actuator/gateway/refresh", "", limit)? {
+                return Ok(None);
             }
         }
     }
@@ -67,11 +69,13 @@ pub fn add_route(
     probe::until_ok(running.address, &asked, process, (began, limit), interrupt)
 }
 
-fn post(admin: SocketAddr, target: &str, body: &str, limit: Duration) -> anyhow::Result<()> {
-    let answer = probe::exchange(admin, "POST", target, "", body, limit);
-    let (status, rest) = answer.with_context(|| format!("POST {target}: no answer"))?;
+/// Whether there was an answer within `limit`.
+fn post(admin: SocketAddr, target: &str, body: &str, limit: Duration) -> anyhow::Result<bool> {
+    let Some((status, rest)) = probe::exchange(admin, "POST", target, "", body, limit) else {
+        return Ok(false);
+    };
     anyhow::ensure!((200..300).contains(&status), "POST {target}: {status}\n{rest}");
-    Ok(())
+    Ok(true)
 }
 
 fn definition(name: &str, upstream: SocketAddr) -> String {

@@ -36,7 +36,7 @@ pub struct RoutesArgs {
     /// Largest table; above 100,000 only weir has it
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max: u64,
-    /// How long a start or a change may take [default: 45, or 900 with --full]
+    /// How long a start may take [default: 180, or 900 with --full]; a change a sixth of it
     #[arg(long, value_name = "S")]
     patience: Option<u64>,
     /// Only to see that everything runs, in 2 minutes: 1, 100 and 10,000 routes (10,000 of each
@@ -57,6 +57,8 @@ struct Plan<'a> {
     rounds: usize,
     seconds: u64,
     patience: Duration,
+    /// The longest that a change may take.
+    patience_change: Duration,
     /// The longest that Spring Cloud Gateway is loaded before it is measured.
     warm_up: Duration,
 }
@@ -81,13 +83,14 @@ pub fn run(args: &RoutesArgs) -> anyhow::Result<()> {
     }
     let bench = args.common.prepare(&needed)?;
     let full = args.common.full;
-    let patience = args.patience.unwrap_or(if full { 900 } else { 45 });
+    let patience = args.patience.unwrap_or(if full { 900 } else { 180 });
     let (rounds, seconds) = if args.quick { (1, 1) } else { (3, 2) };
     let plan = Plan {
         bench: &bench,
         rounds: args.common.rounds(rounds, 7),
         seconds: args.common.seconds(seconds, 5),
         patience: Duration::from_secs(patience),
+        patience_change: Duration::from_secs(patience / 6),
         warm_up: Duration::from_secs(match (full, args.quick) {
             (true, _) => 120,
             (false, true) => 5,

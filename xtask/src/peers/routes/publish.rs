@@ -1,5 +1,7 @@
 //! The tables and charts of `xtask peers routes`.
 
+use std::time::Duration;
+
 use super::cell::{Cell, REFERENCE};
 use super::{Plan, frame, published};
 use crate::peers::bench::Sample;
@@ -171,14 +173,14 @@ fn table(plan: &Plan<'_>, view: &View, cells: &[Cell], columns: &[String]) -> Ta
         let mut row = vec![grouped(count as f64, 0)];
         for name in columns {
             let cell = find(cells, count, name);
-            let late = || format!("not within {} s", plan.patience.as_secs());
+            let late = |patience: Duration| format!("not within {} s", patience.as_secs());
             let text = match cell {
                 None => String::new(),
                 Some(cell) if cell.skipped => "not tried".to_owned(),
                 Some(cell) if cell.load.is_none() && cell.failed.is_some() => "failed".to_owned(),
-                Some(cell) if cell.load.is_none() => late(),
+                Some(cell) if cell.load.is_none() => late(plan.patience),
                 Some(cell) if view.name == "routes-change" && cell.changes.contains(&None) => {
-                    late()
+                    late(plan.patience_change)
                 }
                 Some(cell) => {
                     (view.metric)(cell).map(|s| s.show(view.decimals)).unwrap_or_default()
