@@ -49,7 +49,7 @@ pub struct PeersArgs {
 enum Measure {
     /// What a proxied request costs: 8 minutes, an hour with --full
     Proxy(proxy::ProxyArgs),
-    /// What the number of routes costs: 13 minutes, hours with --full
+    /// What the number of routes costs: 15 minutes, hours with --full
     Routes(routes::RoutesArgs),
     /// Spring Cloud Gateway beside the others: 5 minutes; or alone, as a target
     Scg(proxy::ScgArgs),

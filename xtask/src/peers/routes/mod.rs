@@ -94,7 +94,7 @@ pub fn run(args: &RoutesArgs) -> anyhow::Result<()> {
         warm_up: Duration::from_secs(match (full, args.quick) {
             (true, _) => 120,
             (false, true) => 5,
-            (false, false) => 20,
+            (false, false) => 30,
         }),
     };
     let mut common = args.common.clone();
