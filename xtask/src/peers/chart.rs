@@ -5,7 +5,9 @@ use std::fmt::Write;
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 440.0;
 const LEFT: f64 = 78.0;
-const RIGHT: f64 = 150.0;
+const RIGHT: f64 = 170.0;
+/// Lines that are told apart by their colour.
+const COLOURS: usize = 7;
 const TOP: f64 = 56.0;
 const BOTTOM: f64 = 58.0;
 /// Least distance between two labels at the lines' ends.
@@ -116,9 +118,10 @@ pub fn draw(axes: &Axes<'_>, lines: &[Line]) -> String {
 
 fn head(title: &str) -> String {
     let title = escaped(title);
-    // Six colours that differ for colour-blind eyes, too (Okabe and Ito), lighter ones in the dark.
-    let light = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#555555"];
-    let dark = ["#56b4e9", "#ff8c42", "#2fd6a3", "#e8a3cc", "#f0e442", "#bbbbbb"];
+    // Colours that differ for colour-blind eyes, too (Okabe and Ito), lighter ones in the dark.
+    let light = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#555555", "#7a1f5c"];
+    let dark = ["#56b4e9", "#ff8c42", "#2fd6a3", "#e8a3cc", "#f0e442", "#bbbbbb", "#ff6b6b"];
+    debug_assert!(light.len() == COLOURS && dark.len() == COLOURS);
     let colours = |colours: &[&str]| {
         let rule = |(n, c): (usize, &&str)| format!(".c{n}{{color:{c}}}");
         colours.iter().enumerate().map(rule).collect::<String>()
@@ -140,7 +143,7 @@ fn head(title: &str) -> String {
 
 fn curve(out: &mut String, line: &Line, number: usize, (x, y): (Scale, Scale), label: f64) {
     let Some(&(last_x, _)) = line.points.last() else { return };
-    let class = format!("c{}", number % 6);
+    let class = format!("c{}", number % COLOURS);
     let points: Vec<String> =
         line.points.iter().map(|&(px, py)| format!("{:.1},{:.1}", x.at(px), y.at(py))).collect();
     let dashes = if line.dashed { " stroke-dasharray=\"6 5\"" } else { "" };
