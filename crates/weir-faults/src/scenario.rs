@@ -45,6 +45,11 @@ pub static SCENARIOS: &[Scenario] = &[
         run: |weir, size| Box::pin(unreachable::black_holed(weir, size)),
     },
     Scenario {
+        name: "slow-upstreams",
+        about: "answers a byte at a time: whole if the head is in time, else 504 and let go",
+        run: |weir, size| Box::pin(unreachable::slow(weir, size)),
+    },
+    Scenario {
         name: "cut-responses",
         about: "a response cut by FIN or RST at every byte is never taken for a whole one",
         run: |weir, size| Box::pin(cut::responses(weir, size)),

@@ -48,6 +48,45 @@ pub(crate) async fn black_holed(weir: Weir, size: Size) -> Tally {
     tally
 }
 
+/// Upstreams that answer a byte at a time. As long as the head is there within the response
+/// timeout, the answer arrives whole, however long its body takes; else it is 504, and the upstream
+/// is let go.
+pub(crate) async fn slow(weir: Weir, size: Size) -> Tally {
+    let mut tally = Tally::default();
+    let timeouts = "spring.cloud.gateway.server.webflux.httpclient.response-timeout: 2s";
+    let origin = Origin::answering(|request| match request.target().as_str() {
+        "/head" => bytewise("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhead", 5),
+        "/body" => bytewise("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", 0)
+            .and(bytewise("4\r\nbody\r\n0\r\n\r\n", 200)),
+        _ => bytewise("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate", 100),
+    })
+    .await;
+    let gateway = weir.before(origin.address(), timeouts);
+    let mut clients = Vec::new();
+    for n in 0..size.of(6, 300) {
+        let path = ["/head", "/body", "/late"][n % 3];
+        let mut client = Client::connect(gateway.address()).await;
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
+        clients.push((path, client));
+    }
+    for (path, mut client) in clients {
+        let response = client.read_response().await;
+        let good = match path {
+            "/late" => response.status == 504,
+            _ => response.status == 200 && response.text() == path[1..],
+        };
+        tally.request(good, || format!("{path}: {response:?}"));
+    }
+    settles(&gateway, "weir_connections", 0.0).await;
+    tally
+}
+
+/// Writes `text` a byte at a time, `pause_ms` between two.
+fn bytewise(text: &str, pause_ms: u64) -> Answer {
+    let pause = Duration::from_millis(pause_ms);
+    text.bytes().fold(Answer::nothing(), |answer, byte| answer.write([byte]).rest(pause))
+}
+
 /// Sends requests on `count` connections at once; all of them must be answered with 504.
 async fn all_time_out(tally: &mut Tally, gateway: &Gateway, count: usize) {
     let mut clients = Vec::new();

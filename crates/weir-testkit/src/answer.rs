@@ -89,6 +89,12 @@ impl Answer {
         self.step(Step::Repeat { bytes: bytes.as_ref().to_vec(), times })
     }
 
+    /// Then the steps of `other`.
+    pub fn and(mut self, other: Self) -> Self {
+        self.steps.extend(other.steps);
+        self
+    }
+
     /// Then waits until `gate` is open. If the peer goes away meanwhile, the answer ends there and
     /// the request is recorded as [`Received::abandoned`].
     pub fn pause(self, gate: &Gate) -> Self {

@@ -29,6 +29,7 @@ macro_rules! tests {
 tests! {
     refused_upstreams_are_502 "refused"
     black_holed_upstreams_are_504 "black-holed"
+    slow_upstreams_are_waited_for_as_long_as_said "slow-upstreams"
     cut_responses_are_seen_as_cut "cut-responses"
     stale_connections_cost_no_get_and_double_no_post "stale-connections"
     slow_clients_are_let_go_and_neighbours_lose_nothing "slow-clients"
