@@ -49,8 +49,8 @@ pub(crate) async fn black_holed(weir: Weir, size: Size) -> Tally {
 }
 
 /// Upstreams that answer a byte at a time. As long as the head is there within the response
-/// timeout, the answer arrives whole, however long its body takes; else it is 504, and the upstream is let
-/// go.
+/// timeout, the answer arrives whole, however long its body takes; else it is 504, and the upstream
+/// is let go.
 pub(crate) async fn slow(weir: Weir, size: Size) -> Tally {
     let mut tally = Tally::default();
     let timeouts = "spring.cloud.gateway.server.webflux.httpclient.response-timeout: 2s";

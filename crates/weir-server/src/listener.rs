@@ -5,6 +5,8 @@ use std::net::{SocketAddr, TcpListener};
 
 use socket2::{Domain, Protocol, SockFilter, SockRef, Socket, Type};
 
+use crate::net::watch_over;
+
 /// An address that cannot be listened on.
 #[derive(Debug)]
 pub struct BindError {
@@ -93,7 +95,8 @@ fn socket(address: SocketAddr, share: bool) -> io::Result<Socket> {
     if share {
         socket.set_reuse_port(true)?;
     }
-    // Accepted connections inherit it, which saves a call for each.
+    // Accepted connections inherit both, which saves calls for each.
     socket.set_tcp_nodelay(true)?;
+    watch_over(&socket)?;
     Ok(socket)
 }

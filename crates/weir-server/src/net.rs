@@ -3,10 +3,26 @@
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr, TcpStream as StdStream};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
+
+/// When a silent peer is asked whether it is still there, and how often before it counts as gone:
+/// two minutes in all. One that went without a word, as a host that loses its power, would be
+/// waited for without end in a tunnel, or where a response has no timeout.
+const SILENCE: TcpKeepalive = TcpKeepalive::new()
+    .with_time(Duration::from_secs(60))
+    .with_interval(Duration::from_secs(15))
+    .with_retries(4);
+
+/// Has the system find out when the peer has gone without a word. Accepted connections have this
+/// from their listening socket.
+pub(crate) fn watch_over<'s>(socket: impl Into<SockRef<'s>>) -> io::Result<()> {
+    socket.into().set_tcp_keepalive(&SILENCE)
+}
 
 /// A TCP connection.
 ///
@@ -55,9 +71,7 @@ impl Socket {
     pub(crate) fn end(&self) -> bool {
         match &self.0 {
             State::Fresh(stream) => stream.shutdown(Shutdown::Write).is_ok(),
-            State::Watched(stream) => {
-                socket2::SockRef::from(stream).shutdown(Shutdown::Write).is_ok()
-            }
+            State::Watched(stream) => SockRef::from(stream).shutdown(Shutdown::Write).is_ok(),
             State::Lost => false,
         }
     }

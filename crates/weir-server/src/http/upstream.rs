@@ -21,7 +21,7 @@ use super::downstream::Client;
 use crate::deadline::TICK_MS;
 use crate::error::{ErrorKind, ProxyError};
 use crate::files::UpstreamFile;
-use crate::net::{Socket, is_spoilt, poll_read};
+use crate::net::{Socket, is_spoilt, poll_read, watch_over};
 use crate::worker::Worker;
 
 /// Bytes a client may send ahead while its request waits; beyond, they stay in the kernel.
@@ -267,8 +267,9 @@ async fn dial(addresses: &[SocketAddr], target: &Target) -> Result<TcpStream, Pr
     for address in addresses {
         match TcpStream::connect(address).await {
             Ok(stream) => {
-                // Failing to set it costs latency, not correctness.
+                // Failing to set them costs latency, or time if the upstream vanishes.
                 let _ = stream.set_nodelay(true);
+                let _ = watch_over(&stream);
                 return Ok(stream);
             }
             Err(error) => last = Some(error),

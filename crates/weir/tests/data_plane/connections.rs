@@ -1,6 +1,8 @@
 //! Keep-alive, pipelining, HTTP/1.0, timeouts and limits of client connections.
 
-use weir_testkit::{Answer, Client, Origin};
+use std::time::Duration;
+
+use weir_testkit::{Answer, Client, Gate, Origin, PATIENCE};
 
 use crate::gateway;
 
@@ -121,4 +123,38 @@ async fn dedicated_acceptors_serve_as_workers_do() {
         assert_eq!(client.get("/").await.status, 200);
     }
     assert!(gateway.output().contains("2 (1 acceptors)"), "{}", gateway.output());
+}
+
+/// Whether this machine has a connection between these ports, as far as they are given, whose
+/// keep-alive timer runs (`/proc/net/tcp`: columns 2 and 3 are the ends, 6 is the timer).
+fn is_watched_over(from: Option<u16>, to: u16) -> bool {
+    let table = std::fs::read_to_string("/proc/net/tcp").expect("a list of connections");
+    let is_of = |end: Option<&&str>, port: Option<u16>| match port {
+        Some(port) => end.is_some_and(|end| end.ends_with(&format!(":{port:04X}"))),
+        None => true,
+    };
+    table.lines().any(|line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let timer = fields.get(5).is_some_and(|field| field.starts_with("02:"));
+        timer && is_of(fields.get(1), from) && is_of(fields.get(2), Some(to))
+    })
+}
+
+#[tokio::test]
+async fn peers_that_vanish_without_a_word_are_found_out() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let origin = Origin::answering(move |_| Answer::nothing().pause(&held)).await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let (near, far) = (client.address().port(), origin.address().port());
+    let own = Some(gateway.address().port());
+    let found = async {
+        while !(is_watched_over(own, near) && is_watched_over(None, far)) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let found = tokio::time::timeout(PATIENCE, found).await;
+    assert!(found.is_ok(), "a side is not asked whether it is still there");
 }
