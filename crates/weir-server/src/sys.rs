@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_long};
 
 // Links the allocator's library, for `return_memory_at_once`.
 use libmimalloc_sys as _;
+use rustix::mm::{Advice, madvise};
 use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -65,6 +66,56 @@ pub fn return_memory_at_once() {
     }
 }
 
+/// Forgets which pages of the program's file are in use: what only the start or a reload has run
+/// (parsers, the command line, the compiler of expressions) no longer counts as this process's
+/// memory. What is needed comes back from the system's page cache when it is run, 64 KiB at a time.
+/// Gives the bytes of address space that this was done for.
+pub fn forget_program_pages() -> usize {
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+    let program = std::env::current_exe().unwrap_or_default();
+    let mut bytes = 0;
+    for (from, to) in unwritten_maps(&maps, &program.display().to_string()) {
+        #[expect(unsafe_code, reason = "advice about memory has no safe binding")]
+        // SAFETY: the range is one mapping of the program's own file that cannot be written to and
+        // that holds no page of its own (`unwritten_maps`), so that each page that is dropped comes
+        // back with the same bytes when it is touched. Nobody else maps or unmaps the program.
+        let forgotten = unsafe {
+            madvise(std::ptr::with_exposed_provenance_mut(from), to - from, Advice::LinuxDontNeed)
+        };
+        bytes += if forgotten.is_ok() { to - from } else { 0 };
+    }
+    bytes
+}
+
+/// The mappings of the file `program` in `smaps` (see proc_pid_smaps(5)) that nobody can write to,
+/// and nobody has: relocated data are of the same file, but are not in it.
+fn unwritten_maps(smaps: &str, program: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut current = None;
+    for line in smaps.lines() {
+        let mut words = line.split_ascii_whitespace();
+        match words.next() {
+            Some("Anonymous:") if words.next() == Some("0") => found.extend(current.take()),
+            Some(word) if !word.ends_with(':') => {
+                current = range(word).filter(|_| {
+                    let unwritable = words.next().is_some_and(|mode| mode.starts_with("r-"));
+                    unwritable && line.ends_with(program) && !program.is_empty()
+                });
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The addresses of `55d0a000-55d0f000`.
+fn range(text: &str) -> Option<(usize, usize)> {
+    let (from, to) = text.split_once('-')?;
+    let from = usize::from_str_radix(from, 16).ok()?;
+    let to = usize::from_str_radix(to, 16).ok()?;
+    (from < to).then_some((from, to))
+}
+
 /// Calls `start` while this thread, and so every thread that is started meanwhile, is kept to the
 /// `n`-th of the cores the process may use, counted round. With the result: why that was refused.
 pub(crate) fn on_core<T>(n: usize, start: impl FnOnce() -> T) -> (T, Option<String>) {
@@ -83,4 +134,39 @@ pub(crate) fn on_core<T>(n: usize, start: impl FnOnce() -> T) -> (T, Option<Stri
 fn backlog_max() -> u32 {
     let text = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap_or_default();
     text.trim().parse().unwrap_or(4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{forget_program_pages, unwritten_maps};
+
+    #[test]
+    fn only_what_is_in_the_file_is_forgotten() {
+        let smaps = "\
+1000-2000 r--p 00000000 fe:00 7  /bin/weir
+Rss:                   4 kB
+Anonymous:             0 kB
+VmFlags: rd mr mw me
+2000-3000 r-xp 00001000 fe:00 7  /bin/weir
+Anonymous:             0 kB
+3000-4000 r--p 00002000 fe:00 7  /bin/weir
+Anonymous:             4 kB
+4000-5000 rw-p 00003000 fe:00 7  /bin/weir
+Anonymous:             0 kB
+5000-6000 r-xp 00000000 fe:00 8  /lib/libc.so.6
+Anonymous:             0 kB
+6000-7000 rw-p 00000000 00:00 0
+Anonymous:             0 kB
+";
+        assert_eq!(unwritten_maps(smaps, "/bin/weir"), [(0x1000, 0x2000), (0x2000, 0x3000)]);
+        assert_eq!(unwritten_maps(smaps, ""), []);
+    }
+
+    #[test]
+    fn the_program_goes_on_without_its_pages() {
+        let text = "what is in the file is read again".to_owned();
+        assert!(forget_program_pages() > 0);
+        assert_eq!(text.len(), 33);
+        assert_eq!(unwritten_maps("", "x"), []);
+    }
 }

@@ -17,7 +17,7 @@ use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 use weir_admin::Control;
 use weir_config::Settings;
-use weir_server::{Limits, Server, ServerOptions, raise_limits};
+use weir_server::{Limits, Server, ServerOptions, forget_program_pages, raise_limits};
 
 use crate::configuration::ConfigArgs;
 use management::Management;
@@ -114,6 +114,7 @@ async fn serve(
     report(&control, settings, limits, &server, &started);
     announce(&started);
     loop {
+        forget_program_pages();
         tokio::select! {
             _ = hangup.recv() => control::reload(&args.config, &control, "SIGHUP").await,
             () = changes.changed() => control::reload(&args.config, &control, "a changed file").await,

@@ -167,7 +167,7 @@ fn grids_searches_tables_and_comparisons() {
     check(here, &seek, MET, &["sustainable rate under p50<1s: ["]);
     assert!(!json(here.join("k.json"))["trials"].as_array().expect("trials").is_empty());
     check(here, "bench report k.json -o k.html", &[0], &["k.html"]);
-    let compare = format!("bench compare {url} {url} --pairs 1 -d 100ms -c 1");
+    let compare = format!("bench compare {url} {url} --pairs 1 -d 1s -c 1");
     check(here, &compare, &[4], &["1 pairs", "B/A", "cannot tell"]);
 }
 

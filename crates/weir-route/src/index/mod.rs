@@ -80,7 +80,8 @@ pub struct Index<T> {
     hash: Hash,
     /// All routes in order of trial.
     routes: Ranked<T>,
-    /// The rank of every route that has a group or another order than 0, by [`scatter`]ed position.
+    /// The rank of every route that has a group or another order than 0, by [`scatter`]ed
+    /// position.
     ranks: KeyMap<Rank>,
     groups: WeightGroups,
     root: Option<Bucket<T>>,

@@ -12,6 +12,7 @@ pub(crate) mod local;
 mod panic;
 pub(crate) mod rehearsal;
 pub(crate) mod relay;
+mod respond;
 pub(crate) mod timing;
 pub(crate) mod tunnel;
 pub(crate) mod upstream;

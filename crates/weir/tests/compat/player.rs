@@ -97,7 +97,7 @@ impl Player {
             Err(_) => vec![Block::Note("(connection reset)".to_owned())],
         };
         self.connection = Some(connection);
-        let got = self.upstream.got();
+        let got = self.upstream.got(exchange.recorded_requests().len());
         let requests = got.iter().map(|message| Block::Message(normal.apply(message))).collect();
         Seen { requests, responses }
     }

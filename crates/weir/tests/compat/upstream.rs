@@ -11,8 +11,9 @@ use crate::message::{Message, without_blank_end};
 
 const DEFAULT_ANSWER: &[&str] = &["HTTP/1.1 200 OK", "Content-Length: 2", "", "ok"];
 
-/// How long a request that is being read when the answer is complete may still take.
-const READING_MAX: Duration = Duration::from_secs(1);
+/// How long requests that are not read when the answer is complete may still take: an answer of the
+/// gateway's own, such as a timeout, may come first.
+const READING_MAX: Duration = Duration::from_millis(500);
 
 /// A recording upstream on 127.0.0.1.
 pub struct Upstream {
@@ -57,9 +58,10 @@ impl Upstream {
         state.got.clear();
     }
 
-    /// What has come since [`Upstream::prepare`], with a request that is still being read.
-    pub fn got(&self) -> Vec<Message> {
-        let reading = |state: &mut State| state.busy > 0;
+    /// What has come since [`Upstream::prepare`], with requests that are on their way, if fewer
+    /// than `expected` have come.
+    pub fn got(&self, expected: usize) -> Vec<Message> {
+        let reading = |state: &mut State| state.busy > 0 || state.got.len() < expected;
         let state = self.shared.state();
         let waited = self.shared.changed.wait_timeout_while(state, READING_MAX, reading);
         waited.unwrap_or_else(PoisonError::into_inner).0.got.clone()
