@@ -29,6 +29,8 @@ struct Field {
     name: Span,
     /// Field value without surrounding blanks.
     value: Span,
+    /// The set of the one name.
+    sort: NameSet,
 }
 
 /// Names that may be among some fields, 64 sorts of them told apart by length and ends: enough to
@@ -107,17 +109,14 @@ impl Fields {
 
     /// Adds a field whose name and value already lie in the text (see [`Fields::intern`]).
     pub fn push_spans(&mut self, name: Span, value: Span) {
-        self.names = self.names.with(NameSet::of(name.of(&self.text)));
-        self.list.push(Field { name, value });
+        let sort = NameSet::of(name.of(&self.text));
+        self.names = self.names.with(sort);
+        self.list.push(Field { name, value, sort });
     }
 
     /// Whether a line may have one of these names. `false` is certain.
     pub fn may_have(&self, names: NameSet) -> bool {
         self.names.meets(names)
-    }
-
-    fn may_have_name(&self, name: &[u8]) -> bool {
-        self.may_have(NameSet::of(name))
     }
 
     /// The bytes of `span`.
@@ -130,27 +129,24 @@ impl Fields {
         self.list.iter().map(|field| (field.name.of(&self.text), field.value.of(&self.text)))
     }
 
+    /// The lines whose names may be among `names`, in order as (name, value): a few others too.
+    pub fn among(&self, names: NameSet) -> impl Iterator<Item = (&[u8], &[u8])> + Clone {
+        let list = if self.may_have(names) { self.list.as_slice() } else { &[] };
+        list.iter()
+            .filter(move |field| field.sort.meets(names))
+            .map(|field| (field.name.of(&self.text), field.value.of(&self.text)))
+    }
+
     /// The values of every line called `name` (any case), in order.
     pub fn get_all<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + Clone {
-        let list = if self.may_have_name(name) { self.list.as_slice() } else { &[] };
-        list.iter()
-            .filter(move |field| {
-                field.name.len as usize == name.len()
-                    && field.name.of(&self.text).eq_ignore_ascii_case(name)
-            })
-            .map(|field| field.value.of(&self.text))
+        let named = move |other: &[u8]| other.eq_ignore_ascii_case(name);
+        self.among(NameSet::of(name)).filter(move |(other, _)| named(other)).map(|(_, value)| value)
     }
 
     /// The value of the first line called `name` (any case).
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
-        if !self.may_have_name(name) {
-            return None;
-        }
-        let named = |field: &&Field| {
-            field.name.len as usize == name.len()
-                && field.name.of(&self.text).eq_ignore_ascii_case(name)
-        };
-        self.list.iter().find(named).map(|field| field.value.of(&self.text))
+        let named = |other: &[u8]| other.eq_ignore_ascii_case(name);
+        self.among(NameSet::of(name)).find(|(other, _)| named(other)).map(|(_, value)| value)
     }
 
     /// Whether a line called `name` (any case) is there.
@@ -169,10 +165,11 @@ impl Fields {
     /// Adds a line in front of all others.
     pub fn prepend(&mut self, name: &[u8], value: &[u8]) {
         self.require(is_token(name) && is_field_value(value));
-        self.names = self.names.with(NameSet::of(name));
+        let sort = NameSet::of(name);
+        self.names = self.names.with(sort);
         let name = self.intern(name);
         let value = self.intern(value);
-        self.list.insert(0, Field { name, value });
+        self.list.insert(0, Field { name, value, sort });
     }
 
     /// Replaces all lines called `name` by one: at the place of the first, or at the end.
@@ -180,12 +177,11 @@ impl Fields {
         self.require(is_token(name) && is_field_value(value));
         let value = self.intern(value);
         let text = &self.text;
+        let sort = NameSet::of(name);
         let mut found = 0;
-        if self.may_have_name(name) {
+        if self.names.meets(sort) {
             for field in &mut self.list {
-                if field.name.len as usize == name.len()
-                    && field.name.of(text).eq_ignore_ascii_case(name)
-                {
+                if field.sort == sort && field.name.of(text).eq_ignore_ascii_case(name) {
                     field.value = value;
                     found += 1;
                 }
@@ -213,7 +209,7 @@ impl Fields {
 
     /// Removes all lines called `name` (any case); tells whether there were any.
     pub fn remove(&mut self, name: &[u8]) -> bool {
-        self.may_have_name(name) && self.retain(|n, _| !n.eq_ignore_ascii_case(name))
+        self.retain_among(NameSet::of(name), |n, _| !n.eq_ignore_ascii_case(name))
     }
 
     /// Keeps the lines for which `keep(name, value)` holds; tells whether any was removed.
@@ -221,6 +217,24 @@ impl Fields {
         let before = self.list.len();
         let text = &self.text;
         self.list.retain(|field| keep(field.name.of(text), field.value.of(text)));
+        self.list.len() != before
+    }
+
+    /// Keeps the lines for which `keep(name, value)` holds, which is asked of those whose names may
+    /// be among `names`, and all others; tells whether any was removed.
+    pub fn retain_among(
+        &mut self,
+        names: NameSet,
+        mut keep: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> bool {
+        if !self.may_have(names) {
+            return false;
+        }
+        let before = self.list.len();
+        let text = &self.text;
+        self.list.retain(|field| {
+            !field.sort.meets(names) || keep(field.name.of(text), field.value.of(text))
+        });
         self.list.len() != before
     }
 
@@ -290,6 +304,25 @@ mod tests {
             both = both.with(NameSet::of(name));
             assert!(both.meets(NameSet::of(&name.to_ascii_lowercase())));
         }
+    }
+
+    #[test]
+    fn only_lines_that_may_be_named_are_asked() {
+        let named = NameSet::of(b"x-A");
+        let first = |name: &[u8], value: &[u8]| name == b"X-A" && value == b"1";
+        let all = "Host: a|X-A: 1|x-a: 2|Accept: */*|";
+        check(
+            |f| assert!(f.retain_among(named, |n, v| !first(n, v))),
+            "Host: a|x-a: 2|Accept: */*|",
+        );
+        check(|f| assert!(!f.retain_among(NameSet::of(b"none"), |_, _| false)), all);
+        check(
+            |f| {
+                let names: Vec<_> = f.among(named).map(|(name, _)| name).collect();
+                assert!(names.starts_with(&[b"X-A", b"x-a"]) && !names.contains(&&b"Host"[..]));
+            },
+            all,
+        );
     }
 
     #[test]

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::sleep;
 use weir_admin::Control;
 use weir_config::Settings;
 use weir_server::{Limits, Server, ServerOptions, forget_program_pages, raise_limits};
@@ -44,6 +45,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILTER", env = "WEIR_LOG", default_value = "info")]
     pub log: String,
 }
+
+/// How long after a start or a reload the threads it has woken are at rest.
+const SETTLED: Duration = Duration::from_millis(500);
 
 /// Runs the gateway until it is told to stop.
 ///
@@ -113,14 +117,21 @@ async fn serve(
     let started = Started { gateway: server.address(), admin: admin_address };
     report(&control, settings, limits, &server, &started);
     announce(&started);
+    let mut unsettled = true;
     loop {
-        forget_program_pages();
-        tokio::select! {
-            _ = hangup.recv() => control::reload(&args.config, &control, "SIGHUP").await,
-            () = changes.changed() => control::reload(&args.config, &control, "a changed file").await,
+        let reason = tokio::select! {
+            _ = hangup.recv() => "SIGHUP",
+            () = changes.changed() => "a changed file",
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
-        }
+            () = sleep(SETTLED), if unsettled => {
+                forget_program_pages();
+                unsettled = false;
+                continue;
+            }
+        };
+        control::reload(&args.config, &control, reason).await;
+        unsettled = true;
     }
     ready.store(false, Ordering::Relaxed);
     let hurry = Arc::new(AtomicBool::new(false));

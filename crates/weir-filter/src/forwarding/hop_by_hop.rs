@@ -97,9 +97,10 @@ impl HopByHop {
     }
 
     fn remove(&self, fields: &mut Fields, upgrade: bool, nominated: &[Vec<u8>]) {
-        fields.retain(|name, _| {
+        let sorts = nominated.iter().map(|name| NameSet::of(name)).fold(self.sorts, NameSet::with);
+        fields.retain_among(sorts, |name, _| {
             (upgrade && name.eq_ignore_ascii_case(b"upgrade"))
-                || !(self.contains(name)
+                || !(self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
                     || nominated.iter().any(|listed| listed.eq_ignore_ascii_case(name)))
         });
     }

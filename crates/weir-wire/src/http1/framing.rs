@@ -75,10 +75,7 @@ impl<'a> FramingFields<'a> {
     /// Lengths and codings that are not valid, or not allowed together.
     pub(super) fn read(version: Version, fields: &'a Fields) -> Result<Self, HeadError> {
         let mut found = Self::default();
-        for (name, value) in fields.iter() {
-            if !LOOKED_FOR.meets(NameSet::of(name)) {
-                continue;
-            }
+        for (name, value) in fields.among(LOOKED_FOR) {
             let is = |expected: &[u8]| name.eq_ignore_ascii_case(expected);
             match name.len() {
                 4 if is(b"host") => {
