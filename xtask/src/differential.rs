@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use weir_testkit::differential::{
     Echo, Outcome, Rig, Seen, Server, Understanding, compare, generate,
 };
+use weir_testkit::judge::Message;
 use weir_testkit::spawn_weir;
 
 use crate::peers::machine::Machine;
@@ -39,6 +40,8 @@ pub struct DifferentialArgs {
     out: Option<PathBuf>,
 }
 
+/// Most bytes that are shown of a refused request.
+const SHOWN_MAX: usize = 160;
 /// Most faults that are told in full.
 const TOLD_MAX: usize = 20;
 
@@ -58,9 +61,20 @@ struct Taken {
     name: String,
     connections: usize,
     same: usize,
-    /// By status; 0 stands for a connection closed without an answer.
-    refused: BTreeMap<u16, usize>,
+    /// By status and what is unusual about the request refused; 0 stands for a connection closed
+    /// without an answer.
+    refused: BTreeMap<(u16, &'static str), Refused>,
+    /// Connections that ended as the answer to such a request had said.
+    ended: BTreeMap<&'static str, Refused>,
     faults: Vec<String>,
+}
+
+/// Requests refused for the same reason.
+#[derive(Default)]
+struct Refused {
+    count: usize,
+    /// The number of the first case, and the bytes of its request.
+    first: Option<(u64, Vec<u8>)>,
 }
 
 /// A case as the servers get it.
@@ -139,8 +153,13 @@ fn ask_all(server: &Server, cases: &Receiver<Arc<Case>>) -> Taken {
                 taken.same += 1;
                 continue;
             }
-            Ok(Understanding::Refused(status)) => {
-                *taken.refused.entry(status).or_default() += 1;
+            Ok(Understanding::Refused(status, at)) => {
+                taken.refused.entry((status, unusual(&case, at))).or_default().add(&case, at);
+                continue;
+            }
+            Ok(Understanding::Ended(at)) => {
+                let before = at.saturating_sub(1);
+                taken.ended.entry(unusual(&case, before)).or_default().add(&case, before);
                 continue;
             }
             Ok(Understanding::Other(how)) => how,
@@ -156,6 +175,39 @@ fn ask_all(server: &Server, cases: &Receiver<Arc<Case>>) -> Taken {
     }
     taken
 }
+
+impl Refused {
+    fn add(&mut self, case: &Case, at: usize) {
+        self.count += 1;
+        let bytes = || case.seen.raw.get(at).cloned().unwrap_or_default();
+        self.first.get_or_insert_with(|| (case.number, bytes()));
+    }
+}
+
+/// What a server may have against the request `at`; or against one of those behind it, since some
+/// refuse those before they answer this one.
+fn unusual(case: &Case, at: usize) -> &'static str {
+    let rest = case.seen.messages.get(at..).unwrap_or_default();
+    rest.iter().find_map(unusual_about).unwrap_or("nothing")
+}
+
+fn unusual_about(message: &Message) -> Option<&'static str> {
+    let known = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"];
+    let twice = |name: &&str| message.all(name).len() > 1;
+    let brackets = |byte: &u8| b"[]".contains(byte);
+    match message {
+        _ if !known.iter().any(|method| method.as_bytes() == message.method) => Some("its method"),
+        _ if !message.trailers.is_empty() => Some("its trailers"),
+        _ if ONCE.iter().any(twice) => Some("a field twice that is no list"),
+        _ if !message.all("expect").is_empty() => Some("Expect"),
+        _ if !message.all("upgrade").is_empty() => Some("Upgrade"),
+        _ if message.target.iter().any(brackets) => Some("`[` or `]` in its target"),
+        _ => None,
+    }
+}
+
+/// Fields of the generator's that are no lists (RFC 9110 section 5.3).
+const ONCE: &[&str] = &["authorization", "expect", "user-agent", "range", "host"];
 
 fn finish(args: &DifferentialArgs, sum: &Sum, taken: &[Taken]) -> anyhow::Result<()> {
     let machine = Machine::here();
@@ -201,29 +253,46 @@ fn report(args: &DifferentialArgs, machine: &Machine, sum: &Sum, taken: &[Taken]
     }
     text.push_str(&table.markdown());
     text.push('\n');
-    let head = ["server", "connections", "understood the same", "refused", "faults"];
+    let head = ["server", "connections", "understood the same", "ended", "refused", "faults"];
     let mut table = Table::new("", &head);
     for server in taken {
-        let statuses = server.refused.iter().map(|(status, count)| match status {
-            0 => format!("{count} × closed"),
-            status => format!("{count} × {status}"),
-        });
-        let refused = statuses.collect::<Vec<_>>().join(", ");
-        let counts = [server.connections, server.same].map(|count| count.to_string());
-        let [connections, same] = counts;
-        table.row([
-            server.name.clone(),
-            connections,
-            same,
-            refused,
-            server.faults.len().to_string(),
-        ]);
+        let ended: usize = server.ended.values().map(|ended| ended.count).sum();
+        let refused: usize = server.refused.values().map(|refused| refused.count).sum();
+        let counts = [server.connections, server.same, ended, refused, server.faults.len()];
+        table
+            .row(std::iter::once(server.name.clone()).chain(counts.map(|count| count.to_string())));
     }
     text.push_str(&table.markdown());
     text.push_str(
-        "\nRefused: the server answers a request that RFC 9112 allows with an error (an unknown \
-         method, an unknown expectation, `[` in a path), or closes (the JDK's server does not know \
-         trailers); what it understood before is the same.\n",
+        "\nEnded: with its answer to a request the server said that it closes the connection, and \
+         did; those behind it have to be sent anew. Refused: it answered a request that RFC 9112 \
+         allows with an error, or closed the connection instead. What it understood before is the \
+         same in either case. By what is unusual about the request:\n\n",
     );
+    text.push_str(&refusals(taken));
     text
+}
+
+/// One line for each way in which a server ended a connection or refused.
+fn refusals(taken: &[Taken]) -> String {
+    let mut text = String::new();
+    for server in taken {
+        let name = server.name.split(':').next().unwrap_or_default();
+        for (unusual, ended) in &server.ended {
+            let _ =
+                writeln!(text, "- {name}, ended: {} × {unusual}; {}", ended.count, first(ended));
+        }
+        for ((status, unusual), refused) in &server.refused {
+            let how = if *status == 0 { "closed".to_owned() } else { status.to_string() };
+            let (count, first) = (refused.count, first(refused));
+            let _ = writeln!(text, "- {name}, {how}: {count} × {unusual}; {first}");
+        }
+    }
+    text
+}
+
+fn first(refused: &Refused) -> String {
+    let Some((number, bytes)) = &refused.first else { return String::new() };
+    let start = bytes.get(..SHOWN_MAX).unwrap_or(bytes).escape_ascii();
+    format!("case {number}: `{}`", start.to_string().replace('`', "\\x60"))
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask soak`: every failure of `weir-faults` in its long form, round after round.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,9 @@ pub struct SoakArgs {
     /// Play only this scenario; may be given more than once
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
+    /// A weir that is built, instead of building it
+    #[arg(long, value_name = "FILE")]
+    weir: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -47,7 +51,7 @@ struct Row {
 pub fn run(args: &SoakArgs) -> anyhow::Result<ExitCode> {
     ensure!(args.minutes > 0.0, "--minutes has to be above 0");
     let mut rows = rows(&args.only)?;
-    let weir = Weir::new(release::weir()?);
+    let weir = Weir::new(args.weir.clone().map_or_else(release::weir, Ok)?);
     let interrupt = Interrupt::listen()?;
     let machine = Machine::here();
     let began = Instant::now();

@@ -14,8 +14,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use tempfile::TempDir;
+use tokio::sync::Mutex;
+use tokio::task::JoinError;
 use weir_testkit::closed_port;
-use weir_testkit::wire::{Case, Cases, Cut, Judgement, Stage, answering, read};
+use weir_testkit::wire::{Cases, Cut, Deviation, Judgement, Stage, answering, read};
 
 use crate::peers::machine::Machine;
 use crate::peers::report::Table;
@@ -35,6 +37,13 @@ pub struct WireArgs {
 /// How long a peer may take to start.
 const START: Duration = Duration::from_secs(20);
 
+/// A file about bounds: they are settings of each gateway.
+const BOUNDS: &str = "1.2-limits";
+
+/// Rows whose messages RFC 9112 has a gateway refuse (sections 3.2, 5.1, 6.1 and 6.3), so that
+/// repairing them is wrong.
+const REFUSED_BY_RFC: &[&str] = &["2", "5", "6", "22", "31"];
+
 /// Routes that do nothing but mark answers: other gateways do without.
 const MARKS_ONLY: &[&str] = &["1.3-targets-and-hosts"];
 
@@ -45,8 +54,19 @@ enum Peer {
     Haproxy,
 }
 
-/// Titles of the deviating cases of one peer, by file.
-type Deviations = BTreeMap<String, Vec<String>>;
+/// A case that one peer does not pass.
+struct Failed {
+    title: String,
+    kind: Deviation,
+    /// What was seen first that is not as it must be.
+    what: String,
+}
+
+/// The deviations of one peer, by file.
+type Deviations = BTreeMap<String, Vec<Failed>>;
+
+/// Most characters that are told of one deviation.
+const TOLD_MAX: usize = 160;
 
 /// Runs it.
 ///
@@ -88,38 +108,77 @@ fn portable() -> Vec<(String, Cases)> {
     let all = files("tests/wire", "txt");
     let read = all.iter().map(|path| (name(path), read(path)));
     let plain = |(name, cases): &(String, Cases)| {
-        cases.config.is_empty() && (cases.routes.is_empty() || MARKS_ONLY.contains(&name.as_str()))
+        let marked = cases.routes.is_empty() || MARKS_ONLY.contains(&name.as_str());
+        cases.config.is_empty() && marked && name != BOUNDS
     };
-    read.filter(plain).collect()
+    let asked = |(name, mut cases): (String, Cases)| {
+        cases.list.retain(|case| case.open.is_none());
+        (name, cases)
+    };
+    read.filter(plain).map(asked).collect()
 }
 
-/// Plays all cases; titles of those that deviate. After each of them everything starts anew, so
-/// that one deviation is not counted twice.
-async fn replay(peer: Peer, weir: &Path, cases: &Cases) -> anyhow::Result<Vec<String>> {
+/// Plays all cases; those that deviate. After each of them everything starts anew, so that one
+/// deviation is not counted twice.
+async fn replay(peer: Peer, weir: &Path, cases: &Cases) -> anyhow::Result<Vec<Failed>> {
     let mut deviating = Vec::new();
-    let mut running = None;
+    let mut running: Option<Running> = None;
     for case in &cases.list {
-        let mut stage = match running.take() {
-            Some(stage) => stage,
+        let started = match running.take() {
+            Some(started) => started,
             None => Running::start(peer, weir, cases).await?,
         };
-        let case: Arc<Case> = Arc::new(case.clone());
-        let title = case.title.clone();
-        let played = tokio::spawn(async move {
-            stage.stage.play(&case, Cut::Whole).await;
-            stage
+        let (stage, played) = (Arc::clone(&started.stage), Arc::new(case.clone()));
+        let playing = tokio::spawn(async move {
+            stage.lock().await.play(&played, Cut::Whole).await;
         });
-        match played.await {
-            Ok(stage) => running = Some(stage),
-            Err(_) => deviating.push(title),
+        match playing.await {
+            Ok(()) => running = Some(started),
+            Err(failed) => {
+                let stage = started.stage.lock().await;
+                let what = message(failed);
+                let kind = judge(&case.title, stage.deviation(&what));
+                let sent_on = stage.sent_on_broken().map(|head| format!("sent on {head:?}"));
+                let what = sent_on.unwrap_or(what);
+                deviating.push(Failed { title: case.title.clone(), kind, what });
+            }
         }
     }
     Ok(deviating)
 }
 
+/// Repairing what has to be refused is wrong.
+fn judge(title: &str, kind: Deviation) -> Deviation {
+    let row = title.split(['[', ']']).nth(1).unwrap_or_default();
+    match kind {
+        Deviation::Repaired if REFUSED_BY_RFC.contains(&row) => Deviation::Wrong,
+        kind => kind,
+    }
+}
+
+/// The message of the assertion that failed.
+fn message(failed: JoinError) -> String {
+    let Ok(panic) = failed.try_into_panic() else { return "was not played".to_owned() };
+    match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
+        (Some(text), _) => text.clone(),
+        (_, Some(text)) => (*text).to_owned(),
+        _ => "failed".to_owned(),
+    }
+}
+
+/// A message on one line and not too long, without what only a debugger wants.
+fn told(message: &str) -> String {
+    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = line.split(": Response {").next().unwrap_or_default().replace('`', "'");
+    match line.char_indices().nth(TOLD_MAX) {
+        Some((end, _)) => format!("{} ...", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
 /// A peer with its upstream and client.
 struct Running {
-    stage: Stage,
+    stage: Arc<Mutex<Stage>>,
     _peer: Option<Process>,
 }
 
@@ -141,7 +200,7 @@ impl Running {
         let judgement = Judgement::AnyGateway;
         if peer == Peer::Weir {
             let stage = Stage::start(&weir.display().to_string(), cases).await.judged(judgement);
-            return Ok(Self { stage, _peer: None });
+            return Ok(Self { stage: Arc::new(Mutex::new(stage)), _peer: None });
         }
         let (origin, script) = answering().await;
         let address = closed_port();
@@ -165,7 +224,7 @@ impl Running {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let stage = Stage::before(address, origin, script, judgement);
-        Ok(Self { stage, _peer: Some(process) })
+        Ok(Self { stage: Arc::new(Mutex::new(stage)), _peer: Some(process) })
     }
 }
 
@@ -192,8 +251,9 @@ impl Peer {
         Some(format!("{} {number}", self.program()))
     }
 
-    /// A reverse proxy as it is usually set up: HTTP/1.1 and a kept connection to the upstream, all
-    /// else at its default, but for timeouts short enough to play hundreds of cases.
+    /// A reverse proxy as it is usually set up: HTTP/1.1, upgrades and a kept connection to the
+    /// upstream, all else at its default, but for timeouts short enough to play hundreds of
+    /// cases.
     fn configuration(self, place: &Path, address: SocketAddr, origin: SocketAddr) -> String {
         let place = place.display();
         match self {
@@ -206,11 +266,13 @@ http {{
   client_body_temp_path {place}/body; proxy_temp_path {place}/proxy;
   fastcgi_temp_path {place}/fastcgi; uwsgi_temp_path {place}/uwsgi; scgi_temp_path {place}/scgi;
   client_header_timeout 3s; client_body_timeout 3s; proxy_read_timeout 3s; proxy_send_timeout 3s;
+  map $http_upgrade $connection_upgrade {{ default upgrade; '' ''; }}
   upstream origin {{ server {origin}; keepalive 1; }}
   server {{
     listen {address};
     location / {{
-      proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection \"\";
+      proxy_pass http://origin; proxy_http_version 1.1;
+      proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_upgrade;
     }}
   }}
 }}
@@ -246,40 +308,99 @@ fn report(
     let _ = writeln!(
         text,
         "`cargo xtask peers wire`: each case of [tests/wire](../../../tests/wire) that needs no \
-         routes of weir's, in one write. A deviation is what the RFCs or safe policy do not allow of \
-         any gateway: another request or body upstream than the client sent, something malformed or \
-         hop-by-hop sent on, a success where an error is due, a connection kept that must be closed \
-         or closed that must be kept, a neighbour's request not answered. How errors are worded and \
-         which status of an error is chosen does not count. {}\n",
-        machine.lines().join("; ")
+         routes and no bounds of weir's and that the RFCs do not leave open, in one write. {}\n\n{}\n",
+        machine.lines().join("; "),
+        JUDGED.trim()
     );
-    let head: Vec<&str> = ["file", "cases"]
-        .into_iter()
-        .chain(columns.iter().map(|(version, _)| version.as_str()))
-        .collect();
+    let peers = columns.iter().map(|(version, _)| version.as_str());
+    let head: Vec<&str> = ["file", "cases"].into_iter().chain(peers).collect();
     let mut table = Table::new("", &head);
-    let mut sums = vec![0; columns.len() + 1];
     for (name, cases) in files {
-        let count = |column: &Deviations| column.get(name).map_or(0, Vec::len);
-        let counts = std::iter::once(cases.list.len());
-        let counts: Vec<usize> =
-            counts.chain(columns.iter().map(|(_, column)| count(column))).collect();
-        for (sum, count) in sums.iter_mut().zip(&counts) {
-            *sum += count;
-        }
-        table.row(std::iter::once(name.clone()).chain(counts.iter().map(usize::to_string)));
+        let counts = columns.iter().map(|(_, column)| counts(column.get(name)));
+        table.row([name.clone(), cases.list.len().to_string()].into_iter().chain(counts));
     }
-    table.row(std::iter::once("all".to_owned()).chain(sums.iter().map(usize::to_string)));
+    let all: usize = files.iter().map(|(_, cases)| cases.list.len()).sum();
+    let sums = columns.iter().map(|(_, column)| counts(column.values()));
+    table.row(["all".to_owned(), all.to_string()].into_iter().chain(sums));
     text.push_str(&table.markdown());
     for (version, deviations) in columns {
-        let _ = writeln!(text, "\n## {version}\n");
-        let all: Vec<&String> = deviations.values().flatten().collect();
-        if all.is_empty() {
-            text.push_str("No deviation.\n");
+        let _ = writeln!(text, "\n## {version}");
+        if deviations.values().all(Vec::is_empty) {
+            text.push_str("\nNo deviation.\n");
         }
-        for title in all {
-            let _ = writeln!(text, "- {title}");
+        for (kind, name) in KINDS {
+            let of_kind = deviations.values().flatten().filter(|failed| failed.kind == *kind);
+            let list: Vec<&Failed> = of_kind.collect();
+            if !list.is_empty() {
+                let _ = writeln!(text, "\n{name}:\n");
+            }
+            for failed in list {
+                let _ = writeln!(text, "- {}: `{}`", failed.title, told(&failed.what));
+            }
         }
     }
     text
+}
+
+/// How many deviations of each kind.
+fn counts<'d>(deviations: impl IntoIterator<Item = &'d Vec<Failed>>) -> String {
+    let all: Vec<&Failed> = deviations.into_iter().flatten().collect();
+    let count = |kind: Deviation| all.iter().filter(|failed| failed.kind == kind).count();
+    let counts: Vec<String> = KINDS.iter().map(|(kind, _)| count(*kind).to_string()).collect();
+    counts.join(" / ")
+}
+
+const KINDS: &[(Deviation, &str)] = &[
+    (Deviation::Wrong, "Wrong"),
+    (Deviation::PassedOn, "Passed on"),
+    (Deviation::Repaired, "Repaired"),
+];
+
+const JUDGED: &str = "
+Three numbers for each gateway. **Wrong**: something valid is refused or changed, something is answered
+that the RFCs have a gateway refuse, a connection is kept or closed that must not be, a neighbour's
+request is not answered. **Passed on**: a message that is not valid goes on as it came, so that whoever
+gets it has to cope. **Repaired**: a message that is not valid is taken and goes on in a form that is
+valid. RFC 9110 section 2.2 allows that in general; weir refuses such messages, because two readers may
+repair differently.
+
+Not counted: which error is answered, or that the connection is closed instead; that a connection ends
+which was announced to end; that a request is tried again which changes nothing; that a body is collected
+before any of it goes on; how bodies are framed anew and what is added to heads.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::{Deviation, Failed, counts, judge, portable, told};
+
+    #[test]
+    fn repairing_what_must_be_refused_is_wrong() {
+        for (title, kind, expected) in [
+            ("a.txt:1 [31] two Hosts", Deviation::Repaired, Deviation::Wrong),
+            ("a.txt:1 [31] two Hosts", Deviation::PassedOn, Deviation::PassedOn),
+            ("a.txt:1 [3] a coding", Deviation::Repaired, Deviation::Repaired),
+        ] {
+            assert_eq!(judge(title, kind), expected, "{title}");
+        }
+    }
+
+    #[test]
+    fn what_the_rfcs_leave_open_is_not_asked() {
+        let files = portable();
+        assert!(files.iter().all(|(name, _)| name != "1.2-limits"));
+        let cases: Vec<_> = files.iter().flat_map(|(_, cases)| &cases.list).collect();
+        assert!(cases.len() > 400 && cases.iter().all(|case| case.open.is_none()));
+    }
+
+    #[test]
+    fn deviations_are_told_in_short() {
+        assert_eq!(
+            told("answered 200, not 400: Response { status: 200 }"),
+            "answered 200, not 400"
+        );
+        assert!(told(&"a `b` ".repeat(100)).len() < 200);
+        let failed = |kind| Failed { title: String::new(), kind, what: String::new() };
+        let list = vec![failed(Deviation::Wrong), failed(Deviation::Repaired)];
+        assert_eq!(counts([&list, &Vec::new()]), "1 / 0 / 1");
+    }
 }

@@ -96,7 +96,18 @@ pub(crate) struct Excerpt<'a> {
     pub start: usize,
     /// Behind the last marked byte.
     pub end: usize,
+    /// The line is longer: this is what surrounds the mark.
+    pub cut: bool,
 }
+
+/// Most bytes of a line that an excerpt has before its mark. Far more than is shown: a key hides
+/// its secret over that distance.
+const BEFORE_BYTES_MAX: usize = 64 * 1024;
+/// Most bytes of a line that an excerpt has from the start of its mark on.
+const BEHIND_BYTES_MAX: usize = 1024;
+/// Characters of a text are counted once in blocks of so many bytes, so that the columns of many
+/// findings on one long line do not each take a walk along the line.
+const BLOCK_BYTES: usize = 16 * 1024;
 
 /// Every text of one configuration, by number.
 #[derive(Debug, Default)]
@@ -110,13 +121,15 @@ struct Entry {
     text: Arc<str>,
     /// Offsets of the first byte of each line, found when first asked for.
     lines: OnceLock<Vec<u32>>,
+    /// Characters before each block of [`BLOCK_BYTES`], counted when first asked for.
+    blocks: OnceLock<Vec<u32>>,
 }
 
 impl Sources {
     /// Adds a text and gives its number.
     pub fn add(&mut self, name: Arc<str>, text: Arc<str>) -> u32 {
         let number = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
-        self.list.push(Entry { name, text, lines: OnceLock::new() });
+        self.list.push(Entry { name, text, lines: OnceLock::new(), blocks: OnceLock::new() });
         number
     }
 
@@ -142,20 +155,26 @@ impl Sources {
             return Place { file: "".into(), line: 1, column: 1 };
         };
         let (line, start) = entry.line_of(span.start);
-        let before = entry.text.get(start..span.start as usize).unwrap_or_default();
-        let column = before.chars().count() + 1;
+        let before = entry.chars_before(span.start as usize);
+        let column = before.saturating_sub(entry.chars_before(start)) + 1;
         Place { file: Arc::clone(&entry.name), line, column }
     }
 
-    /// The line in which a span starts, and the part of the span that lies in it.
+    /// The line in which a span starts, or what surrounds the span in a long one, and the part of
+    /// the span that lies in it.
     pub(crate) fn excerpt(&self, span: Span) -> Option<Excerpt<'_>> {
         let entry = self.list.get(span.source as usize)?;
         let (_, start) = entry.line_of(span.start);
-        let rest = entry.text.get(start..)?;
-        let line = rest.split(['\n', '\r']).next()?;
-        let from = line.floor_char_boundary((span.start as usize).saturating_sub(start));
-        let to = line.ceil_char_boundary((span.end as usize).saturating_sub(start)).max(from);
-        Some(Excerpt { line, start: from, end: to })
+        let mark = (span.start as usize).clamp(start, entry.text.len());
+        let first = entry.text.floor_char_boundary(mark.saturating_sub(BEFORE_BYTES_MAX));
+        let first = first.max(start);
+        let last = entry.text.floor_char_boundary(mark.saturating_add(BEHIND_BYTES_MAX));
+        let around = entry.text.get(first..last)?;
+        let line = around.split(['\n', '\r']).next()?;
+        let cut = first > start || (line.len() == around.len() && last < entry.text.len());
+        let from = line.floor_char_boundary(mark - first);
+        let to = line.ceil_char_boundary((span.end as usize).saturating_sub(first)).max(from);
+        Some(Excerpt { line, start: from, end: to, cut })
     }
 }
 
@@ -167,6 +186,27 @@ impl Entry {
         let start = lines.get(line - 1).copied().unwrap_or_default();
         (line, start as usize)
     }
+
+    /// Characters that start before `offset`.
+    fn chars_before(&self, offset: usize) -> usize {
+        let blocks = self.blocks.get_or_init(|| {
+            let counts = self.text.as_bytes().chunks(BLOCK_BYTES).scan(0, |sum, block| {
+                let before = *sum;
+                *sum += chars_in(block);
+                Some(u32::try_from(before).unwrap_or(u32::MAX))
+            });
+            counts.collect()
+        });
+        let offset = offset.min(self.text.len());
+        let block = (offset / BLOCK_BYTES).min(blocks.len().saturating_sub(1));
+        let rest = self.text.as_bytes().get(block * BLOCK_BYTES..offset).unwrap_or_default();
+        blocks.get(block).map_or(0, |count| *count as usize) + chars_in(rest)
+    }
+}
+
+/// Characters that start in these bytes of UTF-8.
+fn chars_in(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
 /// Lines end at LF, CRLF or a lone CR, as YAML and Java have it.
@@ -188,7 +228,7 @@ fn line_starts(text: &str) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sources, Span};
+    use super::{BEFORE_BYTES_MAX, BEHIND_BYTES_MAX, Sources, Span};
 
     fn check(text: &str, start: u32, end: u32, expected: &str) {
         let mut sources = Sources::default();
@@ -208,6 +248,19 @@ mod tests {
         check("a: b\rc: d", 5, 6, "f.yml:2:1 c: d[c]");
         check("é: ü\nx", 4, 6, "f.yml:1:4 é: ü[ü]");
         check("a:\n  b: |\n   x\n   y\n", 10, 18, "f.yml:3:1    x[   x]");
-        check("a", 9, 12, "f.yml:1:1 a[]");
+        check("a", 9, 12, "f.yml:1:2 a[]");
+    }
+
+    #[test]
+    fn long_lines_are_shown_around_the_mark() {
+        let filler = "é ".repeat(1 << 20);
+        let mut sources = Sources::default();
+        let source = sources.add("f.yml".into(), format!("x\n{filler}MARK{filler}\nx").into());
+        let start = 2 + filler.len() as u32;
+        let span = Span { source, start, end: start + 4 };
+        let excerpt = sources.excerpt(span).expect("an excerpt");
+        assert!(excerpt.line.len() <= BEFORE_BYTES_MAX + BEHIND_BYTES_MAX + 4 && excerpt.cut);
+        assert_eq!(excerpt.line.get(excerpt.start..excerpt.end), Some("MARK"));
+        assert_eq!((sources.place(span).line, sources.place(span).column), (2, (2 << 20) + 1));
     }
 }

@@ -12,6 +12,7 @@ mod disk;
 mod drain;
 mod files;
 mod kill;
+mod nginx;
 mod oversize;
 mod scenario;
 mod slow;

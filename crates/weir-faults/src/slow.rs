@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use weir_testkit::{Answer, Gateway, Origin};
 
+use crate::nginx::Nginx;
 use crate::stale::sum;
 use crate::tally::{Size, Tally};
 use crate::traffic::{Kind, Manners, Traffic, upstream};
@@ -39,15 +40,13 @@ pub(crate) async fn clients(weir: Weir, size: Size) -> Tally {
         large.uri()
     );
     let gateway = weir.before(origin.address(), &format!("{routes}\n{limits}"));
-    let manners = Manners { pace: Duration::from_millis(2), until_closed: false };
-    let neighbours = || Traffic::start(gateway.address(), &[(Kind::KeepAlive, 4)], manners);
 
-    let traffic = neighbours();
+    let traffic = neighbours(gateway.address());
     tokio::time::sleep(size.of(Duration::from_millis(500), Duration::from_secs(5))).await;
     let mut alone = traffic.finish();
     let before = resident_bytes(&gateway);
 
-    let traffic = neighbours();
+    let traffic = neighbours(gateway.address());
     let count = size.of(40, 500);
     let mut tally = slow_ones(&gateway, count).await;
     let mut among = traffic.finish();
@@ -57,7 +56,48 @@ pub(crate) async fn clients(weir: Weir, size: Size) -> Tally {
     tally.add(alone.tally);
     tally.add(among.tally);
     settles(&gateway, "weir_connections", 0.0).await;
+    drop(gateway);
+    let (time, count) = size.of((Duration::from_millis(500), 40), (Duration::from_secs(5), 500));
+    let patient = weir.before(origin.address(), &routes);
+    let beside = beside_readers(patient.address(), count, time, &mut tally).await;
+    tally.measure("beside readers only, × alone", beside);
+    drop(patient);
+    if let Some(nginx) = Nginx::before(origin.address(), large.address()).await {
+        let beside = beside_readers(nginx.address(), count, time, &mut tally).await;
+        tally.measure("the same behind nginx, × alone", beside);
+    }
     tally
+}
+
+fn neighbours(address: SocketAddr) -> Traffic {
+    let manners = Manners { pace: Duration::from_millis(2), until_closed: false };
+    Traffic::start(address, &[(Kind::KeepAlive, 4)], manners)
+}
+
+/// The neighbours' p99 beside `count` clients that ask for much and read nothing, in times of what
+/// it is without them; each of the two is watched for `time`.
+async fn beside_readers(
+    address: SocketAddr,
+    count: usize,
+    time: Duration,
+    tally: &mut Tally,
+) -> f64 {
+    let traffic = neighbours(address);
+    tokio::time::sleep(time).await;
+    let mut alone = traffic.finish();
+    let traffic = neighbours(address);
+    let mut readers = Vec::new();
+    for _ in 0..count {
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        let _ = stream.write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        readers.push(stream);
+    }
+    tokio::time::sleep(time).await;
+    let mut among = traffic.finish();
+    let ratio = among.p99_us() / alone.p99_us();
+    tally.add(alone.tally);
+    tally.add(among.tally);
+    ratio
 }
 
 /// `count` clients of each sort, all of which must be let go.

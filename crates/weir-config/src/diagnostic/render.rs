@@ -1,7 +1,7 @@
 //! Findings as an operator reads them: excerpt, caret and remedy; or as JSON.
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};
 
 use super::secret::mask_line;
@@ -16,6 +16,9 @@ pub enum Style {
     /// With colour and line drawing.
     Coloured,
 }
+
+/// Most characters that are shown of a line too long for an excerpt.
+const SHOWN_CHARS_MAX: usize = 100;
 
 /// One finding as several lines of text, without a line break at the end.
 pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> String {
@@ -32,12 +35,20 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Strin
         let (line, start, end) =
             mask_line(excerpt.line, excerpt.start, excerpt.end, diagnostic.secret);
         let end = if end == start { end_of_char(&line, start) } else { end };
-        group = group.element(
-            Snippet::source(line)
-                .line_start(place.line)
-                .path(place.file.to_string())
-                .annotation(AnnotationKind::Primary.span(start..end)),
-        );
+        group = match excerpt.cut {
+            // The renderer would count columns from where the line was cut.
+            true => group
+                .element(
+                    Origin::path(place.file.to_string()).line(place.line).char_column(place.column),
+                )
+                .element(Level::NOTE.with_name("here").message(beginning(&line, start))),
+            false => group.element(
+                Snippet::source(line)
+                    .line_start(place.line)
+                    .path(place.file.to_string())
+                    .annotation(AnnotationKind::Primary.span(start..end)),
+            ),
+        };
     }
     if !diagnostic.help.is_empty() {
         group = group.element(Level::HELP.message(diagnostic.help.as_str()));
@@ -47,6 +58,15 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Strin
         Style::Coloured => Renderer::styled().decor_style(DecorStyle::Unicode),
     };
     renderer.render(&[group])
+}
+
+/// What of a long line is shown: what starts where the mark does.
+fn beginning(line: &str, start: usize) -> String {
+    let rest = line.get(start..).unwrap_or_default();
+    match rest.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((end, _)) => format!("{} ...", rest.get(..end).unwrap_or_default()),
+        None => rest.to_owned(),
+    }
 }
 
 /// Something to put a caret under, where a mark is empty.
@@ -105,6 +125,26 @@ mod tests {
         let (diagnostic, sources) = sample("weir:\n  admin.token: abc\n", 21, 24);
         let text = render(&diagnostic, &sources, Style::Plain);
         assert!(!text.contains("abc"), "{text}");
+    }
+
+    #[test]
+    fn of_a_long_line_a_part_is_shown_and_no_secret() {
+        let filler = "a, ".repeat(100_000);
+        let text = format!("x: [{filler}, b: 1, password: abc{filler}\n");
+        let shown = |marked: &str| {
+            let start = text.find(marked).expect("it is there") as u32;
+            let (diagnostic, sources) = sample(&text, start, start + marked.len() as u32);
+            render(&diagnostic, &sources, Style::Plain)
+        };
+        insta::assert_snapshot!(shown("b: 1"), @r"
+        warning[unknown-property]: unknown property `weir.sever`
+        --> application.yml:1:300007
+         = here: b: 1, password: ******
+         = help: did you mean `weir.server`?
+        ");
+        let secret = shown("abc");
+        assert!(secret.contains("******") && !secret.contains("abc"), "{secret}");
+        assert!(secret.len() < 600, "{secret}");
     }
 
     #[test]

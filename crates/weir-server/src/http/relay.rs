@@ -9,9 +9,12 @@ use super::body::{Carry, ReadBuffer};
 use super::gather::Gather;
 use crate::error::{ErrorKind, ProxyError, body_error_text};
 use crate::net::{Socket, poll_read};
+use crate::worker::SCRATCH_BYTES;
 
-/// Reads in a row at most before other connections have their turn.
-const READS_MAX: usize = 16;
+/// Bytes read in a row before other connections have their turn: what one read takes. A turn costs
+/// next to nothing beside the copying; with several reads each, hundreds of large bodies that move
+/// at once had everybody else wait for as many times a megabyte.
+const TURN_BYTES_MAX: usize = SCRATCH_BYTES;
 
 /// How a body is framed towards the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +201,7 @@ impl Relay {
         sink: &mut Socket,
         scratch: &mut ReadBuffer,
     ) -> Poll<Result<(), RelayError>> {
-        let mut reads = 0;
+        let mut taken = 0;
         loop {
             let flushed = self.poll_flush(cx, sink);
             scratch.take_back(&mut self.held);
@@ -214,11 +217,10 @@ impl Relay {
                 }
                 continue;
             }
-            if reads == READS_MAX {
+            if taken >= TURN_BYTES_MAX {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            reads += 1;
             match poll_read(source, cx, scratch.buffer()) {
                 Poll::Pending => {
                     self.waiting = Waiting::Source;
@@ -233,6 +235,7 @@ impl Relay {
                     self.finish_framing();
                 }
                 Poll::Ready(Ok(count)) => {
+                    taken += count;
                     let bytes = scratch.read(count);
                     if let Err(error) = self.take(cx, bytes, carry, sink) {
                         return Poll::Ready(Err(error));

@@ -82,8 +82,12 @@ pub struct Server {
 pub enum Understanding {
     /// As the judge did.
     Same,
-    /// As the judge did, but it answered a request with this error, or closed the connection (0).
-    Refused(u16),
+    /// As the judge did up to this request (from 0), which it answered with this status, or closed
+    /// the connection instead (0).
+    Refused(u16, usize),
+    /// As the judge did up to this request (from 0): with the answer before it the server said that
+    /// it closes the connection, and did.
+    Ended(usize),
     /// Otherwise: what it understood, or how it failed.
     Other(String),
 }
@@ -231,36 +235,49 @@ fn read_until(
     Ok(true)
 }
 
-/// Status of each final answer, and what its `x-seen` says.
-fn read_answers(answers: &[u8]) -> Vec<(u16, Option<String>)> {
+/// A final answer.
+#[derive(Debug)]
+struct Final {
+    status: u16,
+    /// What its `x-seen` says.
+    seen: Option<String>,
+    /// It says that the connection ends with it.
+    closes: bool,
+}
+
+fn read_answers(answers: &[u8]) -> Vec<Final> {
     let text = String::from_utf8_lossy(answers).into_owned();
     let heads = text.split("HTTP/1.1 ").skip(1);
     let read = heads.map(|head| {
         let status = head.get(..3).and_then(|code| code.parse().ok()).unwrap_or(0);
-        let seen = head.lines().find_map(|line| {
-            let (name, value) = line.split_once(": ")?;
-            name.eq_ignore_ascii_case("x-seen").then(|| value.trim().to_owned())
-        });
-        (status, seen)
+        let value = |wanted: &str| {
+            head.lines().find_map(|line| {
+                let (name, value) = line.split_once(": ")?;
+                name.eq_ignore_ascii_case(wanted).then(|| value.trim().to_owned())
+            })
+        };
+        let closes = value("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
+        Final { status, seen: value("x-seen"), closes }
     });
-    read.filter(|(status, _)| *status >= 200).collect()
+    read.filter(|answer| answer.status >= 200).collect()
 }
 
 /// An answer without `x-seen` refuses the request in its place; a connection that ends early
 /// refuses those left.
-fn understanding(answers: &[(u16, Option<String>)], expected: &[String]) -> Understanding {
-    let differs = |(answer, expected): (&(u16, Option<String>), &String)| match answer {
-        (_, Some(seen)) => seen != expected,
-        (status, None) => *status < 400,
+fn understanding(answers: &[Final], expected: &[String]) -> Understanding {
+    let differs = |(answer, expected): (&Final, &String)| match &answer.seen {
+        Some(seen) => seen != expected,
+        None => answer.status < 400,
     };
     if answers.len() > expected.len() || answers.iter().zip(expected).any(differs) {
         return Understanding::Other(format!("{answers:?} instead of {expected:?}"));
     }
-    let refusal = answers.iter().find(|(_, seen)| seen.is_none()).map(|(status, _)| *status);
-    match refusal {
-        Some(status) => Understanding::Refused(status),
-        None if answers.len() < expected.len() => Understanding::Refused(0),
-        None => Understanding::Same,
+    let refused = answers.iter().enumerate().find(|(_, answer)| answer.seen.is_none());
+    match (refused, answers.last()) {
+        (Some((at, answer)), _) => Understanding::Refused(answer.status, at),
+        (None, _) if answers.len() == expected.len() => Understanding::Same,
+        (None, Some(last)) if last.closes => Understanding::Ended(answers.len()),
+        (None, _) => Understanding::Refused(0, answers.len()),
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Cases {
 pub struct Case {
     /// File, line and title.
     pub title: String,
+    /// Why other gateways may do otherwise.
+    pub open: Option<String>,
     /// What the client sends.
     pub request: Vec<u8>,
     /// It then sends FIN.
@@ -173,6 +175,7 @@ impl Case {
     fn take(&mut self, word: &str, rest: &str, place: &str) {
         match word {
             ">" => self.request.extend(unescape(rest, place)),
+            "open:" => self.open = Some(rest.to_owned()),
             ">fin" => self.finishes = true,
             "<" => self.answer().bytes.extend(unescape(rest, place)),
             "<early" => self.answer().early = true,

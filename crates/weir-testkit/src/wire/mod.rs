@@ -5,4 +5,4 @@ mod case;
 mod stage;
 
 pub use case::{Case, Cases, read};
-pub use stage::{Cut, Judgement, Stage, answering};
+pub use stage::{Cut, Deviation, Judgement, Stage, answering};
