@@ -2,15 +2,21 @@
 //! report so far is written. A second Ctrl-C ends the process.
 
 use crate::driver::Watch;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 static CURRENT: Mutex<Weak<Watch>> = Mutex::new(Weak::new());
+/// Ctrl-C came between two runs: it is for the next one.
+static PENDING: AtomicBool = AtomicBool::new(false);
 static LISTENER: std::sync::Once = std::sync::Once::new();
 
 /// Lets Ctrl-C stop `watch` from now on (instead of an earlier one).
 pub fn stop_on_ctrl_c(watch: &Arc<Watch>) {
     if let Ok(mut current) = CURRENT.lock() {
         *current = Arc::downgrade(watch);
+    }
+    if PENDING.swap(false, Ordering::Relaxed) {
+        watch.stop();
     }
     LISTENER.call_once(|| {
         // Made here, before a run takes every descriptor there is.
@@ -25,7 +31,8 @@ fn listen(runtime: &tokio::runtime::Runtime) {
         let watch = CURRENT.lock().ok().and_then(|current| current.upgrade());
         match watch {
             Some(watch) if !watch.stopped() => watch.stop(),
-            _ => std::process::exit(130),
+            None if !PENDING.swap(true, Ordering::Relaxed) => {}
+            Some(_) | None => std::process::exit(130),
         }
     }
 }

@@ -34,11 +34,13 @@ impl Distribution {
         let bucket = |step: hdrhistogram::iterators::IterationValue<u64>| {
             (step.value_iterated_to(), step.count_since_last_iteration())
         };
+        // The histogram takes the middle of its lowest bucket for what is 0.
+        let zero = histogram.max() == 0;
         Self {
             count: histogram.len(),
             min_ns: if histogram.is_empty() { 0 } else { histogram.min() },
-            mean_ns: histogram.mean(),
-            stdev_ns: histogram.stdev(),
+            mean_ns: if zero { 0.0 } else { histogram.mean() },
+            stdev_ns: if zero { 0.0 } else { histogram.stdev() },
             max_ns: histogram.max(),
             buckets: histogram.iter_recorded().map(bucket).collect(),
         }
@@ -251,6 +253,13 @@ impl Outcome {
         delay as f64 / wall.max(1) as f64
     }
 
+    /// The same time as a share of the time the threads had a core.
+    pub fn run_delay_of_cpu(&self) -> f64 {
+        let delay: u64 = self.threads.iter().map(|thread| thread.run_delay_ns).sum();
+        let cpu: u64 = self.threads.iter().map(|thread| thread.cpu_ns).sum();
+        delay as f64 / cpu.max(1) as f64
+    }
+
     /// The busiest generator thread's share of a core.
     pub fn busiest_thread(&self) -> f64 {
         let share = |thread: &ThreadUse| seconds(thread.cpu_ns) / seconds(thread.wall_ns.max(1));
@@ -282,5 +291,9 @@ mod tests {
         let again = Distribution::of(&stored.to_histogram());
         assert_eq!(again.buckets, stored.buckets);
         assert_eq!(Distribution::default().quantile(0.99), 0);
+        let mut zeros = crate::record::histogram();
+        zeros.record_n(0, 7).unwrap();
+        let zeros = Distribution::of(&zeros);
+        assert_eq!((zeros.count, zeros.mean_ns, zeros.max_ns), (7, 0.0, 0));
     }
 }

@@ -2,11 +2,15 @@
 //! `/proc`.
 
 use serde::{Deserialize, Serialize};
-use std::fs::{read_dir, read_link, read_to_string};
+use std::fs::{File, read_dir, read_link, read_to_string};
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+/// State of a socket that listens, in `/proc/net/tcp`.
+const LISTENING: &str = "0A";
 
 /// One look at the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -64,11 +68,10 @@ pub fn listeners(address: SocketAddr) -> Vec<u32> {
     if !address.ip().is_loopback() {
         return Vec::new();
     }
-    let mut inodes = Vec::new();
-    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-        let text = read_to_string(table).unwrap_or_default();
-        inodes.extend(text.lines().skip(1).filter_map(|line| listening(line, address.port())));
-    }
+    let inodes: Vec<u64> = ["/proc/net/tcp", "/proc/net/tcp6"]
+        .into_iter()
+        .flat_map(|table| inodes(table, address.port()))
+        .collect();
     let links: Vec<String> = inodes.iter().map(|inode| format!("socket:[{inode}]")).collect();
     let own = std::process::id();
     let mut pids: Vec<u32> = read_dir("/proc")
@@ -82,12 +85,21 @@ pub fn listeners(address: SocketAddr) -> Vec<u32> {
     pids
 }
 
+/// The sockets of a table that listen on `port`. Linux lists those that listen first: what comes
+/// after them, such as thousands of closed connections of an earlier run, is not read.
+fn inodes(table: &str, port: u16) -> Vec<u64> {
+    let Ok(file) = File::open(table) else { return Vec::new() };
+    let lines = BufReader::new(file).lines().map_while(Result::ok).skip(1);
+    let first = lines.take_while(|line| line.split_whitespace().nth(3) == Some(LISTENING));
+    first.filter_map(|line| listening(&line, port)).collect()
+}
+
 /// The inode of a line of `/proc/net/tcp` that listens on `port`.
 fn listening(line: &str, port: u16) -> Option<u64> {
     let mut words = line.split_whitespace();
     let (local, state) = (words.nth(1)?, words.nth(1)?);
     let found = u16::from_str_radix(local.rsplit_once(':')?.1, 16).ok()?;
-    if state != "0A" || found != port {
+    if state != LISTENING || found != port {
         return None;
     }
     words.nth(5)?.parse().ok()
@@ -166,7 +178,16 @@ impl Sampler {
 
 #[cfg(test)]
 mod tests {
-    use super::{listening, sample};
+    use super::{inodes, listening, sample};
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_socket_that_listens_is_found_among_others() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let _client = TcpStream::connect(address).unwrap();
+        assert_eq!(inodes("/proc/net/tcp", address.port()).len(), 1);
+    }
 
     #[test]
     fn listening_lines_are_recognised() {

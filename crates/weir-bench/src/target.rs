@@ -71,7 +71,9 @@ impl Target {
     /// A sentence for the operator.
     pub fn resolve(&self) -> Result<Vec<SocketAddr>, String> {
         let found = (self.host.as_str(), self.port).to_socket_addrs();
-        let mut found: Vec<_> = found.map_err(|why| format!("{}: {why}", self.host))?.collect();
+        let mut found: Vec<_> = found
+            .map_err(|why| format!("host '{}' of the URL is not known: {why}", self.host))?
+            .collect();
         found.sort_by_key(SocketAddr::is_ipv6);
         if self.host == "localhost" {
             found.truncate(1);

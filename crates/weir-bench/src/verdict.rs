@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 const THREAD_BUSY: f64 = 0.90;
 /// Runnable without a core for this share of the time, in an open loop or with think times.
 const DELAY_PACED: f64 = 0.02;
-/// The same in a closed loop, where server and generator may share cores at full load.
+/// Or for this share of what it ran: then its turns came late, however little it had to do.
+const DELAY_OF_CPU: f64 = 0.25;
+/// As `DELAY_PACED`, in a closed loop, where server and generator may share cores at full load.
 const DELAY_CLOSED: f64 = 0.10;
 /// Share of the offered rate that must be achieved.
 const RATE_MET: f64 = 0.99;
@@ -100,7 +102,10 @@ impl Verdict {
         evidence.extend(connections(outcome));
         let exhausted =
             [Failure::NoPort, Failure::NoDescriptor].iter().any(|kind| count(outcome, *kind) > 0);
-        let contended = delay > if paced { DELAY_PACED } else { DELAY_CLOSED };
+        let contended = match paced {
+            true => delay > DELAY_PACED || outcome.run_delay_of_cpu() > DELAY_OF_CPU,
+            false => delay > DELAY_CLOSED,
+        };
         let missed = share.is_some_and(|share| share < RATE_MET);
         let limit = if exhausted {
             Limit::PortsExhausted
@@ -217,6 +222,7 @@ impl Threshold {
         let bad = || format!("threshold '{text}' is not like p99<50ms, rate>1000 or errors<1%");
         let at = text.find(['<', '>']).ok_or_else(bad)?;
         let (name, rest) = (text[..at].trim(), text[at + 1..].trim_start_matches('=').trim());
+        let of = |why: String| format!("threshold '{text}': {why}");
         let metric = match name {
             "mean" | "avg" => Metric::Mean,
             "max" => Metric::Max,
@@ -232,12 +238,14 @@ impl Threshold {
             }
         };
         let bound = match metric {
-            Metric::Rate => crate::units::rate(rest)?,
+            Metric::Rate => crate::units::rate(rest).map_err(of)?,
             Metric::Failed => match rest.strip_suffix('%') {
                 Some(percent) => percent.trim().parse::<f64>().map_err(|_| bad())? / 100.0,
                 None => rest.parse().map_err(|_| bad())?,
             },
-            Metric::Quantile(_) | Metric::Mean | Metric::Max => crate::units::seconds(rest)? * 1e9,
+            Metric::Quantile(_) | Metric::Mean | Metric::Max => {
+                crate::units::seconds(rest).map_err(of)? * 1e9
+            }
         };
         Ok(Self { text: text.to_owned(), metric, below: text.as_bytes()[at] == b'<', bound })
     }
@@ -321,7 +329,10 @@ mod tests {
         };
         check(late.clone(), true, Limit::HostContended);
         late.threads[0].run_delay_ns = 0;
-        check(late, true, Limit::GeneratorLimited);
+        check(late.clone(), true, Limit::GeneratorLimited);
+        // Nearly idle, but waiting for a core as long as it had one.
+        (late.threads[0].cpu_ns, late.threads[0].run_delay_ns) = (10, 9);
+        check(late, true, Limit::HostContended);
     }
 
     #[test]

@@ -219,10 +219,15 @@ fn nobody_listening_is_a_failure() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(bench(&format!("http://{free} -q")), 1, "not tried for ten seconds");
-    let (code, text, _) = written(folder.path(), "ab.json", &format!("ab -q -n 3 http://{free}/"));
+    for command in ["ab -q -n 3", "wrk -d 9s", "hey", "seek", "sweep", "jmh", "compare URL"] {
+        let line = format!("{command} http://{free}/").replace("URL", &format!("http://{free}/"));
+        assert_eq!(bench(&line), 1, "{line}");
+    }
+    let hangup = format!("ab -q -n 3 {}/hangup", Server::start().url);
+    let (code, text, _) = written(folder.path(), "ab.json", &hangup);
     let got = weir_bench::report::stored(&text).unwrap();
     assert_eq!(
-        (code, got.verdict.limit, got.failures["connection failed"].count),
+        (code, got.verdict.limit, got.failures["connection closed early"].count),
         (1, Limit::NoAnswer, 3)
     );
     assert_eq!(bench("https://127.0.0.1/ -q"), 1);
@@ -255,7 +260,8 @@ fn dialects_send_what_their_tools_would() {
     let check = |line: &str, requests: usize, connections: usize| {
         let server = Server::start();
         assert_eq!(bench(&line.replace("URL", &format!("{}/", server.url))), 0, "{line}");
-        let opened = server.connections.load(Ordering::Relaxed);
+        // One has looked whether anybody listens.
+        let opened = server.connections.load(Ordering::Relaxed) - 1;
         assert_eq!(server.requests(), requests, "{line}");
         // One worker may have done everything before another began: fewer is right, more is not.
         let kept = connections < requests;

@@ -28,6 +28,12 @@ pub struct Settings {
     pub pinning: bool,
     /// `weir.server.backlog`.
     pub backlog: u32,
+    /// `weir.server.read-buffer-size` (64 KiB): how much one read may bring.
+    pub read_buffer_bytes: usize,
+    /// `weir.server.receive-buffer-size` of client connections; `None` leaves it to the system.
+    pub receive_buffer_bytes: Option<usize>,
+    /// `weir.server.send-buffer-size` of client connections; `None` leaves it to the system.
+    pub send_buffer_bytes: Option<usize>,
     /// `server.max-http-request-header-size` and friends.
     pub head_limits: HeadLimits,
     /// `httpclient.max-header-size`: bounds of an upstream's response head.
@@ -296,6 +302,9 @@ impl Default for Settings {
             acceptors: 0,
             pinning: false,
             backlog: 4096,
+            read_buffer_bytes: 64 << 10,
+            receive_buffer_bytes: None,
+            send_buffer_bytes: None,
             head_limits: HeadLimits::default(),
             response_head_limits: HeadLimits::default(),
             body_bytes_max: None,

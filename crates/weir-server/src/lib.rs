@@ -23,7 +23,7 @@ mod worker;
 pub use error::{ErrorKind, ProxyError, Side};
 pub use files::FilesPlan;
 pub use http::rehearsal::{Rehearsal, rehearse};
-pub use listener::BindError;
+pub use listener::{BindError, SocketBuffer, SocketBuffers};
 pub use metrics::{Metrics, WorkerCounters};
 pub use reserved::ReservedPaths;
 pub use server::{Server, ServerOptions, StartError, files_plan};

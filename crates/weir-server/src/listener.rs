@@ -36,6 +36,56 @@ impl std::fmt::Display for BindError {
 
 impl std::error::Error for BindError {}
 
+/// What is asked of listening sockets, and so of the connections they take.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked {
+    /// Connections that may wait to be accepted.
+    pub(crate) backlog: u32,
+    /// `SO_RCVBUF`, if not left to the system.
+    pub(crate) receive_bytes: Option<usize>,
+    /// `SO_SNDBUF`, if not left to the system.
+    pub(crate) send_bytes: Option<usize>,
+}
+
+/// A buffer of sockets that was asked for, and what the system made of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketBuffer {
+    /// Bytes asked for.
+    pub asked: usize,
+    /// Bytes granted; not more than asked for.
+    pub granted: usize,
+}
+
+/// Buffers of client connections; `None` is left to the system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SocketBuffers {
+    /// For what clients send.
+    pub receive: Option<SocketBuffer>,
+    /// For what clients get.
+    pub send: Option<SocketBuffer>,
+}
+
+impl SocketBuffers {
+    fn of(socket: &Socket, asked: &Asked) -> io::Result<Self> {
+        // Linux doubles what is asked for, to have room for what it notes down of each packet.
+        let buffer = |asked: Option<usize>, doubled: usize| {
+            asked.map(|asked| SocketBuffer { asked, granted: asked.min(doubled / 2) })
+        };
+        Ok(Self {
+            receive: buffer(asked.receive_bytes, socket.recv_buffer_size()?),
+            send: buffer(asked.send_bytes, socket.send_buffer_size()?),
+        })
+    }
+}
+
+/// Listening sockets and where they listen.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    pub(crate) address: SocketAddr,
+    pub(crate) listeners: Vec<TcpListener>,
+    pub(crate) buffers: SocketBuffers,
+}
+
 /// Binds `count` listening sockets to `address`. With more than one they share the port
 /// (`SO_REUSEPORT`) and the kernel spreads connections; a port of 0 is chosen once.
 ///
@@ -44,27 +94,25 @@ impl std::error::Error for BindError {}
 ///
 /// # Errors
 /// See [`BindError`].
-pub(crate) fn bind(
-    address: SocketAddr,
-    count: usize,
-    backlog: u32,
-) -> Result<(SocketAddr, Vec<TcpListener>), BindError> {
+pub(crate) fn bind(address: SocketAddr, count: usize, asked: &Asked) -> Result<Bound, BindError> {
     let fail = |cause| BindError { address, cause };
     if address.port() != 0 && count > 1 {
         let probe = socket(address, false).map_err(fail)?;
         probe.bind(&address.into()).map_err(fail)?;
     }
-    let mut bound = address;
-    let mut listeners = Vec::with_capacity(count);
+    let listeners = Vec::with_capacity(count);
+    let mut bound = Bound { address, listeners, buffers: SocketBuffers::default() };
     for _ in 0..count {
-        let socket = socket(bound, count > 1).map_err(fail)?;
-        socket.bind(&bound.into()).map_err(fail)?;
-        socket.listen(backlog as i32).map_err(fail)?;
+        let socket = socket(address, count > 1).map_err(fail)?;
+        size(&socket, asked).map_err(fail)?;
+        socket.bind(&bound.address.into()).map_err(fail)?;
+        socket.listen(asked.backlog as i32).map_err(fail)?;
+        bound.buffers = SocketBuffers::of(&socket, asked).map_err(fail)?;
         let listener = TcpListener::from(socket);
-        bound = listener.local_addr().map_err(fail)?;
-        listeners.push(listener);
+        bound.address = listener.local_addr().map_err(fail)?;
+        bound.listeners.push(listener);
     }
-    Ok((bound, listeners))
+    Ok(bound)
 }
 
 /// Takes no further connections, while those that have begun still come through: drops SYN. Closing
@@ -88,6 +136,18 @@ pub(crate) fn turn_away(listener: &TcpListener) -> io::Result<()> {
     ])
 }
 
+/// Sets the buffers, which accepted connections inherit. Before listening: the size of the first
+/// window that a client is told depends on it.
+fn size(socket: &Socket, asked: &Asked) -> io::Result<()> {
+    if let Some(bytes) = asked.receive_bytes {
+        socket.set_recv_buffer_size(bytes)?;
+    }
+    if let Some(bytes) = asked.send_bytes {
+        socket.set_send_buffer_size(bytes)?;
+    }
+    Ok(())
+}
+
 fn socket(address: SocketAddr, share: bool) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
@@ -99,4 +159,50 @@ fn socket(address: SocketAddr, share: bool) -> io::Result<Socket> {
     socket.set_tcp_nodelay(true)?;
     watch_over(&socket)?;
     Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+
+    use socket2::SockRef;
+
+    use super::{Asked, SocketBuffer, bind};
+
+    /// What an accepted connection has of what was asked for, against one that was left alone.
+    #[test]
+    fn accepted_connections_have_the_buffers_that_were_asked_for() {
+        let sizes = |receive_bytes: Option<usize>, send_bytes: Option<usize>| {
+            let asked = Asked { backlog: 16, receive_bytes, send_bytes };
+            let bound = bind("127.0.0.1:0".parse().unwrap(), 1, &asked).unwrap();
+            let _client = TcpStream::connect(bound.address).unwrap();
+            bound.listeners[0].set_nonblocking(false).unwrap();
+            let accepted = bound.listeners[0].accept().unwrap().0;
+            let socket = SockRef::from(&accepted);
+            let sizes = (socket.recv_buffer_size().unwrap(), socket.send_buffer_size().unwrap());
+            (sizes, bound.buffers)
+        };
+        // Less than any system's bound, and nothing it comes to by itself.
+        let bytes = 20_480;
+        let (alone, buffers) = sizes(None, None);
+        assert_eq!((buffers.receive, buffers.send), (None, None));
+        assert_ne!(alone, (2 * bytes, 2 * bytes));
+        let (both, buffers) = sizes(Some(bytes), Some(bytes));
+        let granted = Some(SocketBuffer { asked: bytes, granted: bytes });
+        assert_eq!(
+            (both, buffers.receive, buffers.send),
+            ((2 * bytes, 2 * bytes), granted, granted)
+        );
+    }
+
+    #[test]
+    fn a_buffer_that_the_system_cuts_is_told() {
+        let bytes = 1 << 30;
+        let asked = Asked { backlog: 16, send_bytes: Some(bytes), ..Asked::default() };
+        let bound = bind("127.0.0.1:0".parse().unwrap(), 2, &asked).unwrap();
+        let text = std::fs::read_to_string("/proc/sys/net/core/wmem_max").unwrap();
+        let most: usize = text.trim().parse().unwrap();
+        let send = bound.buffers.send.unwrap();
+        assert_eq!((send.asked, send.granted), (bytes, bytes.min(most)));
+    }
 }

@@ -21,7 +21,7 @@ use crate::access_log::{self, LogBuffer};
 use crate::drain::{DrainState, Listening, Phase};
 use crate::files::{Files, FilesPlan};
 use crate::http::hops::Identity;
-use crate::listener::{BindError, bind};
+use crate::listener::{Asked, BindError, Bound, SocketBuffers, bind};
 use crate::metrics::{Metrics, WorkerCounters};
 use crate::reserved::{Reserved, ReservedPaths};
 use crate::sys::{files_max, on_core};
@@ -71,6 +71,7 @@ pub struct Server {
     workers: usize,
     acceptors: usize,
     shares: FilesPlan,
+    buffers: SocketBuffers,
     unpinned: Option<String>,
     metrics: Metrics,
     drain: Arc<DrainState>,
@@ -91,8 +92,13 @@ impl Server {
         let workers = worker_count(&settings);
         let acceptors = settings.acceptors.min(workers);
         let sockets = if acceptors == 0 { workers } else { acceptors };
-        let bound = bind(settings.listen, sockets, settings.backlog).map_err(StartError::Bind)?;
-        let (address, listeners) = bound;
+        let asked = Asked {
+            backlog: settings.backlog,
+            receive_bytes: settings.receive_buffer_bytes,
+            send_bytes: settings.send_buffer_bytes,
+        };
+        let bound = bind(settings.listen, sockets, &asked).map_err(StartError::Bind)?;
+        let Bound { address, listeners, buffers } = bound;
         let log = settings.access_log.as_ref().map(access_log::open).transpose();
         let (log, writer) = log.map_err(StartError::AccessLog)?.unzip();
         let (stop, stopped) = watch::channel(Phase::Serving);
@@ -119,7 +125,18 @@ impl Server {
         threads.extend(writer);
         let metrics = Metrics::new(counters, files);
         let unpinned = plan.unpinned.take();
-        Ok(Self { address, workers, acceptors, shares, unpinned, metrics, drain, stop, threads })
+        Ok(Self {
+            address,
+            workers,
+            acceptors,
+            shares,
+            buffers,
+            unpinned,
+            metrics,
+            drain,
+            stop,
+            threads,
+        })
     }
 
     /// Where it listens.
@@ -140,6 +157,11 @@ impl Server {
     /// How the files the process may open are shared out.
     pub fn files(&self) -> &FilesPlan {
         &self.shares
+    }
+
+    /// Buffers of client connections, as asked for and as granted.
+    pub fn socket_buffers(&self) -> SocketBuffers {
+        self.buffers
     }
 
     /// Why a worker is not kept to its core although `weir.server.pinning` asks for it.

@@ -21,8 +21,8 @@ use crate::metrics::WorkerCounters;
 use crate::reserved::Reserved;
 use crate::resolve::Resolver;
 
-/// Size of the buffer every read of a worker goes through.
-pub(crate) const SCRATCH_BYTES: usize = 64 * 1024;
+/// How much of a body that has come with its head is sent in one write with it.
+pub(crate) const WITH_HEAD_BYTES_MAX: usize = 64 * 1024;
 /// Exchanges kept for reuse.
 const SPARE_EXCHANGES_MAX: usize = 256;
 /// A spare exchange with more memory than this is given back to the allocator.
@@ -71,6 +71,7 @@ impl Worker {
         seed: u64,
     ) -> Rc<Self> {
         let snapshot = shared.load_full();
+        let scratch = ReadBuffer::new(snapshot.settings.read_buffer_bytes);
         Rc::new(Self {
             deadlines: Deadlines::new(),
             pools: Pools::default(),
@@ -78,7 +79,7 @@ impl Worker {
             counters,
             drain,
             log,
-            scratch: RefCell::default(),
+            scratch: RefCell::new(scratch),
             lookup: RefCell::default(),
             parts: RefCell::default(),
             reserved,

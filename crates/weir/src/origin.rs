@@ -21,8 +21,8 @@ Examples:
   weir origin --blocking --threads 200
   curl http://127.0.0.1:9999/hello/100
 
-Paths: /ok/** /hello/{ms} /headers /get /anything/** /status/{code} /delay/{s} /stream/{n} /sse
-       /bytes/{n} /ws (WebSocket echo) /stats")]
+Paths: /ok/** /hello/{ms} /headers /get /anything/** /status/{code} /delay/{s} /stream/{lines} /sse
+       /bytes/{count} /ws (WebSocket echo) /stats")]
 pub struct OriginArgs {
     /// Where to listen; port 0 picks a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9999")]

@@ -18,7 +18,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 use weir_admin::Control;
 use weir_config::Settings;
-use weir_server::{Limits, Server, ServerOptions, forget_program_pages, raise_limits};
+use weir_server::{
+    Limits, Server, ServerOptions, SocketBuffer, SocketBuffers, forget_program_pages, raise_limits,
+};
 
 use crate::configuration::ConfigArgs;
 use management::Management;
@@ -187,6 +189,7 @@ fn report(
     if let Some(refused) = server.unpinned() {
         let _ = writeln!(out, "          the system refused to keep them there: {refused}");
     }
+    out.push_str(&buffers(settings, server.socket_buffers()));
     let _ = writeln!(out, "store     {}", settings.store_path.display());
     let _ = writeln!(
         out,
@@ -211,4 +214,54 @@ fn report(
     }
     let _ = writeln!(out, "listening http {}", started.gateway);
     crate::say(&out);
+}
+
+/// What connections are read into, and the sockets' own buffers.
+fn buffers(settings: &Settings, sockets: SocketBuffers) -> String {
+    let size = |bytes: usize| match bytes % 1024 {
+        0 => format!("{} KB", bytes / 1024),
+        _ => format!("{bytes} bytes"),
+    };
+    let of = |name: &str, buffer: Option<SocketBuffer>| match buffer {
+        Some(buffer) => format!("{name} {}", size(buffer.granted)),
+        None => format!("{name} as the system sees fit"),
+    };
+    let (receive, send) = (of("receive", sockets.receive), of("send", sockets.send));
+    let read = size(settings.read_buffer_bytes);
+    let mut out = format!("buffers   {read} per read; of clients' sockets: {receive}, {send}\n");
+    for (property, buffer, limit) in [
+        ("weir.server.receive-buffer-size", sockets.receive, "net.core.rmem_max"),
+        ("weir.server.send-buffer-size", sockets.send, "net.core.wmem_max"),
+    ] {
+        if let Some(SocketBuffer { asked, granted }) = buffer
+            && granted < asked
+        {
+            let (asked, granted) = (size(asked), size(granted));
+            let cut = format!("{property} {asked} is cut to {granted}: raise {limit}");
+            let _ = writeln!(out, "          {cut}");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Settings, SocketBuffer, SocketBuffers, buffers};
+
+    #[test]
+    fn buffers_are_told_as_chosen_and_as_refused() {
+        let mut settings = Settings::default();
+        let told = buffers(&settings, SocketBuffers::default());
+        let expected = "buffers   64 KB per read; of clients' sockets: receive as the system sees \
+                        fit, send as the system sees fit\n";
+        assert_eq!(told, expected);
+        settings.read_buffer_bytes = 5_000;
+        let receive = Some(SocketBuffer { asked: 8 << 20, granted: 212_992 });
+        let send = Some(SocketBuffer { asked: 16 << 10, granted: 16 << 10 });
+        let told = buffers(&settings, SocketBuffers { receive, send });
+        let expected = "buffers   5000 bytes per read; of clients' sockets: receive 208 KB, send \
+                        16 KB\n          weir.server.receive-buffer-size 8192 KB is cut to 208 \
+                        KB: raise net.core.rmem_max\n";
+        assert_eq!(told, expected);
+    }
 }

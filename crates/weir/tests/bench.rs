@@ -163,12 +163,30 @@ fn grids_searches_tables_and_comparisons() {
     check(here, "bench report s.json -o s.html", &[0], &["s.html"]);
     let jmh = format!("bench jmh {url} -f 1 --wi 0 -i 3 -r 50ms --name B.m --json j.json");
     check(here, &jmh, &[0], &["Benchmark", "Mode", "thrpt", "B.m:m·p0.50", "ss"]);
+    check(here, "bench report j.json -o j.html", &[0], &["j.html"]);
     let seek = format!("bench seek {url} -c 2 --trial 500ms --width 1 --slo p50<1s --json k.json");
     check(here, &seek, MET, &["sustainable rate under p50<1s: ["]);
     assert!(!json(here.join("k.json"))["trials"].as_array().expect("trials").is_empty());
     check(here, "bench report k.json -o k.html", &[0], &["k.html"]);
-    let compare = format!("bench compare {url} {url} --pairs 1 -d 1s -c 1");
-    check(here, &compare, &[4], &["1 pairs", "B/A", "cannot tell"]);
+    let compare = format!("bench compare {url} {url} --pairs 1 -d 1s -c 1 --json c.json");
+    check(here, &compare, &[4], &["1 pairs", "B/A", "cannot tell", "too few"]);
+    check(here, "bench report c.json -o c.html", &[0], &["c.html"]);
+    let page = |name: &str| std::fs::read_to_string(here.join(name)).expect(name);
+    assert!(page("j.html").contains("<td>thrpt") && page("c.html").contains("<td>p99 response"));
+    // Nobody listens there: no table of failures, and not as if it had been measured.
+    let nobody = "http://127.0.0.1:1/";
+    for line in [
+        format!("sweep {nobody}"),
+        format!("seek {nobody}"),
+        format!("jmh {nobody}"),
+        format!("compare {url} {nobody}"),
+        format!("ab {nobody}"),
+        format!("wrk {nobody}"),
+        format!("hey {nobody}"),
+        format!("sweep -c 0 {url}"),
+    ] {
+        check(here, &format!("bench {line}"), &[1], &[]);
+    }
 }
 
 /// What the gateway logged is asked for again, as often and in the same mix.
@@ -315,6 +333,43 @@ fn ctrl_c_ends_a_run_with_the_report_so_far() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(130), "{text}");
     assert!(text.contains("interrupted: this is the report so far"), "{text}");
+}
+
+/// Those that run more than once end with what the runs so far say, in the file too. They are
+/// interrupted in their second run, which a line on standard error announces.
+#[test]
+fn ctrl_c_ends_what_runs_many_times() {
+    let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));
+    let url = origin.url("/ok");
+    for (line, announced, printed) in [
+        ("seek URL -c 1 --trial 500ms", "closed-loop ceiling", "sustainable rate under"),
+        ("jmh URL -f 1 --wi 0 -i 1 -r 300ms", "avgt", "thrpt"),
+        ("sweep URL -c 1,2 -R 10,20 -d 1s", ".r_1 ", "VERDICT"),
+        ("compare URL URL -c 1 -d 1s --band 0.000001", "pair 1", "pairs of 1s"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.current_dir(folder.path()).arg("bench");
+        command.args(line.replace("URL", &url).split(' ')).args(["--json", "result.json"]);
+        if line.starts_with("sweep") {
+            command.args(["--repeat", "2"]);
+        }
+        let mut bench =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir");
+        let lines = BufReader::new(bench.stderr.take().expect("its output")).lines();
+        let mut lines = lines.map_while(Result::ok);
+        assert!(lines.any(|line| line.contains(announced)), "{line}: no {announced}");
+        if line.starts_with("sweep") {
+            // Whatever the order of the cells: that of the second is behind the first run.
+            lines.next().expect("another run");
+        }
+        signal(&bench, "-INT");
+        assert!(lines.any(|line| line.starts_with("interrupted")), "{line}");
+        let output = bench.wait_with_output().expect("its end");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(130), "{line}: {text}");
+        assert!(text.contains(printed), "{line}: {text}");
+        assert!(json(folder.path().join("result.json")).to_string().len() > 2, "{line}");
+    }
 }
 
 /// A small experiment with all there is: an origin, a gateway with routes, another gateway, tables

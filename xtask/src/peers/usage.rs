@@ -9,6 +9,8 @@ pub struct Stat {
     pub parent: u32,
     /// User and system time of all threads, in clock ticks; that of ended threads is in it.
     pub ticks: u64,
+    /// The user time of these.
+    pub user_ticks: u64,
     /// The process has ended and waits to be reaped.
     pub ended: bool,
 }
@@ -20,7 +22,9 @@ impl Stat {
         let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
         let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
         let ended = matches!(*fields.first()?, "Z" | "X");
-        Some(Self { parent: number(1)? as u32, ticks: number(11)? + number(12)?, ended })
+        let (user_ticks, system_ticks) = (number(11)?, number(12)?);
+        let ticks = user_ticks + system_ticks;
+        Some(Self { parent: number(1)? as u32, ticks, user_ticks, ended })
     }
 
     /// That of a process, if it is there.
@@ -49,6 +53,12 @@ pub fn family(root: u32) -> Vec<u32> {
 pub fn cpu_s(pids: &[u32]) -> f64 {
     let ticks: u64 = pids.iter().filter_map(|&pid| Stat::of(pid)).map(|stat| stat.ticks).sum();
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+}
+
+/// The most memory `pid` ever had resident, in bytes; `None` once it has ended.
+pub fn peak(pid: u32) -> Option<u64> {
+    let status = read_to_string(format!("/proc/{pid}/status")).ok()?;
+    kilobytes(&status, "VmHWM:").map(|size| size * 1024)
 }
 
 /// Resident memory of `pids` in bytes.
@@ -119,7 +129,8 @@ mod tests {
     fn stat_lines_are_read() {
         let rest = "7 7 7 0 -1 4194560 100 0 0 0 250 125 3 4 20 0 2 0 1 1 1";
         let line = format!("42 (a ) (b) S {rest}");
-        assert_eq!(Stat::parse(&line), Some(Stat { parent: 7, ticks: 375, ended: false }));
+        let expected = Stat { parent: 7, ticks: 375, user_ticks: 250, ended: false };
+        assert_eq!(Stat::parse(&line), Some(expected));
         let line = format!("42 (a) Z {rest}");
         assert!(Stat::parse(&line).unwrap().ended);
         assert_eq!(Stat::parse("42 (a) S 7"), None);
@@ -131,6 +142,7 @@ mod tests {
         let me = std::process::id();
         let memory = Memory::of(&[me]);
         assert!(memory.shared_out > 0 && memory.largest >= memory.shared_out);
+        assert!(super::peak(me).unwrap() >= memory.largest);
         assert!(cpu_s(&[me]) >= 0.0);
         assert!(family(std::os::unix::process::parent_id()).contains(&me));
         assert_eq!(cpu_s(&[]), 0.0);

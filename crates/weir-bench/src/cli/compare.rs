@@ -1,11 +1,11 @@
 //! `weir bench compare A B`: two URLs in interleaved blocks, or two stored results; and the change
 //! points of a history of stored results.
 
-use super::single::RequestArgs;
+use super::single::{OutputArgs, RequestArgs};
 use crate::conduct::{Show, conduct};
 use crate::outcome::Outcome;
 use crate::plan::Stop;
-use crate::stats::{Answer, change_points, compare};
+use crate::stats::{Answer, PAIRS_MIN, change_points, compare};
 use crate::target::Target;
 use crate::units;
 use anyhow::Context;
@@ -35,6 +35,32 @@ pub(super) struct CompareArgs {
     band: f64,
     #[command(flatten)]
     request: RequestArgs,
+    /// Write the answers and what they rest on as JSON ('-' for standard output)
+    #[arg(long, value_name = "FILE")]
+    json: Option<std::path::PathBuf>,
+}
+
+/// What is said about one metric.
+#[derive(Clone, Debug, serde::Serialize)]
+struct Said {
+    metric: &'static str,
+    /// Of A and of B, in pairs; nanoseconds or requests per second.
+    pairs: Vec<(f64, f64)>,
+    ratio: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    /// What B is: better, worse, same, or that that cannot be told.
+    answer: &'static str,
+}
+
+const CANNOT_TELL: &str = "cannot tell";
+
+/// A comparison as it is stored.
+#[derive(Debug, serde::Serialize)]
+struct Compared<'a> {
+    a: &'a str,
+    b: &'a str,
+    answers: &'a [Said],
 }
 
 /// What is compared, whether more is better, and how it is read off.
@@ -46,22 +72,67 @@ const METRICS: [Metric; 3] = [
     ("p99 response", false, |outcome| outcome.response.quantile(0.99) as f64),
 ];
 
-fn say(name: &str, more_is_better: bool, pairs: &[(f64, f64)], band: f64) -> (String, bool) {
-    let Some(found) = compare(pairs, band) else {
-        return (format!("{name}: cannot tell (a value is missing)"), false);
-    };
-    let word = match (found.answer, more_is_better) {
-        (Answer::Higher, true) | (Answer::Lower, false) => "better",
-        (Answer::Higher, false) | (Answer::Lower, true) => "worse",
-        (Answer::Same, _) => "same",
-        (Answer::CannotTell, _) => "cannot tell",
-    };
-    let interval = match found.high.is_finite() {
-        true => format!("[{:.3}, {:.3}]", found.low, found.high),
-        false => "[no interval below 6 pairs]".to_owned(),
-    };
-    let decided = found.answer != Answer::CannotTell;
-    (format!("{name}: B/A = {:.3} {interval}: B is {word}", found.ratio), decided)
+impl Said {
+    fn of(metric: &'static str, more: bool, pairs: Vec<(f64, f64)>, band: f64) -> Self {
+        let found = compare(&pairs, band);
+        let bounded = found.filter(|found| found.high.is_finite());
+        let answer = match (found.map(|found| found.answer), more) {
+            (Some(Answer::Higher), true) | (Some(Answer::Lower), false) => "better",
+            (Some(Answer::Higher), false) | (Some(Answer::Lower), true) => "worse",
+            (Some(Answer::Same), _) => "same",
+            (Some(Answer::CannotTell) | None, _) => CANNOT_TELL,
+        };
+        let ratio = found.map(|found| found.ratio);
+        let (low, high) = (bounded.map(|found| found.low), bounded.map(|found| found.high));
+        Self { metric, pairs, ratio, low, high, answer }
+    }
+
+    fn decided(&self) -> bool {
+        self.answer != CANNOT_TELL
+    }
+
+    fn line(&self, of_what: &str) -> String {
+        let name = self.metric;
+        let verdict = match self.answer {
+            CANNOT_TELL => CANNOT_TELL.to_owned(),
+            "same" => "B is the same".to_owned(),
+            word => format!("B is {word}"),
+        };
+        match (self.ratio, self.low.zip(self.high)) {
+            (None, _) => {
+                format!("{name}: cannot tell, there are no {of_what} with a value in both")
+            }
+            (Some(ratio), Some((low, high))) => {
+                format!("{name}: B/A = {ratio:.3} [{low:.3}, {high:.3}]: {verdict}")
+            }
+            (Some(ratio), None) => {
+                let count = self.pairs.len();
+                format!(
+                    "{name}: B/A = {ratio:.3}: {verdict}, {count} {of_what} are too few for an \
+                     interval ({PAIRS_MIN} make one)"
+                )
+            }
+        }
+    }
+}
+
+/// Prints and stores the answers; the exit code.
+fn conclude(
+    args: &CompareArgs,
+    answers: &[Said],
+    head: &str,
+    of_what: &str,
+    foot: &str,
+) -> anyhow::Result<u8> {
+    if let [a, b] = args.sides.as_slice() {
+        OutputArgs::write_json(args.json.as_deref(), &Compared { a, b, answers })?;
+    }
+    if !OutputArgs::json_on_stdout(args.json.as_deref()) {
+        let lines: Vec<String> = answers.iter().map(|said| said.line(of_what)).collect();
+        super::say(&format!("{head}{}\n{foot}", lines.join("\n")));
+    }
+    let decided = answers.iter().any(Said::decided);
+    Ok(if decided { super::OK } else { super::INCONCLUSIVE })
 }
 
 /// Blocks in the order ABBA BAAB, so that a drift of the machine falls on both sides.
@@ -70,10 +141,13 @@ fn b_first(pair: usize) -> bool {
 }
 
 fn interleaved(args: &CompareArgs) -> anyhow::Result<u8> {
-    let [a, b] = args.sides.as_slice() else { anyhow::bail!("give two URLs") };
+    let [a, b] = two(args)?;
+    anyhow::ensure!(args.pairs > 0, "--pairs must be above 0");
+    anyhow::ensure!(!args.duration.is_zero(), "-d must be above 0");
     let plan = |url: &str| -> anyhow::Result<_> {
         let target = Target::parse(url).map_err(anyhow::Error::msg)?;
         let mut plan = args.request.plan(&target)?;
+        super::single::reach(&mut plan)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         plan.connections = args.connections.max(1);
         plan.threads = cores.min(plan.connections);
@@ -82,20 +156,25 @@ fn interleaved(args: &CompareArgs) -> anyhow::Result<u8> {
     };
     let sides = [plan(a)?, plan(b)?];
     let mut pairs: Vec<[Outcome; 2]> = Vec::new();
-    let lines = |pairs: &[[Outcome; 2]]| -> Vec<(String, bool)> {
+    let answers = |pairs: &[[Outcome; 2]]| -> Vec<Said> {
         let values = |metric: fn(&Outcome) -> f64| -> Vec<(f64, f64)> {
             pairs.iter().map(|[a, b]| (metric(a), metric(b))).collect()
         };
-        METRICS.iter().map(|(name, more, of)| say(name, *more, &values(*of), args.band)).collect()
+        let said = |&(name, more, of): &Metric| Said::of(name, more, values(of), args.band);
+        METRICS.iter().map(said).collect()
     };
-    while pairs.len() < args.pairs {
+    let longest = args.duration.as_secs_f64() * 2.0 * args.pairs as f64;
+    eprintln!("{} pairs at most, {longest:.0} s", args.pairs);
+    let mut interrupted = false;
+    'pairs: while pairs.len() < args.pairs {
         let order = if b_first(pairs.len()) { [1, 0] } else { [0, 1] };
         let mut results = [Outcome::default(), Outcome::default()];
         for side in order {
             let (plan, url) = &sides[side];
             results[side] = conduct(plan, url, &[], Show::Nothing)?;
             if results[side].interrupted {
-                return Ok(super::INTERRUPTED);
+                interrupted = true;
+                break 'pairs;
             }
             if results[side].ok == 0 {
                 anyhow::bail!("no request succeeded on {url}");
@@ -108,16 +187,30 @@ fn interleaved(args: &CompareArgs) -> anyhow::Result<u8> {
             results[1].rate
         );
         pairs.push(results);
-        if lines(&pairs).iter().all(|(_, decided)| *decided) {
+        if answers(&pairs).iter().all(Said::decided) {
             break;
         }
     }
-    println!("A {a}\nB {b}\n{} pairs of {:?}", pairs.len(), args.duration);
-    let lines = lines(&pairs);
-    for (line, _) in &lines {
-        println!("{line}");
+    let (count, length) = (pairs.len(), args.duration);
+    let head = format!("A {a}\nB {b}\n{count} pairs of {length:?}\n");
+    let code = conclude(args, &answers(&pairs), &head, "pairs", "")?;
+    if interrupted {
+        eprintln!("interrupted: this is what the pairs so far say");
+        return Ok(super::INTERRUPTED);
     }
-    Ok(if lines.iter().any(|(_, decided)| *decided) { super::OK } else { super::INCONCLUSIVE })
+    Ok(code)
+}
+
+/// Both sides.
+fn two(args: &CompareArgs) -> anyhow::Result<[&String; 2]> {
+    match args.sides.as_slice() {
+        [a, b] => Ok([a, b]),
+        sides => anyhow::bail!(
+            "two URLs or two stored results are compared, {} given (say --history for the changes \
+             in ten stored results and more)",
+            sides.len()
+        ),
+    }
 }
 
 fn load(path: &str) -> anyhow::Result<Outcome> {
@@ -127,7 +220,7 @@ fn load(path: &str) -> anyhow::Result<Outcome> {
 
 /// Two stored results: whole seconds are paired in order, so a trend within a run counts as noise.
 fn stored(args: &CompareArgs) -> anyhow::Result<u8> {
-    let [a, b] = args.sides.as_slice() else { anyhow::bail!("give two results") };
+    let [a, b] = two(args)?;
     let (a, b) = (load(a)?, load(b)?);
     let seconds = |outcome: &Outcome| -> Vec<_> {
         let whole = |s: &&crate::record::Slice| {
@@ -136,25 +229,20 @@ fn stored(args: &CompareArgs) -> anyhow::Result<u8> {
         outcome.slices.iter().filter(whole).cloned().collect()
     };
     let (left, right) = (seconds(&a), seconds(&b));
-    let mut any = false;
-    for (name, more, of) in [
-        ("rate", true, (|s| Some(s.ok)) as fn(&crate::record::Slice) -> Option<u64>),
+    type Of = fn(&crate::record::Slice) -> Option<u64>;
+    let metrics: [(&'static str, bool, Of); 3] = [
+        ("rate", true, |s| Some(s.ok)),
         ("p50 response", false, |s| s.quantile(0.5)),
         ("p99 response", false, |s| s.quantile(0.99)),
-    ] {
-        let pairs: Vec<_> = left
-            .iter()
-            .zip(&right)
-            .filter_map(|(a, b)| Some((of(a)? as f64, of(b)? as f64)))
-            .collect();
-        let (line, decided) = say(name, more, &pairs, args.band);
-        any |= decided;
-        println!("{line}");
-    }
-    println!(
-        "two single runs: differences between runs of one and the same server are not covered"
-    );
-    Ok(if any { super::OK } else { super::INCONCLUSIVE })
+    ];
+    let said = metrics.map(|(name, more, of)| {
+        let both = left.iter().zip(&right);
+        let pairs = both.filter_map(|(a, b)| Some((of(a)? as f64, of(b)? as f64))).collect();
+        Said::of(name, more, pairs, args.band)
+    });
+    let foot =
+        "two single runs: differences between runs of one and the same server are not covered\n";
+    conclude(args, &said, "", "whole seconds", foot)
 }
 
 fn history(args: &CompareArgs) -> anyhow::Result<u8> {
@@ -182,17 +270,36 @@ fn history(args: &CompareArgs) -> anyhow::Result<u8> {
 
 /// Runs the comparison.
 pub(super) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
-    let files = args.sides.iter().all(|side| Path::new(side).is_file());
-    match (args.history, files) {
-        (true, _) => history(args),
-        (false, true) => stored(args),
-        (false, false) => interleaved(args),
+    OutputArgs::check_file(args.json.as_deref())?;
+    if args.history {
+        anyhow::ensure!(args.json.is_none(), "--json is for two sides, not for a history");
+        return history(args);
+    }
+    match args.sides.iter().filter(|side| Path::new(side).is_file()).count() {
+        0 if !args.sides.iter().any(|side| side.ends_with(".json")) => interleaved(args),
+        // One that is no file is told as such.
+        _ => stored(args),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::b_first;
+    use super::{Said, b_first};
+
+    fn check(pairs: &[(f64, f64)], expected: &str) {
+        assert_eq!(Said::of("rate", true, pairs.to_vec(), 0.02).line("pairs"), expected);
+    }
+
+    #[test]
+    fn every_answer_is_a_sentence() {
+        check(&[], "rate: cannot tell, there are no pairs with a value in both");
+        let few =
+            "rate: B/A = 2.000: cannot tell, 1 pairs are too few for an interval (6 make one)";
+        check(&[(1.0, 2.0)], few);
+        check(&[(1.0, 2.0); 8], "rate: B/A = 2.000 [2.000, 2.000]: B is better");
+        check(&[(2.0, 1.0); 8], "rate: B/A = 0.500 [0.500, 0.500]: B is worse");
+        check(&[(2.0, 2.0); 8], "rate: B/A = 1.000 [1.000, 1.000]: B is the same");
+    }
 
     #[test]
     fn blocks_are_interleaved_both_ways() {

@@ -3,13 +3,14 @@
 use super::single::OutputArgs;
 use crate::conduct::{Show, conduct};
 use crate::dialect::KeepArgs;
-use crate::dialect::ab::AbArgs;
+use crate::dialect::ab::{self, AbArgs};
 use crate::dialect::hey::{self, HeyArgs};
 use crate::dialect::wrk::{Wrk2Args, WrkArgs};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::report;
 use crate::target::Target;
+use anyhow::Context;
 use std::ffi::OsString;
 
 /// hey's arguments as written, since its long options have one dash.
@@ -28,7 +29,7 @@ struct HeyCommand {
 }
 
 fn go(
-    (plan, target): (Plan, Target),
+    (mut plan, target): (Plan, Target),
     show: Show,
     keep: &KeepArgs,
     render: impl Fn(&Outcome, &Target) -> String,
@@ -36,6 +37,7 @@ fn go(
     let (json, html) = (keep.json.clone(), keep.html.clone());
     let output = OutputArgs { json, html, ..OutputArgs::default() };
     output.check()?;
+    super::single::reach(&mut plan)?;
     let outcome = conduct(&plan, &target.url(), &[], show)?;
     if !OutputArgs::json_on_stdout(keep.json.as_deref()) {
         super::say(&format!("{}\n{}", render(&outcome, &target), report::text::verdict(&outcome)));
@@ -46,7 +48,18 @@ fn go(
 
 pub(super) fn ab(args: &AbArgs) -> anyhow::Result<u8> {
     let show = if args.quiet { Show::Nothing } else { Show::Lines };
-    go(args.plan()?, show, &args.keep, |outcome, target| args.render(outcome, target))
+    let csv = args.csv.as_ref().map(std::path::Path::new);
+    OutputArgs::check_file(csv)?;
+    let written = std::cell::RefCell::new(Ok(()));
+    let code = go(args.plan()?, show, &args.keep, |outcome, target| {
+        if let Some(path) = csv {
+            let name = || path.display().to_string();
+            *written.borrow_mut() =
+                std::fs::write(path, ab::percentages_csv(outcome)).with_context(name);
+        }
+        args.render(outcome, target)
+    })?;
+    written.into_inner().map(|()| code)
 }
 
 pub(super) fn wrk(args: &WrkArgs) -> anyhow::Result<u8> {

@@ -29,6 +29,9 @@ pub(super) struct JmhArgs {
     /// Warm-up iterations of each fork
     #[arg(long = "wi", default_value_t = 1)]
     warmups: usize,
+    /// Length of a warm-up iteration [default: that of an iteration]
+    #[arg(short = 'w', long, value_parser = units::duration)]
+    warmup_time: Option<Duration>,
     /// Measured iterations of each fork
     #[arg(short = 'i', long = "iterations", default_value_t = 5)]
     iterations: usize,
@@ -101,8 +104,8 @@ fn start(command: &str, target: &Target) -> anyhow::Result<Server> {
     Server::start(shell, command, &addresses)
 }
 
-/// All measured iterations of one mode and cell.
-fn measure(args: &JmhArgs, mode: Mode, cell: &str) -> anyhow::Result<Vec<Outcome>> {
+/// All measured iterations of one mode and cell; `None` if Ctrl-C ended them.
+fn measure(args: &JmhArgs, mode: Mode, cell: &str) -> anyhow::Result<Option<Vec<Outcome>>> {
     let url = args.url.replace("{cell}", cell);
     let target = Target::parse(&url).map_err(anyhow::Error::msg)?;
     let mut plan: Plan = args.request.plan(&target)?;
@@ -119,16 +122,23 @@ fn measure(args: &JmhArgs, mode: Mode, cell: &str) -> anyhow::Result<Vec<Outcome
     for _ in 0..args.forks.max(1) {
         let command = args.server.as_ref().map(|command| command.replace("{cell}", cell));
         let _server = command.map(|command| start(&command, &target)).transpose()?;
+        super::single::reach(&mut plan)?;
         for iteration in 0..args.warmups + args.iterations {
+            if mode != Mode::Ss {
+                let warm = args.warmup_time.filter(|_| iteration < args.warmups);
+                plan.stop.after = Some(warm.unwrap_or(args.time));
+            }
             let outcome = conduct(&plan, &url, &[], Show::Nothing)?;
-            anyhow::ensure!(!outcome.interrupted, "interrupted");
+            if outcome.interrupted {
+                return Ok(None);
+            }
             anyhow::ensure!(outcome.failed == 0, "{url}: {} requests failed", outcome.failed);
             if iteration >= args.warmups {
                 outcomes.push(outcome);
             }
         }
     }
-    Ok(outcomes)
+    Ok(Some(outcomes))
 }
 
 fn rows(args: &JmhArgs, mode: Mode, cell: Option<&str>, outcomes: &[Outcome]) -> Vec<Row> {
@@ -238,21 +248,32 @@ pub(super) fn run(args: &JmhArgs) -> anyhow::Result<u8> {
         false => args.cells.iter().map(|cell| Some(cell.as_str())).collect(),
     };
     let timed = args.modes.iter().filter(|mode| **mode != Mode::Ss).count() * cells.len();
-    let iterations = (args.forks.max(1) * (args.warmups + args.iterations)) as f64;
-    let about = timed as f64 * iterations * args.time.as_secs_f64();
+    let warm = args.warmup_time.unwrap_or(args.time) * args.warmups as u32;
+    let fork = warm + args.time * args.iterations as u32;
+    let about = (timed * args.forks.max(1)) as f64 * fork.as_secs_f64();
     eprintln!("{} cells x {} modes, about {about:.0} s", cells.len(), args.modes.len());
     OutputArgs::check_file(args.json.as_deref())?;
-    let mut all = Vec::new();
-    for cell in cells {
+    anyhow::ensure!(args.iterations > 0, "-i must be above 0");
+    anyhow::ensure!(!args.time.is_zero(), "-r must be above 0");
+    let (mut all, mut interrupted) = (Vec::new(), false);
+    'cells: for cell in cells {
         for mode in &args.modes {
-            eprintln!("{} {}", mode.name(), cell.unwrap_or_default());
-            let outcomes = measure(args, *mode, cell.unwrap_or_default())?;
+            let shown = cell.map(|cell| format!(" ({} {cell})", args.cell_name));
+            eprintln!("{}{}", mode.name(), shown.unwrap_or_default());
+            let Some(outcomes) = measure(args, *mode, cell.unwrap_or_default())? else {
+                interrupted = true;
+                break 'cells;
+            };
             all.extend(rows(args, *mode, cell, &outcomes));
         }
     }
     OutputArgs::write_json(args.json.as_deref(), &all)?;
     if !OutputArgs::json_on_stdout(args.json.as_deref()) {
         super::say(&table(&all, &args.cell_name));
+    }
+    if interrupted {
+        eprintln!("interrupted: these are the modes that were done");
+        return Ok(super::INTERRUPTED);
     }
     Ok(super::OK)
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Arguments of `report`.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ReportArgs {
-    /// Stored results: --json of a run, a sweep or a search, or an earlier page
+    /// Stored results: --json of a run or of any other command, or an earlier page
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Where the page goes
@@ -24,6 +24,7 @@ pub(super) fn run(args: &ReportArgs) -> anyhow::Result<u8> {
         let stored = report::read(&text).with_context(name)?;
         all.outcomes.extend(stored.outcomes);
         all.points.extend(stored.points);
+        all.tables.extend(stored.tables);
     }
     if args.files.len() > 1 {
         let response = |outcome: &crate::outcome::Outcome| {

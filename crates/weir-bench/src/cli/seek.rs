@@ -139,6 +139,13 @@ impl Search<'_> {
         Ok(None)
     }
 
+    /// The highest rate that passed, or the lowest that failed.
+    fn best(&self, passed: bool) -> Option<f64> {
+        let told = self.trials.iter().filter(|trial| trial.passed == Some(passed));
+        let rates = told.map(|trial| trial.rate);
+        if passed { rates.reduce(f64::max) } else { rates.reduce(f64::min) }
+    }
+
     /// The interval, and whether repeats at both ends confirmed it.
     fn search(&mut self, ceiling: f64) -> anyhow::Result<(Option<f64>, Option<f64>, bool)> {
         let short = (self.args.trial / 4).max(Duration::from_millis(500));
@@ -230,8 +237,13 @@ pub(super) fn run(args: &SeekArgs) -> anyhow::Result<u8> {
     plan.stop =
         Stop { requests: None, after: Some((args.trial / 4).max(Duration::from_millis(500))) };
     let about = args.trial.as_secs_f64() * 10.0;
+    super::single::reach(&mut plan)?;
     eprintln!("seeking on {}; about {about:.0} s", target.url());
     let probe = conduct(&plan, &target.url(), &[], Show::Nothing)?;
+    if probe.interrupted {
+        eprintln!("interrupted before the first trial");
+        return Ok(super::INTERRUPTED);
+    }
     if probe.ok == 0 {
         anyhow::bail!("no request succeeded on {}", target.url());
     }
@@ -239,10 +251,10 @@ pub(super) fn run(args: &SeekArgs) -> anyhow::Result<u8> {
     let mut search =
         Search { args, plan, target: target.url(), trials: Vec::new(), interrupted: false };
     let result = search.search(probe.rate);
-    if search.interrupted {
-        return Ok(super::INTERRUPTED);
-    }
-    let (low, high, confirmed) = result?;
+    let (low, high, confirmed) = match result {
+        Err(_) if search.interrupted => (search.best(true), search.best(false), false),
+        result => result?,
+    };
     let found = Found {
         target: target.url(),
         slo: args.slo.iter().map(|slo| slo.text.clone()).collect(),
@@ -252,9 +264,17 @@ pub(super) fn run(args: &SeekArgs) -> anyhow::Result<u8> {
         confirmed,
         trials: search.trials,
     };
+    let interrupted = search.interrupted;
     OutputArgs::write_json(args.json.as_deref(), &found)?;
     if !OutputArgs::json_on_stdout(args.json.as_deref()) {
         super::say(&found.sentence());
     }
-    Ok(if confirmed { super::OK } else { super::INCONCLUSIVE })
+    Ok(match (interrupted, confirmed) {
+        (true, _) => {
+            eprintln!("interrupted: this is what the trials so far say");
+            super::INTERRUPTED
+        }
+        (false, true) => super::OK,
+        (false, false) => super::INCONCLUSIVE,
+    })
 }

@@ -250,7 +250,9 @@ pub(super) fn reach(plan: &mut Plan) -> anyhow::Result<()> {
     plan.addresses.retain(|address| match TcpStream::connect_timeout(address, plan.timeout) {
         Ok(_) => true,
         Err(error) => {
-            refused = Some(anyhow::Error::new(error).context(address.to_string()));
+            refused = Some(anyhow::Error::new(error).context(format!(
+                "nothing can be sent to {address}: is the server running, and is the URL right?"
+            )));
             false
         }
     });

@@ -127,6 +127,13 @@ fn table(cells: &[Cell], repeats: usize) -> String {
 /// Runs the grid.
 pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     OutputArgs::check_file(args.json.as_deref())?;
+    anyhow::ensure!(!args.connections.contains(&0), "at least one connection is needed");
+    anyhow::ensure!(!args.rate.contains(&0.0), "the rate must be above 0");
+    anyhow::ensure!(!args.duration.is_zero(), "-d must be above 0");
+    for url in &args.urls {
+        let target = Target::parse(endpoint(url).1).map_err(anyhow::Error::msg)?;
+        super::single::reach(&mut args.request.plan(&target)?)?;
+    }
     let mut cells = cells(args);
     let mut order: Vec<usize> = (0..cells.len()).collect();
     Dice::new(args.seed).shuffle(&mut order);
@@ -165,7 +172,11 @@ pub(super) fn run(args: &SweepArgs) -> anyhow::Result<u8> {
     if !OutputArgs::json_on_stdout(args.json.as_deref()) {
         super::say(&table(&cells, args.repeat));
     }
-    Ok(if interrupted { super::INTERRUPTED } else { super::OK })
+    if interrupted {
+        eprintln!("interrupted: these are the runs so far");
+        return Ok(super::INTERRUPTED);
+    }
+    Ok(super::OK)
 }
 
 #[cfg(test)]

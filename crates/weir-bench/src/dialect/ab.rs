@@ -61,6 +61,21 @@ pub struct AbArgs {
     /// Lengths may vary (weir always allows it)
     #[arg(short = 'l')]
     lengths: bool,
+    /// Do not show confidence estimators (weir has none)
+    #[arg(short = 'S')]
+    no_estimators: bool,
+    /// User and password, as USER:PASSWORD
+    #[arg(short = 'A', value_name = "USER:PASSWORD")]
+    auth: Option<String>,
+    /// File for the percentages served, as CSV
+    #[arg(short = 'e', value_name = "FILE")]
+    pub(crate) csv: Option<String>,
+    /// Per-request times for gnuplot: refused
+    #[arg(short = 'g', hide = true)]
+    gnuplot: Option<String>,
+    /// Results as an HTML table: refused
+    #[arg(short = 'w', hide = true)]
+    html_table: bool,
     #[command(flatten)]
     pub(crate) keep: super::KeepArgs,
     /// http:// URL
@@ -73,7 +88,15 @@ impl AbArgs {
     /// # Errors
     /// For an argument that cannot be honoured.
     pub fn plan(&self) -> anyhow::Result<(Plan, Target)> {
-        let _ = (self.on_errors, self.lengths);
+        let _ = (self.on_errors, self.lengths, self.no_estimators);
+        if self.gnuplot.is_some() {
+            anyhow::bail!(
+                "-g: single times are not kept; -e FILE and --json FILE have percentiles"
+            );
+        }
+        if self.html_table {
+            anyhow::bail!("-w: say --html FILE for a page");
+        }
         let body = match (&self.post, &self.put) {
             (Some(path), _) | (_, Some(path)) => Some(super::file(path)?),
             (None, None) => None,
@@ -87,6 +110,7 @@ impl AbArgs {
         };
         let mut headers = self.headers.clone();
         headers.extend(self.cookies.iter().map(|cookie| format!("Cookie: {cookie}")));
+        headers.extend(self.auth.iter().map(|user| super::basic(user)));
         if body.is_some() {
             headers.push(format!("Content-Type: {}", self.content_type));
         }
@@ -143,11 +167,13 @@ impl AbArgs {
         line(&mut out, "Total transferred:", format!("{} bytes", outcome.bytes_read));
         line(&mut out, "HTML transferred:", format!("{} bytes", outcome.bytes_body));
         line(&mut out, "Requests per second:", format!("{rate:.2} [#/sec] (mean)"));
-        let mean = self.concurrency as f64 * 1e3 / rate.max(1e-9);
-        line(&mut out, "Time per request:", format!("{mean:.3} [ms] (mean)"));
-        let across =
-            format!("{:.3} [ms] (mean, across all concurrent requests)", 1e3 / rate.max(1e-9));
-        line(&mut out, "Time per request:", across);
+        if answered > 0 {
+            let across = 1e3 / rate;
+            let mean = self.concurrency as f64 * across;
+            line(&mut out, "Time per request:", format!("{mean:.3} [ms] (mean)"));
+            let across = format!("{across:.3} [ms] (mean, across all concurrent requests)");
+            line(&mut out, "Time per request:", across);
+        }
         let transfer = outcome.bytes_read as f64 / 1024.0 / time.max(1e-9);
         line(&mut out, "Transfer rate:", format!("{transfer:.2} [Kbytes/sec] received"));
         out.push_str(&times(outcome));
@@ -156,6 +182,16 @@ impl AbArgs {
         }
         out
     }
+}
+
+/// The table of ab's `-e`: the time within which each percentage was served.
+pub fn percentages_csv(outcome: &Outcome) -> String {
+    let mut out = String::from("Percentage served,Time in ms\n");
+    for percent in 0..100 {
+        let time = outcome.response.quantile(f64::from(percent) / 100.0) as f64 / 1e6;
+        let _ = writeln!(out, "{percent},{time:.3}");
+    }
+    out
 }
 
 fn times(outcome: &Outcome) -> String {
@@ -228,6 +264,11 @@ mod tests {
                     Accept: */*\r\n\r\n";
         assert_eq!(String::from_utf8_lossy(bytes), want);
         assert!(parse("ab -X proxy:1 http://a/").is_err(), "unknown arguments are refused");
+        assert!(parse("ab -g times.tsv http://127.0.0.1/").unwrap().plan().is_err());
+        let (plan, _) = parse("ab -A user:secret http://127.0.0.1/").unwrap().plan().unwrap();
+        let Message::Fixed(bytes) = &plan.requests[0].message else { panic!("rendered") };
+        let sent = String::from_utf8_lossy(bytes);
+        assert!(sent.contains("\r\nAuthorization: Basic dXNlcjpzZWNyZXQ=\r\n"), "{sent}");
         assert!(parse("ab -c 3 -n 2 http://127.0.0.1/").unwrap().plan().is_err());
     }
 
@@ -251,5 +292,7 @@ mod tests {
             ..Outcome::default()
         };
         insta::assert_snapshot!(args.render(&outcome, &target));
+        let csv = super::percentages_csv(&outcome);
+        assert!(csv.contains("\n50,7.7") && csv.lines().count() == 101, "{csv}");
     }
 }

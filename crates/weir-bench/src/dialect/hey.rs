@@ -54,6 +54,18 @@ pub struct HeyArgs {
     /// Threads to use
     #[arg(long)]
     cpus: Option<usize>,
+    /// User and password, as USER:PASSWORD
+    #[arg(short = 'a', value_name = "USER:PASSWORD")]
+    auth: Option<String>,
+    /// Do not ask for compressed answers (weir never does)
+    #[arg(long)]
+    disable_compression: bool,
+    /// Do not follow redirects (weir never does)
+    #[arg(long)]
+    disable_redirects: bool,
+    /// Output type: refused
+    #[arg(short = 'o', hide = true)]
+    output: Option<String>,
     #[command(flatten)]
     pub(crate) keep: super::KeepArgs,
     /// http:// URL
@@ -62,7 +74,8 @@ pub struct HeyArgs {
 
 /// hey writes long options with one dash; gives them the second one.
 pub fn normalise(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
-    let long = ["-host", "-disable-keepalive", "-cpus"];
+    let long =
+        ["-host", "-disable-keepalive", "-disable-compression", "-disable-redirects", "-cpus"];
     args.into_iter()
         .map(|arg| match arg.to_str() {
             Some(text) if long.contains(&text.split('=').next().unwrap_or(text)) => {
@@ -85,6 +98,11 @@ impl HeyArgs {
             (None, None) => None,
         };
         let mut headers = self.headers.clone();
+        let _ = (self.disable_compression, self.disable_redirects);
+        if self.output.is_some() {
+            anyhow::bail!("-o: single times are not kept; --json FILE has percentiles");
+        }
+        headers.extend(self.auth.iter().map(|user| super::basic(user)));
         headers.extend(self.host.iter().map(|host| format!("Host: {host}")));
         headers.extend(self.accept.iter().map(|accept| format!("Accept: {accept}")));
         let shape = Shape {
@@ -204,6 +222,9 @@ mod tests {
         assert_eq!(plan.schedule().unwrap().rate_at(0.0), 40.0);
         assert!(!plan.keep_alive && plan.stop.requests.is_none());
         assert!(parse("hey -h2 http://127.0.0.1/").is_err(), "HTTP/2 is refused");
+        let line = "hey -a u:p -disable-compression -disable-redirects http://127.0.0.1/";
+        assert!(parse(line).unwrap().plan().is_ok());
+        assert!(parse("hey -o csv http://127.0.0.1/").unwrap().plan().is_err());
         assert!(parse("hey -n 10 http://127.0.0.1/").unwrap().plan().is_err());
     }
 

@@ -29,6 +29,9 @@ pub struct WrkArgs {
     /// Socket/request timeout
     #[arg(long, default_value = "2s", value_parser = crate::units::duration)]
     timeout: Duration,
+    /// Lua script: refused
+    #[arg(short = 's', long, hide = true)]
+    script: Option<String>,
     #[command(flatten)]
     pub(crate) keep: super::KeepArgs,
     /// http:// URL
@@ -51,6 +54,12 @@ impl WrkArgs {
     /// # Errors
     /// For an argument that cannot be honoured.
     pub fn plan(&self) -> anyhow::Result<(Plan, Target)> {
+        if let Some(script) = &self.script {
+            anyhow::bail!(
+                "{script}: Lua scripts cannot be run here; a plan in YAML has mixes, bodies and \
+                 variables (weir bench plan --help)"
+            );
+        }
         if self.connections < self.threads {
             anyhow::bail!("number of connections must be >= threads");
         }
@@ -137,7 +146,10 @@ fn head(args: &WrkArgs, outcome: &Outcome, target: &Target) -> String {
     );
     let threads = args.threads.max(1) as f64;
     let whole = outcome.slices.iter().filter(|s| (s.second as f64) + 1.0 <= outcome.measured_s);
-    let rates: Vec<f64> = whole.map(|slice| slice.ok as f64 / threads).collect();
+    let mut rates: Vec<f64> = whole.map(|slice| slice.ok as f64 / threads).collect();
+    if rates.is_empty() {
+        rates.push(outcome.rate / threads);
+    }
     let mean = rates.iter().fold(0.0, |sum, rate| sum + rate) / rates.len().max(1) as f64;
     let square = rates.iter().fold(0.0, |sum, rate| sum + (rate - mean).powi(2));
     let stdev = (square / (rates.len().max(2) - 1) as f64).sqrt();
@@ -271,7 +283,8 @@ mod tests {
         assert!(matches!(plan.arrival, Arrival::Open(_)));
         assert_eq!(plan.schedule().unwrap().rate_at(1.0), 10_900.0);
         assert!(parse("wrk -t 4 -c 2 http://127.0.0.1/").unwrap().plan().is_err());
-        assert!(parse("wrk -s x.lua http://127.0.0.1/").is_err(), "scripts are refused");
+        let script = parse("wrk -s x.lua http://127.0.0.1/").unwrap().plan().unwrap_err();
+        assert!(script.to_string().contains("weir bench plan"), "{script}");
     }
 
     #[test]

@@ -104,11 +104,8 @@ impl Heads {
         bytes: &[u8],
         method: &[u8],
     ) -> Result<Option<(usize, ResponseFraming)>, Failure> {
-        if let Some(framing) = self.framing
-            && bytes.starts_with(&self.bytes)
-            && method == self.method
-        {
-            return Ok(Some((self.bytes.len(), framing)));
+        if let Some(known) = self.known(bytes, method) {
+            return Ok(Some(known));
         }
         self.framing = None;
         let limits = HeadLimits::default();
@@ -121,6 +118,15 @@ impl Heads {
         self.method.extend_from_slice(method);
         self.framing = Some(framing);
         Ok(Some((consumed, framing)))
+    }
+}
+
+impl Heads {
+    /// The length and framing of the last head, if `bytes` begin with it again.
+    fn known(&self, bytes: &[u8], method: &[u8]) -> Option<(usize, ResponseFraming)> {
+        let framing = self.framing?;
+        let same = bytes.starts_with(&self.bytes) && method == self.method;
+        same.then_some((self.bytes.len(), framing))
     }
 }
 
@@ -183,6 +189,9 @@ impl Connection {
     /// Takes bytes of the answer as they come.
     pub(super) fn feed(&mut self, bytes: &[u8], read: &mut Reading<'_>) -> Result<Fed, Failure> {
         if self.carry.is_empty() {
+            if let Some(complete) = self.known(bytes, read) {
+                return Ok(complete);
+            }
             let used = self.advance(bytes, read)?;
             return Ok(self.settle(bytes, used));
         }
@@ -190,6 +199,29 @@ impl Connection {
         joined.extend_from_slice(bytes);
         let used = self.advance(&joined, read)?;
         Ok(self.settle(&joined, used))
+    }
+
+    /// An answer that came in one piece with a head that is known: that is most of them, and what
+    /// [`Connection::advance`] would say of it.
+    fn known(&mut self, bytes: &[u8], read: &Reading<'_>) -> Option<Fed> {
+        if read.keep || !matches!(self.part, Part::Head) {
+            return None;
+        }
+        let (head, framing) = read.heads.known(bytes, read.method)?;
+        let body = (bytes.len() - head) as u64;
+        let whole = match framing.body {
+            BodyKind::None => body == 0,
+            BodyKind::Length(length) => body == length,
+            BodyKind::Chunked | BodyKind::UntilClose => false,
+        };
+        let status = read.heads.last.status;
+        if !whole || (status < 200 && status != 101) {
+            return None;
+        }
+        self.status = status;
+        self.head_bytes += head as u64;
+        self.body_bytes += body;
+        Some(Fed::Complete { reusable: framing.connection == After::KeepAlive })
     }
 
     /// The peer closed the connection.
@@ -297,6 +329,7 @@ mod tests {
 
     /// Feeds `answer` whole and byte by byte: both must end alike.
     fn check(answer: &str, expected: Result<(Fed, u16, &str), Failure>) {
+        again(answer, expected.map(|(fed, status, _)| (fed, status)));
         for size in [answer.len().max(1), 1, 7] {
             let mut connection = Connection::new(0);
             let mut heads = Heads::default();
@@ -315,6 +348,23 @@ mod tests {
             let got = got.map(|fed| (fed, connection.status, body.as_str()));
             assert_eq!(got, expected, "{answer:?} in pieces of {size}");
         }
+    }
+
+    /// The second of two answers alike means the same as the first, whose head is parsed.
+    fn again(answer: &str, expected: Result<(Fed, u16), Failure>) {
+        let mut heads = Heads::default();
+        let mut bytes = Vec::new();
+        for _ in 0..2 {
+            let mut connection = Connection::new(0);
+            let mut read = Reading { method: b"GET", keep: false, heads: &mut heads };
+            let mut got = connection.feed(answer.as_bytes(), &mut read);
+            if got == Ok(Fed::More) {
+                got = connection.closed();
+            }
+            assert_eq!(got.map(|fed| (fed, connection.status)), expected, "{answer:?}");
+            bytes.push((connection.head_bytes, connection.body_bytes));
+        }
+        assert_eq!(bytes[0], bytes[1], "{answer:?}");
     }
 
     #[test]

@@ -161,6 +161,17 @@ fn schedule_end(plan: &Plan) -> Nanos {
     after.saturating_add(warm).min(scheduled)
 }
 
+/// Whether the last request ended the run, and not the time: its number was limited, or so was what
+/// there was to replay or what users had to do.
+fn ended_by_itself(plan: &Plan, shared: &Shared, wall: Nanos) -> bool {
+    let counted = shared.claimed.load(Ordering::Relaxed) >= shared.requests_max;
+    let early = shared.deadline() > wall;
+    match plan.arrival {
+        Arrival::Users(_) => true,
+        Arrival::Closed | Arrival::Open(_) => shared.deadline() == Nanos::MAX || (counted && early),
+    }
+}
+
 fn conclude(
     plan: &Plan,
     shared: &Shared,
@@ -182,12 +193,16 @@ fn conclude(
         }
         offered = Some(total.saturating_sub(schedule.due_before(warm.min(end))));
     }
-    let by_count = shared.deadline() > wall || matches!(plan.arrival, Arrival::Users(_));
-    let end = if by_count && record.last_done > warm { record.last_done } else { end };
+    let measured_until = match ended_by_itself(plan, shared, wall) {
+        true if record.last_done > warm => record.last_done,
+        true => end,
+        // A schedule may have nothing left to send a little before its end.
+        false => shared.deadline(),
+    };
     Run {
         record,
         threads,
-        measured: Duration::from_nanos(end.saturating_sub(warm)),
+        measured: Duration::from_nanos(measured_until.saturating_sub(warm)),
         wall: Duration::from_nanos(wall),
         offered,
         interrupted,

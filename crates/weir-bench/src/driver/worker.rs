@@ -18,6 +18,9 @@ use std::os::fd::OwnedFd;
 
 /// Bytes read at a time; one buffer per worker.
 const SCRATCH_BYTES: usize = 64 * 1024;
+/// Waits are to end on the nanosecond, which only newer kernels can do.
+const TOO_OLD: &str = "the system has no epoll_pwait2: run it on Linux 5.11 or newer, and not under \
+                       a sandbox that forbids the call";
 /// A closed-loop connection that cannot connect tries again after this.
 const RETRY: Nanos = 10_000_000;
 
@@ -145,6 +148,7 @@ impl<'a> Worker<'a> {
             let space = rustix::buffer::spare_capacity(&mut events);
             match epoll::wait(&self.epoll, space, Some(&timeout)) {
                 Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::NOSYS) => return Err(std::io::Error::other(TOO_OLD)),
                 Err(error) => return Err(error.into()),
             }
             for event in &events {

@@ -7,6 +7,7 @@ pub mod html;
 pub mod text;
 
 use crate::outcome::Outcome;
+use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -32,7 +33,32 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// Reads a stored result: JSON of a run, a sweep or a search, or a page made from a run.
+impl Table {
+    /// The fields `head` of JSON objects.
+    fn of<'a>(title: &str, head: &[&str], rows: impl IntoIterator<Item = &'a Value>) -> Self {
+        let cell = |row: &Value, name: &str| match row.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            // Scores of benchmarks may be nanoseconds given in seconds.
+            Some(Value::Number(number)) if number.is_f64() => {
+                let value = number.as_f64().unwrap_or_default();
+                if value.abs() < 0.1 { format!("{value:.3e}") } else { format!("{value:.3}") }
+            }
+            Some(Value::Null) | None => String::new(),
+            Some(other) => other.to_string(),
+        };
+        Self {
+            title: title.to_owned(),
+            head: head.iter().map(|name| (*name).to_owned()).collect(),
+            rows: rows
+                .into_iter()
+                .map(|row| head.iter().map(|name| cell(row, name)).collect())
+                .collect(),
+        }
+    }
+}
+
+/// Reads a stored result: JSON of a run, a sweep, a search, a comparison or JMH's modes, or a page
+/// made from one.
 ///
 /// # Errors
 /// When it is none of these.
@@ -40,10 +66,21 @@ pub fn read(text: &str) -> anyhow::Result<Stored> {
     let embedded = text.split_once(html::OPEN).and_then(|(_, rest)| rest.split_once(html::CLOSE));
     let value: Value = match embedded {
         Some((json, _)) => serde_json::from_str(json)?,
-        None => serde_json::from_str(text)?,
+        None => serde_json::from_str(text).context("neither JSON of weir bench nor its page")?,
     };
     let mut stored = Stored::default();
     match &value {
+        Value::Array(rows) if rows.first().is_some_and(|row| row.get("benchmark").is_some()) => {
+            let head = ["benchmark", "cell", "mode", "count", "score", "error", "units"];
+            stored.tables.push(Table::of("Benchmarks", &head, rows));
+        }
+        Value::Object(found) if found.contains_key("answers") => {
+            let head = ["metric", "ratio", "low", "high", "answer"];
+            let rows = found.get("answers").and_then(Value::as_array).into_iter().flatten();
+            let side = |name: &str| value[name].as_str().unwrap_or_default();
+            let title = format!("B ({}) against A ({})", side("b"), side("a"));
+            stored.tables.push(Table::of(&title, &head, rows));
+        }
         Value::Array(cells) => {
             for cell in cells {
                 let outcome = cell.get("outcome").unwrap_or(cell);
@@ -117,6 +154,13 @@ mod tests {
         check(&format!("[{{\"outcome\":{}}},{{\"outcome\":{}}}]", run(1), run(1)), Ok((2, 2)));
         check("{\"trials\":[{\"achieved\":5.0,\"p50_ns\":1,\"p99_ns\":2}]}", Ok((0, 1)));
         check("{}", Err("missing field"));
-        check("<html>", Err("expected value"));
+        check("<html>", Err("neither JSON"));
+        let jmh = r#"[{"benchmark":"B.m","cell":null,"mode":"ss","score":0.0012,"units":"s/op"}]"#;
+        let table = |text: &str| read(text).unwrap().tables.remove(0);
+        assert_eq!(table(jmh).rows, [["B.m", "", "ss", "", "1.200e-3", "", "s/op"]]);
+        let answers =
+            r#"{"a":"x","b":"y","answers":[{"metric":"rate","ratio":1.5,"answer":"better"}]}"#;
+        assert_eq!(table(answers).title, "B (y) against A (x)");
+        assert_eq!(table(answers).rows, [["rate", "1.500", "", "", "better"]]);
     }
 }

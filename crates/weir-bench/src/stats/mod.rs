@@ -5,7 +5,7 @@ mod paired;
 mod student;
 
 pub use change::{Change, change_points};
-pub use paired::{Answer, Comparison, compare};
+pub use paired::{Answer, Comparison, PAIRS_MIN, compare};
 pub use student::{cumulative, quantile};
 
 /// Mean of some values; 0 for none.

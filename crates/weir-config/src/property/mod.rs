@@ -63,6 +63,8 @@ pub enum Kind {
     Duration,
     /// `5MB`, or bytes.
     DataSize,
+    /// The same, from the first to the second number of bytes.
+    SizeBetween(u64, u64),
     /// Several texts: a list, or one text with commas.
     List,
     /// One of these, in any case.
@@ -183,6 +185,7 @@ mod tests {
                 Kind::Bool => &["true", "false"],
                 Kind::Duration => &["7ms"],
                 Kind::DataSize => &["777"],
+                Kind::SizeBetween(..) => &["5000"],
                 Kind::OneOf(list) => list,
                 Kind::Address => &["127.0.0.7"],
                 Kind::Tree => &[],

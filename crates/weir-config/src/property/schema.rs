@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use weir_filter::filter;
 use weir_route::{Spec, predicate};
 
+use super::value::shown_size;
 use super::{Kind, PropertySpec, Root, Usage, registry};
 
 /// Pattern for any key.
@@ -55,7 +56,9 @@ fn of(spec: &PropertySpec) -> Value {
             json!({ "type": ["integer", "string"], "minimum": min, "maximum": max })
         }
         Kind::Bool => json!({ "type": ["boolean", "string"] }),
-        Kind::Duration | Kind::DataSize => json!({ "type": ["string", "integer"] }),
+        Kind::Duration | Kind::DataSize | Kind::SizeBetween(..) => {
+            json!({ "type": ["string", "integer"] })
+        }
         Kind::List => json!({
             "anyOf": [{ "type": "array", "items": { "type": "string" } }, { "type": "string" }]
         }),
@@ -210,6 +213,9 @@ fn takes(kind: Kind) -> String {
         Kind::Bool => "true or false".to_owned(),
         Kind::Duration => "duration".to_owned(),
         Kind::DataSize => "size".to_owned(),
+        Kind::SizeBetween(min, max) => {
+            format!("size, {} to {}", shown_size(min), shown_size(max))
+        }
         Kind::List => "list".to_owned(),
         Kind::OneOf(names) => {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();

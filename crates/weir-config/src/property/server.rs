@@ -78,7 +78,9 @@ pub(super) static SERVER: &[PropertySpec] = &[
         Kind::DataSize,
         None,
         "A buffer of Netty.",
-        Usage::Ignored("weir sizes its buffers itself"),
+        Usage::Ignored(
+            "weir has no buffer for each connection; see `weir.server.read-buffer-size`",
+        ),
     ),
     PropertySpec::new(
         "server.netty.validate-headers",

@@ -47,6 +47,13 @@ impl Value {
             Kind::DataSize => value::data_size(trimmed).map(Self::Size).ok_or_else(|| {
                 "write a size such as `512B`, `16KB` or `5MB`; a bare number is bytes".to_owned()
             }),
+            Kind::SizeBetween(min, max) => {
+                let size = value::data_size(trimmed).filter(|size| (min..=max).contains(size));
+                size.map(Self::Size).ok_or_else(|| {
+                    let (min, max) = (shown_size(min), shown_size(max));
+                    format!("write a size from {min} to {max}, such as `64KB`")
+                })
+            }
             Kind::List => {
                 let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
                 Ok(Self::List(parts.map(str::to_owned).collect()))
@@ -112,6 +119,13 @@ fn int(text: &str, min: i64, max: i64) -> Result<Value, String> {
     })
 }
 
+/// A number of bytes as it is written in a configuration.
+pub(super) fn shown_size(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)];
+    let unit = UNITS.iter().find(|(_, size)| bytes >= *size && bytes.is_multiple_of(*size));
+    unit.map_or_else(|| format!("{bytes}B"), |(name, size)| format!("{}{name}", bytes / size))
+}
+
 fn one_of(text: &str, list: &[&str]) -> Result<Value, String> {
     let found = list.iter().find(|name| crate::spring::key::same(name, text));
     found.map(|name| Value::Text((*name).to_owned())).ok_or_else(|| {
@@ -125,4 +139,35 @@ fn address(text: &str) -> Option<IpAddr> {
         return Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     }
     text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text).parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Value, shown_size};
+    use crate::property::Kind;
+
+    fn check(text: &str, expected: Result<u64, &str>) {
+        let got = Value::parse(Kind::SizeBetween(4 << 10, 1 << 20), text);
+        let got = got.as_ref().map(Value::size).map_err(String::as_str);
+        assert_eq!(got, expected, "{text}");
+    }
+
+    #[test]
+    fn sizes_have_bounds() {
+        let help = Err("write a size from 4KB to 1MB, such as `64KB`");
+        check("4KB", Ok(4096));
+        check(" 5000 ", Ok(5000));
+        check("1MB", Ok(1 << 20));
+        check("4095", help);
+        check("2MB", help);
+        check("-1", help);
+        check("much", help);
+    }
+
+    #[test]
+    fn sizes_are_shown_as_they_are_written() {
+        for (bytes, shown) in [(512, "512B"), (4096, "4KB"), (3 << 20, "3MB"), (1 << 30, "1GB")] {
+            assert_eq!(shown_size(bytes), shown);
+        }
+    }
 }

@@ -52,6 +52,11 @@ pub(super) static COMPAT: &[PropertySpec] = &[
     ),
 ];
 
+/// Least and greatest buffer that a worker reads into.
+const READ_BUFFER_BYTES: (u64, u64) = (4 << 10, 1 << 20);
+/// Least and greatest buffer of a socket that can be asked for.
+const SOCKET_BUFFER_BYTES: (u64, u64) = (4 << 10, 256 << 20);
+
 /// `weir.*`.
 pub(super) static WEIR: &[PropertySpec] = &[
     PropertySpec::new(
@@ -83,6 +88,34 @@ pub(super) static WEIR: &[PropertySpec] = &[
         "Connections that may wait to be accepted, as far as the system allows. Netty's \
          `SO_BACKLOG`.",
         Usage::Sets(|s, v| s.backlog = u32::try_from(v.int()).unwrap_or(u32::MAX)),
+    ),
+    PropertySpec::new(
+        "weir.server.read-buffer-size",
+        Kind::SizeBetween(READ_BUFFER_BYTES.0, READ_BUFFER_BYTES.1),
+        Some("64KB"),
+        "How much one read from a client or an upstream may bring: larger ones move large bodies \
+         in fewer calls, smaller ones spare memory. Each worker has one such buffer for all its \
+         connections, where Netty has one for each (`server.netty.initial-buffer-size`, and what \
+         Reactor Netty's `HttpClient` allocates).",
+        Usage::Sets(|s, v| s.read_buffer_bytes = bytes(v.size())),
+    ),
+    PropertySpec::new(
+        "weir.server.receive-buffer-size",
+        Kind::SizeBetween(SOCKET_BUFFER_BYTES.0, SOCKET_BUFFER_BYTES.1),
+        None,
+        "Bytes of a client that the system may hold until they are read, up to \
+         `net.core.rmem_max`; unset lets the system adapt it to each connection. Netty's \
+         `SO_RCVBUF`, for which Spring Cloud Gateway has no property.",
+        Usage::Sets(|s, v| s.receive_buffer_bytes = Some(bytes(v.size()))),
+    ),
+    PropertySpec::new(
+        "weir.server.send-buffer-size",
+        Kind::SizeBetween(SOCKET_BUFFER_BYTES.0, SOCKET_BUFFER_BYTES.1),
+        None,
+        "Bytes for a client that the system may hold until they are acknowledged, up to \
+         `net.core.wmem_max`; unset lets the system adapt it to each connection. Netty's \
+         `SO_SNDBUF`, for which Spring Cloud Gateway has no property.",
+        Usage::Sets(|s, v| s.send_buffer_bytes = Some(bytes(v.size()))),
     ),
     PropertySpec::new(
         "weir.server.connections-max",

@@ -1,7 +1,5 @@
 //! Bytes received and not yet used.
 
-use crate::worker::SCRATCH_BYTES;
-
 /// From this size on, what comes behind a head stays in the buffer it was read into.
 const LENT_BYTES_MIN: usize = 2048;
 /// Buffers kept for when the one in use is lent.
@@ -14,13 +12,12 @@ pub(crate) struct ReadBuffer {
     spare: Vec<Vec<u8>>,
 }
 
-impl Default for ReadBuffer {
-    fn default() -> Self {
-        Self { buffer: vec![0; SCRATCH_BYTES], spare: Vec::new() }
-    }
-}
-
 impl ReadBuffer {
+    /// One of `size` bytes.
+    pub(crate) fn new(size: usize) -> Self {
+        Self { buffer: vec![0; size], spare: Vec::new() }
+    }
+
     /// Where to read to.
     pub(crate) fn buffer(&mut self) -> &mut [u8] {
         &mut self.buffer
@@ -38,7 +35,7 @@ impl ReadBuffer {
         if bytes.len() < LENT_BYTES_MIN || !carry.is_empty() {
             return carry.push(bytes);
         }
-        let next = self.spare.pop().unwrap_or_else(|| vec![0; SCRATCH_BYTES]);
+        let next = self.spare.pop().unwrap_or_else(|| vec![0; self.buffer.len()]);
         let bytes = std::mem::replace(&mut self.buffer, next);
         *carry = Carry { bytes, start, end, lent: true };
     }
@@ -47,7 +44,7 @@ impl ReadBuffer {
     pub(crate) fn take_back(&mut self, carry: &mut Carry) {
         if carry.lent {
             let bytes = std::mem::take(carry).bytes;
-            if bytes.len() == SCRATCH_BYTES && self.spare.len() < SPARE_MAX {
+            if bytes.len() == self.buffer.len() && self.spare.len() < SPARE_MAX {
                 self.spare.push(bytes);
             }
         }
@@ -131,9 +128,11 @@ impl Carry {
 mod tests {
     use super::{Carry, LENT_BYTES_MIN, ReadBuffer};
 
+    const SIZE: usize = 16 * 1024;
+
     /// Reads `count` bytes and gives away all but the first two; those that then are in the carry.
     fn check(count: usize, lent: bool) {
-        let mut scratch = ReadBuffer::default();
+        let mut scratch = ReadBuffer::new(SIZE);
         let mut carry = Carry::default();
         for (byte, n) in scratch.buffer().iter_mut().zip(0..count) {
             *byte = n as u8;
@@ -154,12 +153,12 @@ mod tests {
         check(2, false);
         check(100, false);
         check(LENT_BYTES_MIN + 2, true);
-        check(super::SCRATCH_BYTES, true);
+        check(SIZE, true);
     }
 
     #[test]
     fn buffers_are_used_again() {
-        let mut scratch = ReadBuffer::default();
+        let mut scratch = ReadBuffer::new(SIZE);
         for _ in 0..10 {
             let mut carries =
                 [const { Carry { bytes: Vec::new(), start: 0, end: 0, lent: false } }; 3];

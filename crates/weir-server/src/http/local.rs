@@ -17,7 +17,7 @@ use super::exchange::{BodyRead, Exchange, Next};
 use super::framing::unframe;
 use super::relay::{Framing, Relay};
 use crate::error::{ErrorKind, ProxyError};
-use crate::worker::{SCRATCH_BYTES, Worker};
+use crate::worker::Worker;
 
 /// How long a client may take to read an answer of the gateway.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -178,7 +178,7 @@ fn is_read(client: &mut Client, x: &Exchange, body: BodyKind) -> bool {
         BodyRead::Untouched => {}
     }
     let mut rest = Relay::new(body, Framing::Discard);
-    rest.fill(&mut client.carry, SCRATCH_BYTES).is_ok() && rest.is_decoded()
+    rest.fill(&mut client.carry, usize::MAX).is_ok() && rest.is_decoded()
 }
 
 /// Spring Boot's error attributes: JSON, or a page for who asks for HTML (scg.md 4.5).

@@ -21,7 +21,7 @@ use super::timing::Timing;
 use super::upstream::{Upstream, poll_gone};
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
-use crate::worker::{SCRATCH_BYTES, Worker};
+use crate::worker::{WITH_HEAD_BYTES_MAX, Worker};
 
 /// Where a final response head came from.
 pub(super) struct From<'a> {
@@ -60,7 +60,7 @@ pub(super) async fn respond(
     std::mem::swap(&mut x.down, x.download.lead());
     headed?;
     x.record.status = x.response.status;
-    let filled = x.download.fill(&mut upstream.carry, SCRATCH_BYTES);
+    let filled = x.download.fill(&mut upstream.carry, WITH_HEAD_BYTES_MAX);
     x.record.head_sent = true;
     super::panic::point("response body", &x.request);
     let relayed = match filled {

@@ -6,8 +6,19 @@ use crate::{gateway, with_routes};
 
 #[tokio::test]
 async fn bodies_of_any_size_and_framing_arrive_whole() {
+    for buffers in [
+        "",
+        "weir.server.read-buffer-size: 4KB",
+        "weir.server: { receive-buffer-size: 4KB, send-buffer-size: 4KB }",
+        "weir.server.read-buffer-size: 1MB",
+    ] {
+        arrive_whole(buffers).await;
+    }
+}
+
+async fn arrive_whole(buffers: &str) {
     let origin = Origin::answering(|_| Answer::echo()).await;
-    let gateway = gateway(&origin, "");
+    let gateway = gateway(&origin, buffers);
     let mut client = Client::connect(gateway.address()).await;
     for size in [0, 1, 1_000, 70_000, 3_000_000] {
         let body: Vec<u8> = (0..size).map(|n: u32| (n % 251) as u8).collect();
@@ -15,7 +26,7 @@ async fn bodies_of_any_size_and_framing_arrive_whole() {
             format!("POST /{size} HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n")
                 .into_bytes();
         request.extend_from_slice(&body);
-        assert!(client.exchange(&request).await.body == body, "{size} by length");
+        assert!(client.exchange(&request).await.body == body, "{size} by length, {buffers}");
         let mut request =
             format!("POST /{size} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
                 .into_bytes();
@@ -25,7 +36,7 @@ async fn bodies_of_any_size_and_framing_arrive_whole() {
             request.extend_from_slice(b"\r\n");
         }
         request.extend_from_slice(b"0\r\n\r\n");
-        assert!(client.exchange(&request).await.body == body, "{size} chunked");
+        assert!(client.exchange(&request).await.body == body, "{size} chunked, {buffers}");
     }
 }
 

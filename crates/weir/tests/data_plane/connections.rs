@@ -125,6 +125,21 @@ async fn dedicated_acceptors_serve_as_workers_do() {
     assert!(gateway.output().contains("2 (1 acceptors)"), "{}", gateway.output());
 }
 
+#[tokio::test]
+async fn buffers_are_told_as_the_system_grants_them() {
+    let origin = Origin::start().await;
+    let sizes = "read-buffer-size: 16KB, receive-buffer-size: 32KB, send-buffer-size: 256MB";
+    let gateway = gateway(&origin, &format!("weir.server: {{ {sizes} }}"));
+    assert_eq!(Client::connect(gateway.address()).await.get("/").await.status, 200);
+    let told = gateway.output();
+    let line = told.lines().find(|line| line.starts_with("buffers ")).unwrap_or(&told);
+    assert!(line.contains("16 KB per read") && line.contains("receive 32 KB"), "{told}");
+    let most = std::fs::read_to_string("/proc/sys/net/core/wmem_max").unwrap();
+    let cut = most.trim().parse::<usize>().unwrap() < 256 << 20;
+    assert_eq!(told.contains("send-buffer-size 262144 KB is cut to "), cut, "{told}");
+    assert_eq!(told.contains("raise net.core.wmem_max"), cut, "{told}");
+}
+
 /// Whether this machine has a connection between these ports, as far as they are given, whose
 /// keep-alive timer runs (`/proc/net/tcp`: columns 2 and 3 are the ends, 6 is the timer).
 fn is_watched_over(from: Option<u16>, to: u16) -> bool {
