@@ -9,12 +9,11 @@ use super::body::{Carry, ReadBuffer};
 use super::gather::Gather;
 use crate::error::{ErrorKind, ProxyError, body_error_text};
 use crate::net::{Socket, poll_read};
-use crate::worker::SCRATCH_BYTES;
 
-/// Bytes read in a row before other connections have their turn: what one read takes. A turn costs
-/// next to nothing beside the copying; with several reads each, hundreds of large bodies that move
-/// at once had everybody else wait for as many times a megabyte.
-const TURN_BYTES_MAX: usize = SCRATCH_BYTES;
+/// Bytes read in a row before other connections have their turn: what one read takes with buffers
+/// of the default size. A turn costs next to nothing beside the copying; with several reads each,
+/// hundreds of large bodies that move at once had everybody else wait for as many times a megabyte.
+const TURN_BYTES_MAX: usize = 64 * 1024;
 
 /// How a body is framed towards the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
