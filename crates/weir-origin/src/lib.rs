@@ -116,6 +116,9 @@ pub fn serve(options: Options) -> io::Result<Running> {
     let mut address = options.address;
     let mut running = Running { address, counters, pool, stop, workers: Vec::new() };
     let mut listeners = Vec::new();
+    if address.port() != 0 {
+        worker::check_free(address)?;
+    }
     for _ in 0..options.workers.max(1) {
         let listener = worker::listen(address, options.backlog)?;
         address = listener.local_addr()?;

@@ -42,15 +42,26 @@ pub(crate) struct Worker {
     stop: watch::Receiver<bool>,
 }
 
-/// Listens on `address`, which others may listen on as well.
+/// Listens on `address`, which our other workers may listen on as well.
 pub(crate) fn listen(address: SocketAddr, backlog: i32) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_reuse_address(true)?;
+    let socket = socket(address)?;
     socket.set_reuse_port(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(backlog)?;
     Ok(socket.into())
+}
+
+/// Whether `address` is free. Sharing the port would hide that another process has it, and each
+/// would get a part of the requests.
+pub(crate) fn check_free(address: SocketAddr) -> io::Result<()> {
+    socket(address)?.bind(&address.into())
+}
+
+fn socket(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    Ok(socket)
 }
 
 impl Worker {

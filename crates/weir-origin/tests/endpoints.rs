@@ -247,3 +247,12 @@ async fn every_worker_listens_and_all_stop_when_dropped() {
     }
     assert!(TcpStream::connect(address).await.is_err());
 }
+
+/// Its own workers share a port; another origin would silently get a part of the requests.
+#[test]
+fn a_port_that_is_taken_is_not_shared() {
+    let origin = start(Options { workers: 2, ..Options::default() });
+    let again = serve(Options { address: origin.address(), ..Options::default() });
+    let kind = again.map(drop).map_err(|error| error.kind());
+    assert_eq!(kind, Err(std::io::ErrorKind::AddrInUse));
+}
