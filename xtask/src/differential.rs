@@ -159,7 +159,12 @@ fn ask_all(server: &Server, cases: &Receiver<Arc<Case>>) -> Taken {
             }
             Ok(Understanding::Ended(at)) => {
                 let before = at.saturating_sub(1);
-                taken.ended.entry(unusual(&case, before)).or_default().add(&case, before);
+                let expects = |message: &Message| !message.all("expect").is_empty();
+                let unusual = match case.seen.messages.get(before).is_some_and(expects) {
+                    true => "Expect",
+                    false => unusual(&case, before),
+                };
+                taken.ended.entry(unusual).or_default().add(&case, before);
                 continue;
             }
             Ok(Understanding::Other(how)) => how,
