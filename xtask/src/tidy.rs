@@ -96,11 +96,8 @@ mod tests {
 
     #[test]
     fn untidy_sources_are_found() {
-        let long = format!(
-            "fn f() {{\n{}}}\n{}\n",
-            "    x();\n".repeat(80),
-            format!("// {}", "y".repeat(101))
-        );
+        let (body, comment) = ("    x();\n".repeat(80), "y".repeat(101));
+        let long = format!("fn f() {{\n{body}}}\n// {comment}\n");
         let mut found = Vec::new();
         check("a.rs", &long, &mut found);
         assert_eq!(found.len(), 3, "{found:?}");
