@@ -93,9 +93,9 @@ impl Chain {
     }
 
     /// Runs the request side in order until a filter responds or fails. `ran` is set to how many
-    /// filters have run: the response side starts from there. It is 0 when a filter responds
-    /// itself, since in SCG such a response is on its way before the response side of any filter
-    /// runs.
+    /// filters have run: the response side starts from there. It is 0 where no filter has one, and
+    /// when a filter responds itself, since in SCG such a response is on its way before the
+    /// response side of any filter runs.
     ///
     /// # Errors
     /// The first filter that fails.
@@ -111,7 +111,7 @@ impl Chain {
                 Verdict::Respond(response) => return Ok(Verdict::Respond(response)),
             }
         }
-        *ran = self.entries.len();
+        *ran = if self.acts_on_response { self.entries.len() } else { 0 };
         Ok(Verdict::Continue)
     }
 
@@ -124,7 +124,7 @@ impl Chain {
         context: &mut ResponseContext<'_>,
         ran: usize,
     ) -> Result<(), FilterError> {
-        if !self.acts_on_response {
+        if ran == 0 {
             return Ok(());
         }
         let ran = self.entries.get(..ran).unwrap_or(&self.entries);

@@ -7,21 +7,25 @@ use crate::predicate::Predicate;
 
 /// A compiled route. `T` is what a match leads to (upstream, filters, policy); the index never
 /// looks into it.
+///
+/// Its members lie in this order: a lookup reads what is on both sides of `target`, so that its
+/// cache lines are fetched at once, not one after another.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Route<T> {
-    /// Identifier as defined.
-    pub id: Arc<str>,
-    /// Lower is tried first; ties go by position. Within a group it counts among its routes.
-    pub order: i32,
+    /// The group it belongs to.
+    pub group: Option<Arc<RouteGroup>>,
     /// Place in definition order over all sources; unique in a table, at most
     /// [`POSITION_MAX`](crate::index::POSITION_MAX).
     pub position: u64,
-    /// All must hold, tried left to right, those of the group first.
-    pub predicates: OneOrMore<Predicate>,
-    /// The group it belongs to.
-    pub group: Option<Arc<RouteGroup>>,
+    /// Lower is tried first; ties go by position. Within a group it counts among its routes.
+    pub order: i32,
     /// What a match leads to.
     pub target: T,
+    /// All must hold, tried left to right, those of the group first.
+    pub predicates: OneOrMore<Predicate>,
+    /// Identifier as defined.
+    pub id: Arc<str>,
 }
 
 /// What several routes share: conditions, and a place in the order of trial where all of them stand

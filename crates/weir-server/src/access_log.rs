@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -28,7 +27,7 @@ pub(crate) struct Line<'a> {
     pub(crate) request: &'a RequestHead,
     /// Host the client asked for.
     pub(crate) host: &'a [u8],
-    pub(crate) route: Option<&'a Arc<Route<RouteTarget>>>,
+    pub(crate) route: Option<&'a Route<RouteTarget>>,
     pub(crate) took: Duration,
     /// Wall clock in milliseconds since 1970.
     pub(crate) now_ms: i64,

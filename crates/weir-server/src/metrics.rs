@@ -164,7 +164,7 @@ impl WorkerCounters {
 
     pub(crate) fn routed(
         &self,
-        route: &Arc<Route<RouteTarget>>,
+        route: &Route<RouteTarget>,
         status: u16,
         method: &[u8],
         took: Duration,
@@ -207,7 +207,7 @@ impl Drop for OpenConnection {
 }
 
 impl Timer {
-    fn new(key: SeriesKey, route: &Arc<Route<RouteTarget>>) -> Self {
+    fn new(key: SeriesKey, route: &Route<RouteTarget>) -> Self {
         let (route_id, route_uri) = match key.route {
             0 => (Arc::from("_other"), "_other".to_owned()),
             _ => (Arc::clone(&route.id), uri_text(&route.target.upstream)),

@@ -225,7 +225,7 @@ pub(super) fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
 
 /// What a snapshot says of a request.
 struct Found<'s> {
-    route: Option<&'s Arc<Route<RouteTarget>>>,
+    route: Option<&'s Route<RouteTarget>>,
     cors: CorsDecision,
     /// Why the route must not serve the request after all.
     ambiguity: Option<Ambiguity>,
@@ -241,7 +241,7 @@ fn find<'s>(
     if let Some(reserved) = &worker.reserved
         && reserved.takes(x.request.path())
     {
-        let route = Some(&reserved.route);
+        let route = Some(&*reserved.route);
         return Found { route, cors: CorsDecision::NotCors, ambiguity: None };
     }
     let mut parts = worker.parts.borrow_mut();
@@ -255,7 +255,7 @@ fn find<'s>(
         dice: worker.roll(),
     };
     let scratch = &mut worker.lookup.borrow_mut();
-    let route = snapshot.index.lookup(&request, scratch);
+    let route = snapshot.index.lookup(&request, scratch).map(|route| &**route);
     // Among many routes they are in no cache; what is done before they run takes as long.
     fetch_ahead(route.and_then(|route| route.target.chain.entries().first()));
     // Without an Origin too: what depends on it must say so (Vary).
@@ -277,7 +277,7 @@ async fn serve(
     x: &mut Exchange,
     framing: RequestFraming,
     snapshot: &Snapshot,
-    route: Option<&Arc<Route<RouteTarget>>>,
+    route: Option<&Route<RouteTarget>>,
     cors: CorsDecision,
 ) -> Result<Next, ProxyError> {
     match cors {
@@ -296,8 +296,8 @@ async fn serve(
     super::panic::point("request filters", &x.request);
     let mut target = None;
     // The reserved upstream is this gateway too: it answers for the Host that the client knows.
-    let reserved = worker.reserved.as_ref().map(|reserved| &reserved.route);
-    let mut preserve_host = reserved.is_some_and(|reserved| Arc::ptr_eq(reserved, route));
+    let reserved = worker.reserved.as_ref().map(|reserved| &*reserved.route);
+    let mut preserve_host = reserved.is_some_and(|reserved| std::ptr::eq(reserved, route));
     let mut context = RequestContext {
         head: &mut x.request,
         vars: &x.vars,

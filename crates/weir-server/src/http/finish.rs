@@ -1,6 +1,5 @@
 //! The end of every exchange: one access log line, one count.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use weir_config::{RouteTarget, Snapshot};
@@ -15,7 +14,7 @@ pub(crate) fn finish(
     worker: &Worker,
     snapshot: &Snapshot,
     x: &mut Exchange,
-    route: Option<&Arc<Route<RouteTarget>>>,
+    route: Option<&Route<RouteTarget>>,
 ) {
     let now = Instant::now();
     worker.deadlines.see(now);

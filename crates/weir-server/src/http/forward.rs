@@ -56,7 +56,7 @@ pub(crate) async fn forward(
     x: &mut Exchange,
     framing: RequestFraming,
     snapshot: &Snapshot,
-    route: &Arc<Route<RouteTarget>>,
+    route: &Route<RouteTarget>,
     target: &Arc<Target>,
     preserve_host: bool,
 ) -> Result<Next, ProxyError> {

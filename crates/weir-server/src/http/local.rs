@@ -1,7 +1,6 @@
 //! Answers the gateway gives itself: those of filters, and errors in Spring's shape.
 
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -25,7 +24,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Runs the response filters that are due, on top of the CORS fields.
 pub(crate) fn filter_response(
     x: &mut Exchange,
-    route: Option<&Arc<Route<RouteTarget>>>,
+    route: Option<&Route<RouteTarget>>,
 ) -> Result<(), ProxyError> {
     for (name, value) in x.cors_fields.iter().rev() {
         x.response.fields.prepend(name.as_bytes(), value);
@@ -79,7 +78,7 @@ pub(crate) async fn answer(
     x: &mut Exchange,
     framing: RequestFraming,
     snapshot: &Snapshot,
-    route: Option<&Arc<Route<RouteTarget>>>,
+    route: Option<&Route<RouteTarget>>,
     local: &LocalResponse,
 ) -> Result<Next, ProxyError> {
     x.response.clear();

@@ -36,7 +36,7 @@ pub(super) async fn respond(
     client: &mut Client,
     x: &mut Exchange,
     outgoing: &Outgoing<'_>,
-    route: &Arc<Route<RouteTarget>>,
+    route: &Route<RouteTarget>,
     from: From<'_>,
 ) -> Result<Next, ProxyError> {
     let From { mut upstream, response, target } = from;
