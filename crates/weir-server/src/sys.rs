@@ -115,22 +115,6 @@ fn range(text: &str) -> Option<(usize, usize)> {
     (from < to).then_some((from, to))
 }
 
-/// Has the processor fetch what will be needed soon, while it goes on with something else.
-#[inline]
-pub(crate) fn fetch_ahead<T>(place: Option<&T>) {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(place) = place {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        #[expect(unsafe_code, reason = "the instruction has no safe binding")]
-        // SAFETY: the instruction changes nothing that a program can see, whatever the address is.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
-}
-
 /// Calls `start` while this thread, and so every thread that is started meanwhile, is kept to the
 /// `n`-th of the cores the process may use, counted round. With the result: why that was refused.
 pub(crate) fn on_core<T>(n: usize, start: impl FnOnce() -> T) -> (T, Option<String>) {

@@ -22,7 +22,6 @@ use super::local::{answer, answer_error};
 use super::relay::Relay;
 use super::upstream::Upstream;
 use crate::error::{ErrorKind, ProxyError};
-use crate::sys::fetch_ahead;
 use crate::worker::Worker;
 
 /// What happens to the client's connection after an exchange.
@@ -256,8 +255,6 @@ fn find<'s>(
     };
     let scratch = &mut worker.lookup.borrow_mut();
     let route = snapshot.index.lookup(&request, scratch).map(|route| &**route);
-    // Among many routes they are in no cache; what is done before they run takes as long.
-    fetch_ahead(route.and_then(|route| route.target.chain.entries().first()));
     // Without an Origin too: what depends on it must say so (Vary).
     let cors = snapshot.cors.decide(&request, false, route.is_some(), scratch);
     if let Some(route) = route
