@@ -28,6 +28,5 @@ pub use metrics::{Metrics, WorkerCounters};
 pub use reserved::ReservedPaths;
 pub use server::{Server, ServerOptions, StartError, files_plan};
 pub use sys::{
-    Limits, files_max_raised, forget_program_pages, raise_limits, return_memory_at_once,
-    yield_to_traffic,
+    Limits, ProgramPages, files_max_raised, raise_limits, return_memory_at_once, yield_to_traffic,
 };

@@ -66,25 +66,43 @@ pub fn return_memory_at_once() {
     }
 }
 
-/// Forgets which pages of the program and its libraries are in use: what only the start or a reload
-/// has run (parsers, the command line, the compiler of expressions) no longer counts as this
-/// process's memory. What is needed comes back from the system's page cache when it is run, 64 KiB
-/// at a time. Gives the bytes of address space that this was done for.
-pub fn forget_program_pages() -> usize {
-    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
-    let mut bytes = 0;
-    for (from, to) in unwritten_maps(&maps) {
-        #[expect(unsafe_code, reason = "advice about memory has no safe binding")]
-        // SAFETY: the range is one mapping of a file that cannot be written to and that holds no
-        // page of its own (`unwritten_maps`), so that each page that is dropped comes back with the
-        // same bytes when it is touched. Nothing maps or unmaps files while this runs: the program
-        // and its libraries are all that is mapped, for as long as it lives.
-        let forgotten = unsafe {
-            madvise(std::ptr::with_exposed_provenance_mut(from), to - from, Advice::LinuxDontNeed)
-        };
-        bytes += if forgotten.is_ok() { to - from } else { 0 };
+/// Where the program and its libraries are mapped, as far as nobody can write there.
+#[derive(Debug)]
+pub struct ProgramPages(Vec<(usize, usize)>);
+
+impl ProgramPages {
+    /// What is mapped now. To be called before anything loads a library of its own accord, as
+    /// looking up a host name does: what is mapped from the start stays for the life of the
+    /// process, and that alone may be forgotten.
+    pub fn find() -> Self {
+        Self(unwritten_maps(&smaps()))
     }
-    bytes
+
+    /// Forgets which of the pages are in use: what only the start or a reload has run (parsers, the
+    /// command line, the compiler of expressions) no longer counts as this process's memory. What
+    /// is needed comes back from the system's page cache when it is run, 64 KiB at a time. Gives
+    /// the bytes of address space that this was done for.
+    pub fn forget(&self) -> usize {
+        let mut bytes = 0;
+        // One that a debugger has written to since is left.
+        for (from, to) in unwritten_maps(&smaps()).into_iter().filter(|map| self.0.contains(map)) {
+            #[expect(unsafe_code, reason = "advice about memory has no safe binding")]
+            // SAFETY: the range is one mapping of a file that cannot be written to and that holds
+            // no page of its own (`unwritten_maps`), so that each page that is dropped comes back
+            // with the same bytes when it is touched. It has been mapped since the start (`find`),
+            // so nothing is being loaded there, and nothing unmaps it.
+            let forgotten = unsafe {
+                let start = std::ptr::with_exposed_provenance_mut(from);
+                madvise(start, to - from, Advice::LinuxDontNeed)
+            };
+            bytes += if forgotten.is_ok() { to - from } else { 0 };
+        }
+        bytes
+    }
+}
+
+fn smaps() -> String {
+    std::fs::read_to_string("/proc/self/smaps").unwrap_or_default()
 }
 
 /// The mappings of files in `smaps` (see proc_pid_smaps(5)) that nobody can write to, and nobody
@@ -137,7 +155,7 @@ fn backlog_max() -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{forget_program_pages, unwritten_maps};
+    use super::{ProgramPages, unwritten_maps};
 
     #[test]
     fn only_what_is_in_the_file_is_forgotten() {
@@ -165,7 +183,8 @@ Anonymous:             0 kB
 
     #[test]
     fn the_program_goes_on_without_its_pages() {
-        assert!(forget_program_pages() > 0);
+        assert!(ProgramPages::find().forget() > 0);
+        assert_eq!(ProgramPages(Vec::new()).forget(), 0);
         // What this needs was in the pages that were dropped.
         assert_eq!(format!("{:?}", unwritten_maps("")), "[]");
     }

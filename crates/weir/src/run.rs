@@ -19,7 +19,7 @@ use tokio::time::sleep;
 use weir_admin::Control;
 use weir_config::Settings;
 use weir_server::{
-    Limits, Server, ServerOptions, SocketBuffer, SocketBuffers, forget_program_pages, raise_limits,
+    Limits, ProgramPages, Server, ServerOptions, SocketBuffer, SocketBuffers, raise_limits,
 };
 
 use crate::configuration::ConfigArgs;
@@ -59,6 +59,12 @@ pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     run_with(args, async |_| Ok(()), |_| {})
 }
 
+/// What the process has of the machine.
+struct Machine {
+    limits: Limits,
+    program: ProgramPages,
+}
+
 /// Where a gateway listens.
 pub struct Started {
     /// The data plane.
@@ -77,11 +83,13 @@ pub fn run_with(
     prepare: impl AsyncFnOnce(&Control) -> anyhow::Result<()>,
     announce: impl FnOnce(&Started),
 ) -> anyhow::Result<ExitCode> {
+    // Before there is a thread that could load a library.
+    let program = ProgramPages::find();
     let loggers = logging::start(&args.log)?;
     if let Some(data) = &args.data {
         args.config.set.push(format!("weir.store.path={}", data.display()));
     }
-    let limits = raise_limits();
+    let machine = Machine { limits: raise_limits(), program };
     // Looked at before they are read: a change in between is not missed.
     let changes = watch::Watch::new(&args.config);
     let Some((control, settings)) = control::start(&args.config)? else {
@@ -91,7 +99,7 @@ pub fn run_with(
     runtime.block_on(async {
         let control = Arc::new(control);
         prepare(&control).await?;
-        serve(&args, control, &settings, &limits, loggers, changes, announce).await
+        serve(&args, control, &settings, &machine, loggers, changes, announce).await
     })
 }
 
@@ -99,7 +107,7 @@ async fn serve(
     args: &RunArgs,
     control: Arc<Control>,
     settings: &Arc<Settings>,
-    limits: &Limits,
+    machine: &Machine,
     loggers: logging::Loggers,
     mut changes: watch::Watch<'_>,
     announce: impl FnOnce(&Started),
@@ -117,7 +125,7 @@ async fn serve(
     let admin_address = management.admin_address();
     let admin = management.serve(&control, settings, &server, &ready, loggers)?;
     let started = Started { gateway: server.address(), admin: admin_address };
-    report(&control, settings, limits, &server, &started);
+    report(&control, settings, &machine.limits, &server, &started);
     announce(&started);
     let mut unsettled = true;
     loop {
@@ -127,7 +135,7 @@ async fn serve(
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
             () = sleep(SETTLED), if unsettled => {
-                forget_program_pages();
+                machine.program.forget();
                 unsettled = false;
                 continue;
             }

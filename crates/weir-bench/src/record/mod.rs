@@ -2,13 +2,11 @@
 //! request.
 
 mod slice;
-mod tally;
 
 pub use slice::{Slice, Slices};
 
 use crate::clock::Nanos;
 use hdrhistogram::Histogram;
-use tally::Tally;
 
 /// Why a request did not succeed.
 #[derive(
@@ -115,7 +113,7 @@ pub struct PerRequest {
     pub response: Histogram<u64>,
     /// Successes that were sent when due and read in one piece: response, service and first-byte
     /// time are one, recorded once. [`Record::add`] counts them among each.
-    simple: Tally,
+    simple: Histogram<u64>,
     /// Requests that failed.
     pub failed: u64,
     /// Bytes of answers.
@@ -169,7 +167,7 @@ impl Record {
     pub fn new(requests: usize, warm_until: Nanos, paced: bool) -> Self {
         // Not clones of one: memory that is only reserved would be written.
         let per_request =
-            |_| PerRequest { response: histogram(), simple: Tally::fine(), failed: 0, bytes: 0 };
+            |_| PerRequest { response: histogram(), simple: histogram(), failed: 0, bytes: 0 };
         Self {
             response: histogram(),
             service: histogram(),
@@ -237,7 +235,7 @@ impl Record {
         per_request.bytes += head + body;
         if failure.is_none() && at.sent == at.intended && at.first == at.done {
             self.ok += 1;
-            per_request.simple.record(response);
+            per_request.simple.saturating_record(response);
             return;
         }
         self.response.saturating_record(response);
@@ -301,7 +299,7 @@ impl Record {
             let each =
                 [&mut mine.response, &mut self.response, &mut self.service, &mut self.first_byte];
             for histogram in each {
-                theirs.simple.add_to(histogram);
+                histogram.add(&theirs.simple).ok();
             }
             mine.failed += theirs.failed;
             mine.bytes += theirs.bytes;

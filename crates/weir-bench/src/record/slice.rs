@@ -1,7 +1,7 @@
 //! One second of a run: counts and a coarse histogram, for charts and for the live view.
 
-use super::tally::Tally;
 use crate::clock::{Nanos, SECOND};
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 /// One second. Responses are (upper bound in nanoseconds, count), two significant digits.
@@ -55,7 +55,7 @@ impl Slice {
 pub struct Slices {
     closed: Vec<Slice>,
     open: Slice,
-    responses: Tally,
+    histogram: Histogram<u32>,
     warm_until: Nanos,
     until: Nanos,
 }
@@ -63,9 +63,10 @@ pub struct Slices {
 impl Slices {
     /// None yet.
     pub fn new(warm_until: Nanos) -> Self {
-        let responses = Tally::coarse();
+        let histogram = Histogram::new_with_bounds(1_000, 3_600_000_000_000, 2)
+            .unwrap_or_else(|_| unreachable!("constant histogram bounds"));
         let open = Slice { warmup: warm_until > 0, ..Slice::default() };
-        Self { closed: Vec::new(), open, responses, warm_until, until: SECOND }
+        Self { closed: Vec::new(), open, histogram, warm_until, until: SECOND }
     }
 
     /// A request was sent.
@@ -80,7 +81,7 @@ impl Slices {
         self.open.ok += u64::from(ok);
         self.open.failed += u64::from(!ok);
         self.open.bytes += bytes;
-        self.responses.record(response);
+        self.histogram.saturating_record(response);
     }
 
     /// Closes the slice if its second is over; tells whether it did.
@@ -97,9 +98,12 @@ impl Slices {
 
     /// Closes the slice that is open, if there is anything in it.
     pub fn close(&mut self) {
-        self.open.responses =
-            self.responses.buckets().map(|(_, most, count)| (most, count)).collect();
-        self.responses.clear();
+        self.open.responses = self
+            .histogram
+            .iter_recorded()
+            .map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
+            .collect();
+        self.histogram.reset();
         let slice = std::mem::take(&mut self.open);
         if slice.sent + slice.ok + slice.failed > 0 {
             self.closed.push(slice);
