@@ -127,7 +127,7 @@ async fn serve(stream: TcpStream, peer: SocketAddr, shared: Rc<Shared>) {
     });
     // One write for head and body: small answers are the rule here.
     let mut http = http1::Builder::new();
-    http.pipeline_flush(true).writev(false);
+    http.writev(false);
     // How a connection ends is its client's affair.
     let _ = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
 }

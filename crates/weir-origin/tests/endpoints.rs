@@ -157,6 +157,25 @@ async fn pipelined_requests_are_answered_in_order() {
     assert_eq!(client.read_response().await.status, 202);
 }
 
+/// Largest amount of memory this process has had, in bytes.
+fn memory_max() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
+}
+
+#[tokio::test]
+async fn a_large_body_that_nobody_reads_is_not_collected() {
+    const BODY_BYTES: u64 = 512 * 1024 * 1024;
+    let origin = start(Options::default());
+    let mut reader = Client::connect(origin.address()).await;
+    reader.send(format!("GET /bytes/{BODY_BYTES} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
+    wait_until(&origin, |stats| stats.requests == 1).await;
+    let mut client = Client::connect(origin.address()).await;
+    assert_eq!(client.get("/ok").await.status, 200);
+    assert!(memory_max() < BODY_BYTES / 2);
+}
+
 #[tokio::test]
 async fn blocking_threads_and_their_queue_are_bounded() {
     let options = Options { blocking: true, threads: 2, queue: 1, ..Options::default() };
