@@ -34,6 +34,8 @@ pub struct Settings {
     pub receive_buffer_bytes: Option<usize>,
     /// `weir.server.send-buffer-size` of client connections; `None` leaves it to the system.
     pub send_buffer_bytes: Option<usize>,
+    /// `weir.server.unsent-low-water-mark` (256 KiB) of client connections.
+    pub unsent_bytes_max: u32,
     /// `server.max-http-request-header-size` and friends.
     pub head_limits: HeadLimits,
     /// `httpclient.max-header-size`: bounds of an upstream's response head.
@@ -305,6 +307,7 @@ impl Default for Settings {
             read_buffer_bytes: 64 << 10,
             receive_buffer_bytes: None,
             send_buffer_bytes: None,
+            unsent_bytes_max: 256 << 10,
             head_limits: HeadLimits::default(),
             response_head_limits: HeadLimits::default(),
             body_bytes_max: None,

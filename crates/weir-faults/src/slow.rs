@@ -59,12 +59,14 @@ pub(crate) async fn clients(weir: Weir, size: Size) -> Tally {
     drop(gateway);
     let (time, count) = size.of((Duration::from_millis(500), 40), (Duration::from_secs(5), 500));
     let patient = weir.before(origin.address(), &routes);
-    let beside = beside_readers(patient.address(), count, time, &mut tally).await;
-    tally.measure("beside readers only, × alone", beside);
+    let (filling, full) = beside_readers(patient.address(), count, time, &mut tally).await;
+    tally.measure("beside readers that begin, × alone", filling);
+    tally.measure("beside readers that wait, × alone", full);
     drop(patient);
     if let Some(nginx) = Nginx::before(origin.address(), large.address()).await {
-        let beside = beside_readers(nginx.address(), count, time, &mut tally).await;
-        tally.measure("the same behind nginx, × alone", beside);
+        let (filling, full) = beside_readers(nginx.address(), count, time, &mut tally).await;
+        tally.measure("behind nginx: that begin, × alone", filling);
+        tally.measure("behind nginx: that wait, × alone", full);
     }
     tally
 }
@@ -75,16 +77,15 @@ fn neighbours(address: SocketAddr) -> Traffic {
 }
 
 /// The neighbours' p99 beside `count` clients that ask for much and read nothing, in times of what
-/// it is without them; each of the two is watched for `time`.
+/// it is without them: while the buffers on the way to them fill, which costs the machine the same
+/// whoever serves them, and then. Each of the three is watched for `time`.
 async fn beside_readers(
     address: SocketAddr,
     count: usize,
     time: Duration,
     tally: &mut Tally,
-) -> f64 {
-    let traffic = neighbours(address);
-    tokio::time::sleep(time).await;
-    let mut alone = traffic.finish();
+) -> (f64, f64) {
+    let alone = watched(address, time, tally).await;
     let traffic = neighbours(address);
     let mut readers = Vec::new();
     for _ in 0..count {
@@ -94,10 +95,21 @@ async fn beside_readers(
     }
     tokio::time::sleep(time).await;
     let mut among = traffic.finish();
-    let ratio = among.p99_us() / alone.p99_us();
-    tally.add(alone.tally);
+    let filling = among.p99_us();
     tally.add(among.tally);
-    ratio
+    let full = watched(address, time, tally).await;
+    drop(readers);
+    (filling / alone, full / alone)
+}
+
+/// The neighbours' p99 over `time`, in microseconds.
+async fn watched(address: SocketAddr, time: Duration, tally: &mut Tally) -> f64 {
+    let traffic = neighbours(address);
+    tokio::time::sleep(time).await;
+    let mut seen = traffic.finish();
+    let p99_us = seen.p99_us();
+    tally.add(seen.tally);
+    p99_us
 }
 
 /// `count` clients of each sort, all of which must be let go.

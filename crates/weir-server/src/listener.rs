@@ -45,6 +45,8 @@ pub(crate) struct Asked {
     pub(crate) receive_bytes: Option<usize>,
     /// `SO_SNDBUF`, if not left to the system.
     pub(crate) send_bytes: Option<usize>,
+    /// `TCP_NOTSENT_LOWAT`, if not left to the system.
+    pub(crate) unsent_bytes: Option<u32>,
 }
 
 /// A buffer of sockets that was asked for, and what the system made of it.
@@ -145,6 +147,9 @@ fn size(socket: &Socket, asked: &Asked) -> io::Result<()> {
     if let Some(bytes) = asked.send_bytes {
         socket.set_send_buffer_size(bytes)?;
     }
+    if let Some(bytes) = asked.unsent_bytes {
+        socket.set_tcp_notsent_lowat(bytes)?;
+    }
     Ok(())
 }
 
@@ -173,7 +178,7 @@ mod tests {
     #[test]
     fn accepted_connections_have_the_buffers_that_were_asked_for() {
         let sizes = |receive_bytes: Option<usize>, send_bytes: Option<usize>| {
-            let asked = Asked { backlog: 16, receive_bytes, send_bytes };
+            let asked = Asked { backlog: 16, receive_bytes, send_bytes, unsent_bytes: None };
             let bound = bind("127.0.0.1:0".parse().unwrap(), 1, &asked).unwrap();
             let _client = TcpStream::connect(bound.address).unwrap();
             bound.listeners[0].set_nonblocking(false).unwrap();
@@ -193,6 +198,16 @@ mod tests {
             (both, buffers.receive, buffers.send),
             ((2 * bytes, 2 * bytes), granted, granted)
         );
+    }
+
+    #[test]
+    fn accepted_connections_hold_as_little_unsent_as_was_asked_for() {
+        let asked = Asked { backlog: 16, unsent_bytes: Some(40_000), ..Asked::default() };
+        let bound = bind("127.0.0.1:0".parse().unwrap(), 1, &asked).unwrap();
+        let _client = TcpStream::connect(bound.address).unwrap();
+        bound.listeners[0].set_nonblocking(false).unwrap();
+        let accepted = bound.listeners[0].accept().unwrap().0;
+        assert_eq!(SockRef::from(&accepted).tcp_notsent_lowat().unwrap(), 40_000);
     }
 
     #[test]

@@ -96,6 +96,7 @@ impl Server {
             backlog: settings.backlog,
             receive_bytes: settings.receive_buffer_bytes,
             send_bytes: settings.send_buffer_bytes,
+            unsent_bytes: Some(settings.unsent_bytes_max),
         };
         let bound = bind(settings.listen, sockets, &asked).map_err(StartError::Bind)?;
         let Bound { address, listeners, buffers } = bound;

@@ -118,6 +118,16 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Sets(|s, v| s.send_buffer_bytes = Some(bytes(v.size()))),
     ),
     PropertySpec::new(
+        "weir.server.unsent-low-water-mark",
+        Kind::SizeBetween(SOCKET_BUFFER_BYTES.0, SOCKET_BUFFER_BYTES.1),
+        Some("256KB"),
+        "Bytes for a client that the system holds before it has sent them; a client that does not \
+         read takes no more than this and what its own window lets through, where the system would \
+         let megabytes gather. Netty's `TCP_NOTSENT_LOWAT`, for which Spring Cloud Gateway has no \
+         property.",
+        Usage::Sets(|s, v| s.unsent_bytes_max = u32::try_from(v.size()).unwrap_or(u32::MAX)),
+    ),
+    PropertySpec::new(
         "weir.server.connections-max",
         Kind::Int(1, 10_000_000),
         Some("100000"),
