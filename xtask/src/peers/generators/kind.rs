@@ -82,7 +82,7 @@ impl Generator {
             }
             Self::Ab => ("ab", "apt-get install apache2-utils"),
             Self::Hey => ("hey", "apt-get install hey"),
-            Self::Oha => ("oha", "--install, or cargo install oha --no-default-features"),
+            Self::Oha => ("oha", "--install, or cargo install oha --locked"),
         }
     }
 
@@ -144,7 +144,7 @@ impl Generator {
             Self::Ab => debian("apache2-utils")?,
             Self::Hey => debian("hey")?,
             Self::Oha => Command::new(env!("CARGO"))
-                .args(["install", "oha", "--locked", "--no-default-features", "--root"])
+                .args(["install", "oha", "--locked", "--root"])
                 .arg(root().join("target/generators"))
                 .status()?,
             Self::Weir | Self::Wrk2 => return Ok(false),
