@@ -474,7 +474,10 @@ steps:
     let page = std::fs::read_to_string(here.join("lab-small/report.html")).expect("a page");
     assert!(page.contains("<th>req/s published<th>req/s origin<th>req/s weir<th>req/s SCG"));
     assert!(text.contains("short runs; rows without our numbers belong to --full"), "{text}");
-    assert!(page.contains("<h2>Notes"), "the notes are on the page, too");
+    assert!(page.contains("<h1>Small") && page.contains("<h2>Notes"), "title and notes");
+    check(here, "bench report lab-small/report.html -o again.html", &[0], &["again.html"]);
+    let again = std::fs::read_to_string(here.join("again.html")).expect("a page");
+    assert!(again.contains("<h1>Small") && again.contains("<th>req/s SCG"));
     // What the servers say is kept apart.
     assert!(here.join("lab-small/gateway-2/log").is_file() && !text.contains("draining"));
     check(here, "lab run seed-002", &[0], &["12941.32", "req/s piped", "req/s weir"]);

@@ -225,7 +225,12 @@ impl Lab<'_> {
             println!("Published conclusions:\n{}", self.experiment.conclusions);
         }
         let page = self.output.join("report.html");
-        let stored = Stored { outcomes: self.outcomes, tables, ..Stored::default() };
+        let title = self.experiment.title.clone();
+        let about = match self.experiment.conclusions.as_str() {
+            "" => String::new(),
+            published => format!("Published:\n{published}"),
+        };
+        let stored = Stored { outcomes: self.outcomes, tables, title, about, points: vec![] };
         std::fs::write(&page, report::html::render(&stored)?)?;
         println!("Results and pages are in {}", page.display());
         Ok(())

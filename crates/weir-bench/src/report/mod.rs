@@ -19,6 +19,10 @@ pub struct Stored {
     pub points: Vec<(f64, u64, u64)>,
     /// Tables of an experiment.
     pub tables: Vec<Table>,
+    /// Heading of the page; without one, the first run's target.
+    pub title: String,
+    /// Below the heading.
+    pub about: String,
 }
 
 /// A table of texts.
@@ -109,6 +113,8 @@ pub fn read(text: &str) -> anyhow::Result<Stored> {
             if let Some(tables) = found.get("tables") {
                 stored.tables = serde_json::from_value(tables.clone())?;
             }
+            let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
+            (stored.title, stored.about) = (text("title"), text("about"));
             if let Some(outcome) = found.get("outcome").filter(|outcome| !outcome.is_null()) {
                 stored.outcomes.push(run(outcome)?);
             }
