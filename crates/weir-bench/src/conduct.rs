@@ -48,8 +48,12 @@ pub fn conduct_watched(
     watch: &Arc<Watch>,
 ) -> anyhow::Result<Outcome> {
     crate::interrupt::stop_on_ctrl_c(watch);
-    raise_descriptors();
-    let environment = Environment::read();
+    let asked = asked(plan, target);
+    let descriptors = crate::descriptors::raise();
+    if let Some(warning) = crate::descriptors::warning(asked.connections, descriptors) {
+        eprintln!("{warning}");
+    }
+    let environment = Environment { descriptors, ..Environment::read() };
     let network = Network::read();
     let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let sampler = plan.addresses.first().and_then(|address| Sampler::start(*address));
@@ -59,7 +63,7 @@ pub fn conduct_watched(
     let server = sampler.map(Sampler::finish);
     let result = result?;
     let network = Network::read().since(network);
-    let mut outcome = Outcome::of(&result, plan.groups(), asked(plan, target));
+    let mut outcome = Outcome::of(&result, plan.groups(), asked);
     outcome.started = started;
     outcome.command = std::env::args().collect();
     outcome.environment = environment;
@@ -68,14 +72,6 @@ pub fn conduct_watched(
     outcome.verdict = Verdict::of(&outcome, !matches!(plan.arrival, Arrival::Closed));
     outcome.thresholds = thresholds.iter().map(|t| t.judge(&outcome)).collect();
     Ok(outcome)
-}
-
-/// Lets the process open as many files as the system allows: each connection is one.
-fn raise_descriptors() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    setrlimit(Resource::Nofile, raised).ok();
 }
 
 fn asked(plan: &Plan, target: &str) -> Asked {

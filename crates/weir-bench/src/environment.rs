@@ -22,6 +22,9 @@ pub struct Environment {
     pub quota_cores: Option<f64>,
     /// Load average over a minute, before the run.
     pub load: Option<f64>,
+    /// Files the generator may open, if that is limited.
+    #[serde(default)]
+    pub descriptors: Option<u64>,
 }
 
 impl Environment {
@@ -44,6 +47,7 @@ impl Environment {
             governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             quota_cores: line("/sys/fs/cgroup/cpu.max").and_then(|text| quota(&text)),
             load: line("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),
+            descriptors: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A URL as the bench needs it: where to connect, what to ask for.
 
 use crate::plan::{Expect, Message, Request};
+use anyhow::{Context, ensure};
 use std::net::{SocketAddr, ToSocketAddrs};
 
 /// A parsed `http://` URL.
@@ -33,13 +34,38 @@ pub struct Shape<'a> {
     pub defaults: &'a [(&'a str, &'a str)],
 }
 
+impl Shape<'_> {
+    /// Whether it can be written as a request; what a `${variable}` gives is not looked at.
+    ///
+    /// # Errors
+    /// With what has to be written otherwise.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let word = |text: &str| text.contains("${") || weir_wire::is_token(text.as_bytes());
+        let method = self.method;
+        ensure!(word(method), "'{method}' is not a method such as GET or POST");
+        for line in self.headers {
+            let (name, value) = line
+                .split_once(':')
+                .with_context(|| format!("header '{line}' has no colon: write 'Name: value'"))?;
+            ensure!(word(name.trim()), "header '{line}': '{}' is not a name", name.trim());
+            ensure!(
+                weir_wire::is_field_value(value.trim().as_bytes()),
+                "header '{line}': its value may not hold control characters"
+            );
+        }
+        Ok(())
+    }
+}
+
 impl Target {
     /// Parses `http://host[:port][/path][?query]`; the scheme may be left out.
     ///
     /// # Errors
     /// A sentence for the operator.
     pub fn parse(url: &str) -> Result<Self, String> {
-        if url.starts_with("https://") {
+        let scheme = url.split_once("://").map_or("http", |(scheme, _)| scheme);
+        // Behind a '/' or '?' it is part of the path.
+        if scheme != "http" && weir_wire::is_token(scheme.as_bytes()) {
             return Err(format!("{url}: weir bench speaks http:// only"));
         }
         let rest = url.strip_prefix("http://").unwrap_or(url);
@@ -157,6 +183,31 @@ mod tests {
         check("https://a", None);
         check("http://a:b/", None);
         check("http:///x", None);
+        check("ftp://a/", None);
+        check("a/b?c=http://d", Some(("a", 80, "a", "/b?c=http://d")));
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_refused() {
+        let check = |method: &str, header: &str, expected: &str| {
+            let headers = [header.to_owned()];
+            let shape = Shape {
+                method,
+                headers: &headers,
+                body: None,
+                http10: false,
+                keep_alive: true,
+                defaults: &[],
+            };
+            let got = shape.check().map_or_else(|why| why.to_string(), |()| String::new());
+            assert!(got.contains(expected) && got.is_empty() == expected.is_empty(), "{got}");
+        };
+        check("GET", "X-A: b c", "");
+        check("${m}", "${name}: x", "");
+        check("G T", "X-A: 1", "'G T' is not a method");
+        check("GET", "X-A", "has no colon");
+        check("GET", "X A: 1", "'X A' is not a name");
+        check("GET", "X-A: a\r\nX-B: c", "control characters");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::outcome::Outcome;
 use crate::record::Failure;
-use crate::units::show_time;
+use crate::units::{show_count, show_time};
 use serde::{Deserialize, Serialize};
 
 /// A worker busy for this share of the time cannot be trusted to be on time.
@@ -165,7 +165,11 @@ fn connections(outcome: &Outcome) -> Vec<String> {
     }
     let without_descriptor = count(outcome, Failure::NoDescriptor);
     if without_descriptor > 0 {
-        told.push(format!("no file descriptor for {without_descriptor} connections"));
+        let limit = outcome.environment.descriptors.map_or(String::new(), |limit| {
+            let limit = show_count(limit as f64);
+            format!(": a process may open {limit} (ulimit -Hn)")
+        });
+        told.push(format!("no file descriptor for {without_descriptor} connections{limit}"));
     }
     told
 }
@@ -244,6 +248,10 @@ impl Threshold {
                 None => rest.parse().map_err(|_| bad())?,
             },
             Metric::Quantile(_) | Metric::Mean | Metric::Max => {
+                // Whoever leaves the unit out may mean either.
+                if rest.ends_with(|last: char| last.is_ascii_digit()) {
+                    return Err(of(format!("say {rest}ms or {rest}s")));
+                }
                 crate::units::seconds(rest).map_err(of)? * 1e9
             }
         };
@@ -354,7 +362,7 @@ mod tests {
         assert_eq!(judge("errors<0.5%", &result), Some(false));
         result.verdict.limit = Limit::GeneratorLimited;
         assert_eq!(judge("p50<2ms", &result), None);
-        for bad in ["p99", "p101<1s", "speed>3", "p99<fast", "errors<x%"] {
+        for bad in ["p99", "p101<1s", "speed>3", "p99<fast", "p99<50", "errors<x%"] {
             assert!(Threshold::parse(bad).is_err(), "{bad}");
         }
     }

@@ -274,6 +274,71 @@ fn other_tools_files_become_plans_that_run() {
     assert!(errors.contains("line 26: CookieManager \"Pause\": it is not"), "{errors}");
 }
 
+/// Runs `weir LINE`, which must be refused, and looks for `expected` in what it says.
+fn refused(folder: &Path, line: &str, expected: &str) {
+    let output = weir(folder, line);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "weir {line}: {errors}");
+    assert!(errors.contains(expected), "weir {line}: no '{expected}' in\n{errors}");
+}
+
+#[test]
+fn what_is_not_understood_is_told_with_its_place() {
+    let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));
+    let (here, url) = (folder.path(), origin.url("/ok"));
+    let write = |name: &str, text: &str| std::fs::write(here.join(name), text).expect("a file");
+    write("targets", "GET http://127.0.0.1:9/\n\nGET example\n");
+    refused(here, "bench import vegeta targets", "targets: line 3: 'example' is no whole URL");
+    write("file.http", "### one\n\nGET /x\nHost: 127.0.0.1:9\n");
+    refused(here, "bench import http file.http", "file.http: line 3: '/x' is no whole URL");
+    refused(here, "bench import har targets", "targets: it is not JSON, as a HAR archive is");
+    write("plan.yaml", "target: http://127.0.0.1:9\nrequests:\n  - path: /\n   weight: 1\n");
+    refused(here, "bench plan plan.yaml", "--> plan.yaml:4:4");
+    write("plan.yaml", "");
+    refused(here, "bench plan plan.yaml", "plan.yaml: ");
+    let check_one = format!("bench {url} -n 20 -c 2 -q --json r.json");
+    check(here, &check_one, &[0], &["succeeded            20"]);
+    let whole = std::fs::read_to_string(here.join("r.json")).expect("a result");
+    write("cut.json", &whole[..whole.len() / 2]);
+    refused(here, "bench report cut.json", "cut.json: the file is empty or cut short");
+    write("old.json", &whole.replace("\"weir_bench\": 1", "\"weir_bench\": 0"));
+    refused(here, "bench compare r.json old.json", "format 0 is not known");
+    write("none.json", "[]");
+    refused(here, "bench report none.json", "there is no result in it");
+    refused(here, &format!("bench compare r.json {url}"), "give two of the same kind");
+    refused(here, &format!("bench {url} -H no-colon"), "write 'Name: value'");
+    refused(here, "bench ftp://127.0.0.1/", "speaks http:// only");
+    refused(here, "bench --users 3 --loops 1 -q http://127.0.0.1:1/", "is the server running");
+}
+
+/// Ten results and ten that are twice as fast.
+#[test]
+fn a_history_tells_where_it_changed() {
+    let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));
+    let here = folder.path();
+    let line = format!("bench {} -n 20 -c 2 -q --json r.json", origin.url("/ok"));
+    check(here, &line, &[0], &["succeeded            20"]);
+    let mut result = json(here.join("r.json"));
+    let mut names = String::new();
+    for at in 0..20 {
+        let level = if at < 10 { 100.0 } else { 200.0 };
+        result["rate"] = (level + f64::from(at % 3)).into();
+        std::fs::write(here.join(format!("{at}.json")), result.to_string()).expect("a file");
+        names.push_str(&format!(" {at}.json"));
+    }
+    let line = format!("bench compare --history{names} --json changes.json");
+    let expected = ["rate: changed at 10.json (+99", "p99 response: no change in 20 results"];
+    check(here, &line, &[0], &expected);
+    let changes = json(here.join("changes.json"));
+    assert_eq!(
+        (&changes["results"], &changes["changes"][0]["at"]),
+        (&20.into(), &"10.json".into())
+    );
+    check(here, "bench report changes.json -o changes.html", &[0], &["changes.html"]);
+    let page = std::fs::read_to_string(here.join("changes.html")).expect("a page");
+    assert!(page.contains("Changes in 20 results") && page.contains("<td>10.json"));
+}
+
 /// Without descriptors there are no connections: that is not the server's fault, and no threshold
 /// can be judged.
 #[test]
@@ -288,6 +353,10 @@ fn running_out_of_descriptors_is_a_verdict_of_its_own() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(4), "{text}");
     assert!(text.contains("PORTS EXHAUSTED") && text.contains("no file descriptor left"), "{text}");
+    assert!(text.contains("a process may open 40 (ulimit -Hn)"), "{text}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let told = "100 connections at a time need 200 file descriptors, but a process may open 40";
+    assert!(errors.contains(told), "{errors}");
 }
 
 /// A namespace of its own with twenty local ports. Where there is none to be had, the test says so
@@ -404,6 +473,13 @@ steps:
     assert!(row.trim_end().ends_with("0.00 %") && row.contains("1 %"), "{row}");
     let page = std::fs::read_to_string(here.join("lab-small/report.html")).expect("a page");
     assert!(page.contains("<th>req/s published<th>req/s origin<th>req/s weir<th>req/s SCG"));
+    assert!(text.contains("short runs; rows without our numbers belong to --full"), "{text}");
+    assert!(page.contains("<h1>Small") && page.contains("<h2>Notes"), "title and notes");
+    check(here, "bench report lab-small/report.html -o again.html", &[0], &["again.html"]);
+    let again = std::fs::read_to_string(here.join("again.html")).expect("a page");
+    assert!(again.contains("<h1>Small") && again.contains("<th>req/s SCG"));
+    // What the servers say is kept apart.
+    assert!(here.join("lab-small/gateway-2/log").is_file() && !text.contains("draining"));
     check(here, "lab run seed-002", &[0], &["12941.32", "req/s piped", "req/s weir"]);
     check(here, "lab list", &[0], &["seed-000", "seed-004"]);
 }

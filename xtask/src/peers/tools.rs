@@ -48,21 +48,26 @@ impl Tool {
         folders.map(|folder| Path::new(folder).join(self.names().0)).find(|file| file.is_file())
     }
 
-    /// The first line of what it says about itself that has a digit.
+    /// Its version.
     fn version(self) -> Option<String> {
         let flag = match self {
             Self::Nginx | Self::Haproxy | Self::Wrk => "-v",
             Self::Ab | Self::Strace => "-V",
             Self::Maven | Self::Java => "-version",
         };
-        let output = Command::new(self.path()?).arg(flag).output().ok()?;
-        let text = [output.stdout, output.stderr].concat();
-        let text = String::from_utf8_lossy(&text).into_owned();
-        let line = text.lines().find(|line| line.contains(|c: char| c.is_ascii_digit()))?;
-        let line = line.split("https://").next()?.split("Copyright").next()?;
-        let line = line.trim_start_matches("\u{1b}[1m").trim_end_matches("\u{1b}[m");
-        Some(line.trim_end_matches([' ', '-']).to_owned())
+        version_of(&self.path()?, flag)
     }
+}
+
+/// The first line of what a program says about itself that has a digit.
+pub fn version_of(program: &Path, flag: &str) -> Option<String> {
+    let output = Command::new(program).arg(flag).output().ok()?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let line = text.lines().find(|line| line.contains(|c: char| c.is_ascii_digit()))?;
+    let line = line.split("https://").next()?.split("Copyright").next()?;
+    let line = line.trim_start_matches("\u{1b}[1m").trim_end_matches("\u{1b}[m");
+    Some(line.trim_end_matches([' ', '-']).to_owned())
 }
 
 /// Paths of the programs of a run.

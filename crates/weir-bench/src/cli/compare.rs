@@ -5,7 +5,7 @@ use super::single::{OutputArgs, RequestArgs};
 use crate::conduct::{Show, conduct};
 use crate::outcome::Outcome;
 use crate::plan::Stop;
-use crate::stats::{Answer, PAIRS_MIN, change_points, compare};
+use crate::stats::{Answer, Change, PAIRS_MIN, change_points, compare};
 use crate::target::Target;
 use crate::units;
 use anyhow::Context;
@@ -35,7 +35,8 @@ pub(super) struct CompareArgs {
     band: f64,
     #[command(flatten)]
     request: RequestArgs,
-    /// Write the answers and what they rest on as JSON ('-' for standard output)
+    /// Write the answers and what they rest on, or the changes of a history, as JSON ('-' for
+    /// standard output)
     #[arg(long, value_name = "FILE")]
     json: Option<std::path::PathBuf>,
 }
@@ -49,11 +50,42 @@ struct Said {
     ratio: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
-    /// What B is: better, worse, same, or that that cannot be told.
-    answer: &'static str,
+    answer: Judgement,
 }
 
-const CANNOT_TELL: &str = "cannot tell";
+/// What B is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+enum Judgement {
+    #[serde(rename = "better")]
+    Better,
+    #[serde(rename = "worse")]
+    Worse,
+    #[serde(rename = "same")]
+    Same,
+    #[serde(rename = "cannot tell")]
+    CannotTell,
+}
+
+impl Judgement {
+    /// What a found ratio means where `more` is better, or where less is.
+    fn of(answer: Option<Answer>, more: bool) -> Self {
+        match (answer, more) {
+            (Some(Answer::Higher), true) | (Some(Answer::Lower), false) => Self::Better,
+            (Some(Answer::Higher), false) | (Some(Answer::Lower), true) => Self::Worse,
+            (Some(Answer::Same), _) => Self::Same,
+            (Some(Answer::CannotTell) | None, _) => Self::CannotTell,
+        }
+    }
+
+    fn sentence(self) -> &'static str {
+        match self {
+            Self::Better => "B is better",
+            Self::Worse => "B is worse",
+            Self::Same => "B is the same",
+            Self::CannotTell => "cannot tell",
+        }
+    }
+}
 
 /// A comparison as it is stored.
 #[derive(Debug, serde::Serialize)]
@@ -61,6 +93,22 @@ struct Compared<'a> {
     a: &'a str,
     b: &'a str,
     answers: &'a [Said],
+}
+
+/// A change in a history: the result it begins with, and the means before it and from it on.
+#[derive(Debug, serde::Serialize)]
+struct Changed<'a> {
+    metric: &'static str,
+    at: &'a str,
+    before: f64,
+    after: f64,
+}
+
+/// The changes in a history as they are stored.
+#[derive(Debug, serde::Serialize)]
+struct History<'a> {
+    results: usize,
+    changes: &'a [Changed<'a>],
 }
 
 /// What is compared, whether more is better, and how it is read off.
@@ -76,28 +124,19 @@ impl Said {
     fn of(metric: &'static str, more: bool, pairs: Vec<(f64, f64)>, band: f64) -> Self {
         let found = compare(&pairs, band);
         let bounded = found.filter(|found| found.high.is_finite());
-        let answer = match (found.map(|found| found.answer), more) {
-            (Some(Answer::Higher), true) | (Some(Answer::Lower), false) => "better",
-            (Some(Answer::Higher), false) | (Some(Answer::Lower), true) => "worse",
-            (Some(Answer::Same), _) => "same",
-            (Some(Answer::CannotTell) | None, _) => CANNOT_TELL,
-        };
+        let answer = Judgement::of(found.map(|found| found.answer), more);
         let ratio = found.map(|found| found.ratio);
         let (low, high) = (bounded.map(|found| found.low), bounded.map(|found| found.high));
         Self { metric, pairs, ratio, low, high, answer }
     }
 
     fn decided(&self) -> bool {
-        self.answer != CANNOT_TELL
+        self.answer != Judgement::CannotTell
     }
 
     fn line(&self, of_what: &str) -> String {
         let name = self.metric;
-        let verdict = match self.answer {
-            CANNOT_TELL => CANNOT_TELL.to_owned(),
-            "same" => "B is the same".to_owned(),
-            word => format!("B is {word}"),
-        };
+        let verdict = self.answer.sentence();
         match (self.ratio, self.low.zip(self.high)) {
             (None, _) => {
                 format!("{name}: cannot tell, there are no {of_what} with a value in both")
@@ -251,19 +290,23 @@ fn history(args: &CompareArgs) -> anyhow::Result<u8> {
     if outcomes.len() < 10 {
         anyhow::bail!("a history needs at least 10 results, {} given", outcomes.len());
     }
-    for (name, _, of) in METRICS {
+    let results = outcomes.len();
+    let (mut changes, mut lines) = (Vec::new(), String::new());
+    for (metric, _, of) in METRICS {
         let values: Vec<f64> = outcomes.iter().map(of).collect();
-        let changes = change_points(&values, 1);
-        if changes.is_empty() {
-            println!("{name}: no change in {} results", values.len());
+        let found = change_points(&values, 1);
+        if found.is_empty() {
+            lines.push_str(&format!("{metric}: no change in {results} results\n"));
         }
-        for change in changes {
-            println!(
-                "{name}: changed at {} ({:+.1} %)",
-                args.sides[change.at],
-                (change.after / change.before - 1.0) * 100.0
-            );
+        for Change { at, before, after } in found {
+            let (at, share) = (&args.sides[at], (after / before - 1.0) * 100.0);
+            lines.push_str(&format!("{metric}: changed at {at} ({share:+.1} %)\n"));
+            changes.push(Changed { metric, at, before, after });
         }
+    }
+    OutputArgs::write_json(args.json.as_deref(), &History { results, changes: &changes })?;
+    if !OutputArgs::json_on_stdout(args.json.as_deref()) {
+        super::say(&lines);
     }
     Ok(super::OK)
 }
@@ -272,14 +315,15 @@ fn history(args: &CompareArgs) -> anyhow::Result<u8> {
 pub(super) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     OutputArgs::check_file(args.json.as_deref())?;
     if args.history {
-        anyhow::ensure!(args.json.is_none(), "--json is for two sides, not for a history");
         return history(args);
     }
-    match args.sides.iter().filter(|side| Path::new(side).is_file()).count() {
-        0 if !args.sides.iter().any(|side| side.ends_with(".json")) => interleaved(args),
-        // One that is no file is told as such.
-        _ => stored(args),
+    let file = |side: &String| Path::new(side).is_file() || side.ends_with(".json");
+    let url = |side: &String| side.contains("://") && !file(side);
+    if args.sides.iter().any(file) && args.sides.iter().any(url) {
+        anyhow::bail!("a stored result is not compared with a URL: give two of the same kind");
     }
+    // A stored result that is not there is told as such.
+    if args.sides.iter().any(file) { stored(args) } else { interleaved(args) }
 }
 
 #[cfg(test)]
@@ -299,6 +343,14 @@ mod tests {
         check(&[(1.0, 2.0); 8], "rate: B/A = 2.000 [2.000, 2.000]: B is better");
         check(&[(2.0, 1.0); 8], "rate: B/A = 0.500 [0.500, 0.500]: B is worse");
         check(&[(2.0, 2.0); 8], "rate: B/A = 1.000 [1.000, 1.000]: B is the same");
+    }
+
+    /// Of a rate more is better, of a time less.
+    #[test]
+    fn answers_are_stored_by_name() {
+        let of = |more| Said::of("m", more, vec![(1.0, 2.0); 8], 0.02);
+        let stored = |more| serde_json::to_value(of(more)).unwrap()["answer"].clone();
+        assert_eq!((stored(true), stored(false)), ("better".into(), "worse".into()));
     }
 
     #[test]

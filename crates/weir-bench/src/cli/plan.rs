@@ -30,10 +30,7 @@ pub(super) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
         return Ok(super::OK);
     };
     let name = || path.display().to_string();
-    let text = std::fs::read_to_string(path).with_context(name)?;
-    // The message shows the place, in a file without a name.
-    let mut file = PlanFile::parse(&text)
-        .map_err(|error| anyhow::Error::msg(error.to_string().replace("<input>", &name())))?;
+    let mut file = PlanFile::read(path)?;
     if let Some(target) = &args.target {
         file.target.clone_from(target);
     }

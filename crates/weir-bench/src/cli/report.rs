@@ -25,6 +25,9 @@ pub(super) fn run(args: &ReportArgs) -> anyhow::Result<u8> {
         all.outcomes.extend(stored.outcomes);
         all.points.extend(stored.points);
         all.tables.extend(stored.tables);
+        if all.title.is_empty() {
+            (all.title, all.about) = (stored.title, stored.about);
+        }
     }
     if args.files.len() > 1 {
         let response = |outcome: &crate::outcome::Outcome| {

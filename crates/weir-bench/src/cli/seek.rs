@@ -44,6 +44,9 @@ pub(super) struct SeekArgs {
     json: Option<std::path::PathBuf>,
 }
 
+/// A trial with fewer requests says nothing: below the rate that gives so many, the search ends.
+const REQUESTS_MIN: f64 = 20.0;
+
 /// One trial.
 #[derive(Clone, Debug, Serialize)]
 struct Trial {
@@ -70,8 +73,26 @@ struct Found {
 }
 
 impl Found {
+    /// The trial at the lowest rate there is to try, if even that failed.
+    fn out_of_reach(&self) -> Option<&Trial> {
+        let last = self.trials.last()?;
+        let lowest = last.rate * last.seconds / 2.0 < REQUESTS_MIN;
+        (self.low.is_none() && lowest && last.passed == Some(false)).then_some(last)
+    }
+
     /// The answer in a line.
     fn sentence(&self) -> String {
+        if let Some(trial) = self.out_of_reach() {
+            return format!(
+                "no rate is sustained under {}: at {}/s, the lowest tried, p50 was {}, p99 {} and \
+                 {:.2} % failed; ask for less with --slo\n",
+                self.slo.join(" and "),
+                show_count(trial.rate),
+                show_time(trial.p50_ns as f64),
+                show_time(trial.p99_ns as f64),
+                trial.failed_share * 100.0
+            );
+        }
         let bound = |bound: Option<f64>| bound.map_or("?".to_owned(), show_count);
         format!(
             "sustainable rate under {}: [{}, {}]/s{}\n",
@@ -163,7 +184,7 @@ impl Search<'_> {
                     rate /= 2.0;
                 }
             }
-            if low.is_some() && high.is_some() {
+            if low.is_some() && high.is_some() || rate * short.as_secs_f64() < REQUESTS_MIN {
                 break;
             }
         }
@@ -265,6 +286,7 @@ pub(super) fn run(args: &SeekArgs) -> anyhow::Result<u8> {
         trials: search.trials,
     };
     let interrupted = search.interrupted;
+    let out_of_reach = found.out_of_reach().is_some();
     OutputArgs::write_json(args.json.as_deref(), &found)?;
     if !OutputArgs::json_on_stdout(args.json.as_deref()) {
         super::say(&found.sentence());
@@ -275,6 +297,48 @@ pub(super) fn run(args: &SeekArgs) -> anyhow::Result<u8> {
             super::INTERRUPTED
         }
         (false, true) => super::OK,
+        (false, false) if out_of_reach => super::THRESHOLD,
         (false, false) => super::INCONCLUSIVE,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Found, Trial};
+
+    fn check(trials: &[(f64, Option<bool>)], bounds: (Option<f64>, Option<f64>), expected: &str) {
+        let trial = |&(rate, passed): &(f64, Option<bool>)| Trial {
+            rate,
+            seconds: 0.5,
+            passed,
+            achieved: rate,
+            p50_ns: 150_000,
+            p99_ns: 2_000_000,
+            failed_share: 0.0,
+            limit: "SERVER LIMITED",
+        };
+        let found = Found {
+            target: "http://h/".into(),
+            slo: vec!["p99<1us".into()],
+            ceiling: 9_000.0,
+            low: bounds.0,
+            high: bounds.1,
+            confirmed: false,
+            trials: trials.iter().map(trial).collect(),
+        };
+        assert_eq!(found.sentence(), format!("{expected}\n"));
+    }
+
+    #[test]
+    fn the_answer_is_a_sentence() {
+        let failed = [(2_700.0, Some(false)), (1_350.0, Some(false))];
+        let interval = "sustainable rate under p99<1us: [?, 1,350]/s (not confirmed)";
+        check(&failed, (None, Some(1_350.0)), interval);
+        check(&[(60.0, None)], (None, Some(120.0)), &interval.replace("1,350", "120"));
+        let none = "no rate is sustained under p99<1us: at 60/s, the lowest tried, p50 was 150µs, \
+                    p99 2.00ms and 0.00 % failed; ask for less with --slo";
+        check(&[(120.0, Some(false)), (60.0, Some(false))], (None, Some(60.0)), none);
+        let low = "sustainable rate under p99<1us: [40, 60]/s (not confirmed)";
+        check(&[(60.0, Some(false))], (Some(40.0), Some(60.0)), low);
+    }
 }

@@ -193,10 +193,9 @@ impl RequestArgs {
             },
             None => None,
         };
-        if let Some(bad) = self.headers.iter().find(|line| !line.contains(':')) {
-            bail!("header '{bad}' has no colon");
-        }
-        let mut request = target.request(&self.shape(body.as_deref()));
+        let shape = self.shape(body.as_deref());
+        shape.check()?;
+        let mut request = target.request(&shape);
         crate::plan_file::render_variables(&mut request)?;
         if !self.expect_status.is_empty() {
             request.expect = Expect::OneOf(self.expect_status.clone());

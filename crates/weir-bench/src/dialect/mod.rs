@@ -27,6 +27,7 @@ pub struct KeepArgs {
 /// A closed-loop plan on `url` that counts any answer as a success.
 fn plan(url: &str, shape: &Shape<'_>, connections: usize) -> anyhow::Result<(Plan, Target)> {
     let target = Target::parse(url).map_err(anyhow::Error::msg)?;
+    shape.check()?;
     let mut request = target.request(shape);
     request.expect = Expect::Any;
     let addresses = target.resolve().map_err(anyhow::Error::msg)?;

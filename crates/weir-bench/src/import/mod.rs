@@ -9,7 +9,7 @@ mod openapi;
 
 use crate::target::Target;
 use crate::trace::Trace;
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use std::fmt::Write;
 
 /// What the text is.
@@ -43,6 +43,8 @@ pub struct Given<'a> {
 /// A request found.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Found {
+    /// Where it is in the text; empty where the format's reader has told the place.
+    place: String,
     method: String,
     url: String,
     headers: Vec<(String, String)>,
@@ -72,11 +74,13 @@ pub fn plan(format: Format, text: &str, given: &Given<'_>) -> anyhow::Result<Str
         Format::AccessLog => return replay(text, given),
     };
     let Some(first) = found.first() else { bail!("there is no request in it") };
-    let base = Target::parse(given.target.unwrap_or(&first.url)).map_err(anyhow::Error::msg)?;
-    let origin = Target::parse(&first.url).map_err(anyhow::Error::msg)?.authority;
+    let origin = first.target(given)?.authority;
     let url = match given.target {
-        Some(url) => url.to_owned(),
-        None => format!("http://{}", base.authority),
+        Some(url) => {
+            Target::parse(url).map_err(anyhow::Error::msg).context("--target")?;
+            url.to_owned()
+        }
+        None => format!("http://{origin}"),
     };
     let mut out = format!("target: {}\n", quote(&url));
     for line in head {
@@ -84,9 +88,13 @@ pub fn plan(format: Format, text: &str, given: &Given<'_>) -> anyhow::Result<Str
     }
     out.push_str("requests:\n");
     for request in &found {
-        let target = Target::parse(&request.url).map_err(anyhow::Error::msg)?;
+        let target = request.target(given)?;
         if target.authority != origin {
-            bail!("{}: a plan has one target, and it is {origin}", request.url);
+            bail!(
+                "{}a plan has one target, which is {origin} here: take {} out of the file",
+                request.at(),
+                request.url
+            );
         }
         request.write(&target.path, &mut out);
     }
@@ -112,6 +120,26 @@ fn replay(text: &str, given: &Given<'_>) -> anyhow::Result<String> {
 }
 
 impl Found {
+    /// The place as the beginning of a message.
+    fn at(&self) -> String {
+        if self.place.is_empty() { String::new() } else { format!("{}: ", self.place) }
+    }
+
+    /// Where it goes. With a target of its own a plan may hold what was sent by TLS.
+    fn target(&self, given: &Given<'_>) -> anyhow::Result<Target> {
+        let url = match (self.url.strip_prefix("https://"), given.target) {
+            (Some(rest), Some(_)) => format!("http://{rest}"),
+            (Some(_), None) => bail!(
+                "{}{}: weir bench speaks http:// only; give --target http://HOST:PORT to send it \
+                 there instead",
+                self.at(),
+                self.url
+            ),
+            (None, _) => self.url.clone(),
+        };
+        Target::parse(&url).map_err(|why| anyhow::anyhow!("{}{why}", self.at()))
+    }
+
     fn write(&self, path: &str, out: &mut String) {
         let _ = writeln!(out, "  - method: {}", quote(&self.method));
         let _ = writeln!(out, "    path: {}", quote(path));
@@ -219,40 +247,47 @@ fn curl_line(line: &str) -> anyhow::Result<Found> {
     Ok(found)
 }
 
-/// `METHOD URL [HTTP/1.1]`, or a URL alone.
-fn request_line(line: &str) -> anyhow::Result<Found> {
+/// `METHOD URL [HTTP/1.1]`, or a URL alone; the URL is whole, so that no word is taken for a host.
+fn request_line(place: String, line: &str) -> anyhow::Result<Found> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (method, url) = match words.as_slice() {
-        [url] | [url, "HTTP/1.1"] => ("GET", url),
-        [method, url] | [method, url, "HTTP/1.1"] => (*method, url),
-        _ => bail!("'{line}' is not METHOD URL"),
+        [url] | [url, "HTTP/1.1"] => ("GET", *url),
+        [method, url] | [method, url, "HTTP/1.1"] => (*method, *url),
+        _ => bail!("{place}: '{}' is not METHOD http://HOST:PORT/PATH", line.trim()),
     };
-    Ok(Found { method: method.into(), url: (*url).into(), ..Found::default() })
+    ensure!(!url.contains("{{"), "{place}: {url}: variables are not taken: write their values");
+    ensure!(
+        url.contains("://"),
+        "{place}: '{url}' is no whole URL: write METHOD http://HOST:PORT/PATH, such as GET \
+         http://127.0.0.1:8080/{}",
+        url.trim_start_matches('/')
+    );
+    ensure!(
+        weir_wire::is_token(method.as_bytes()),
+        "{place}: '{method}' is not a method such as GET or POST"
+    );
+    Ok(Found { place, method: method.into(), url: url.into(), ..Found::default() })
 }
 
 fn http(text: &str) -> anyhow::Result<Vec<Found>> {
+    let lines: Vec<(usize, &str)> = (1..).zip(text.lines()).collect();
     let mut all = Vec::new();
-    let mut at = 0;
-    for block in text
-        .replace("\r\n", "\n")
-        .split_inclusive('\n')
-        .collect::<Vec<_>>()
-        .split(|line| line.starts_with("###"))
-    {
-        let place = at + 1;
-        at += block.len() + 1;
-        let comment = |line: &&&str| line.starts_with('#') || line.starts_with("//");
-        let mut lines = block.iter().skip_while(|line| line.trim().is_empty() || comment(line));
-        let Some(first) = lines.next() else { continue };
-        let block_error = || format!("the request after line {place}");
-        let mut found = request_line(first).with_context(block_error)?;
-        let mut lines = lines.filter(|line| !comment(line));
-        for line in lines.by_ref().map(|line| line.trim()).take_while(|line| !line.is_empty()) {
-            found.headers.push(header(line).with_context(block_error)?);
+    for block in lines.split(|(_, line)| line.starts_with("###")) {
+        let comment = |line: &str| line.starts_with('#') || line.starts_with("//");
+        let mut lines =
+            block.iter().skip_while(|(_, line)| line.trim().is_empty() || comment(line));
+        let Some((number, first)) = lines.next() else { continue };
+        let mut found = request_line(format!("line {number}"), first)?;
+        let head = lines.by_ref().take_while(|(_, line)| !line.trim().is_empty());
+        for (number, line) in head.filter(|(_, line)| !comment(line)) {
+            found.headers.push(header(line.trim()).with_context(|| format!("line {number}"))?);
         }
-        let body: String = lines.copied().collect();
-        if body.contains("{{") || found.url.contains("{{") || body.starts_with("< ") {
-            bail!("{}: variables, scripts and files are not taken", block_error());
+        let body: Vec<&str> = lines.map(|(_, line)| *line).collect();
+        let body = body.join("\n");
+        if body.contains("{{") || body.starts_with("< ") {
+            bail!(
+                "line {number}: variables, scripts and files are not taken: write what they give"
+            );
         }
         found.body = (!body.trim().is_empty()).then(|| body.trim_end().to_owned());
         all.push(found);
@@ -263,17 +298,21 @@ fn http(text: &str) -> anyhow::Result<Vec<Found>> {
 fn vegeta(text: &str) -> anyhow::Result<Vec<Found>> {
     let mut all: Vec<Found> = Vec::new();
     let mut inside = false;
-    for (number, line) in text.lines().map(str::trim).enumerate() {
-        let place = || format!("line {}", number + 1);
+    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
+        let place = format!("line {number}");
+        // A field's name, but not the scheme of a URL that stands alone.
+        let field = line.split_once(':').is_some_and(|(name, rest)| {
+            weir_wire::is_token(name.as_bytes()) && !rest.starts_with("//")
+        });
         if line.is_empty() {
             inside = false;
         } else if line.starts_with('@') {
-            bail!("{}: bodies from files are not taken", place());
+            bail!("{place}: bodies from files are not taken: write the body into the plan");
         } else if line.starts_with('#') {
-        } else if let (true, Some(last), false) = (inside, all.last_mut(), line.contains("://")) {
-            last.headers.push(header(line).with_context(place)?);
+        } else if let (true, Some(last), true) = (inside, all.last_mut(), field) {
+            last.headers.push(header(line)?);
         } else {
-            all.push(request_line(line).with_context(place)?);
+            all.push(request_line(place, line)?);
             inside = true;
         }
     }
@@ -281,14 +320,17 @@ fn vegeta(text: &str) -> anyhow::Result<Vec<Found>> {
 }
 
 fn har(text: &str) -> anyhow::Result<Vec<Found>> {
-    let archive: serde_json::Value = serde_json::from_str(text)?;
+    let archive: serde_json::Value = serde_json::from_str(text)
+        .context("it is not JSON, as a HAR archive is: is the file cut short, or another one?")?;
     let entries = archive.pointer("/log/entries").and_then(|entries| entries.as_array());
     let text = |value: &serde_json::Value, at: &str| {
         value.pointer(at).and_then(|value| value.as_str()).map(str::to_owned)
     };
     let mut all = Vec::new();
-    for (number, entry) in entries.context("no /log/entries")?.iter().enumerate() {
-        let place = || format!("entry {}", number + 1);
+    let entries = entries.context("no /log/entries: it is not a HAR archive")?;
+    for (number, entry) in (1..).zip(entries) {
+        let place = format!("entry {number}");
+        let need = |at: &str| text(entry, at).with_context(|| format!("{place}: no {at}"));
         let headers = entry.pointer("/request/headers").and_then(|headers| headers.as_array());
         let named =
             |field: &serde_json::Value| Some((text(field, "/name")?, text(field, "/value")?));
@@ -296,11 +338,12 @@ fn har(text: &str) -> anyhow::Result<Vec<Found>> {
             !field.0.starts_with(':') && !field.0.eq_ignore_ascii_case("cookie")
         };
         all.push(Found {
-            method: text(entry, "/request/method").with_context(place)?,
-            url: text(entry, "/request/url").with_context(place)?,
+            method: need("/request/method")?,
+            url: need("/request/url")?,
             headers: headers.into_iter().flatten().filter_map(named).filter(kept).collect(),
             body: text(entry, "/request/postData/text"),
             more: Vec::new(),
+            place,
         });
     }
     Ok(all)
@@ -351,7 +394,14 @@ mod tests {
                     POST http://127.0.0.1:9/b HTTP/1.1\nContent-Type: text/plain\n\nhello\nyou\n";
         let post = "POST /b~Content-Type: text/plain~Content-Length: 9\r\n\r\nhello\nyou";
         check(Format::Http, text, &["GET /a~Accept: text/html", post]);
-        check(Format::Http, "GET http://127.0.0.1/{{x}}", &["variables"]);
+        let kept = "POST http://127.0.0.1:9/b\n# why\nX-A: 1\n\n# a heading\n// and this\n";
+        check(Format::Http, kept, &["X-A: 1~\r\n\r\n# a heading\n// and this"]);
+        check(Format::Http, "GET http://127.0.0.1/{{x}}", &["line 1: ~variables are not taken"]);
+        let bare = "### a\n\nGET example\n";
+        check(Format::Http, bare, &["line 3: 'example' is no whole URL: write METHOD http://HOST"]);
+        check(Format::Http, "GET /x\nHost: h\n", &["'/x' is ~GET http://127.0.0.1:8080/x"]);
+        let field = "GET http://127.0.0.1/\nX-A: 1\nbroken\n";
+        check(Format::Http, field, &["line 3: no colon in 'broken'"]);
     }
 
     #[test]
@@ -359,6 +409,14 @@ mod tests {
         let text = "GET http://127.0.0.1:9/a\nX-A: 1\n\nDELETE http://127.0.0.1:9/b\n";
         check(Format::Vegeta, text, &["GET /a~X-A: 1", "DELETE /b"]);
         check(Format::Vegeta, "POST http://127.0.0.1/\n@body.json", &["line 2"]);
+        let referer = "GET http://127.0.0.1:9/a\nReferer: http://127.0.0.1/x\n";
+        check(Format::Vegeta, referer, &["GET /a~Referer: http://127.0.0.1/x"]);
+        let bare = "GET http://127.0.0.1:9/a\n\nGET\n";
+        check(Format::Vegeta, bare, &["line 3: 'GET' is no whole URL: write METHOD http://HOST"]);
+        check(Format::Vegeta, "foo bar", &["line 1: 'bar' is no whole URL"]);
+        check(Format::Vegeta, "GET a b c", &["line 1: 'GET a b c' is not METHOD"]);
+        let two = "GET http://127.0.0.1/\n\nGET http://127.0.0.2/\n";
+        check(Format::Vegeta, two, &["line 3: a plan has one target, which is 127.0.0.1 here"]);
     }
 
     #[test]
@@ -370,6 +428,24 @@ mod tests {
         let yaml = plan(Format::Har, text, &Given::default()).unwrap();
         assert!(!yaml.contains("Cookie"), "{yaml}");
         check(Format::Har, "{}", &["no /log/entries"]);
+        check(Format::Har, "not JSON", &["it is not JSON, as a HAR archive is"]);
+        let without = text.replace("\"method\"", "\"verb\"");
+        check(Format::Har, &without, &["entry 1: no /request/method"]);
+    }
+
+    /// What a browser recorded was mostly sent by TLS; a gateway to be measured may do without.
+    #[test]
+    fn requests_sent_by_tls_need_another_target() {
+        let text = "GET https://example.org/a\n";
+        check(Format::Vegeta, text, &["line 1: https://example.org/a: ~give --target http://"]);
+        let given = Given { target: Some("http://127.0.0.1:9"), file: "" };
+        let yaml = plan(Format::Vegeta, text, &given).unwrap();
+        assert!(yaml.starts_with("target: \"http://127.0.0.1:9\"\n"), "{yaml}");
+        assert!(yaml.contains("path: \"/a\""), "{yaml}");
+        let wrong = Given { target: Some("ftp://x"), file: "" };
+        assert!(
+            format!("{:#}", plan(Format::Vegeta, text, &wrong).unwrap_err()).contains("--target")
+        );
     }
 
     #[test]

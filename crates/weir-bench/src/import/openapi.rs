@@ -20,7 +20,8 @@ const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "
 /// # Errors
 /// With the place that is not understood.
 pub(super) fn requests(text: &str, target: Option<&str>) -> anyhow::Result<Vec<Found>> {
-    let document: Value = serde_saphyr::from_str(text)?;
+    let document: Value = serde_saphyr::from_str(text)
+        .map_err(|why| anyhow::Error::msg(why.to_string().replace("<input>", "the file")))?;
     let version = document.get("openapi").and_then(Value::as_str).unwrap_or_default();
     ensure!(version.starts_with("3."), "it is not an OpenAPI 3 description");
     let base = base(&document, target)?;

@@ -105,6 +105,10 @@ pub(super) struct Step {
     #[serde(default)]
     pub(super) routes: String,
     pub(super) values: Option<Values>,
+    /// The value is a number of connections at a time: what the system does not allow a process
+    /// is cut.
+    #[serde(default)]
+    pub(super) connections: bool,
     /// Bench commands.
     pub(super) bench: Vec<String>,
     /// Bench commands of a full run, if they are others.
@@ -147,6 +151,24 @@ impl Step {
             Some(values) if full => values.full.iter().copied().map(Some).collect(),
             Some(values) => values.quick.iter().copied().map(Some).collect(),
         }
+    }
+
+    /// The values of which none needs more connections than `most`; and what is to be told of
+    /// those that were cut.
+    pub(super) fn within(&self, full: bool, most: u64) -> (Vec<Option<u64>>, Option<String>) {
+        let mut values = self.values(full);
+        let above = values.iter().flatten().filter(|value| **value > most).max().copied();
+        let Some(above) = above.filter(|_| self.connections) else { return (values, None) };
+        for value in values.iter_mut().flatten() {
+            *value = most.min(*value);
+        }
+        values.dedup();
+        let files = above + above / 9 + 20;
+        let told = format!(
+            "{above} is cut to {most} connections: a process may not open more files here (ulimit \
+             -Hn {files} as root allows all)"
+        );
+        (values, Some(told))
     }
 
     /// Its commands.
@@ -202,6 +224,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn values_are_cut_to_what_a_process_may_open() {
+        let check = |limited: bool, most: u64, expected: &[u64], told: &str| {
+            let text = format!(
+                "title: t\ntables: [{{name: a, key: k, columns: []}}]\nsteps: [{{table: a, series: s, \
+                 connections: {limited}, values: {{quick: [1], full: [10, 20, 30]}}, bench: [x]}}]"
+            );
+            let step = Experiment::parse(&text).unwrap().steps.remove(0);
+            let (values, note) = step.within(true, most);
+            let values: Vec<u64> = values.into_iter().flatten().collect();
+            assert_eq!(values, expected);
+            let note = note.unwrap_or_default();
+            assert!(note.starts_with(told) && note.is_empty() == told.is_empty(), "{note}");
+        };
+        check(true, 30, &[10, 20, 30], "");
+        check(true, 18, &[10, 18], "30 is cut to 18 connections: a process may not open more");
+        check(false, 18, &[10, 20, 30], "");
     }
 
     #[test]

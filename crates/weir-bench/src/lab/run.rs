@@ -5,8 +5,9 @@ use super::server::{configure, free_address, start};
 use super::table::{Filling, text};
 use super::{EXPERIMENTS, RunArgs, measured};
 use crate::cli;
+use crate::descriptors;
 use crate::outcome::Outcome;
-use crate::report::{self, Stored};
+use crate::report::{self, Stored, Table};
 use anyhow::{Context, bail};
 use clap::Parser;
 use std::net::SocketAddr;
@@ -29,6 +30,8 @@ struct Lab<'a> {
     outcomes: Vec<Outcome>,
     /// Commands run.
     count: usize,
+    /// What a reader of the tables must know.
+    notes: Vec<String>,
 }
 
 /// Runs the experiment that is asked for.
@@ -62,11 +65,19 @@ pub(super) fn experiment(args: &RunArgs) -> anyhow::Result<u8> {
         tables,
         outcomes: Vec::new(),
         count: 0,
+        notes: Vec::new(),
     };
     println!("{}\n", experiment.title);
     let mut code = cli::OK;
+    // A gateway needs some for its upstream, too.
+    let most = descriptors::raise().map_or(u64::MAX, |files| files / 10 * 9);
     for step in &experiment.steps {
-        for value in step.values(args.full) {
+        let (values, cut) = step.within(args.full, most);
+        if let Some(cut) = cut.filter(|cut| !lab.notes.contains(cut)) {
+            println!("{cut}");
+            lab.notes.push(cut);
+        }
+        for value in values {
             code = lab.step(step, value)?;
             if code == cli::INTERRUPTED {
                 break;
@@ -75,6 +86,9 @@ pub(super) fn experiment(args: &RunArgs) -> anyhow::Result<u8> {
         if code == cli::INTERRUPTED {
             break;
         }
+    }
+    if code == cli::INTERRUPTED {
+        lab.notes.push("interrupted: these are the rows so far".to_owned());
     }
     lab.finish()?;
     Ok(code)
@@ -86,7 +100,8 @@ impl Lab<'_> {
         let table = fill_value(&step.table, value);
         println!("\n== {table}: {}", step.series);
         let flags = format!("origin --quiet --listen {} {}", self.origin, step.origin);
-        let _origin = start(&fill_value(&flags, value), self.origin)?;
+        let log = self.output.join(format!("origin-{}.log", self.count + 1));
+        let _origin = start(&fill_value(&flags, value), self.origin, &log)?;
         let Some(more) = &step.gateway else {
             return self.commands(step, value, &step.series, String::new());
         };
@@ -107,7 +122,7 @@ impl Lab<'_> {
             fill_value(more, value),
             config.display(),
         );
-        let weir = start(&flags, address)?;
+        let weir = start(&flags, address, &dir.join("log"))?;
         let code = self.commands(step, value, &step.series, format!("http://{address}"))?;
         drop(weir);
         match &self.args.scg {
@@ -173,19 +188,49 @@ impl Lab<'_> {
         Ok(())
     }
 
+    /// What is to be told with the tables.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.notes.clone();
+        if !self.args.full {
+            notes.push("short runs; rows without our numbers belong to --full".to_owned());
+        }
+        let doubtful = |outcome: &&Outcome| !outcome.verdict.limit.conclusive();
+        let (count, all) = (self.outcomes.iter().filter(doubtful).count(), self.outcomes.len());
+        if count > 0 {
+            notes.push(format!(
+                "{count} of {all} runs were limited by the generator or its host and say little \
+                 about the server: repeat them where nothing else runs"
+            ));
+        }
+        notes
+    }
+
     /// Prints the tables and writes the page of the whole experiment.
     fn finish(self) -> anyhow::Result<()> {
-        let tables: Vec<_> =
+        let mut tables: Vec<_> =
             self.tables.iter().filter(|table| table.filled()).map(Filling::table).collect();
         println!("\n{}\n", self.experiment.title);
         for table in &tables {
             println!("{}", text(table));
         }
+        let notes = self.notes();
+        for note in &notes {
+            println!("{note}");
+        }
+        if !notes.is_empty() {
+            let rows = notes.into_iter().map(|note| vec![note]).collect();
+            tables.push(Table { title: "Notes".into(), head: vec!["note".into()], rows });
+        }
         if !self.experiment.conclusions.is_empty() {
             println!("Published conclusions:\n{}", self.experiment.conclusions);
         }
         let page = self.output.join("report.html");
-        let stored = Stored { outcomes: self.outcomes, tables, ..Stored::default() };
+        let title = self.experiment.title.clone();
+        let about = match self.experiment.conclusions.as_str() {
+            "" => String::new(),
+            published => format!("Published:\n{published}"),
+        };
+        let stored = Stored { outcomes: self.outcomes, tables, title, about, points: vec![] };
         std::fs::write(&page, report::html::render(&stored)?)?;
         println!("Results and pages are in {}", page.display());
         Ok(())

@@ -1,19 +1,25 @@
 //! Servers of an experiment: `weir origin` and `weir run`, from the running executable.
 
 use crate::server::Server;
+use anyhow::Context;
 use std::fmt::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Starts `weir ARGUMENTS`, from the running executable, and waits until it listens.
+/// Starts `weir ARGUMENTS`, from the running executable, and waits until it listens. What it says
+/// goes to `log`.
 ///
 /// # Errors
-/// When the address is in use, or the server ends or does not listen.
-pub(super) fn start(arguments: &str, listens: SocketAddr) -> anyhow::Result<Server> {
+/// When the address is in use, or the server ends or does not listen; with what it said.
+pub(super) fn start(arguments: &str, listens: SocketAddr, log: &Path) -> anyhow::Result<Server> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(arguments.split_whitespace()).stdout(Stdio::null());
-    Server::start(command, &format!("weir {arguments}"), &[listens])
+    let file = std::fs::File::create(log).with_context(|| log.display().to_string())?;
+    command.args(arguments.split_whitespace()).stdout(Stdio::null()).stderr(file);
+    Server::start(command, &format!("weir {arguments}"), &[listens]).map_err(|why| {
+        let said = std::fs::read_to_string(log).unwrap_or_default();
+        if said.trim().is_empty() { why } else { anyhow::anyhow!("{why:#}\n{}", said.trim_end()) }
+    })
 }
 
 /// An address on this machine whose port is free.

@@ -73,12 +73,23 @@ impl Load {
             (None, None, None) => Arrival::Closed,
             _ => bail!("give one of rate (above 0), stages, users and replay"),
         };
+        if self.users.is_none() {
+            let given = [("ramp", self.ramp.is_some()), ("loops", self.loops.is_some())];
+            let given = given.into_iter().chain([("think", self.think.is_some())]);
+            if let Some((name, _)) = given.into_iter().find(|(_, given)| *given) {
+                bail!("{name} is for users: say how many with 'users'");
+            }
+        }
+        let duration = time(&self.duration)?;
+        if self.requests == Some(0) || duration.is_some_and(|length| length.is_zero()) {
+            bail!("requests and duration must be above 0");
+        }
         let endless = self.requests.is_none()
             && self.stages.is_none()
             && self.loops.is_none()
             && self.replay.is_none();
         let default = endless.then_some(Duration::from_secs(10));
-        plan.stop = Stop { requests: self.requests, after: time(&self.duration)?.or(default) };
+        plan.stop = Stop { requests: self.requests, after: duration.or(default) };
         plan.connections = self.connections.unwrap_or(64);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let most = self.users.unwrap_or(plan.connections);

@@ -101,6 +101,22 @@ impl PlanFile {
         Ok(serde_saphyr::from_str(text)?)
     }
 
+    /// Reads the plan of a file.
+    ///
+    /// # Errors
+    /// With the place in it.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
+        // The parser's message shows the place in a file without a name.
+        Self::parse(&text).map_err(|why| match why.to_string() {
+            shown if shown.contains("<input>") => {
+                anyhow::Error::msg(shown.replace("<input>", &name))
+            }
+            shown => anyhow::anyhow!("{name}: {shown}"),
+        })
+    }
+
     /// Compiles it; files are looked up from `folder`.
     ///
     /// # Errors
@@ -185,6 +201,7 @@ impl PlanFile {
         let headers: Vec<String> =
             file.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
         let shape = self.shape(file.method.as_deref().unwrap_or(default), &headers);
+        shape.check()?;
         let head = String::from_utf8(target.head(&shape))?;
         let mut known = |text: &str| pieces(text, &self.variables, names);
         let template = Template {
@@ -217,7 +234,14 @@ impl PlanFile {
 impl CheckFile {
     fn find(&self) -> anyhow::Result<Find> {
         match (&self.json, &self.header, &self.regex) {
-            (Some(pointer), None, None) => Ok(Find::Json(pointer.clone())),
+            (Some(pointer), None, None) => {
+                anyhow::ensure!(
+                    pointer.is_empty() || pointer.starts_with('/'),
+                    "'{pointer}' is not a JSON pointer: write /{}",
+                    pointer.trim_start_matches("$.").replace('.', "/")
+                );
+                Ok(Find::Json(pointer.clone()))
+            }
             (None, Some(name), None) => Ok(Find::Header(name.clone())),
             (None, None, Some(regex)) => Ok(Find::Regex(regex::Regex::new(regex)?)),
             (None, None, None) => Ok(Find::Body),
@@ -238,15 +262,25 @@ impl CheckFile {
 impl FeederFile {
     fn load(&self, folder: &Path, names: &mut Names) -> anyhow::Result<Feeder> {
         let text = std::fs::read_to_string(folder.join(&self.file))?;
-        let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(fields);
+        let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+        let mut lines = lines.map(|(number, line)| (number, fields(line)));
         let head = match self.names.is_empty() {
-            true => lines.next().context("the file is empty")?,
+            true => {
+                lines.next().context("the file is empty: its first line names the variables")?.1
+            }
             false => self.names.clone(),
         };
-        let rows: Vec<Vec<String>> = lines.collect();
-        anyhow::ensure!(!rows.is_empty(), "the file has no rows");
-        if let Some(at) = rows.iter().position(|row| row.len() != head.len()) {
-            bail!("row {} does not have {} fields", at + 2, head.len());
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for (number, row) in lines {
+            if row.len() != head.len() {
+                let (has, all) = (row.len(), head.join(", "));
+                bail!("line {number} has {has} fields, not {}: {all}", head.len());
+            }
+            rows.push(row);
+        }
+        if rows.is_empty() {
+            let all = head.join(", ");
+            bail!("no row of values for {all} (with 'names' the file needs no line of names)");
         }
         Ok(Feeder {
             slots: head.iter().map(|name| names.slot(name)).collect(),
@@ -326,6 +360,54 @@ thresholds: ['p99<50ms']
     #[test]
     fn csv_lines_are_split() {
         assert_eq!(fields("a,\"b,c\",\"d\"\"e\","), ["a", "b,c", "d\"e", ""]);
+    }
+
+    #[test]
+    fn loads_that_contradict_themselves_are_refused() {
+        let check = |load: &str, expected: &str| {
+            check(
+                &format!("target: http://127.0.0.1:9\nload: {load}\nrequests: [{{path: /}}]"),
+                expected,
+            );
+        };
+        check("{users: 2, loops: 3, think: 1s}", "1 0");
+        check("{loops: 3}", "loops is for users");
+        check("{rate: 5, think: 1s}", "think is for users");
+        check("{requests: 0}", "requests and duration must be above 0");
+        check("{users: 2, duration: 0s}", "requests and duration must be above 0");
+    }
+
+    #[test]
+    fn feeders_are_refused_with_their_line() {
+        let check = |text: &str, names: &str, expected: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("u.csv"), text).unwrap();
+            let plan = format!(
+                "target: http://127.0.0.1:9\nfeeders: [{{file: u.csv, names: [{names}]}}]\n\
+                 requests: [{{path: '/${{a}}'}}]"
+            );
+            let got = PlanFile::parse(&plan).unwrap().compile(folder.path());
+            let got = got.map_or_else(|why| format!("{why:#}"), |_| "compiled".into());
+            assert!(got.contains(expected), "{got}");
+        };
+        check("a,b\n1,2\n", "", "compiled");
+        check("1\n", "a", "compiled");
+        check("", "", "u.csv: the file is empty: its first line names the variables");
+        check("a,b\n", "", "u.csv: no row of values for a, b");
+        check("", "a", "no row of values for a");
+        check("a,b\n1,2\n\n3\n", "", "u.csv: line 4 has 1 fields, not 2: a, b");
+    }
+
+    #[test]
+    fn a_plan_that_is_no_plan_is_told_with_its_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let name = file.path().display().to_string();
+        for text in ["", "%%%", "target: http://127.0.0.1:9\nrequests:\n  - path: /\n   name: x\n"]
+        {
+            std::fs::write(file.path(), text).unwrap();
+            let why = format!("{:#}", PlanFile::read(file.path()).unwrap_err());
+            assert!(why.contains(&name) && !why.contains("<input>"), "{why}");
+        }
     }
 
     /// The schema and the reader agree: every property is accepted by the reader, which refuses

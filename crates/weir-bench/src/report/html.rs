@@ -30,15 +30,24 @@ fn escape(text: &str) -> String {
 /// When the result cannot be serialised.
 pub fn render(stored: &Stored) -> anyhow::Result<String> {
     let outcome = stored.outcomes.first();
-    let title = outcome.map_or("weir bench", |outcome| &outcome.asked.target);
+    let target = outcome.map_or("weir bench", |outcome| &outcome.asked.target);
+    let title = if stored.title.is_empty() { target } else { &stored.title };
     let mut body = String::new();
+    if !stored.title.is_empty() {
+        let about = escape(stored.about.trim()).replace('\n', "<br>");
+        let _ = write!(body, "<h1>{}</h1><p class=soft>{about}</p>", escape(title));
+    }
     for table in &stored.tables {
         experiment(table, &mut body);
     }
     match stored.outcomes.as_slice() {
         [] => {}
         [one] => single(one, &mut body),
-        many => table(many, &mut body),
+        many => {
+            let titled = !stored.title.is_empty();
+            body.push_str(if titled { "<h2>Runs</h2>" } else { "<h1>weir bench</h1>" });
+            table(many, &mut body);
+        }
     }
     if stored.points.len() > 1 {
         body.push_str("<h2>Latency against rate</h2><div class=chart id=against-rate></div>");
@@ -51,7 +60,8 @@ pub fn render(stored: &Stored) -> anyhow::Result<String> {
     }
     let one = (stored.outcomes.len() == 1).then_some(outcome).flatten();
     let data = serde_json::json!({
-        "outcome": one, "points": stored.points, "tables": stored.tables
+        "outcome": one, "points": stored.points, "tables": stored.tables,
+        "title": stored.title, "about": stored.about
     });
     // "</" must not end the script element early.
     let data = serde_json::to_string(&data)?.replace("</", "<\\/");
@@ -66,7 +76,8 @@ pub fn render(stored: &Stored) -> anyhow::Result<String> {
 }
 
 fn experiment(table: &super::Table, out: &mut String) {
-    let _ = write!(out, "<h2>{}</h2><table><tr>", escape(&table.title));
+    let title = escape(&table.title);
+    let _ = write!(out, "<h2>{title}</h2><div class=wide><table><tr>");
     for name in &table.head {
         let _ = write!(out, "<th>{}", escape(name));
     }
@@ -76,7 +87,7 @@ fn experiment(table: &super::Table, out: &mut String) {
             let _ = write!(out, "<td>{}", escape(cell));
         }
     }
-    out.push_str("</table>");
+    out.push_str("</table></div>");
 }
 
 fn single(outcome: &Outcome, out: &mut String) {
@@ -227,7 +238,7 @@ fn failures(outcome: &Outcome, out: &mut String) {
 }
 
 fn table(outcomes: &[Outcome], out: &mut String) {
-    out.push_str("<h1>weir bench</h1><table><tr><th>Target<th>connections<th>achieved/s<th>p50");
+    out.push_str("<table><tr><th>Target<th>connections<th>achieved/s<th>p50");
     out.push_str("<th>p90<th>p99<th>p99.9<th>failed<th>verdict");
     for outcome in outcomes {
         let time = |quantile| show_time(outcome.response.quantile(quantile) as f64);
@@ -296,8 +307,7 @@ mod tests {
         let mut outcome = Outcome { weir_bench: 1, ok: 5, ..Outcome::default() };
         outcome.asked.target = "http://h/</script><b>&".into();
         let page =
-            render(&Stored { outcomes: vec![outcome.clone()], points: vec![], tables: vec![] })
-                .unwrap();
+            render(&Stored { outcomes: vec![outcome.clone()], ..Stored::default() }).unwrap();
         assert_eq!(read(&page).unwrap().outcomes, [outcome]);
         assert!(!page.contains("h/</script>") && !page.contains("<b>&<"));
         for outside in ["src=", "href=", "@import", "url("] {

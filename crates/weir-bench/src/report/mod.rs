@@ -7,7 +7,6 @@ pub mod html;
 pub mod text;
 
 use crate::outcome::Outcome;
-use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,6 +19,10 @@ pub struct Stored {
     pub points: Vec<(f64, u64, u64)>,
     /// Tables of an experiment.
     pub tables: Vec<Table>,
+    /// Heading of the page; without one, the first run's target.
+    pub title: String,
+    /// Below the heading.
+    pub about: String,
 }
 
 /// A table of texts.
@@ -66,7 +69,10 @@ pub fn read(text: &str) -> anyhow::Result<Stored> {
     let embedded = text.split_once(html::OPEN).and_then(|(_, rest)| rest.split_once(html::CLOSE));
     let value: Value = match embedded {
         Some((json, _)) => serde_json::from_str(json)?,
-        None => serde_json::from_str(text).context("neither JSON of weir bench nor its page")?,
+        None => serde_json::from_str(text).map_err(|why| match why.is_eof() {
+            true => anyhow::anyhow!("the file is empty or cut short ({why}): run it again"),
+            false => anyhow::anyhow!("neither JSON of weir bench nor its page: {why}"),
+        })?,
     };
     let mut stored = Stored::default();
     match &value {
@@ -81,11 +87,17 @@ pub fn read(text: &str) -> anyhow::Result<Stored> {
             let title = format!("B ({}) against A ({})", side("b"), side("a"));
             stored.tables.push(Table::of(&title, &head, rows));
         }
+        Value::Object(found) if found.contains_key("changes") => {
+            let head = ["metric", "at", "before", "after"];
+            let rows = found.get("changes").and_then(Value::as_array).into_iter().flatten();
+            let title = format!("Changes in {} results", value["results"]);
+            stored.tables.push(Table::of(&title, &head, rows));
+        }
         Value::Array(cells) => {
             for cell in cells {
                 let outcome = cell.get("outcome").unwrap_or(cell);
                 if !outcome.is_null() {
-                    stored.outcomes.push(serde_json::from_value(outcome.clone())?);
+                    stored.outcomes.push(run(outcome)?);
                 }
             }
         }
@@ -101,14 +113,16 @@ pub fn read(text: &str) -> anyhow::Result<Stored> {
             if let Some(tables) = found.get("tables") {
                 stored.tables = serde_json::from_value(tables.clone())?;
             }
+            let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
+            (stored.title, stored.about) = (text("title"), text("about"));
             if let Some(outcome) = found.get("outcome").filter(|outcome| !outcome.is_null()) {
-                stored.outcomes.push(serde_json::from_value(outcome.clone())?);
+                stored.outcomes.push(run(outcome)?);
             }
         }
-        _ => stored.outcomes.push(serde_json::from_value(value)?),
+        _ => stored.outcomes.push(run(&value)?),
     }
-    if let Some(other) = stored.outcomes.iter().find(|outcome| outcome.weir_bench != 1) {
-        anyhow::bail!("format {} is not known", other.weir_bench);
+    if stored == Stored::default() {
+        anyhow::bail!("there is no result in it: was the run ended before its first one?");
     }
     if stored.outcomes.len() > 1 {
         let response = |o: &Outcome| (o.rate, o.response.quantile(0.5), o.response.quantile(0.99));
@@ -116,6 +130,19 @@ pub fn read(text: &str) -> anyhow::Result<Stored> {
     }
     stored.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     Ok(stored)
+}
+
+/// A run's result, if it has the form this version writes.
+fn run(value: &Value) -> anyhow::Result<Outcome> {
+    match value.get("weir_bench").map(Value::as_u64) {
+        Some(Some(1)) => {}
+        Some(_) => anyhow::bail!(
+            "format {} is not known: read it with the version of weir that wrote it",
+            value["weir_bench"]
+        ),
+        None => anyhow::bail!("it is not a result of weir bench (no \"weir_bench\" in it)"),
+    }
+    Ok(serde_json::from_value(value.clone())?)
 }
 
 /// Reads the stored result of one run.
@@ -153,8 +180,12 @@ mod tests {
         check(&run(9), Err("format 9"));
         check(&format!("[{{\"outcome\":{}}},{{\"outcome\":{}}}]", run(1), run(1)), Ok((2, 2)));
         check("{\"trials\":[{\"achieved\":5.0,\"p50_ns\":1,\"p99_ns\":2}]}", Ok((0, 1)));
-        check("{}", Err("missing field"));
+        check("{}", Err("not a result of weir bench"));
         check("<html>", Err("neither JSON"));
+        check("", Err("cut short"));
+        check(run(1).split_at(200).0, Err("cut short"));
+        check("[]", Err("no result in it"));
+        check("{\"weir_bench\": 2}", Err("format 2 is not known: read it with the version"));
         let jmh = r#"[{"benchmark":"B.m","cell":null,"mode":"ss","score":0.0012,"units":"s/op"}]"#;
         let table = |text: &str| read(text).unwrap().tables.remove(0);
         assert_eq!(table(jmh).rows, [["B.m", "", "ss", "", "1.200e-3", "", "s/op"]]);
@@ -162,5 +193,8 @@ mod tests {
             r#"{"a":"x","b":"y","answers":[{"metric":"rate","ratio":1.5,"answer":"better"}]}"#;
         assert_eq!(table(answers).title, "B (y) against A (x)");
         assert_eq!(table(answers).rows, [["rate", "1.500", "", "", "better"]]);
+        let changes = r#"{"results":12,"changes":[{"metric":"rate","at":"7.json","before":9.5,"after":8.5}]}"#;
+        assert_eq!(table(changes).title, "Changes in 12 results");
+        assert_eq!(table(changes).rows, [["rate", "7.json", "9.500", "8.500"]]);
     }
 }

@@ -1,8 +1,9 @@
 //! The load generators: how each is got, what it is asked for, what it says it did.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::peers::tools::version_of;
 use crate::tree::root;
 
 /// A load generator with a closed loop (wrk2: at a rate it cannot reach).
@@ -82,8 +83,19 @@ impl Generator {
             }
             Self::Ab => ("ab", "apt-get install apache2-utils"),
             Self::Hey => ("hey", "apt-get install hey"),
-            Self::Oha => ("oha", "--install, or cargo install oha --no-default-features"),
+            Self::Oha => ("oha", "--install, or cargo install oha --locked"),
         }
+    }
+
+    /// What it says its version is; hey does not tell.
+    pub fn version(self, program: &Path) -> Option<String> {
+        let flag = match self {
+            Self::Wrk | Self::Wrk2 => "-v",
+            Self::Ab => "-V",
+            Self::Weir | Self::Oha => "--version",
+            Self::Hey => return None,
+        };
+        version_of(program, flag)
     }
 
     /// Its command line.
@@ -144,7 +156,7 @@ impl Generator {
             Self::Ab => debian("apache2-utils")?,
             Self::Hey => debian("hey")?,
             Self::Oha => Command::new(env!("CARGO"))
-                .args(["install", "oha", "--locked", "--no-default-features", "--root"])
+                .args(["install", "oha", "--locked", "--root"])
                 .arg(root().join("target/generators"))
                 .status()?,
             Self::Weir | Self::Wrk2 => return Ok(false),

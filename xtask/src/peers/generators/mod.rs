@@ -87,7 +87,7 @@ struct Run<'a> {
     url: String,
     rows: Vec<Row>,
     memory: Vec<Row>,
-    /// What is missing from the tables, and why.
+    /// Versions; what is missing from the tables, and why.
     notes: Vec<String>,
 }
 
@@ -105,6 +105,8 @@ pub fn run(args: &GeneratorArgs) -> anyhow::Result<()> {
     ensure!(weir.is_file(), "{} is not there: give --weir the path of a binary", weir.display());
     let mut notes = Vec::new();
     let programs = programs(&weir, args.install, &mut notes)?;
+    let versions = programs.iter().filter_map(|(generator, program)| generator.version(program));
+    notes.push(versions.collect::<Vec<_>>().join("; "));
     let machine = Machine::here();
     let work = tempfile::Builder::new().prefix("weir-generators-").tempdir()?;
     let (nginx, url) = nginx(work.path(), files, &interrupt)?;

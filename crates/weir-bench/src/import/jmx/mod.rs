@@ -60,7 +60,7 @@ struct Reading {
 /// # Errors
 /// With the line of what is not understood.
 pub(super) fn plan(text: &str) -> anyhow::Result<(Head, Vec<Found>)> {
-    let document = roxmltree::Document::parse(text)?;
+    let document = roxmltree::Document::parse(text).context("it is not XML, as a plan is")?;
     let root = Element::of(document.root_element());
     ensure!(root.name() == "jmeterTestPlan", "it is not a JMeter plan");
     let mut reading = Reading::default();

@@ -1,0 +1,49 @@
+//! How many files this process may open: each connection is one.
+
+use crate::units::show_count;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Descriptors needed besides connections: standard streams, pollers, results, `/proc`.
+const OTHERS: u64 = 100;
+
+/// Lets the process open as many files as the system allows, and gives that number; `None` for as
+/// many as it likes.
+pub(crate) fn raise() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    }
+}
+
+/// What to tell before so many connections are opened, if they may be too many at a time.
+pub(crate) fn warning(connections: usize, limit: Option<u64>) -> Option<String> {
+    let (needed, limit) = (connections as u64 + OTHERS, limit?);
+    (needed > limit).then(|| {
+        format!(
+            "{} connections at a time need {} file descriptors, but a process may open {} here; \
+             raise that (ulimit -Hn {needed} as root, or LimitNOFILE={needed} in a service), or \
+             ask for at most {}",
+            show_count(connections as f64),
+            show_count(needed as f64),
+            show_count(limit as f64),
+            show_count(limit.saturating_sub(OTHERS) as f64),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::warning;
+
+    #[test]
+    fn too_many_connections_are_told_before_they_fail() {
+        assert_eq!(warning(20_000, None), None);
+        assert_eq!(warning(900, Some(1_000)), None);
+        let told = warning(20_000, Some(20_000)).unwrap();
+        for part in ["need 20,100 file", "may open 20,000", "-Hn 20100 as root", "most 19,900"] {
+            assert!(told.contains(part), "{told}");
+        }
+    }
+}
