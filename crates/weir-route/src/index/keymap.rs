@@ -92,11 +92,12 @@ impl<V> KeyMap<V> {
 
 impl<V: Clone> KeyMap<V> {
     /// The map after `ops`, which are sorted by key: `combine` gets the value so far and all
-    /// operations on its key, and gives the new value, `None` to have none.
+    /// operations on its key, and gives the new value, `None` to have none. It may take out of the
+    /// operations what it needs.
     pub(crate) fn update<O>(
         &self,
-        ops: &[(u64, O)],
-        combine: &mut impl FnMut(Option<&V>, &[(u64, O)]) -> Option<V>,
+        ops: &mut [(u64, O)],
+        combine: &mut impl FnMut(Option<&V>, &mut [(u64, O)]) -> Option<V>,
     ) -> Self {
         if ops.is_empty() {
             return self.clone();
@@ -164,9 +165,9 @@ fn find<V>(entries: &[Entry<V>], key: u64, fraction: u64) -> Option<&V> {
 
 fn update_slot<V: Clone, O>(
     slot: &Slot<V>,
-    ops: &[(u64, O)],
+    ops: &mut [(u64, O)],
     used: u32,
-    combine: &mut impl FnMut(Option<&V>, &[(u64, O)]) -> Option<V>,
+    combine: &mut impl FnMut(Option<&V>, &mut [(u64, O)]) -> Option<V>,
 ) -> Slot<V> {
     if ops.is_empty() {
         return slot.clone();
@@ -180,7 +181,7 @@ fn update_slot<V: Clone, O>(
                 let from = slots.len();
                 let until = from + slot.width();
                 let here = rest.partition_point(|(key, _)| slot_of(*key, used) < until);
-                let (mine, others) = rest.split_at(here);
+                let (mine, others) = rest.split_at_mut(here);
                 rest = others;
                 match slot {
                     Slot::Leaf { entries, depth } if !mine.is_empty() => {
@@ -200,8 +201,8 @@ fn update_slot<V: Clone, O>(
 /// The entries of a leaf after `ops`.
 fn merge<V: Clone, O>(
     entries: &[Entry<V>],
-    mut ops: &[(u64, O)],
-    combine: &mut impl FnMut(Option<&V>, &[(u64, O)]) -> Option<V>,
+    mut ops: &mut [(u64, O)],
+    combine: &mut impl FnMut(Option<&V>, &mut [(u64, O)]) -> Option<V>,
 ) -> Vec<Entry<V>> {
     let mut merged = Vec::with_capacity(entries.len() + ops.len());
     let mut old = entries.iter().peekable();
@@ -211,7 +212,7 @@ fn merge<V: Clone, O>(
             merged.push(Entry { key: entry.key, value: entry.value.clone() });
         }
         let same = ops.partition_point(|(k, _)| *k <= key);
-        let (mine, rest) = ops.split_at(same);
+        let (mine, rest) = ops.split_at_mut(same);
         ops = rest;
         let before = old.next_if(|entry| entry.key == key);
         if let Some(value) = combine(before.map(|entry| &entry.value), mine) {
@@ -280,7 +281,7 @@ mod tests {
         let mut map = KeyMap::default();
         let mut model = BTreeMap::new();
         for (round, batch) in batches.iter().enumerate() {
-            let old = map.update::<()>(&[], &mut |_, _| None);
+            let old = map.update::<()>(&mut [], &mut |_, _| None);
             let before = model.clone();
             let mut ops: Vec<_> =
                 batch.iter().map(|&(n, put)| (key(n.into(), crowd), put)).collect();
@@ -292,7 +293,7 @@ mod tests {
                     model.remove(&key);
                 }
             }
-            map = map.update(&ops, &mut |_, ops| ops.last().filter(|op| op.1).map(|_| round));
+            map = map.update(&mut ops, &mut |_, ops| ops.last().filter(|op| op.1).map(|_| round));
             equal(&old, &before);
             equal(&map, &model);
             for &(key, _) in &ops {
@@ -335,9 +336,9 @@ mod tests {
         let mut sorted = ops.clone();
         sorted.sort_by_key(|op| op.0);
         let alive = std::sync::Arc::new(());
-        let map = KeyMap::default().update(&sorted, &mut |_, _| Some(alive.clone()));
+        let map = KeyMap::default().update(&mut sorted, &mut |_, _| Some(alive.clone()));
         let before = std::sync::Arc::strong_count(&alive);
-        let next = map.update(&[(key(7, false), ())], &mut |_, _| None);
+        let next = map.update(&mut [(key(7, false), ())], &mut |_, _| None);
         assert!(std::sync::Arc::strong_count(&alive) < before + 400);
         assert!(next.get(key(7, false)).is_none());
         assert!(map.get(key(7, false)).is_some());

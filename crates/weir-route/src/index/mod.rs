@@ -21,7 +21,9 @@ mod stats;
 #[path = "../../benches/tables/mod.rs"]
 mod tables;
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 use crate::predicate::{Predicate, PredicateError, WeightChange, WeightGroups};
 use crate::request::Request;
@@ -65,6 +67,9 @@ const CHECK_EVERY: u32 = 64;
 /// ... unless the table has more routes than this.
 const CHECK_ROUTES_MAX: usize = 10_000;
 
+/// Fewer changes than this are not worth a thread.
+const OPS_FOR_THREAD_MIN: usize = 20_000;
+
 /// One change of a table. A route is known by its `position`.
 #[derive(Debug)]
 pub enum Change<T> {
@@ -95,7 +100,10 @@ impl<T> Default for Index<T> {
 
 impl<T> Index<T> {
     /// A table of `routes`, in any order. Of several with one position the last one counts.
-    pub fn build(routes: Vec<Arc<Route<T>>>) -> Self {
+    pub fn build(routes: Vec<Arc<Route<T>>>) -> Self
+    where
+        T: Send + Sync,
+    {
         Self::default().apply(routes.into_iter().map(Change::Put).collect())
     }
 
@@ -112,8 +120,11 @@ impl<T> Index<T> {
     }
 
     /// A table with `changes` applied in order: all of them become visible at once. Costs what the
-    /// changes cost, not what the table does.
-    pub fn apply(&self, changes: Vec<Change<T>>) -> Self {
+    /// changes cost, not what the table does; very many are shared out over two threads.
+    pub fn apply(&self, changes: Vec<Change<T>>) -> Self
+    where
+        T: Send + Sync,
+    {
         let mut wanted: Vec<(u64, Option<Arc<Route<T>>>)> = changes
             .into_iter()
             .map(|change| match change {
@@ -135,13 +146,18 @@ impl<T> Index<T> {
         let come = coming.map(|route| Op { route, put: true });
         let mut ops: Vec<_> = leave.chain(come).collect();
         ops.sort_by_key(Op::sort_key);
-        Self {
-            hash: self.hash.clone(),
-            routes: self.routes.update(&ops),
-            ranks: self.update_ranks(&ops),
-            groups: self.update_groups(&ops),
-            root: Way::new(&self.hash).update(self.root.as_ref(), &ops),
-        }
+        let ops = ops.as_slice();
+        let lists = || (self.routes.update(ops), self.update_ranks(ops), self.update_groups(ops));
+        let tree = || Way::new(&self.hash).update(self.root.as_ref(), ops);
+        let ((routes, ranks, groups), root) = match ops.len() < OPS_FOR_THREAD_MIN {
+            true => (lists(), tree()),
+            false => thread::scope(|scope| {
+                let lists = scope.spawn(lists);
+                let root = tree();
+                (lists.join().unwrap_or_else(|cause| resume_unwind(cause)), root)
+            }),
+        };
+        Self { hash: self.hash.clone(), routes, ranks, groups, root }
     }
 
     /// Number of routes.
@@ -224,7 +240,7 @@ impl<T> Index<T> {
             .map(|op| (scatter(op.route.position), op.put.then(|| Rank::of(op.route))))
             .collect();
         ranks.sort_by_key(|(key, rank)| (*key, rank.is_some()));
-        self.ranks.update(&ranks, &mut |_, ranks| ranks.last().and_then(|(_, rank)| *rank))
+        self.ranks.update(&mut ranks, &mut |_, ranks| ranks.last().and_then(|(_, rank)| *rank))
     }
 }
 

@@ -52,6 +52,20 @@ pub(crate) struct Branch<T> {
     pub(crate) filed: Filed,
 }
 
+/// A route on its way to the bucket of one value. It has the route itself, so that a table that is
+/// built takes its references in the order of the routes, as they lie in memory, and not in that of
+/// hashes: taking one is a cache miss then.
+struct Filing<T> {
+    route: Arc<Route<T>>,
+    put: bool,
+}
+
+impl<T> Filing<T> {
+    fn op(&self) -> Op<'_, T> {
+        Op { route: &self.route, put: self.put }
+    }
+}
+
 /// How many routes are filed below a branch, each as often as it is filed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Filed {
@@ -192,7 +206,10 @@ impl<'a> Way<'a> {
                 *filed = filed.saturating_sub(count);
             }
             if demands {
-                under.extend(keys.iter().map(|demand| (demand.key, *op)));
+                under.extend(keys.iter().map(|demand| {
+                    let filing = Filing { route: Arc::clone(op.route), put: op.put };
+                    (demand.key, Some(filing))
+                }));
             } else {
                 any.push(*op);
             }
@@ -200,11 +217,15 @@ impl<'a> Way<'a> {
         under.sort_by_key(|(key, _)| *key);
         self.enter(&branch.dim);
         let any = self.update(branch.any.as_ref(), &any);
-        let mut same = Vec::new();
-        let values = branch.values.update(&under, &mut |bucket, ops| {
-            same.clear();
-            same.extend(ops.iter().map(|(_, op)| *op));
-            self.update(bucket, &same)
+        let values = branch.values.update(&mut under, &mut |bucket, filings| {
+            if let (None, [(_, only)]) = (bucket, &mut *filings) {
+                return only.take().filter(|only| only.put).map(|only| Bucket::One(only.route));
+            }
+            if let [(_, Some(only))] = &*filings {
+                return self.update(bucket, &[only.op()]);
+            }
+            let filings = filings.iter().filter_map(|(_, filing)| filing.as_ref());
+            self.update(bucket, &filings.map(Filing::op).collect::<Vec<_>>())
         });
         self.leave();
         if filed.values == 0 {

@@ -63,7 +63,9 @@ impl WeightGroups {
         let mut keyed: Vec<_> =
             changes.into_iter().map(|change| (key(change.weight.group()), change)).collect();
         keyed.sort_by_key(|(key, _)| *key);
-        Self { groups: self.groups.update(&keyed, &mut |groups, changes| changed(groups, changes)) }
+        Self {
+            groups: self.groups.update(&mut keyed, &mut |groups, changes| changed(groups, changes)),
+        }
     }
 
     /// The id of the route that `group` draws with `dice`. The same dice give the same winner, and
