@@ -16,18 +16,51 @@ pub struct ChangeTimes {
     pub transactions: u64,
     /// Routes put and removed.
     pub changes: u64,
-    /// Longest durable write.
+    /// Longest durable write, making the table that is to serve included.
     pub write_max: Duration,
     /// Longest time from the durable write until the changes served, imports of more than
     /// [`ChangeTimes::IMPORT`] routes aside.
     pub publish_max: Duration,
     /// Longest such time of an import.
     pub publish_import_max: Duration,
+    /// How many such times, imports included, were below 2ⁿ µs and not below half of that.
+    publish_counts: [u64; 32],
 }
 
 impl ChangeTimes {
     /// A transaction with more changes than this is an import.
     pub const IMPORT: usize = 1_000;
+
+    /// The time in which so many in a thousand transactions were published, rounded up to a power
+    /// of two of microseconds.
+    pub fn publish_within(&self, per_mille: u64) -> Duration {
+        let wanted = self.publish_counts.iter().sum::<u64>() * per_mille;
+        let mut so_far = 0;
+        let bucket = self.publish_counts.iter().position(|count| {
+            so_far += count * 1_000;
+            so_far >= wanted
+        });
+        match so_far {
+            0 => Duration::ZERO,
+            _ => Duration::from_micros(1 << bucket.unwrap_or_default()),
+        }
+    }
+
+    fn count(&mut self, changes: usize, write: Duration, publish: Duration) {
+        self.transactions += 1;
+        self.changes += changes as u64;
+        self.write_max = self.write_max.max(write);
+        let longest = match changes > Self::IMPORT {
+            true => &mut self.publish_import_max,
+            false => &mut self.publish_max,
+        };
+        *longest = publish.max(*longest);
+        let bits = u128::BITS - publish.as_micros().leading_zeros();
+        let last = self.publish_counts.len() - 1;
+        if let Some(count) = self.publish_counts.get_mut(last.min(bits as usize)) {
+            *count += 1;
+        }
+    }
 }
 
 /// Where the data plane and readers find the table. Belongs to the writer.
@@ -72,13 +105,33 @@ impl Publisher {
     /// Counts a transaction of `changes`.
     pub(crate) fn count(&self, changes: usize, write: Duration, publish: Duration) {
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
-        times.transactions += 1;
-        times.changes += changes as u64;
-        times.write_max = times.write_max.max(write);
-        let longest = match changes > ChangeTimes::IMPORT {
-            true => &mut times.publish_import_max,
-            false => &mut times.publish_max,
-        };
-        *longest = publish.max(*longest);
+        times.count(changes, write, publish);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::ChangeTimes;
+
+    fn check(micros: &[u64], per_mille: u64, expected: u64) {
+        let mut times = ChangeTimes::default();
+        for micros in micros {
+            times.count(1, Duration::ZERO, Duration::from_micros(*micros));
+        }
+        assert_eq!(times.publish_within(per_mille), Duration::from_micros(expected));
+    }
+
+    #[test]
+    fn quantiles_are_rounded_up_to_powers_of_two() {
+        check(&[], 999, 0);
+        check(&[0], 999, 1);
+        check(&[5], 1, 8);
+        check(&[1, 2, 3, 4], 500, 4);
+        check(&[1, 2, 3, 4], 1_000, 8);
+        check(&[1, 1, 1, 1_000], 750, 2);
+        check(&[1, 1, 1, 1_000], 751, 1_024);
+        check(&[u64::MAX], 500, 1 << 31);
     }
 }

@@ -169,13 +169,14 @@ impl Writer {
         }
     }
 
-    /// Durable first, then visible, then answered.
+    /// Durable first, then visible, then answered. The table is made before the durable write, so
+    /// that swapping a pointer is all that is left to do after it, however many changes there are.
     fn commit_all(&self, edits: Vec<Asked>) -> Result<Vec<Result<Done, Refusal>>, StoreError> {
         self.open_store()?;
         let table = self.publisher.table();
-        let mut changes = Vec::new();
         let started = Instant::now();
-        let (results, revision) = self.store.commit(|transaction| {
+        let (results, next) = self.store.commit(|transaction| {
+            let mut changes = Vec::new();
             let mut results = Vec::with_capacity(edits.len());
             for Asked { edit, who, at_ms } in edits {
                 let mut step =
@@ -185,13 +186,16 @@ impl Writer {
                     result => results.push(result),
                 }
             }
-            Ok((results, transaction.revision()))
+            let count = changes.len();
+            let next = (count > 0).then(|| {
+                let snapshot = table.snapshot.with_changes(&table.loaded.compiler, changes);
+                (count, table.with(snapshot, transaction.revision()))
+            });
+            Ok((results, next))
         })?;
         let durable = Instant::now();
-        if !changes.is_empty() {
-            let count = changes.len();
-            let snapshot = table.snapshot.with_changes(&table.loaded.compiler, changes);
-            self.publisher.publish(table.with(snapshot, revision));
+        if let Some((count, next)) = next {
+            self.publisher.publish(next);
             self.publisher.count(count, durable - started, durable.elapsed());
         }
         Ok(results)

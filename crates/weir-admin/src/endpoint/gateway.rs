@@ -210,6 +210,9 @@ fn changes(times: &ChangeTimes) -> Value {
         "transactions": times.transactions,
         "changes": times.changes,
         "writeMicrosMax": times.write_max.as_micros() as u64,
+        "publishMicrosP50": times.publish_within(500).as_micros() as u64,
+        "publishMicrosP99": times.publish_within(990).as_micros() as u64,
+        "publishMicrosP999": times.publish_within(999).as_micros() as u64,
         "publishMicrosMax": times.publish_max.as_micros() as u64,
         "publishImportMicrosMax": times.publish_import_max.as_micros() as u64,
     })
