@@ -143,7 +143,7 @@ fn read_named(element: &Value, at: &str, bare: bool) -> Result<NamedArgs, Proble
             let Some(Value::String(name)) = fields.get("name") else {
                 return Err(Problem::new(format!("{at}.name"), "the name is missing"));
             };
-            let mut args = Map::new();
+            let mut args = Vec::new();
             match fields.get("args") {
                 None | Some(Value::Null) => {}
                 Some(Value::Object(written)) => {
@@ -156,7 +156,7 @@ fn read_named(element: &Value, at: &str, bare: bool) -> Result<NamedArgs, Proble
                     return Err(Problem::new(format!("{at}.args"), message));
                 }
             }
-            Ok(NamedArgs { name: name.clone(), args })
+            Ok(NamedArgs { name: name.into(), args: args.into_iter().collect() })
         }
         other => Err(Problem::new(at, format!("{} is not a definition", kind(other)))
             .help(r#"write "Name=args" or {"name": …, "args": {…}}"#)),
@@ -164,11 +164,11 @@ fn read_named(element: &Value, at: &str, bare: bool) -> Result<NamedArgs, Proble
 }
 
 /// Arguments are text: numbers are written out, lists and objects become numbered and dotted keys.
-fn flatten(key: &str, value: &Value, args: &mut Map<String, Value>) {
+fn flatten(key: &str, value: &Value, args: &mut Vec<(String, Value)>) {
     match plain(value) {
         Value::Null => {}
         Value::String(text) => {
-            args.insert(key.to_owned(), Value::String(text));
+            args.push((key.to_owned(), Value::String(text)));
         }
         Value::Array(list) => {
             for (n, element) in list.iter().enumerate() {
@@ -181,7 +181,7 @@ fn flatten(key: &str, value: &Value, args: &mut Map<String, Value>) {
             }
         }
         scalar => {
-            args.insert(key.to_owned(), Value::String(scalar.to_string()));
+            args.push((key.to_owned(), Value::String(scalar.to_string())));
         }
     }
 }

@@ -72,7 +72,7 @@ impl<'a> Named<'a> {
         if !is_shortcut(named) {
             return Self::Long(named);
         }
-        let mut shortcut = named.name.clone();
+        let mut shortcut = named.name.to_string();
         for (at, value) in named.args.values().enumerate() {
             shortcut.push(if at == 0 { '=' } else { ',' });
             shortcut.push_str(value.as_str().unwrap_or_default());

@@ -1,8 +1,8 @@
 //! One request through the filters of one route, written as text: what tests are made of.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use weir_route::predicate::{self, BuildContext, PredicateOptions};
-use weir_route::{NamedArgs, Request, RequestParts, Vars, parse_shortcut};
+use weir_route::{Arguments, NamedArgs, Request, RequestParts, Vars, parse_shortcut};
 use weir_wire::http1::{HeadLimits, Parsed, parse_request, parse_response};
 use weir_wire::{Fields, RequestHead, ResponseHead};
 
@@ -182,10 +182,10 @@ fn read_route(text: &str) -> (Vec<NamedArgs>, Vec<NamedArgs>) {
             None => {
                 let (key, value) = line.trim().split_once(": ").expect("an argument");
                 let last: &mut NamedArgs = current.last_mut().expect("a name before arguments");
-                last.args.insert(key.to_owned(), Value::from(value));
+                last.args.insert(key, Value::from(value));
             }
             Some(item) => current.push(match item.strip_prefix("name: ") {
-                Some(name) => NamedArgs { name: name.to_owned(), args: Map::new() },
+                Some(name) => NamedArgs { name: name.into(), args: Arguments::default() },
                 None => parse_shortcut(item, true).expect("a shortcut"),
             }),
         }

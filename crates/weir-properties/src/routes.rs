@@ -74,7 +74,7 @@ pub fn route_index(input: &[u8]) {
 pub fn shortcut(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let Ok(named) = parse_shortcut(text, true) else { return };
-    assert!(text.starts_with(&named.name));
+    assert!(text.starts_with(named.name.as_str()));
     let written: Vec<_> = named.args.values().filter_map(|value| value.as_str()).collect();
     assert!(written.iter().all(|value| !value.is_empty() && !value.contains(',')));
     let Some(spec) = find(&named.name) else { return };

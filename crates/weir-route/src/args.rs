@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::time::Duration;
 
+use smol_str::SmolStr;
+
 use crate::pattern::{JavaRegex, RegexCache};
 use crate::spec::ArgKind;
 use crate::value::{Moment, ValueError, parse_data_size, parse_duration, parse_status};
@@ -51,20 +53,50 @@ pub struct Args {
 #[derive(Clone, Debug)]
 struct Value {
     name: Cow<'static, str>,
-    texts: Vec<String>,
+    texts: Texts,
     kind: Option<ArgKind>,
     /// Whether it was written, rather than filled in from its default.
     written: bool,
 }
 
+/// The texts of one argument: most have one, which needs no memory of its own.
+#[derive(Clone, Debug, Default)]
+enum Texts {
+    #[default]
+    None,
+    One(SmolStr),
+    Several(Vec<SmolStr>),
+}
+
+impl Texts {
+    fn push(&mut self, text: SmolStr) {
+        *self = match std::mem::take(self) {
+            Self::None => Self::One(text),
+            Self::One(first) => Self::Several(vec![first, text]),
+            Self::Several(mut texts) => {
+                texts.push(text);
+                Self::Several(texts)
+            }
+        }
+    }
+
+    fn as_slice(&self) -> &[SmolStr] {
+        match self {
+            Self::None => &[],
+            Self::One(text) => std::slice::from_ref(text),
+            Self::Several(texts) => texts,
+        }
+    }
+}
+
 impl Args {
     /// The text of `name`, if given or defaulted.
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.list(name).first().map(String::as_str)
+        self.list(name).first().map(SmolStr::as_str)
     }
 
     /// All texts of list argument `name`.
-    pub fn list(&self, name: &str) -> &[String] {
+    pub fn list(&self, name: &str) -> &[SmolStr] {
         let Some(at) = self.values.iter().position(|value| value.name == name) else {
             return &[];
         };
@@ -83,7 +115,7 @@ impl Args {
     pub fn nested<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.values.iter().filter_map(move |value| {
             let (base, rest) = value.name.split_once('.')?;
-            let text = value.texts.first()?;
+            let text = value.texts.as_slice().first()?;
             bind::is_same_name(base, prefix).then_some((rest, text.as_str()))
         })
     }
@@ -138,9 +170,10 @@ impl Args {
     /// Neither.
     pub fn bool(&self, name: &str) -> Result<Option<bool>, ArgError> {
         let Some(text) = self.text(name) else { return Ok(None) };
-        match text.trim().to_ascii_lowercase().as_str() {
-            "true" | "yes" | "on" | "1" => Ok(Some(true)),
-            "false" | "no" | "off" | "0" => Ok(Some(false)),
+        let is_one = |words: [&str; 4]| words.iter().any(|w| w.eq_ignore_ascii_case(text.trim()));
+        match (is_one(["true", "yes", "on", "1"]), is_one(["false", "no", "off", "0"])) {
+            (true, _) => Ok(Some(true)),
+            (_, true) => Ok(Some(false)),
             _ => Err(ArgError::new(name, format!("`{text}` is neither true nor false"))),
         }
     }
@@ -174,7 +207,7 @@ impl Args {
     /// # Errors
     /// One is neither.
     pub fn statuses(&self, name: &str) -> Result<Vec<u16>, ArgError> {
-        let parse = |text: &String| parse_status(text).map_err(|e| ArgError::of_value(name, e));
+        let parse = |text: &SmolStr| parse_status(text).map_err(|e| ArgError::of_value(name, e));
         self.list(name).iter().map(parse).collect()
     }
 

@@ -1,7 +1,12 @@
 //! A route as it is written: the JSON shape of Spring Cloud Gateway's `RouteDefinition`.
 
+mod arguments;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use smol_str::{SmolStr, format_smolstr};
+
+pub use arguments::Arguments;
 
 /// A route as written (SCG class `RouteDefinition`). Serialises to SCG's JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -44,9 +49,9 @@ fn enabled() -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NamedArgs {
     /// SCG's name, such as `Path` or `AddRequestHeader`.
-    pub name: String,
+    pub name: SmolStr,
     /// Argument name to text, in the order written.
-    pub args: Map<String, Value>,
+    pub args: Arguments,
 }
 
 /// Why a shortcut such as `Path=/a` is refused.
@@ -72,9 +77,13 @@ pub fn parse_shortcut(text: &str, bare: bool) -> Result<NamedArgs, ShortcutError
         return Err(ShortcutError::NoName);
     }
     let tokens = values.split(',').map(str::trim).filter(|token| !token.is_empty());
-    let args =
-        tokens.enumerate().map(|(n, token)| (format!("_genkey_{n}"), Value::from(token))).collect();
-    Ok(NamedArgs { name: name.to_owned(), args })
+    let generated = |n: usize| match n {
+        0 => SmolStr::new_static("_genkey_0"),
+        1 => SmolStr::new_static("_genkey_1"),
+        n => format_smolstr!("_genkey_{n}"),
+    };
+    let args = tokens.enumerate().map(|(n, token)| (generated(n), Value::from(token))).collect();
+    Ok(NamedArgs { name: name.into(), args })
 }
 
 impl<'de> Deserialize<'de> for NamedArgs {
@@ -87,11 +96,11 @@ impl<'de> Deserialize<'de> for NamedArgs {
             Long {
                 name: String,
                 #[serde(default)]
-                args: Map<String, Value>,
+                args: Arguments,
             },
         }
         match Written::deserialize(deserializer)? {
-            Written::Long { name, args } => Ok(Self { name, args }),
+            Written::Long { name, args } => Ok(Self { name: name.into(), args }),
             Written::Shortcut(text) => parse_shortcut(&text, true)
                 .map_err(|_| serde::de::Error::custom(format!("`{text}` is not Name=args"))),
         }

@@ -18,7 +18,7 @@ mod spec;
 mod value;
 
 pub use args::{ArgError, Args};
-pub use definition::{NamedArgs, RouteDefinition, ShortcutError, parse_shortcut};
+pub use definition::{Arguments, NamedArgs, RouteDefinition, ShortcutError, parse_shortcut};
 pub use one_or_more::OneOrMore;
 pub use request::{Request, RequestParts, Vars};
 pub use route::{Route, RouteGroup};

@@ -1,6 +1,7 @@
 //! What a predicate or filter declares about itself: the registry entry that is its documentation.
 
 use crate::args::{ArgError, Args};
+use crate::definition::Arguments;
 
 /// How shortcut arguments are laid onto declared ones (SCG enum
 /// `ShortcutConfigurable.ShortcutType`).
@@ -91,10 +92,7 @@ impl<B> Spec<B> {
     ///
     /// # Errors
     /// A required argument that is missing.
-    pub fn bind(
-        &self,
-        written: &serde_json::Map<String, serde_json::Value>,
-    ) -> Result<Args, ArgError> {
+    pub fn bind(&self, written: &Arguments) -> Result<Args, ArgError> {
         Args::bind(self.args, self.shortcut, written)
     }
 }

@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use weir_route::{NamedArgs, RouteDefinition};
+use smol_str::SmolStr;
+use weir_route::{Arguments, NamedArgs, RouteDefinition};
 
 /// Version of the encoding; the first byte of each record.
 const FORMAT: u8 = 1;
@@ -129,8 +130,8 @@ struct Written {
 
 #[derive(Deserialize)]
 struct WrittenArgs {
-    name: String,
-    args: Map<String, Value>,
+    name: SmolStr,
+    args: Arguments,
 }
 
 impl From<Written> for RouteDefinition {

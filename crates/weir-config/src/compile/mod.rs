@@ -388,7 +388,8 @@ impl Compiler {
         };
         let path = definition.predicates.iter().find(|named| named.name == "Path");
         let bound = path.and_then(|path| self.registry.predicate("Path")?.bind(&path.args).ok());
-        let pattern = bound.and_then(|args| args.list("patterns").first().cloned());
+        let pattern =
+            bound.and_then(|args| args.list("patterns").first().map(|text| text.to_string()));
         let route = CorsRoute {
             order: 0,
             position: 0,

@@ -102,11 +102,15 @@ pub(super) fn expression(
     part: impl Fn(Option<String>) -> Part,
 ) -> Option<Problem> {
     let is_expression = |text: &str| {
+        // Most texts have none of it, and are not worth the trimming.
+        if !text.as_bytes().contains(&b'#') {
+            return false;
+        }
         let text = text.trim();
         text.starts_with("#{") && text.ends_with('}')
     };
     let found = named.args.iter().find(|(_, value)| value.as_str().is_some_and(is_expression))?;
     let message = format!("{}: `{}` is a Spring expression", named.name, found.1.as_str()?.trim());
     let help = "weir never evaluates expressions; write the value itself";
-    Some(Problem::new(Code::SpringExpression, part(Some(found.0.clone())), message, help))
+    Some(Problem::new(Code::SpringExpression, part(Some(found.0.to_owned())), message, help))
 }

@@ -1,7 +1,8 @@
 //! Shares equal values between routes: one target, one filter chain for all that need it.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hash, Hasher};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use foldhash::{HashMap, HashMapExt as _};
 use serde_json::Value;
@@ -9,6 +10,11 @@ use weir_route::NamedArgs;
 
 /// Sets of this size are not worth sweeping.
 const SWEEP_MIN: usize = 1_024;
+
+/// What [`Key::of`] hashes with: chosen at the start, so that nobody can write two values with one
+/// key. The second only makes chance collisions of the first improbable beyond measure.
+static HASHERS: LazyLock<(RandomState, foldhash::quality::RandomState)> =
+    LazyLock::new(Default::default);
 
 /// 128 bits that stand for a value: two values with the same are taken for equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,13 +24,8 @@ impl Key {
     pub fn of(value: &impl Hash) -> Self {
         let mut bytes = Bytes(Vec::with_capacity(256));
         value.hash(&mut bytes);
-        let half = |salt: u8| {
-            let mut hasher = DefaultHasher::new();
-            hasher.write_u8(salt);
-            hasher.write(&bytes.0);
-            hasher.finish()
-        };
-        Self(half(0), half(1))
+        let (first, second) = &*HASHERS;
+        Self(first.hash_one(bytes.0.as_slice()), second.hash_one(bytes.0.as_slice()))
     }
 }
 
@@ -35,7 +36,7 @@ impl Hash for Text<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.name.hash(state);
         self.0.args.len().hash(state);
-        for (name, value) in &self.0.args {
+        for (name, value) in self.0.args.iter() {
             name.hash(state);
             match value {
                 Value::String(text) => text.hash(state),

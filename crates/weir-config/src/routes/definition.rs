@@ -318,11 +318,12 @@ impl<'l, 't> Reader<'l, 't> {
             problems.push(Diagnostic::new(Code::RouteShape, message).at(node.span()).help(help));
             return None;
         };
-        let mut named = NamedArgs { name: self.text(name, "name", problems), args: Map::new() };
+        let name = self.text(name, "name", problems).into();
+        let mut args = Vec::new();
         for field in node.children() {
             match field.key() {
                 "name" => {}
-                "args" => self.args(field, &mut named.args, problems),
+                "args" => self.args(field, &mut args, problems),
                 other => {
                     let message = format!("a {word} has no `{other}`");
                     let help = "put arguments below `args:`";
@@ -334,10 +335,10 @@ impl<'l, 't> Reader<'l, 't> {
                 }
             }
         }
-        Some(named)
+        Some(NamedArgs { name, args: args.into_iter().collect() })
     }
 
-    fn args(&self, node: Node<'t>, args: &mut Map<String, Value>, problems: &mut Problems) {
+    fn args(&self, node: Node<'t>, args: &mut Vec<(String, Value)>, problems: &mut Problems) {
         match node.kind() {
             Kind::Null => {}
             Kind::Map | Kind::List => self.flatten(node, String::new(), args, problems),
@@ -355,7 +356,7 @@ impl<'l, 't> Reader<'l, 't> {
         &self,
         node: Node<'t>,
         prefix: String,
-        args: &mut Map<String, Value>,
+        args: &mut Vec<(String, Value)>,
         problems: &mut Problems,
     ) {
         let list = node.kind() == Kind::List;
@@ -368,7 +369,7 @@ impl<'l, 't> Reader<'l, 't> {
             }
             rewritten(entry, problems);
             let text = self.text(entry, &name, problems);
-            args.insert(name, Value::String(text));
+            args.push((name, Value::String(text)));
         }
     }
 

@@ -67,7 +67,7 @@ fn flag(layers: &Layers<'_>, node: Node<'_>) -> Option<bool> {
 fn route(prefix: &str, service: &str, id: &str) -> RouteDefinition {
     let named = |text: &str| parse_shortcut(text, true).unwrap_or_default();
     let rewrite = NamedArgs {
-        name: "RewritePath".to_owned(),
+        name: "RewritePath".into(),
         args: [
             ("regexp".to_owned(), format!("/{id}/?(?<remaining>.*)").into()),
             ("replacement".to_owned(), "/${remaining}".into()),

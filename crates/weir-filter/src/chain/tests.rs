@@ -4,8 +4,8 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use proptest::prelude::*;
-use serde_json::{Map, Value};
-use weir_route::{Vars, parse_shortcut};
+use serde_json::Value;
+use weir_route::{Arguments, Vars, parse_shortcut};
 use weir_wire::http1::canonical_path;
 
 use super::{Chain, ChainEntry};
@@ -105,8 +105,8 @@ fn a_chain_is_small() {
 fn policy_is_told() {
     let chain = |texts: &[&str]| Chain::merge(Vec::new(), filters(texts));
     assert_eq!(chain(&["AddRequestHeader=A, 1"]).request_size_max(), None);
-    let mut small = Map::new();
-    small.insert("maxSize".to_owned(), Value::from("5B"));
+    let mut small = Arguments::default();
+    small.insert("maxSize", Value::from("5B"));
     let spec = find("RequestSize").expect("a filter");
     let small = (spec.build)(&spec.bind(&small).expect("args"), &FilterOptions::default());
     let both = Chain::merge(filters(&["RequestSize"]), vec![small.expect("a filter")]);

@@ -11,10 +11,10 @@ mod rule;
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use weir_route::index::{Change, Index, POSITION_MAX, Scratch};
 use weir_route::predicate::{self, BuildContext, PredicateOptions};
-use weir_route::{ArgError, OneOrMore, Request, Route, RouteGroup};
+use weir_route::{ArgError, Arguments, OneOrMore, Request, Route, RouteGroup};
 
 use crate::context::LocalResponse;
 use origin::is_same_origin;
@@ -192,7 +192,7 @@ fn compile(
     let pattern = route.pattern.unwrap_or("/**");
     let missing = || ArgError::new("patterns", "there are no path patterns");
     let spec = predicate::find("Path").ok_or_else(missing)?;
-    let written = Map::from_iter([("patterns".to_owned(), Value::from(pattern))]);
+    let written = Arguments::from_iter([("patterns", Value::from(pattern))]);
     let context = BuildContext { options, route_id: "cors" };
     let path = (spec.build)(&spec.bind(&written)?, &context)?;
     Ok(Arc::new(Route {

@@ -6,8 +6,8 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
-use weir_route::{ArgKind, Spec};
+use serde_json::Value;
+use weir_route::{ArgKind, Arguments, Spec};
 
 use super::{Build, Filter, FilterOptions, LATER, SPECS, find};
 use crate::trial::Trial;
@@ -39,8 +39,8 @@ fn written_arg(kind: ArgKind) -> &'static str {
 /// The filter of `spec` with required arguments only, and whether all arguments were read.
 fn build_default(spec: &Spec<Build>) -> (Filter, bool) {
     let required = spec.args.iter().filter(|arg| arg.required);
-    let written: Map<String, Value> =
-        required.map(|arg| (arg.name.to_owned(), Value::from(written_arg(arg.kind)))).collect();
+    let written: Arguments =
+        required.map(|arg| (arg.name, Value::from(written_arg(arg.kind)))).collect();
     let args = spec.bind(&written).expect("arguments");
     let filter = (spec.build)(&args, &FilterOptions::default());
     (filter.unwrap_or_else(|e| panic!("{}: {e:?}", spec.name)), args.unread().next().is_none())
@@ -85,7 +85,7 @@ fn defaults_build_and_every_argument_is_read() {
 #[test]
 fn required_arguments_are_required() {
     for spec in SPECS {
-        let missing = spec.bind(&Map::new()).is_err();
+        let missing = spec.bind(&Arguments::default()).is_err();
         assert_eq!(missing, spec.args.iter().any(|arg| arg.required), "{}", spec.name);
     }
 }

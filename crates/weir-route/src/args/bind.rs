@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
-use super::{ArgError, Args, Value};
+use super::{ArgError, Args, Texts, Value};
+use crate::definition::Arguments;
 use crate::spec::{ArgKind, ArgSpec, Shortcut};
+use smol_str::SmolStr;
 
 /// What SCG calls the nth argument of a shortcut.
 const GENERATED: &str = "_genkey_";
@@ -20,7 +22,7 @@ struct Entry<'a> {
     index: Option<usize>,
     /// Place among the arguments as written.
     place: usize,
-    text: String,
+    text: Cow<'a, str>,
 }
 
 impl Args {
@@ -31,7 +33,7 @@ impl Args {
     pub fn bind(
         declared: &[ArgSpec],
         shortcut: Shortcut,
-        written: &Map<String, Json>,
+        written: &Arguments,
     ) -> Result<Self, ArgError> {
         let mut entries = Vec::with_capacity(written.len());
         for (place, (key, value)) in written.iter().enumerate() {
@@ -53,7 +55,7 @@ impl Args {
     fn empty(declared: &[ArgSpec]) -> Self {
         let value = |spec: &ArgSpec| Value {
             name: Cow::Borrowed(spec.name),
-            texts: Vec::new(),
+            texts: Texts::None,
             kind: Some(spec.kind),
             written: false,
         };
@@ -89,10 +91,10 @@ impl Args {
             match value.kind {
                 Some(ArgKind::List) if entry.index.is_none() => {
                     let texts = entry.text.split(',').map(str::trim);
-                    value.texts.extend(texts.filter(|t| !t.is_empty()).map(str::to_owned));
+                    texts.filter(|t| !t.is_empty()).for_each(|text| value.texts.push(text.into()));
                 }
-                Some(ArgKind::List) => value.texts.push(entry.text),
-                _ if value.texts.is_empty() => value.texts.push(entry.text),
+                Some(ArgKind::List) => value.texts.push(entry.text.into()),
+                _ if value.texts.as_slice().is_empty() => value.texts.push(entry.text.into()),
                 _ => {}
             }
         }
@@ -107,7 +109,7 @@ impl Args {
             && entries.last().is_some_and(|entry| is_flag(entry.text.trim()))
             && let (Some(entry), Some(value)) = (entries.pop(), self.values.get_mut(1))
         {
-            value.texts.push(entry.text);
+            value.texts.push(entry.text.into());
             value.written = true;
         }
         for entry in entries {
@@ -118,8 +120,8 @@ impl Args {
             };
             value.check_spel(&entry.text)?;
             value.written = true;
-            if at == 0 || value.texts.is_empty() {
-                value.texts.push(entry.text);
+            if at == 0 || value.texts.as_slice().is_empty() {
+                value.texts.push(entry.text.into());
             }
         }
         Ok(())
@@ -136,7 +138,7 @@ impl Args {
     fn add_undeclared(&mut self, entry: Entry<'_>) {
         self.values.push(Value {
             name: Cow::Owned(entry.key.into_owned()),
-            texts: vec![entry.text],
+            texts: Texts::One(entry.text.into()),
             kind: None,
             written: true,
         });
@@ -152,9 +154,9 @@ impl Value {
         match spec.default {
             Some(default) if matches!(spec.kind, ArgKind::List) => {
                 let texts = default.split(',').map(str::trim).filter(|text| !text.is_empty());
-                self.texts.extend(texts.map(str::to_owned));
+                texts.for_each(|text| self.texts.push(text.into()));
             }
-            Some(default) => self.texts.push(default.to_owned()),
+            Some(default) => self.texts.push(SmolStr::new_static(default)),
             None if spec.required => {
                 return Err(
                     ArgError::new(spec.name, format!("`{}` is missing", spec.name)).help(spec.doc)
@@ -167,6 +169,10 @@ impl Value {
 
     /// SpEL is never evaluated: a bean reference may stand where one is expected, nothing else.
     fn check_spel(&self, text: &str) -> Result<(), ArgError> {
+        // Most texts have none of it, and are not worth the trimming.
+        if !text.as_bytes().contains(&b'#') {
+            return Ok(());
+        }
         let text = text.trim();
         if !(text.starts_with("#{") && text.ends_with('}')) {
             return Ok(());
@@ -190,12 +196,12 @@ pub(super) fn bean_name(text: &str) -> Option<&str> {
 }
 
 /// Turns lists and maps into indexed and dotted keys.
-fn flatten<'a>(key: Cow<'a, str>, value: &Json, place: usize, entries: &mut Vec<Entry<'a>>) {
+fn flatten<'a>(key: Cow<'a, str>, value: &'a Json, place: usize, entries: &mut Vec<Entry<'a>>) {
     let text = match value {
-        Json::Null => String::new(),
-        Json::Bool(flag) => flag.to_string(),
-        Json::Number(number) => number.to_string(),
-        Json::String(text) => text.clone(),
+        Json::Null => Cow::Borrowed(""),
+        Json::Bool(flag) => Cow::Owned(flag.to_string()),
+        Json::Number(number) => Cow::Owned(number.to_string()),
+        Json::String(text) => Cow::Borrowed(text.as_str()),
         Json::Array(list) => {
             for (at, value) in list.iter().enumerate() {
                 flatten(format!("{key}[{at}]").into(), value, place, entries);
@@ -239,7 +245,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use crate::args::Args;
-    use crate::definition::parse_shortcut;
+    use crate::definition::{Arguments, parse_shortcut};
     use crate::spec::{ArgKind, ArgSpec, Shortcut};
 
     const fn arg(name: &'static str, kind: ArgKind, default: Option<&'static str>) -> ArgSpec {
@@ -257,19 +263,23 @@ mod tests {
         arg("keyResolver", ArgKind::Bean, None),
     ];
 
-    fn map(written: Value) -> Map<String, Value> {
+    fn map(written: Value) -> Arguments {
         match written {
-            Value::Object(map) => map,
+            Value::Object(map) => map.into_iter().collect(),
             Value::String(text) => parse_shortcut(&text, true).expect("a shortcut").args,
             other => panic!("{other}"),
         }
+    }
+
+    fn texts(value: &crate::args::Value) -> Vec<&str> {
+        value.texts.as_slice().iter().map(|text| text.as_str()).collect()
     }
 
     fn check(declared: &[ArgSpec], shortcut: Shortcut, written: Value, expected: Value) {
         let args = Args::bind(declared, shortcut, &map(written.clone())).expect("arguments");
         let known = args.values.iter().take(args.declared).filter(|value| value.written);
         let mut got: Map<_, _> =
-            known.map(|value| (value.name.to_string(), json!(value.texts))).collect();
+            known.map(|value| (value.name.to_string(), json!(texts(value)))).collect();
         let unknown: Vec<_> = args.unknown().collect();
         if !unknown.is_empty() {
             got.insert("unknown".to_owned(), json!(unknown));

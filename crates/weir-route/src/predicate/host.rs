@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use smol_str::SmolStr;
+
 use super::{Build, BuildContext, Predicate, PredicateError, bracketed, quoted_list};
 use crate::args::{ArgError, Args};
 use crate::one_or_more::OneOrMore;
@@ -49,7 +51,7 @@ pub struct Host {
 
 fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
     let include_port = context.options.host_include_port;
-    let parse = |text: &String| {
+    let parse = |text: &SmolStr| {
         HostPattern::parse(text, include_port, context.regexes())
             .map_err(|error| error.of_arg("patterns", text))
     };

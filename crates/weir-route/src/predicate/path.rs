@@ -1,6 +1,9 @@
 //! `Path`: the path of the request, by pattern.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use smol_str::SmolStr;
 
 use super::{Build, BuildContext, Predicate, PredicateError, bracketed};
 use crate::args::{ArgError, Args};
@@ -61,9 +64,12 @@ fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError>
     let match_trailing_slash = args.bool("matchTrailingSlash")?.unwrap_or(true);
     let tolerate = match_trailing_slash && context.options.trailing_slash;
     let base = context.options.base_path.as_str();
-    let parse = |text: &String| {
+    let parse = |text: &SmolStr| {
         let slash = if text.len() > 1 && !text.starts_with('/') { "/" } else { "" };
-        let full = if base.is_empty() { text.clone() } else { format!("{base}{slash}{text}") };
+        let full = match base.is_empty() {
+            true => Cow::Borrowed(text.as_str()),
+            false => Cow::Owned(format!("{base}{slash}{text}")),
+        };
         let pattern = PathPattern::parse(&full, context.regexes());
         pattern
             .map(|pattern| pattern.tolerating_trailing_slash(tolerate))

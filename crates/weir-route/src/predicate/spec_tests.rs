@@ -130,7 +130,7 @@ fn the_registry_is_sorted_and_documented() {
 #[test]
 fn a_required_argument_that_is_missing_is_named() {
     for spec in SPECS {
-        let missing = spec.bind(&serde_json::Map::new()).err().map(|error| error.arg);
+        let missing = spec.bind(&crate::Arguments::default()).err().map(|error| error.arg);
         let first = spec.args.iter().find(|arg| arg.required).map(|arg| arg.name.to_owned());
         assert_eq!(missing, first, "{}", spec.name);
     }
