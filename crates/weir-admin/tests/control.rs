@@ -125,7 +125,7 @@ async fn a_stored_route_that_a_new_configuration_refuses_stops_the_reload() {
     let table = control(&directory, &[]);
     let mut on_host = route("a", "http://x");
     on_host.predicates = vec![NamedArgs { name: "Host".into(), ..Default::default() }];
-    on_host.predicates[0].args.insert("_genkey_0".into(), "a.example".into());
+    on_host.predicates[0].args.insert("_genkey_0", "a.example".into());
     table.put(on_host, Condition::Any, WHO.into()).await.expect("a put");
     put(&table, "b").await;
     let strict = "spring.cloud.gateway.server.webflux.predicate.host.enabled: false\n";

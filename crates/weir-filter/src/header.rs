@@ -73,7 +73,9 @@ impl FieldTemplate {
     ) -> Result<Self, ArgError> {
         let name = HeaderName::writable(name_arg, name)?;
         check_value(value_arg, value)?;
-        Ok(Self(format!("{name}:{value}").into()))
+        let mut field = String::with_capacity(name.0.len() + 1 + value.len());
+        field.extend([name.as_str(), ":", value]);
+        Ok(Self(field.into()))
     }
 
     /// Name and value.

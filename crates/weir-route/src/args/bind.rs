@@ -224,6 +224,9 @@ fn flatten<'a>(key: Cow<'a, str>, value: &'a Json, place: usize, entries: &mut V
 
 /// `patterns[0]` and `patterns.0` are element 0 of `patterns`.
 fn split_index(key: &str) -> (&str, Option<usize>) {
+    if !key.bytes().any(|byte| matches!(byte, b'.' | b'[')) {
+        return (key, None);
+    }
     let bracketed = key.strip_suffix(']').and_then(|key| key.rsplit_once('['));
     let (base, index) = match bracketed.or_else(|| key.rsplit_once('.')) {
         Some((base, index)) => (base, index.parse().ok()),
