@@ -367,7 +367,7 @@ fn running_out_of_ports_is_a_verdict_of_its_own() {
         ip link set lo up && echo 40000 40019 > /proc/sys/net/ipv4/ip_local_port_range || exit 77
         "$WEIR" origin --quiet --listen 127.0.0.1:8000 > listening & origin=$!
         until grep -q listening listening; do kill -0 $origin || exit 1; sleep 0.02; done
-        "$WEIR" bench http://127.0.0.1:8000/ok -c 4 -n 200 --no-keepalive -q --threshold 'p99<1s'
+        "$WEIR" bench http://127.0.0.1:8000/ok -c 40 -n 200 -q --threshold 'p99<1s'
         code=$?; kill $origin; exit $code"#;
     let folder = tempfile::tempdir().expect("a folder");
     let output = Command::new("unshare")
