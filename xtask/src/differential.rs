@@ -88,7 +88,7 @@ struct Case {
 /// # Errors
 /// Something does not start, or a fault was found.
 pub fn run(args: &DifferentialArgs) -> anyhow::Result<()> {
-    let binary = args.weir.clone().map_or_else(release::weir, Ok)?;
+    let binary = release::weir(args.weir.as_deref())?;
     let mut rig = Rig::new();
     let config = format!(
         "server: {{ port: 0, address: 127.0.0.1 }}\nmanagement.server.port: -1\n\

@@ -1,6 +1,6 @@
 //! The binaries as they are released.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, ensure};
@@ -24,10 +24,13 @@ pub fn build(packages: &[&str]) -> anyhow::Result<PathBuf> {
     Ok(root().join(target).join("release"))
 }
 
-/// `weir`, built in release.
+/// The weir that was `given`, in whatever folder it is run; else `weir` built in release.
 ///
 /// # Errors
-/// It does not build.
-pub fn weir() -> anyhow::Result<PathBuf> {
-    Ok(build(&["weir"])?.join("weir"))
+/// What was given is not there, or it does not build.
+pub fn weir(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let Some(file) = given else { return Ok(build(&["weir"])?.join("weir")) };
+    let file = std::path::absolute(file)?;
+    ensure!(file.is_file(), "{} is not there: give --weir the path of a binary", file.display());
+    Ok(file)
 }

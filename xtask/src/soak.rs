@@ -51,7 +51,7 @@ struct Row {
 pub fn run(args: &SoakArgs) -> anyhow::Result<ExitCode> {
     ensure!(args.minutes > 0.0, "--minutes has to be above 0");
     let mut rows = rows(&args.only)?;
-    let weir = Weir::new(args.weir.clone().map_or_else(release::weir, Ok)?);
+    let weir = Weir::new(release::weir(args.weir.as_deref())?);
     let interrupt = Interrupt::listen()?;
     let machine = Machine::here();
     let began = Instant::now();

@@ -73,7 +73,7 @@ const TOLD_MAX: usize = 160;
 /// # Errors
 /// Something does not start.
 pub fn run(args: &WireArgs) -> anyhow::Result<()> {
-    let weir = args.weir.clone().map_or_else(crate::release::weir, Ok)?;
+    let weir = crate::release::weir(args.weir.as_deref())?;
     let files = portable();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // A deviation is a failed assertion of the replay: not worth a message each.

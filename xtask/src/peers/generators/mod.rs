@@ -98,11 +98,7 @@ struct Run<'a> {
 pub fn run(args: &GeneratorArgs) -> anyhow::Result<()> {
     let interrupt = Interrupt::listen()?;
     let files = super::launch::raise_files();
-    let weir = match &args.weir {
-        Some(file) => std::path::absolute(file)?,
-        None => release::weir()?,
-    };
-    ensure!(weir.is_file(), "{} is not there: give --weir the path of a binary", weir.display());
+    let weir = release::weir(args.weir.as_deref())?;
     let mut notes = Vec::new();
     let programs = programs(&weir, args.install, &mut notes)?;
     let versions = programs.iter().filter_map(|(generator, program)| generator.version(program));
