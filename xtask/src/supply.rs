@@ -1,125 +1,91 @@
-//! What comes from others: licences, sources, banned and doubled crates, by `deny.toml`.
+//! What comes from others: licences, sources, banned and doubled crates, known vulnerabilities.
 //!
-//! `cargo deny` reads the same file; this check needs nothing but cargo. Advisories are for
-//! `cargo deny check advisories`, which needs its database.
+//! `cargo deny` judges it by `deny.toml`. It is installed under `target/` on its first use.
 
-use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
-use serde_json::Value;
+use anyhow::{Context, ensure};
 
 use crate::tree::root;
 
+/// Version of cargo-deny that `deny.toml` is written for.
+const VERSION: &str = "0.20.2";
+
 /// Every dependency that deny.toml does not let in.
 pub fn findings() -> Vec<String> {
-    let rules = std::fs::read_to_string(root().join("deny.toml")).unwrap_or_default();
-    let output = Command::new(env!("CARGO"))
-        .current_dir(root())
-        .args(["metadata", "--locked", "--format-version", "1"])
-        .args(["--filter-platform", "x86_64-unknown-linux-gnu"])
-        .output();
-    let metadata = output.ok().and_then(|output| serde_json::from_slice(&output.stdout).ok());
-    match metadata {
-        Some(metadata) => judge(&rules, &metadata),
-        None => vec!["cargo metadata does not work".to_owned()],
+    match judge(root()) {
+        Ok(findings) => findings,
+        Err(error) => vec![format!("{error:#}")],
     }
 }
 
-fn judge(rules: &str, metadata: &Value) -> Vec<String> {
-    let (allow, deny) = (list(rules, "licenses", "allow"), list(rules, "bans", "deny"));
-    let skip = list(rules, "bans", "skip");
-    let mut findings = Vec::new();
-    let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for package in metadata["packages"].as_array().into_iter().flatten() {
-        let text = |key: &str| package[key].as_str().unwrap_or_default();
-        let (name, version, source) = (text("name"), text("version"), text("source"));
-        versions.entry(name).or_default().push(version);
-        if !is_allowed(text("license"), &allow) {
-            findings.push(format!("{name}: the licence `{}` is not allowed", text("license")));
-        }
-        if deny.contains(&name) {
-            findings.push(format!("{name}: banned"));
-        }
-        // None is this repository.
-        let registry = source.starts_with("registry+") && source.ends_with("crates.io-index");
-        if !source.is_empty() && !registry {
-            findings.push(format!("{name}: not from the registry but from {source}"));
-        }
+/// What `cargo deny` finds in the workspace at `root`, warnings included.
+fn judge(root: &Path) -> anyhow::Result<Vec<String>> {
+    let mut checks = vec!["licenses", "bans", "sources"];
+    // Nothing is fetched here: they are judged where somebody keeps a copy of the database.
+    if has_advisories().unwrap_or(false) {
+        checks.push("advisories");
     }
-    for (name, versions) in versions.iter().filter(|(_, versions)| versions.len() > 1) {
-        let known = versions.iter().filter(|v| skip.contains(&&*format!("{name}@{v}"))).count();
-        if known + 1 < versions.len() {
-            findings.push(format!("{name}: several versions, {}", versions.join(" and ")));
-        }
-    }
-    for entry in skip {
-        let (name, version) = entry.split_once('@').unwrap_or((entry, ""));
-        let doubled = versions.get(name).is_some_and(|all| all.len() > 1 && all.contains(&version));
-        if !doubled {
-            findings.push(format!("deny.toml: `{entry}` need not be skipped any more"));
-        }
-    }
-    findings
+    let output = Command::new(tool()?)
+        .args(["--format", "json", "--offline", "--locked", "--manifest-path"])
+        .arg(root.join("Cargo.toml"))
+        .args(["check", "--deny", "warnings"])
+        .args(checks)
+        .output()
+        .context("cargo-deny does not start")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let findings: Vec<String> = said.lines().filter_map(finding).collect();
+    ensure!(output.status.success() || !findings.is_empty(), "cargo-deny: {}", said.trim());
+    Ok(findings)
 }
 
-/// The quoted entries of `key = [ … ]` in a section, one a line.
-fn list<'t>(text: &'t str, section: &str, key: &str) -> Vec<&'t str> {
-    let section = text.split(&format!("[{section}]\n")).nth(1).unwrap_or_default();
-    let section = section.split("\n[").next().unwrap_or_default();
-    let entries = section.split(&format!("{key} = [\n")).nth(1).unwrap_or_default();
-    let entries = entries.split("\n]").next().unwrap_or_default();
-    entries.lines().filter_map(|line| line.split('"').nth(1)).collect()
+/// The message of one line of its report, if that is a finding.
+fn finding(line: &str) -> Option<String> {
+    let told: serde_json::Value = serde_json::from_str(line).ok()?;
+    let fields = &told["fields"];
+    let bad = matches!(fields["severity"].as_str()?, "error" | "warning");
+    let place = fields["labels"][0]["span"].as_str().unwrap_or_default();
+    bad.then(|| format!("{} {place}", fields["message"].as_str().unwrap_or(line)))
 }
 
-/// Whether an SPDX expression can be met with licences of `allow`; `/` is an old `OR`.
-fn is_allowed(expression: &str, allow: &[&str]) -> bool {
-    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
-    let words: Vec<&str> = spaced.split_whitespace().collect();
-    let mut rest = words.as_slice();
-    any_of(&mut rest, allow) && rest.is_empty()
+/// Whether there is a database of advisories where `cargo deny fetch` puts it.
+fn has_advisories() -> Option<bool> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
+    let mut copies = std::fs::read_dir(home.join("advisory-dbs")).ok()?;
+    Some(copies.any(|entry| entry.is_ok_and(|entry| entry.path().is_dir())))
 }
 
-fn any_of(words: &mut &[&str], allow: &[&str]) -> bool {
-    let mut met = all_of(words, allow);
-    while let ["OR", rest @ ..] = words {
-        *words = rest;
-        met |= all_of(words, allow);
+/// cargo-deny, installed if need be.
+fn tool() -> anyhow::Result<PathBuf> {
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _turn = INSTALLING.lock().ok();
+    let home = root().join("target/tools").join(format!("cargo-deny-{VERSION}"));
+    let tool = home.join("bin/cargo-deny");
+    if !tool.exists() {
+        eprintln!("installing cargo-deny {VERSION} in {} (about a minute)", home.display());
+        let building = home.join("build");
+        let status = Command::new(env!("CARGO"))
+            .args(["install", "cargo-deny", "--version", VERSION, "--locked", "--debug"])
+            .arg("--root")
+            .arg(&home)
+            .arg("--target-dir")
+            .arg(&building)
+            .status()?;
+        ensure!(
+            status.success(),
+            "cargo-deny {VERSION} could not be installed (its first use needs the crate registry)"
+        );
+        std::fs::remove_dir_all(building)?;
     }
-    met
-}
-
-fn all_of(words: &mut &[&str], allow: &[&str]) -> bool {
-    let mut met = one(words, allow);
-    while let ["AND", rest @ ..] = words {
-        *words = rest;
-        met &= one(words, allow);
-    }
-    met
-}
-
-fn one(words: &mut &[&str], allow: &[&str]) -> bool {
-    match words {
-        ["(", rest @ ..] => {
-            *words = rest;
-            let met = any_of(words, allow);
-            *words = words.strip_prefix(&[")"]).unwrap_or(words);
-            met
-        }
-        // An exception only adds permissions.
-        [licence, "WITH", _, rest @ ..] | [licence, rest @ ..] => {
-            let met = allow.contains(licence);
-            *words = rest;
-            met
-        }
-        [] => false,
-    }
+    Ok(tool)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
-    use super::{is_allowed, judge};
+    use std::fs;
 
     #[test]
     fn the_dependencies_are_allowed() {
@@ -127,39 +93,21 @@ mod tests {
     }
 
     #[test]
-    fn expressions_are_read() {
-        let check = |expression: &str, expected: bool| {
-            assert_eq!(is_allowed(expression, &["MIT", "Zlib"]), expected, "{expression}");
-        };
-        check("MIT", true);
-        check("GPL-3.0", false);
-        check("MIT OR GPL-3.0", true);
-        check("GPL-3.0/MIT", true);
-        check("MIT AND GPL-3.0", false);
-        check("(GPL-3.0 OR MIT) AND Zlib", true);
-        check("GPL-3.0 OR MIT AND Apache-2.0", false);
-        check("MIT WITH LLVM-exception", true);
-        check("", false);
-    }
-
-    #[test]
     fn what_is_not_allowed_is_found() {
-        let rules = "[licenses]\nallow = [\n    \"MIT\",\n]\n[bans]\ndeny = [\n    \"bad\",\n]\n\
-                     skip = [\n    \"two@1\",\n    \"gone@1\",\n]\n";
-        let package = |name: &str, version: &str, license: &str, source: &str| json!({ "name": name, "version": version, "license": license, "source": source });
-        let metadata = json!({ "packages": [
-            package("fine", "1", "MIT", "registry+https://example.org/crates.io-index"),
-            package("bad", "1", "MIT", "git+https://example.org/bad"),
-            package("gpl", "1", "GPL-3.0", ""),
-            package("two", "1", "MIT", ""),
-            package("two", "2", "MIT", ""),
-            package("three", "1", "MIT", ""),
-            package("three", "2", "MIT", ""),
-        ] });
-        let found = judge(rules, &metadata).join("\n");
-        for part in ["bad: banned", "bad: not from", "gpl: the lic", "three: several", "gone@1`"] {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        fs::create_dir(folder.path().join("src")).unwrap();
+        write("src/lib.rs", "");
+        write(
+            "Cargo.toml",
+            "[package]\nname = \"bad\"\nversion = \"1.0.0\"\nlicense = \"GPL-3.0\"\n",
+        );
+        write("Cargo.lock", "version = 4\n[[package]]\nname = \"bad\"\nversion = \"1.0.0\"\n");
+        let rules = "[licenses]\nallow = [\n    \"MIT\",\n]\n[bans]\ndeny = [\n    \"bad\",\n]\n";
+        write("deny.toml", rules);
+        let found = super::judge(folder.path()).unwrap().join("\n");
+        for part in ["license", "banned"] {
             assert!(found.contains(part), "{part}: {found}");
         }
-        assert_eq!(found.lines().count(), 5, "{found}");
     }
 }
