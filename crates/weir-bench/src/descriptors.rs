@@ -20,15 +20,17 @@ pub(crate) fn raise() -> Option<u64> {
 /// What to tell before so many connections are opened, if they may be too many at a time.
 pub(crate) fn warning(connections: usize, limit: Option<u64>) -> Option<String> {
     let (needed, limit) = (connections as u64 + OTHERS, limit?);
+    let fewer = match limit.saturating_sub(OTHERS) {
+        0 => String::new(),
+        most => format!(", or ask for at most {}", show_count(most as f64)),
+    };
     (needed > limit).then(|| {
         format!(
             "{} connections at a time need {} file descriptors, but a process may open {} here; \
-             raise that (ulimit -Hn {needed} as root, or LimitNOFILE={needed} in a service), or \
-             ask for at most {}",
+             raise that (ulimit -Hn {needed} as root, or LimitNOFILE={needed} in a service){fewer}",
             show_count(connections as f64),
             show_count(needed as f64),
             show_count(limit as f64),
-            show_count(limit.saturating_sub(OTHERS) as f64),
         )
     })
 }
@@ -45,5 +47,7 @@ mod tests {
         for part in ["need 20,100 file", "may open 20,000", "-Hn 20100 as root", "most 19,900"] {
             assert!(told.contains(part), "{told}");
         }
+        let told = warning(2, Some(64)).unwrap();
+        assert!(told.ends_with("in a service)"), "{told}");
     }
 }

@@ -13,7 +13,7 @@ use ratatui::widgets::{Axis, Block, Chart, Dataset, Paragraph};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The view of one run, drawn by a thread of its own.
 #[derive(Debug)]
@@ -70,16 +70,25 @@ fn line(slice: &Slice) -> String {
 }
 
 fn print_lines(watch: &Watch, done: &AtomicBool) {
-    let mut shown = None;
+    let started = Instant::now();
+    let mut next = 0;
+    let mut print = |slices: Vec<Slice>| {
+        for slice in slices.iter().filter(|slice| slice.second >= next) {
+            eprintln!("{}", line(slice));
+        }
+        next = slices.last().map_or(next, |last| next.max(last.second + 1));
+    };
     while !done.load(Ordering::Relaxed) {
         std::thread::park_timeout(Duration::from_millis(500));
-        for slice in settled(watch) {
-            if shown.is_none_or(|last| slice.second > last) {
-                shown = Some(slice.second);
-                eprintln!("{}", line(&slice));
-            }
-        }
+        print(settled(watch));
     }
+    print(whole(watch.slices(), started.elapsed()));
+}
+
+/// What of a run that has ended after `elapsed` is a whole second.
+fn whole(mut slices: Vec<Slice>, elapsed: Duration) -> Vec<Slice> {
+    slices.retain(|slice| slice.second < elapsed.as_secs());
+    slices
 }
 
 fn draw(title: &str, watch: &Watch, done: &AtomicBool) {
@@ -140,7 +149,9 @@ fn chart<'a>(title: &'a str, lines: &[Curve<'a>], label: &dyn Fn(f64) -> String)
 
 #[cfg(test)]
 mod tests {
-    use super::{line, render};
+    use std::time::Duration;
+
+    use super::{line, render, whole};
     use crate::record::Slice;
 
     fn slice(second: u64) -> Slice {
@@ -152,6 +163,12 @@ mod tests {
     fn a_second_is_one_line() {
         let want = "    3s      1,234/s  p50   1.00ms  p99   9.00ms  failed 2";
         assert_eq!(line(&slice(3)), want);
+    }
+
+    #[test]
+    fn what_is_left_of_a_second_at_the_end_is_no_rate() {
+        let shown = whole((0..3).map(slice).collect(), Duration::from_millis(2_040));
+        assert_eq!(shown, [slice(0), slice(1)]);
     }
 
     #[test]

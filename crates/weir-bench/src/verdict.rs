@@ -38,8 +38,10 @@ pub enum Limit {
     HostContended,
     /// Local ports or file descriptors ran out.
     PortsExhausted,
-    /// No request succeeded.
+    /// No request was answered.
     NoAnswer,
+    /// Requests were answered, none as it should be.
+    NoSuccess,
 }
 
 /// The verdict on a run.
@@ -62,13 +64,18 @@ impl Limit {
             Self::HostContended => "HOST CONTENDED",
             Self::PortsExhausted => "PORTS EXHAUSTED",
             Self::NoAnswer => "NO ANSWER",
+            Self::NoSuccess => "NO SUCCESS",
         }
     }
 
     /// Whether latencies of such a run say something about the server.
     pub fn conclusive(self) -> bool {
         match self {
-            Self::RateMet | Self::ServerLimited | Self::ConnectionLimited | Self::NoAnswer => true,
+            Self::RateMet
+            | Self::ServerLimited
+            | Self::ConnectionLimited
+            | Self::NoAnswer
+            | Self::NoSuccess => true,
             Self::GeneratorLimited | Self::HostContended | Self::PortsExhausted => false,
         }
     }
@@ -110,7 +117,7 @@ impl Verdict {
         let limit = if exhausted {
             Limit::PortsExhausted
         } else if outcome.ok == 0 {
-            Limit::NoAnswer
+            if outcome.statuses.is_empty() { Limit::NoAnswer } else { Limit::NoSuccess }
         } else if busy >= THREAD_BUSY && (missed || lagging || !paced) {
             Limit::GeneratorLimited
         } else if held_up(outcome) {
@@ -316,6 +323,9 @@ mod tests {
         check(outcome(500, 200, None, 100.0), false, Limit::HostContended);
         check(outcome(500, 0, None, 100.0), false, Limit::ServerLimited);
         check(outcome(500, 0, None, 0.0), false, Limit::NoAnswer);
+        let mut refused = outcome(500, 0, None, 0.0);
+        refused.statuses.insert(404, 9);
+        check(refused, false, Limit::NoSuccess);
         let mut held = outcome(300, 0, Some(100), 100.0);
         held.connect.max_ns = 1_030_000_000;
         check(held.clone(), true, Limit::RateMet);

@@ -140,7 +140,8 @@ fn requests_are_counted_exactly() {
 
 #[test]
 fn failures_stay_in_the_percentiles() {
-    check("/missing", "-n 20 -c 2", (0, 0, &[("unexpected status", 20)]));
+    let got = check("/missing", "-n 20 -c 2", (1, 0, &[("unexpected status", 20)]));
+    assert_eq!(got.verdict.limit, Limit::NoSuccess);
     check("/missing", "-n 20 -c 2 --expect-status 404", (0, 20, &[]));
     let got = check("/hangup", "-n 20 -c 2", (1, 0, &[("connection closed early", 20)]));
     assert_eq!(got.response.count, 20);

@@ -35,7 +35,7 @@ pub struct Args {
     single: single::SingleArgs,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, thresholds met; 1 failed, no connection; \
+const EXIT_CODES: &str = "Exit codes: 0 done, thresholds met; 1 failed, no request succeeded; \
                           2 arguments not understood; 3 a threshold failed; 4 inconclusive (generator or host limited); \
                           130 interrupted";
 
@@ -97,7 +97,7 @@ pub(crate) fn exit_code(outcome: &Outcome) -> u8 {
         INCONCLUSIVE
     } else if judged(Some(false)) {
         THRESHOLD
-    } else if outcome.ok == 0 && outcome.statuses.is_empty() {
+    } else if outcome.ok == 0 {
         FAILED
     } else {
         OK

@@ -87,6 +87,7 @@ impl<'a> Worker<'a> {
         self.turn()?;
         self.abandon();
         self.record.slices.close();
+        self.publish();
         // Reading what the kernel knows takes a descriptor, and they may all be in use.
         self.connections.clear();
         let after = thread_use();
@@ -270,6 +271,15 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Shows what has been closed since the last time.
+    fn publish(&mut self) {
+        let closed = self.record.slices.closed();
+        for slice in closed.get(self.published..).unwrap_or_default() {
+            self.shared.watch.publish(slice);
+        }
+        self.published = closed.len();
+    }
+
     /// A few times a second: timeouts, slices, the stop signal.
     fn housekeep(&mut self, now: Nanos) {
         let timeout = self.plan.timeout.as_nanos() as Nanos;
@@ -280,13 +290,9 @@ impl<'a> Worker<'a> {
                 self.fail(index as u32, Failure::Timeout);
             }
         }
-        self.record.slices.roll(now);
         // Under load, slices are closed by what is recorded, not here.
-        let closed = self.record.slices.closed();
-        for slice in closed.get(self.published..).unwrap_or_default() {
-            self.shared.watch.publish(slice);
-        }
-        self.published = closed.len();
+        self.record.slices.roll(now);
+        self.publish();
         if self.shared.watch.stopped() {
             let deadline = &self.shared.deadline;
             deadline.fetch_min(now, std::sync::atomic::Ordering::Relaxed);

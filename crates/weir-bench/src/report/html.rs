@@ -119,7 +119,7 @@ fn single(outcome: &Outcome, out: &mut String) {
 fn verdict(outcome: &Outcome, out: &mut String) {
     let class = match outcome.verdict.limit {
         Limit::RateMet => "good",
-        Limit::NoAnswer => "bad",
+        Limit::NoAnswer | Limit::NoSuccess => "bad",
         Limit::ServerLimited
         | Limit::GeneratorLimited
         | Limit::ConnectionLimited
