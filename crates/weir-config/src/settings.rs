@@ -26,6 +26,8 @@ pub struct Settings {
     pub acceptors: usize,
     /// `weir.server.pinning`: each worker stays on one core.
     pub pinning: bool,
+    /// `weir.server.huge-pages`: tables of 10,000 routes and more are moved to them.
+    pub huge_pages: bool,
     /// `weir.server.backlog`.
     pub backlog: u32,
     /// `weir.server.read-buffer-size` (64 KiB): how much one read may bring.
@@ -303,6 +305,7 @@ impl Default for Settings {
             workers: 0,
             acceptors: 0,
             pinning: false,
+            huge_pages: true,
             backlog: 4096,
             read_buffer_bytes: 64 << 10,
             receive_buffer_bytes: None,

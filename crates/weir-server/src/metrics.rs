@@ -46,10 +46,20 @@ struct Series {
     by_key: HashMap<SeriesKey, Timer>,
 }
 
-/// A route is known by the address of its id, which the entry keeps alive.
+/// A route is known by the address of its id, which the entry keeps alive. 0 is all that have none
+/// of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct RouteKey(usize);
+
+impl RouteKey {
+    pub(crate) fn of(route: &Route<RouteTarget>) -> Self {
+        Self(route.id.as_ptr() as usize)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct SeriesKey {
-    route: usize,
+    route: RouteKey,
     status: u16,
     method: Method,
 }
@@ -165,19 +175,20 @@ impl WorkerCounters {
     pub(crate) fn routed(
         &self,
         route: &Route<RouteTarget>,
+        key: RouteKey,
         status: u16,
         method: &[u8],
         took: Duration,
     ) {
         let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
         let method = Method::of(method);
-        let mut key = SeriesKey { route: route.id.as_ptr() as usize, status, method };
+        let mut key = SeriesKey { route: key, status, method };
         if let Some(timer) = series.by_key.get_mut(&key) {
             return timer.add(took);
         }
         if series.by_key.len() >= SERIES_MAX {
             self.unlisted.fetch_add(1, Ordering::Relaxed);
-            key.route = 0;
+            key.route = RouteKey::default();
         }
         let timer = series.by_key.entry(key).or_insert_with(|| Timer::new(key, route));
         timer.add(took);
@@ -209,7 +220,7 @@ impl Drop for OpenConnection {
 impl Timer {
     fn new(key: SeriesKey, route: &Route<RouteTarget>) -> Self {
         let (route_id, route_uri) = match key.route {
-            0 => (Arc::from("_other"), "_other".to_owned()),
+            RouteKey(0) => (Arc::from("_other"), "_other".to_owned()),
             _ => (Arc::clone(&route.id), uri_text(&route.target.upstream)),
         };
         let max = [Duration::ZERO; 3];

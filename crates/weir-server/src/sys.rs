@@ -101,11 +101,47 @@ impl ProgramPages {
     }
 }
 
-fn smaps() -> String {
+/// Has the system move what is in `bytes` at `from` to a huge page, where it is the process's own
+/// memory; `false` if that is refused.
+pub(crate) fn collapse(from: usize, bytes: usize) -> bool {
+    #[expect(unsafe_code, reason = "advice about memory has no safe binding")]
+    // SAFETY: MADV_COLLAPSE moves what is in the range to other memory of the system and maps that
+    // in its place. It changes no byte of it, whatever is mapped there by now.
+    let refused = unsafe {
+        let start = std::ptr::with_exposed_provenance_mut(from);
+        libc::madvise(start, bytes, libc::MADV_COLLAPSE)
+    };
+    refused == 0
+}
+
+/// Has the processor fetch the first lines of `values`, which are needed soon, while it goes on.
+pub(crate) fn fetch<T>(values: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        /// Bytes of a line of the cache.
+        const LINE: usize = 64;
+        /// Bytes that are fetched at most.
+        const LINES: usize = 3 * LINE;
+        let start = values.as_ptr().cast::<i8>();
+        for at in (0..size_of_val(values).min(LINES)).step_by(LINE) {
+            #[expect(unsafe_code, reason = "fetching has no safe binding")]
+            // SAFETY: `at` is inside of `values`; fetching reads nothing that the program sees.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(start.add(at));
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = values;
+}
+
+/// What the system tells of the process's mappings, see proc_pid_smaps(5).
+pub(crate) fn smaps() -> String {
     std::fs::read_to_string("/proc/self/smaps").unwrap_or_default()
 }
 
-/// The mappings of files in `smaps` (see proc_pid_smaps(5)) that nobody can write to, and nobody
+/// The mappings of files in `smaps` that nobody can write to, and nobody
 /// has: relocated data are of the same files, but are not in them.
 fn unwritten_maps(smaps: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
@@ -126,7 +162,7 @@ fn unwritten_maps(smaps: &str) -> Vec<(usize, usize)> {
 }
 
 /// The addresses of `55d0a000-55d0f000`.
-fn range(text: &str) -> Option<(usize, usize)> {
+pub(crate) fn range(text: &str) -> Option<(usize, usize)> {
     let (from, to) = text.split_once('-')?;
     let from = usize::from_str_radix(from, 16).ok()?;
     let to = usize::from_str_radix(to, 16).ok()?;

@@ -1,6 +1,7 @@
 //! `weir run`: the gateway.
 
 mod control;
+mod heap;
 mod logging;
 mod management;
 mod watch;
@@ -128,6 +129,7 @@ async fn serve(
     report(&control, settings, &machine.limits, &server, &started);
     announce(&started);
     let mut unsettled = true;
+    let mut heap = heap::Heap::default();
     loop {
         let reason = tokio::select! {
             _ = hangup.recv() => "SIGHUP",
@@ -139,9 +141,14 @@ async fn serve(
                 unsettled = false;
                 continue;
             }
+            () = heap.outdated(&control), if settings.huge_pages => {
+                heap.renew(&control);
+                continue;
+            }
         };
         control::reload(&args.config, &control, reason).await;
         unsettled = true;
+        heap.is_new();
     }
     ready.store(false, Ordering::Relaxed);
     let hurry = Arc::new(AtomicBool::new(false));

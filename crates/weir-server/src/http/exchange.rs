@@ -22,6 +22,8 @@ use super::local::{answer, answer_error};
 use super::relay::Relay;
 use super::upstream::Upstream;
 use crate::error::{ErrorKind, ProxyError};
+use crate::metrics::RouteKey;
+use crate::sys::fetch;
 use crate::worker::Worker;
 
 /// What happens to the client's connection after an exchange.
@@ -74,6 +76,8 @@ pub(crate) struct Record {
     pub(crate) error: Option<ErrorKind>,
     /// Filters that ran on the request side.
     pub(crate) filters_ran: usize,
+    /// Under which the route is counted; noted when it is found, as it is in no cache at the end.
+    pub(crate) counted: RouteKey,
     pub(crate) body: BodyRead,
 }
 
@@ -116,6 +120,7 @@ impl Record {
             sent_bytes: 0,
             error: None,
             filters_ran: 0,
+            counted: RouteKey::default(),
             body: BodyRead::Untouched,
         }
     }
@@ -241,6 +246,7 @@ fn find<'s>(
         && reserved.takes(x.request.path())
     {
         let route = Some(&*reserved.route);
+        x.record.counted = RouteKey::of(&reserved.route);
         return Found { route, cors: CorsDecision::NotCors, ambiguity: None };
     }
     let mut parts = worker.parts.borrow_mut();
@@ -255,6 +261,10 @@ fn find<'s>(
     };
     let scratch = &mut worker.lookup.borrow_mut();
     let route = snapshot.index.lookup(&request, scratch).map(|route| &**route);
+    if let Some(route) = route {
+        fetch(route.target.chain.entries());
+        x.record.counted = RouteKey::of(route);
+    }
     // Without an Origin too: what depends on it must say so (Vary).
     let cors = snapshot.cors.decide(&request, false, route.is_some(), scratch);
     if let Some(route) = route

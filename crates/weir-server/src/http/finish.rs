@@ -23,7 +23,8 @@ pub(crate) fn finish(
     if snapshot.settings.metrics_enabled
         && let Some(route) = route
     {
-        worker.counters.routed(route, x.record.status, x.request.method(), took);
+        let record = &x.record;
+        worker.counters.routed(route, record.counted, record.status, x.request.method(), took);
     }
     if let Some(log) = &worker.log {
         let host = &x.client_host;

@@ -30,7 +30,8 @@ pub(crate) fn filter_response(
         x.response.fields.prepend(name.as_bytes(), value);
     }
     super::panic::point("response filters", &x.request);
-    if let Some(route) = route {
+    // By now the route is in no cache: it is not looked at where nothing is due.
+    if let Some(route) = route.filter(|_| x.record.filters_ran > 0) {
         let mut context = ResponseContext {
             head: &mut x.response,
             request: &x.request,

@@ -1,0 +1,55 @@
+//! Puts a large table on huge pages once it is made, and again when much of it has changed.
+
+use std::time::Duration;
+
+use weir_admin::Control;
+use weir_server::{use_huge_pages, yield_to_traffic};
+
+/// How often the number of changes is looked at.
+const PERIOD: Duration = Duration::from_secs(1);
+/// A table with fewer routes lies in a few pages anyway.
+const ROUTES_MIN: usize = 10_000;
+/// After changes of this share of the routes it is done again.
+const CHANGED_SHARE: u64 = 8;
+
+/// What has been put on huge pages.
+#[derive(Default)]
+pub struct Heap {
+    /// Changes made when it was done last; `None` if that was with another table.
+    changes: Option<u64>,
+}
+
+impl Heap {
+    /// Returns when a large table is new or has changed much, and has changed no more for a moment.
+    pub async fn outdated(&self, control: &Control) {
+        let mut last = None;
+        loop {
+            let now = control.change_times().changes;
+            let routes = control.published().load().index.len();
+            let changed = |at| now - at > routes as u64 / CHANGED_SHARE;
+            if routes >= ROUTES_MIN && last == Some(now) && self.changes.is_none_or(changed) {
+                return;
+            }
+            last = Some(now);
+            tokio::time::sleep(PERIOD).await;
+        }
+    }
+
+    /// The table is another one.
+    pub fn is_new(&mut self) {
+        self.changes = None;
+    }
+
+    /// Puts it on huge pages, in a thread of its own that leaves the cores to traffic.
+    pub fn renew(&mut self, control: &Control) {
+        self.changes = Some(control.change_times().changes);
+        let moving = || {
+            yield_to_traffic();
+            let bytes = use_huge_pages();
+            tracing::debug!(bytes, "on huge pages");
+        };
+        // Without it all goes on as before.
+        let thread = std::thread::Builder::new().name("weir-heap".to_owned()).spawn(moving);
+        drop(thread);
+    }
+}
