@@ -130,7 +130,7 @@ impl HostPattern {
         }
         match self.literal() {
             Some(text) => Ok(host.text(self.include_port) == text),
-            None => Ok(self.align(host)?.is_some()),
+            None => self.align(host, &mut ()),
         }
     }
 
@@ -139,7 +139,10 @@ impl HostPattern {
         if !self.has_variables() || host.is_empty() {
             return;
         }
-        let Ok(Some(places)) = self.align(host) else { return };
+        let mut places = Vec::new();
+        if self.align(host, &mut places) != Ok(true) {
+            return;
+        }
         let mut labels = self.labels();
         for at in places {
             let text = host.label(at, self.include_port).unwrap_or_default();
@@ -151,41 +154,62 @@ impl HostPattern {
         }
     }
 
-    /// The label of the host that each label of the pattern takes (`**` left out), if all agree.
-    /// What stands between two `**` goes as far left as it can: no other choice can do better.
-    fn align(&self, host: &HostLabels) -> Result<Option<Vec<usize>>, RegexError> {
+    /// Whether all labels agree; `places` is told which label of the host each label of the pattern
+    /// takes (`**` left out). What stands between two `**` goes as far left as it can: no other
+    /// choice can do better.
+    fn align(&self, host: &HostLabels, places: &mut impl Places) -> Result<bool, RegexError> {
         let mut pattern = self.labels();
-        let mut places = Vec::new();
         let mut at = 0;
+        // Labels placed so far.
+        let mut count = 0;
         // Behind the last `**`: the labels to come, how many were placed, and where to try next.
         let mut retry = None;
         loop {
             let agreed = match pattern.next() {
                 Some(Label::Many) => {
-                    retry = Some((pattern.clone(), places.len(), at));
+                    retry = Some((pattern.clone(), count, at));
                     continue;
                 }
                 Some(label) => match host.label(at, self.include_port) {
                     Some(text) => label.accepts(text)?,
-                    None => return Ok(None),
+                    None => return Ok(false),
                 },
-                None if at == host.len() => return Ok(Some(places)),
+                None if at == host.len() => return Ok(true),
                 None => false,
             };
             if agreed {
-                places.push(at);
+                places.place(count, at);
+                count += 1;
                 at += 1;
                 continue;
             }
-            let Some((labels, placed, from)) = &mut retry else { return Ok(None) };
+            let Some((labels, placed, from)) = &mut retry else { return Ok(false) };
             *from += 1;
             if *from > host.len() {
-                return Ok(None);
+                return Ok(false);
             }
             pattern = labels.clone();
-            places.truncate(*placed);
+            count = *placed;
             at = *from;
         }
+    }
+}
+
+/// Is told where the labels of a pattern lie in a host.
+trait Places {
+    /// The `nth` label of the pattern takes the label `at` of the host, unless it is placed anew.
+    fn place(&mut self, nth: usize, at: usize);
+}
+
+/// For those who only want to know whether they do.
+impl Places for () {
+    fn place(&mut self, _: usize, _: usize) {}
+}
+
+impl Places for Vec<usize> {
+    fn place(&mut self, nth: usize, at: usize) {
+        self.truncate(nth);
+        self.push(at);
     }
 }
 
@@ -237,6 +261,9 @@ impl DoubleEndedIterator for Labels<'_> {
 
 /// What a label of this text demands; `None` if it has a shape.
 fn plain(label: &str) -> Option<Label<'_>> {
+    if !label.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'{')) {
+        return Some(Label::Literal(label));
+    }
     match label {
         "*" => return Some(Label::One { variable: None }),
         "**" => return Some(Label::Many),

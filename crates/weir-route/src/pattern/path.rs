@@ -212,28 +212,23 @@ impl PathPattern {
     ) -> Result<Option<Range<usize>>, RegexError> {
         let mut segments = self.segments();
         let mut texts = 0..count;
-        while let Some(segment) = segments.next() {
-            if matches!(segment, Segment::Rest { .. }) {
-                let behind = segments.clone().count();
+        let mut rest = None;
+        let mut next = segments.next();
+        while let Some(segment) = next {
+            next = segments.next();
+            if rest.is_none() && matches!(segment, Segment::Rest { .. }) {
+                let behind = usize::from(next.is_some()) + segments.clone().count();
                 if texts.len() < behind {
                     return Ok(None);
                 }
-                let rest = texts.start..count - behind;
-                texts.start = rest.end;
-                while let Some(segment) = segments.next() {
-                    let last = segments.clone().next().is_none();
-                    if !take(segment, path, &mut texts, last, visit)? {
-                        return Ok(None);
-                    }
-                }
-                return Ok(Some(rest));
-            }
-            let last = segments.clone().next().is_none();
-            if !take(segment, path, &mut texts, last, visit)? {
+                let taken = texts.start..count - behind;
+                texts.start = taken.end;
+                rest = Some(taken);
+            } else if !take(segment, path, &mut texts, next.is_none(), visit)? {
                 return Ok(None);
             }
         }
-        Ok(texts.is_empty().then_some(0..0))
+        Ok(rest.or_else(|| texts.is_empty().then_some(0..0)))
     }
 }
 

@@ -93,23 +93,36 @@ impl fmt::Display for Cookie {
 /// The values of every cookie called `name`, in order, as Netty's strict decoder reads them:
 /// without their quotes; malformed ones are left out.
 pub fn cookie_values<'a>(fields: &'a Fields, name: &'a str) -> impl Iterator<Item = &'a str> {
-    cookies(fields).filter_map(move |(found, value)| (found == name).then_some(value))
+    pairs(fields).filter_map(move |pair| {
+        let value = pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+        // A name with `=` in it is none: the first one ends it.
+        if name.contains('=') { None } else { cookie_value(value) }
+    })
 }
 
 /// Every well-formed cookie: name and value, as [`cookie_values`] reads them.
 pub(crate) fn cookies(fields: &Fields) -> impl Iterator<Item = (&str, &str)> {
-    let pairs = fields.get_all(b"cookie").flat_map(|line| line.split(|byte| *byte == b';'));
-    pairs.filter_map(|pair| {
-        let blank = |byte: &u8| matches!(byte, b'\t' | b' ' | b',' | 0x0b | 0x0c);
-        let start = pair.iter().position(|byte| !blank(byte))?;
-        let pair = std::str::from_utf8(pair.get(start..)?).ok()?;
-        let (name, value) = pair.split_once('=')?;
-        let value = match value.strip_prefix('"') {
-            Some("") | None => value,
-            Some(quoted) => quoted.strip_suffix('"')?,
-        };
-        value.bytes().all(is_cookie_octet).then_some((name, value))
+    pairs(fields).filter_map(|pair| {
+        let (name, value) = pair.split_at_checked(memchr::memchr(b'=', pair)?)?;
+        Some((std::str::from_utf8(name).ok()?, cookie_value(value.get(1..)?)?))
     })
+}
+
+/// What stands between semicolons, without blanks in front.
+fn pairs(fields: &Fields) -> impl Iterator<Item = &[u8]> {
+    let blank = |byte: &u8| matches!(byte, b'\t' | b' ' | b',' | 0x0b | 0x0c);
+    let pairs = fields.get_all(b"cookie").flat_map(|line| line.split(|byte| *byte == b';'));
+    pairs.filter_map(move |pair| pair.get(pair.iter().position(|byte| !blank(byte))?..))
+}
+
+/// A value without its quotes, if it is well-formed.
+fn cookie_value(value: &[u8]) -> Option<&str> {
+    let value = match value.strip_prefix(b"\"") {
+        Some([]) | None => value,
+        Some(quoted) => quoted.strip_suffix(b"\"")?,
+    };
+    let well_formed = value.iter().all(|byte| is_cookie_octet(*byte));
+    well_formed.then(|| std::str::from_utf8(value).ok())?
 }
 
 /// RFC 6265 `cookie-octet`.

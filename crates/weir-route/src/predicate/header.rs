@@ -137,7 +137,7 @@ pub(crate) fn header_line_values(
     let text = latin1(line);
     if !split {
         visit(&text)
-    } else if !text.contains([',', '"']) {
+    } else if memchr::memchr2(b',', b'"', text.as_bytes()).is_none() {
         let value = text.trim_matches(|c: char| c <= ' ');
         !value.is_empty() && visit(value)
     } else {
