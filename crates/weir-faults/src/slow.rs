@@ -22,6 +22,8 @@ const LASTS_MAX: Duration = Duration::from_secs(60);
 /// More than all buffers between an origin and a client that does not read can hold.
 const RESPONSE_BYTES: u64 = 256 * 1024 * 1024;
 const PIECE_BYTES: usize = 64 * 1024;
+const SLOW_HEAD: &str = "GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ";
+const SLOW_BODY: &str = "POST /anything HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n";
 const TOO_SLOW: &str = "weir_errors_total{kind=\"client_too_slow\"}";
 
 /// Heads and bodies sent, and responses read, at a byte per second: all of them are let go, and
@@ -52,13 +54,16 @@ pub(crate) async fn clients(weir: Weir, size: Size) -> Tally {
     let mut among = traffic.finish();
     let growth = resident_bytes(&gateway).saturating_sub(before) as f64;
     tally.measure("KiB of memory for each slow client", growth / 1024.0 / (3 * count) as f64);
-    tally.measure("neighbours' p99, × alone", among.p99_us() / alone.p99_us());
+    let ratio = among.p99_us() / alone.p99_us();
+    tally.measure("neighbours' p99 while all of them come and are let go, × alone", ratio);
     tally.add(alone.tally);
     tally.add(among.tally);
     settles(&gateway, "weir_connections", 0.0).await;
     drop(gateway);
     let (time, count) = size.of((Duration::from_millis(500), 40), (Duration::from_secs(5), 500));
     let patient = weir.before(origin.address(), &routes);
+    let senders = beside_senders(patient.address(), count, time, &mut tally).await;
+    tally.measure("beside slow heads and bodies, × alone", senders);
     let (filling, full) = beside_readers(patient.address(), count, time, &mut tally).await;
     tally.measure("beside readers that begin, × alone", filling);
     tally.measure("beside readers that wait, × alone", full);
@@ -74,6 +79,22 @@ pub(crate) async fn clients(weir: Weir, size: Size) -> Tally {
 fn neighbours(address: SocketAddr) -> Traffic {
     let manners = Manners { pace: Duration::from_millis(2), until_closed: false };
     Traffic::start(address, &[(Kind::KeepAlive, 4)], manners)
+}
+
+/// The neighbours' p99 beside `count` clients that send their heads slowly and as many that send
+/// their bodies so, in times of what it is without them. Each is watched for `time`.
+async fn beside_senders(
+    address: SocketAddr,
+    count: usize,
+    time: Duration,
+    tally: &mut Tally,
+) -> f64 {
+    let alone = watched(address, time, tally).await;
+    let mut senders = JoinSet::new();
+    for start in [SLOW_HEAD, SLOW_BODY].into_iter().cycle().take(2 * count) {
+        senders.spawn(slow_sender(address, start));
+    }
+    watched(address, time, tally).await / alone
 }
 
 /// The neighbours' p99 beside `count` clients that ask for much and read nothing, in times of what
@@ -118,9 +139,8 @@ async fn slow_ones(gateway: &Gateway, count: usize) -> Tally {
     let (told, may_read) = watch::channel(false);
     let mut clients = JoinSet::new();
     for _ in 0..count {
-        clients.spawn(slow_sender(address, "GET / HTTP/1.1\r\nHost: a\r\nX-Slow: "));
-        let head = "POST /anything HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n";
-        clients.spawn(slow_sender(address, head));
+        clients.spawn(slow_sender(address, SLOW_HEAD));
+        clients.spawn(slow_sender(address, SLOW_BODY));
         clients.spawn(slow_reader(address, may_read.clone()));
     }
     let since = Instant::now();

@@ -10,7 +10,7 @@ use weir_config::{Ambiguity, RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_filter::cors::CorsDecision;
 use weir_filter::{RequestContext, Target, Verdict};
 use weir_route::{Request, Route, Vars};
-use weir_wire::http1::{RequestFraming, canonical_path};
+use weir_wire::http1::{BodyKind, RequestFraming, canonical_path};
 use weir_wire::{RequestHead, ResponseHead};
 
 use super::body::Carry;
@@ -154,7 +154,7 @@ pub(crate) async fn exchange(
 ) -> Next {
     x.record = Record::new(Some(client.peer));
     worker.deadlines.see(x.record.started);
-    framing.upgrade = framing.upgrade && !offers_http2(x);
+    framing.upgrade = framing.upgrade && may_upgrade(x, framing.body);
     let found = match admit(x) {
         Ok(()) => find(worker, snapshot, client, x),
         Err(error) => return Box::pin(refuse(worker, client, x, snapshot, error)).await,
@@ -174,12 +174,13 @@ pub(crate) async fn exchange(
     next
 }
 
-/// An upgrade to cleartext HTTP/2 would tunnel requests past every rule: it is never passed on.
-fn offers_http2(x: &Exchange) -> bool {
+/// Whether an upgrade is passed on. Never one to cleartext HTTP/2, which would tunnel requests past
+/// every rule, nor one with content: servers do not agree on whether it is content then.
+fn may_upgrade(x: &Exchange, body: BodyKind) -> bool {
+    let is_http2 = |one: &[u8]| one.trim_ascii().eq_ignore_ascii_case(b"h2c");
     let mut offered = x.request.fields.get_all(b"upgrade");
-    offered.any(|value| {
-        value.split(|byte| *byte == b',').any(|one| one.trim_ascii().eq_ignore_ascii_case(b"h2c"))
-    })
+    matches!(body, BodyKind::None | BodyKind::Length(0))
+        && !offered.any(|value| value.split(|byte| *byte == b',').any(is_http2))
 }
 
 /// Answers a request whose head or target was not acceptable, and closes.

@@ -76,6 +76,8 @@ pub(super) async fn respond(
         && response.body != BodyKind::UntilClose
         // Bytes behind a complete response belong to nobody (http-checklist row 16).
         && upstream.carry.is_empty()
+        // Servers that decline an upgrade do not agree on what follows: Node.js may wait for ever.
+        && !outgoing.framing.upgrade
         && !worker.files.is_short();
     if reusable {
         std::mem::swap(&mut upstream.carry, &mut x.spare);

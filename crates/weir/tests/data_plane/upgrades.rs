@@ -58,6 +58,18 @@ async fn an_upgrade_that_is_declined_stays_http() {
     assert_eq!(client.read_response().await.status, 200);
     let targets: Vec<String> = origin.requests().iter().map(|got| got.target()).collect();
     assert_eq!(targets, ["/ws", "/next"]);
+    let requests = origin.requests();
+    assert_ne!(requests[0].connection, requests[1].connection, "it is not used again");
+}
+
+#[tokio::test]
+async fn an_upgrade_with_content_is_not_passed_on() {
+    let origin = Origin::answering(|_| Answer::echo()).await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    let ask = ASK.replace("GET", "POST").replace("Host: a", "Host: a\r\nContent-Length: 5");
+    assert_eq!(client.exchange(&format!("{ask}hello")).await.text(), "hello");
+    assert_eq!(origin.only_request().field("upgrade"), None);
 }
 
 #[tokio::test]
