@@ -62,8 +62,9 @@ pub(crate) async fn clients(weir: Weir, size: Size) -> Tally {
     drop(gateway);
     let (time, count) = size.of((Duration::from_millis(500), 40), (Duration::from_secs(5), 500));
     let patient = weir.before(origin.address(), &routes);
-    let senders = beside_senders(patient.address(), count, time, &mut tally).await;
-    tally.measure("beside slow heads and bodies, × alone", senders);
+    let (coming, there) = beside_senders(patient.address(), count, time, &mut tally).await;
+    tally.measure("beside slow heads and bodies that begin, × alone", coming);
+    tally.measure("beside slow heads and bodies, × alone", there);
     let (filling, full) = beside_readers(patient.address(), count, time, &mut tally).await;
     tally.measure("beside readers that begin, × alone", filling);
     tally.measure("beside readers that wait, × alone", full);
@@ -82,19 +83,22 @@ fn neighbours(address: SocketAddr) -> Traffic {
 }
 
 /// The neighbours' p99 beside `count` clients that send their heads slowly and as many that send
-/// their bodies so, in times of what it is without them. Each is watched for `time`.
+/// their bodies so, in times of what it is without them: while they come, for half of `time`, and
+/// then, before any of them is let go.
 async fn beside_senders(
     address: SocketAddr,
     count: usize,
     time: Duration,
     tally: &mut Tally,
-) -> f64 {
+) -> (f64, f64) {
     let alone = watched(address, time, tally).await;
     let mut senders = JoinSet::new();
     for start in [SLOW_HEAD, SLOW_BODY].into_iter().cycle().take(2 * count) {
         senders.spawn(slow_sender(address, start));
     }
-    watched(address, time, tally).await / alone
+    let coming = watched(address, time / 2, tally).await;
+    let there = watched(address, time, tally).await;
+    (coming / alone, there / alone)
 }
 
 /// The neighbours' p99 beside `count` clients that ask for much and read nothing, in times of what
