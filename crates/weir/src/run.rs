@@ -141,7 +141,7 @@ async fn serve(
                 unsettled = false;
                 continue;
             }
-            () = heap.outdated(&control), if settings.huge_pages => {
+            () = heap.outdated(&control) => {
                 heap.renew(&control);
                 continue;
             }

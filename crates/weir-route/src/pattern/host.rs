@@ -130,7 +130,7 @@ impl HostPattern {
         }
         match self.literal() {
             Some(text) => Ok(host.text(self.include_port) == text),
-            None => self.align(host, &mut ()),
+            None => self.align(host, |_, _| {}),
         }
     }
 
@@ -140,7 +140,11 @@ impl HostPattern {
             return;
         }
         let mut places = Vec::new();
-        if self.align(host, &mut places) != Ok(true) {
+        let place = |nth, at| {
+            places.truncate(nth);
+            places.push(at);
+        };
+        if self.align(host, place) != Ok(true) {
             return;
         }
         let mut labels = self.labels();
@@ -154,10 +158,14 @@ impl HostPattern {
         }
     }
 
-    /// Whether all labels agree; `places` is told which label of the host each label of the pattern
-    /// takes (`**` left out). What stands between two `**` goes as far left as it can: no other
-    /// choice can do better.
-    fn align(&self, host: &HostLabels, places: &mut impl Places) -> Result<bool, RegexError> {
+    /// Whether all labels agree; `place` is told which label of the host the n-th label of the
+    /// pattern takes (`**` left out), again for those behind it if it takes another one. What
+    /// stands between two `**` goes as far left as it can: no other choice can do better.
+    fn align(
+        &self,
+        host: &HostLabels,
+        mut place: impl FnMut(usize, usize),
+    ) -> Result<bool, RegexError> {
         let mut pattern = self.labels();
         let mut at = 0;
         // Labels placed so far.
@@ -178,7 +186,7 @@ impl HostPattern {
                 None => false,
             };
             if agreed {
-                places.place(count, at);
+                place(count, at);
                 count += 1;
                 at += 1;
                 continue;
@@ -192,24 +200,6 @@ impl HostPattern {
             count = *placed;
             at = *from;
         }
-    }
-}
-
-/// Is told where the labels of a pattern lie in a host.
-trait Places {
-    /// The `nth` label of the pattern takes the label `at` of the host, unless it is placed anew.
-    fn place(&mut self, nth: usize, at: usize);
-}
-
-/// For those who only want to know whether they do.
-impl Places for () {
-    fn place(&mut self, _: usize, _: usize) {}
-}
-
-impl Places for Vec<usize> {
-    fn place(&mut self, nth: usize, at: usize) {
-        self.truncate(nth);
-        self.push(at);
     }
 }
 

@@ -25,9 +25,13 @@ impl Heap {
         let mut last = None;
         loop {
             let now = control.change_times().changes;
-            let routes = control.published().load().index.len();
+            let published = control.published();
+            let snapshot = published.load();
+            let routes = snapshot.index.len();
+            let wanted = snapshot.settings.huge_pages && routes >= ROUTES_MIN;
+            drop(snapshot);
             let changed = |at| now - at > routes as u64 / CHANGED_SHARE;
-            if routes >= ROUTES_MIN && last == Some(now) && self.changes.is_none_or(changed) {
+            if wanted && last == Some(now) && self.changes.is_none_or(changed) {
                 return;
             }
             last = Some(now);
