@@ -80,8 +80,9 @@ impl FieldTemplate {
 
     /// Name and value.
     pub(crate) fn parts(&self) -> (&str, Template<'_>) {
-        let (name, value) = self.0.split_once(':').unwrap_or_default();
-        (name, Template(value))
+        let end = self.0.bytes().position(|byte| byte == b':').unwrap_or_default();
+        let (name, value) = self.0.split_at(end);
+        (name, Template(value.get(1..).unwrap_or_default()))
     }
 
     /// The header name.

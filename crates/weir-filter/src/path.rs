@@ -3,6 +3,7 @@
 use smol_str::SmolStr;
 use weir_route::Vars;
 use weir_wire::http1::{LenientPath, PathError, canonical_path, lenient_path};
+use weir_wire::is_plain_path;
 
 use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
 use crate::template::{Piece, Template, encode, variable};
@@ -29,6 +30,10 @@ pub(crate) fn replace_path(
     }
     if path.first() != Some(&b'/') {
         return Err(invalid(filter, path, "does not start with `/`"));
+    }
+    if is_plain_path(path) {
+        context.head.set_path(path);
+        return Ok(Verdict::Continue);
     }
     match canonical_path(path) {
         Ok(None) => {}
@@ -73,7 +78,9 @@ fn join_slashes(path: &[u8]) -> Vec<u8> {
 
 /// Whether `byte` may stand in a path as it is (RFC 3986 `pchar` and `/`), `%` excluded.
 pub(crate) fn is_path_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/".contains(&byte)
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')')
+        || matches!(byte, b'*' | b'+' | b',' | b';' | b'=' | b':' | b'@' | b'/')
 }
 
 /// A template for a path or its beginning (Spring class `UriTemplate`): values and text are

@@ -3,6 +3,8 @@
 //! Order and case of names survive; an edit appends its bytes behind the received ones, so no field
 //! owns memory of its own and a reused [`Fields`] allocates nothing in steady state.
 
+use std::ops::Range;
+
 use crate::syntax::{is_field_value, is_token};
 
 /// A range of bytes in the text of a [`Fields`].
@@ -157,9 +159,17 @@ impl Fields {
     /// Appends a line at the end.
     pub fn append(&mut self, name: &[u8], value: &[u8]) {
         self.require(is_token(name) && is_field_value(value));
-        let name = self.intern(name);
-        let value = self.intern(value);
+        let (name, value) = self.intern_line(name, value);
         self.push_spans(name, value);
+    }
+
+    /// Appends a line to the text as it will be written, and gives the spans of its parts.
+    fn intern_line(&mut self, name: &[u8], value: &[u8]) -> (Span, Span) {
+        let name = self.intern(name);
+        self.intern(b": ");
+        let value = self.intern(value);
+        self.intern(b"\r\n");
+        (name, value)
     }
 
     /// Adds a line in front of all others.
@@ -167,31 +177,27 @@ impl Fields {
         self.require(is_token(name) && is_field_value(value));
         let sort = NameSet::of(name);
         self.names = self.names.with(sort);
-        let name = self.intern(name);
-        let value = self.intern(value);
+        let (name, value) = self.intern_line(name, value);
         self.list.insert(0, Field { name, value, sort });
     }
 
     /// Replaces all lines called `name` by one: at the place of the first, or at the end.
     pub fn set(&mut self, name: &[u8], value: &[u8]) {
         self.require(is_token(name) && is_field_value(value));
-        let value = self.intern(value);
+        let (new_name, new_value) = self.intern_line(name, value);
         let text = &self.text;
         let sort = NameSet::of(name);
         let mut found = 0;
         if self.names.meets(sort) {
             for field in &mut self.list {
                 if field.sort == sort && field.name.of(text).eq_ignore_ascii_case(name) {
-                    field.value = value;
+                    field.value = new_value;
                     found += 1;
                 }
             }
         }
         match found {
-            0 => {
-                let name = self.intern(name);
-                self.push_spans(name, value);
-            }
+            0 => self.push_spans(new_name, new_value),
             1 => {}
             _ => self.keep_first(name),
         }
@@ -254,20 +260,43 @@ impl Fields {
 
     /// Writes every line as `name: value CRLF` to `out`.
     pub fn write_to(&self, out: &mut Vec<u8>) {
-        let lines = self.list.iter();
-        out.reserve(lines.map(|field| (field.name.len + field.value.len) as usize + 4).sum());
-        for (name, value) in self.iter() {
-            out.extend_from_slice(name);
-            out.extend_from_slice(b": ");
-            out.extend_from_slice(value);
-            out.extend_from_slice(b"\r\n");
+        // Lines that lie in the text as they are written, one behind the other, go in one piece.
+        let mut run = 0..0;
+        for field in &self.list {
+            let line = self.line(field);
+            match &line {
+                Some(line) if line.start == run.end => run.end = line.end,
+                _ => {
+                    out.extend_from_slice(self.text.get(run).unwrap_or_default());
+                    run = line.clone().unwrap_or_default();
+                }
+            }
+            if line.is_none() {
+                for part in [field.name.of(&self.text), b": ", field.value.of(&self.text), b"\r\n"]
+                {
+                    out.extend_from_slice(part);
+                }
+            }
         }
+        out.extend_from_slice(self.text.get(run).unwrap_or_default());
+    }
+
+    /// Where the line of `field` lies in the text, if it does so as it is written.
+    fn line(&self, field: &Field) -> Option<Range<usize>> {
+        let start = field.name.start as usize;
+        let name_end = start + field.name.len as usize;
+        let value = field.value.start as usize;
+        let end = value + field.value.len as usize;
+        let is_written = name_end + 2 == value
+            && self.text.get(name_end..value) == Some(b": ")
+            && self.text.get(end..end + 2) == Some(b"\r\n");
+        is_written.then_some(start..end + 2)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Fields, NameSet};
+    use super::{Fields, NameSet, Span};
 
     fn check(edit: impl FnOnce(&mut Fields), expected: &str) {
         let mut fields = Fields::default();
@@ -293,6 +322,24 @@ mod tests {
             |f| f.rewrite(|n, v| (n == b"x-a").then(|| [v, b"!"].concat())),
             "Host: a|X-A: 1|x-a: 2!|Accept: */*|",
         );
+    }
+
+    #[test]
+    fn lines_are_written_alike_wherever_their_bytes_lie() {
+        let mut fields = Fields::default();
+        let text = b"A: 1\r\nB:2\r\nC:  3 \r\nD:\r\nE: 5\r\nF: 6\r\n";
+        fields.intern(text);
+        for (name, value, len) in [(0, 3, 1), (6, 8, 1), (11, 15, 1), (19, 0, 0), (23, 26, 1)] {
+            fields.push_spans(Span { start: name, len: 1 }, Span { start: value, len });
+        }
+        fields.append(b"G", b"7");
+        fields.append(b"H", b"");
+        fields.remove(b"a");
+        fields.prepend(b"I", b"9");
+        let mut out = Vec::new();
+        fields.write_to(&mut out);
+        let expected = "I: 9|B: 2|C: 3|D: |E: 5|G: 7|H: |";
+        assert_eq!(String::from_utf8_lossy(&out).replace("\r\n", "|"), expected);
     }
 
     #[test]

@@ -11,4 +11,4 @@ mod syntax;
 
 pub use fields::{Fields, NameSet, Span};
 pub use message::{RequestHead, ResponseHead, Version};
-pub use syntax::{is_field_value, is_token, list_members, trim_blanks};
+pub use syntax::{is_field_value, is_plain_path, is_token, list_members, trim_blanks};

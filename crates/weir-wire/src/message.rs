@@ -1,7 +1,7 @@
 //! Request and response heads, as received and as edited by filters.
 
 use crate::fields::{Fields, Span};
-use crate::syntax::{is_field_value, is_target_byte, is_token};
+use crate::syntax::{is_field_value, is_target, is_token};
 
 /// HTTP version of a message. Order is age.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,14 +93,14 @@ impl RequestHead {
     /// Replaces the raw path. A byte that a path cannot have (a blank, `?`, `#`, a control, 8-bit)
     /// makes the head unsound ([`Fields::is_sound`]): encode it first.
     pub fn set_path(&mut self, path: &[u8]) {
-        self.fields.require(path.iter().all(|&byte| byte != b'?' && is_target_byte(byte)));
+        self.fields.require(is_target(path) && !path.contains(&b'?'));
         self.path = self.fields.intern(path);
     }
 
     /// Replaces the raw query (`None` removes the `?` too). Bytes as for [`RequestHead::set_path`],
     /// but `?` may stand in it.
     pub fn set_query(&mut self, query: Option<&[u8]>) {
-        self.fields.require(query.is_none_or(|query| query.iter().all(|&b| is_target_byte(b))));
+        self.fields.require(query.is_none_or(is_target));
         self.query = query.map(|q| self.fields.intern(q));
     }
 

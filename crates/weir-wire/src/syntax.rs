@@ -8,6 +8,10 @@ const TOKEN: u8 = 1;
 const TARGET: u8 = 2;
 /// A registered name's bytes (RFC 3986) but `,`, which would make Host a list, and `%`.
 const HOST: u8 = 4;
+/// What everybody reads in one way in a path: of `TARGET`, neither `%`, `;`, `.` nor what ends it.
+const PLAIN: u8 = 8;
+/// What may stand in a field value (RFC 9110 section 5.5).
+const VALUE: u8 = 16;
 
 const CLASSES: [u8; 256] = classes();
 
@@ -25,6 +29,12 @@ const fn classes() -> [u8; 256] {
         }
         if alnum || is_one_of(byte, b"-._~!$&'()*+;=") {
             table[at] |= HOST;
+        }
+        if alnum || is_one_of(byte, b"-_~!$&'()*+,=:@/") {
+            table[at] |= PLAIN;
+        }
+        if byte == b'\t' || (byte >= b' ' && byte != 0x7f) {
+            table[at] |= VALUE;
         }
         at += 1;
     }
@@ -54,7 +64,6 @@ pub(crate) fn is_token_byte(byte: u8) -> bool {
 }
 
 /// Whether `byte` may be part of a path or query (`%` included).
-#[inline]
 pub(crate) fn is_target_byte(byte: u8) -> bool {
     has_class(byte, TARGET)
 }
@@ -65,14 +74,41 @@ pub(crate) fn is_host_byte(byte: u8) -> bool {
     has_class(byte, HOST)
 }
 
+/// Whether all of `bytes` have `class`. No early exit: hardly any has not.
+#[inline]
+fn all_have(bytes: &[u8], class: u8) -> bool {
+    let of = |byte: u8| CLASSES.get(usize::from(byte)).copied().unwrap_or_default();
+    bytes.iter().fold(class, |all, &byte| all & of(byte)) != 0
+}
+
+/// Whether `bytes` may be a path or query (`%` and `?` included).
+pub(crate) fn is_target(bytes: &[u8]) -> bool {
+    all_have(bytes, TARGET)
+}
+
+/// Whether `bytes` may be a host name as sent, without `%`.
+pub(crate) fn is_host(bytes: &[u8]) -> bool {
+    all_have(bytes, HOST)
+}
+
+/// Whether every server reads this path in the same way: it starts with `/` and has no dots,
+/// escapes, parameters and doubled slashes. Tells in one pass what most paths are.
+pub fn is_plain_path(path: &[u8]) -> bool {
+    let doubled = || path.windows(2).fold(false, |any, pair| any | (pair == b"//"));
+    path.first() == Some(&b'/') && all_have(path, PLAIN) && !doubled()
+}
+
 /// Whether `bytes` is a token: a method, a field name, a connection option.
 pub fn is_token(bytes: &[u8]) -> bool {
-    !bytes.is_empty() && bytes.iter().all(|&byte| is_token_byte(byte))
+    !bytes.is_empty() && all_have(bytes, TOKEN)
 }
 
 /// Whether `bytes` can be a field value (RFC 9110 section 5.5: HTAB, SP, VCHAR, obs-text): no
 /// control byte but HTAB, so no CR, LF or NUL.
 pub fn is_field_value(bytes: &[u8]) -> bool {
+    if bytes.len() < 32 {
+        return all_have(bytes, VALUE);
+    }
     // No early exit: so the compiler turns it into wide compares.
     bytes.iter().fold(true, |fine, &b| fine & ((b >= b' ' || b == b'\t') & (b != 0x7f)))
 }
@@ -101,7 +137,8 @@ pub(crate) fn percent_byte(digits: Option<&[u8]>) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_field_value, is_token, list_members, percent_byte, trim_blanks};
+    use super::{is_field_value, is_plain_path, is_token, list_members, percent_byte, trim_blanks};
+    use crate::http1::{LenientPath, canonical_path, lenient_path};
 
     fn check(value: &str, expected: &[&str]) {
         let members: Vec<_> = list_members(value.as_bytes()).collect();
@@ -126,6 +163,19 @@ mod tests {
         assert!(is_field_value(b"") && is_field_value(b"a \t\xff~"));
         for bad in [&b"\r"[..], b"a\n", b"\0", b"\x7f", b"a\x0bb", b"\x1f"] {
             assert!(!is_field_value(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn plain_paths_are_canonical_and_read_in_one_way() {
+        for plain in ["/", "/a/b/", "/a-b_c~/!$&'()*+,=:@"] {
+            assert!(is_plain_path(plain.as_bytes()), "{plain}");
+            assert_eq!(canonical_path(plain.as_bytes()), Ok(None));
+            assert_eq!(lenient_path(plain.as_bytes()), LenientPath::Same);
+        }
+        for other in ["", "*", "a", "//", "/a//b", "/a.b", "/a%20", "/a;b", "/a?", "/[", "/\u{e9}"]
+        {
+            assert!(!is_plain_path(other.as_bytes()), "{other}");
         }
     }
 

@@ -344,6 +344,8 @@ fn variable(text: &str) -> Option<(&str, Option<&str>, &str)> {
 /// A dot at the end of the name is dropped, also before a port.
 #[derive(Clone, Debug, Default)]
 pub struct HostLabels {
+    /// What they were read from.
+    raw: Vec<u8>,
     text: String,
     /// Length of the name without its port.
     name_len: usize,
@@ -361,6 +363,12 @@ impl HostLabels {
 
     /// Replaces the labels by those of `raw`, a Host field or an authority: `name[:port]`.
     pub fn read(&mut self, raw: &[u8]) {
+        // Many requests in a row ask for the same host.
+        if raw == self.raw {
+            return;
+        }
+        self.raw.clear();
+        self.raw.extend_from_slice(raw);
         self.text.clear();
         self.ends.clear();
         match std::str::from_utf8(raw) {

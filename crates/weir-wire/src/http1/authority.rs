@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use crate::syntax::{is_host_byte, percent_byte};
+use crate::syntax::{is_host, is_host_byte, percent_byte};
 
 /// Whether `authority` is `host [":" port]` without userinfo: a name (RFC 3986 reg-name, but no
 /// comma), an IPv4 address or a bracketed IPv6 address, and a port up to 65535, which may be empty.
@@ -35,7 +35,8 @@ fn split_port(authority: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
 
 fn is_reg_name(host: &[u8]) -> bool {
     let escaped = |at: usize| percent_byte(host.get(at + 1..at + 3)).is_some_and(|byte| byte != 0);
-    host.iter().enumerate().all(|(at, &b)| is_host_byte(b) || (b == b'%' && escaped(at)))
+    is_host(host)
+        || host.iter().enumerate().all(|(at, &b)| is_host_byte(b) || (b == b'%' && escaped(at)))
 }
 
 fn is_port(port: &[u8]) -> bool {

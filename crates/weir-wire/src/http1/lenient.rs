@@ -1,7 +1,7 @@
 //! How the most lenient server would read a path: to find out whom a request could be meant for
 //! besides the one it is sent to. Nothing read here is ever sent.
 
-use crate::syntax::percent_byte;
+use crate::syntax::{is_plain_path, percent_byte};
 
 /// A canonical path as the most lenient server reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,8 @@ pub enum LenientPath {
 
 /// Reads `path`, a canonical one, as leniently as any server is known to.
 pub fn lenient_path(path: &[u8]) -> LenientPath {
-    if path.first() != Some(&b'/') || !is_readable_otherwise(path) {
+    let same = is_plain_path(path) || path.first() != Some(&b'/') || !is_readable_otherwise(path);
+    if same {
         return LenientPath::Same;
     }
     let decoded = decode_fully(path);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::authority::{is_authority, is_authority_with_port};
 use super::head::HeadError;
-use crate::syntax::{is_target_byte, percent_byte};
+use crate::syntax::{is_plain_path, is_target_byte, percent_byte};
 
 /// Why a path is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,7 @@ impl std::error::Error for PathError {}
 pub fn canonical_path(path: &[u8]) -> Result<Option<Vec<u8>>, PathError> {
     match path {
         [] | b"*" => return Ok(None),
+        _ if is_plain_path(path) => return Ok(None),
         [b'/', ..] => {}
         _ => return Err(PathError::Illegal),
     }

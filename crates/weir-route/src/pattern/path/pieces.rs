@@ -5,15 +5,15 @@ use super::{Segment, SegmentShape};
 /// The segments of a pattern in order, from either end.
 #[derive(Clone, Debug)]
 pub struct Segments<'a> {
-    /// `None` for a pattern that cannot match.
-    texts: Option<std::str::Split<'a, char>>,
+    /// What is left of the text; `None` behind its end, and for a pattern that cannot match.
+    texts: Option<&'a str>,
     /// Shapes of the segments between the two ends.
     shapes: std::slice::Iter<'a, SegmentShape>,
 }
 
 impl<'a> Segments<'a> {
     pub(super) fn new(text: Option<&'a str>, shapes: &'a [SegmentShape]) -> Self {
-        let texts = text.map(|text| text.strip_prefix('/').unwrap_or(text).split('/'));
+        let texts = text.map(|text| text.strip_prefix('/').unwrap_or(text));
         Self { texts, shapes: shapes.iter() }
     }
 }
@@ -23,14 +23,20 @@ impl<'a> Iterator for Segments<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Segment<'a>> {
-        let text = self.texts.as_mut()?.next()?;
+        let texts = self.texts?;
+        let end = texts.bytes().position(|byte| byte == b'/');
+        let text = texts.get(..end.unwrap_or(texts.len()))?;
+        self.texts = end.and_then(|end| texts.get(end + 1..));
         plain(text).or_else(|| self.shapes.next().map(Segment::Shape))
     }
 }
 
 impl DoubleEndedIterator for Segments<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let text = self.texts.as_mut()?.next_back()?;
+        let texts = self.texts?;
+        let end = texts.bytes().rposition(|byte| byte == b'/');
+        let text = texts.get(end.map_or(0, |end| end + 1)..)?;
+        self.texts = end.and_then(|end| texts.get(..end));
         plain(text).or_else(|| self.shapes.next_back().map(Segment::Shape))
     }
 }

@@ -28,15 +28,27 @@ impl PathSegments {
         self.text.clear();
         self.ends.clear();
         self.rooted = raw.is_empty() || raw.first() == Some(&b'/');
-        self.plain = memchr::memchr2(b'%', b';', raw).is_none();
-        let Some(rest) = raw.strip_prefix(b"/") else { return };
+        self.plain = true;
+        for (at, &byte) in raw.iter().enumerate() {
+            match byte {
+                b'/' if at > 0 => self.ends.push(at as u32),
+                b'%' | b';' => self.plain = false,
+                _ => {}
+            }
+        }
+        let Some(rest) = raw.strip_prefix(b"/") else {
+            self.ends.clear();
+            return;
+        };
         match std::str::from_utf8(raw) {
             Ok(text) if self.plain => {
                 self.text.push_str(text);
-                self.ends.extend(memchr::memchr_iter(b'/', rest).map(|at| at as u32 + 1));
                 self.ends.push(raw.len() as u32);
             }
-            _ => self.read_decoding(rest),
+            _ => {
+                self.ends.clear();
+                self.read_decoding(rest);
+            }
         }
     }
 
