@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use rustix::process::Signal;
 
-use crate::peers::client::bench::{Latency, parse};
+use crate::peers::client::Counted;
+use crate::peers::client::bench::parse;
 use crate::peers::interrupt::Interrupt;
 use crate::peers::process::Process;
 
@@ -118,25 +119,25 @@ impl<'a> Ground<'a> {
         Ok(())
     }
 
-    /// Runs another command of weir to its end.
+    /// Runs another command of weir to its end; what it prints.
     ///
     /// # Errors
     /// It fails.
-    pub fn weir(&self, arguments: &[&str]) -> anyhow::Result<()> {
+    pub fn weir(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let command = std::iter::once(&*self.weir).chain(arguments.iter().copied());
         let command: Vec<String> = command.map(str::to_owned).collect();
         let mut process = Process::start(&command, &[], &self.file("command.log"))?;
         let (ended, output) = process.finish(PATIENCE, self.interrupt)?;
         ensure!(ended.success(), "{} failed ({ended}):\n{output}", process.shown);
-        Ok(())
+        Ok(output)
     }
 
-    /// `weir bench` with `arguments`, in the last of which stands what is loaded; it must have no
-    /// failure, and as many successes as were `asked` for.
+    /// `weir bench` with `arguments`; it must have no failure, and as many successes as were
+    /// `asked` for.
     ///
     /// # Errors
     /// It does not.
-    pub fn bench(&self, arguments: &[&str], asked: Option<u64>) -> anyhow::Result<()> {
+    pub fn bench(&self, arguments: &[&str], asked: u64) -> anyhow::Result<()> {
         let result = self.file("result.json");
         let json = result.display().to_string();
         let _ = std::fs::remove_file(&result);
@@ -145,7 +146,25 @@ impl<'a> Ground<'a> {
         self.weir(&all)?;
         let text = std::fs::read_to_string(&result)
             .with_context(|| format!("weir {} wrote no result", all.join(" ")))?;
-        succeeded(&parse(&text)?, asked).with_context(|| format!("weir {}", all.join(" ")))
+        let latency = parse(&text)?;
+        succeeded(latency.ok, latency.failed, Some(asked))
+            .with_context(|| format!("weir {}", all.join(" ")))
+    }
+
+    /// `weir bench` as another tool, whose report `read` reads: for these, any answer is a success.
+    ///
+    /// # Errors
+    /// As for [`Ground::bench`]; without `asked`, any number is enough.
+    pub fn dialect(
+        &self,
+        arguments: &[&str],
+        read: fn(&str) -> anyhow::Result<Counted>,
+        asked: Option<u64>,
+    ) -> anyhow::Result<()> {
+        let all = [&["bench"], arguments].concat();
+        let counted = read(&self.weir(&all)?)?;
+        succeeded(counted.requests.saturating_sub(counted.errors), counted.errors, asked)
+            .with_context(|| format!("weir {}", all.join(" ")))
     }
 
     /// Writes what `made` gives, again and again, as a client that sends chunks or does not wait
@@ -219,8 +238,7 @@ impl<'a> Ground<'a> {
 }
 
 /// Whether a load is one to learn from.
-fn succeeded(load: &Latency, asked: Option<u64>) -> anyhow::Result<()> {
-    let (ok, failed) = (load.ok, load.failed);
+fn succeeded(ok: u64, failed: u64, asked: Option<u64>) -> anyhow::Result<()> {
     ensure!(failed == 0 && ok > 0, "{ok} requests succeeded, {failed} failed");
     ensure!(
         asked.is_none_or(|asked| ok == asked),
@@ -238,18 +256,13 @@ fn count(text: &[u8], part: &[u8]) -> usize {
 mod tests {
     use std::io::{Read, Write};
 
-    use super::{Ground, Raw, count, parse, succeeded};
+    use super::{Ground, Raw, count, succeeded};
     use crate::peers::interrupt::Interrupt;
 
     #[test]
     fn a_load_with_a_failure_is_refused() {
         let check = |ok: u64, failed: u64, asked, expected: bool| {
-            let json = format!(
-                r#"{{ "verdict": {{ "limit": "" }}, "ok": {ok}, "failed": {failed}, "rate": 1.0,
-                "opened": 1, "response": {{ "count": 1, "min_ns": 1, "mean_ns": 1.0, "max_ns": 1,
-                "stdev_ns": 0.0, "buckets": [[1, 1]] }} }}"#
-            );
-            let got = succeeded(&parse(&json).unwrap(), asked);
+            let got = succeeded(ok, failed, asked);
             assert_eq!(got.is_ok(), expected, "{ok} {failed}: {got:?}");
         };
         check(10, 0, Some(10), true);

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use super::load::{Gateway, Ground, Raw};
-use crate::peers::client::browser;
+use crate::peers::client::{ab, browser, wrk};
 use crate::peers::interrupt::Interrupt;
 use crate::peers::shapes::{Shape, drawn};
 
@@ -60,7 +60,7 @@ fn one_route(ground: &Ground<'_>, upstream: SocketAddr) -> anyhow::Result<()> {
     let gateway = ground.gateway(&table(Shape::Exact, 0, 1, upstream), "one")?;
     let url = format!("http://{}/0", gateway.address);
     // wrk sends nothing but Host.
-    ground.bench(&["wrk", "-t", "1", "-c", "64", "-d", "4s", &url], None)?;
+    ground.dialect(&["wrk", "-t", "1", "-c", "64", "-d", "4s", &url], wrk::parse, None)?;
     get(ground, &url, 30_000, &[])?;
     ground.end(gateway)
 }
@@ -82,9 +82,9 @@ fn many_routes(ground: &Ground<'_>, upstream: SocketAddr) -> anyhow::Result<()> 
         (0..pipelined.answers).map(one).collect::<String>().into_bytes()
     })?;
     let fixed = format!("http://{}/svc4711/orders/7", gateway.address);
-    ground.bench(&["wrk", "-t", "1", "-c", "64", "-d", "2s", &fixed], None)?;
+    ground.dialect(&["wrk", "-t", "1", "-c", "64", "-d", "2s", &fixed], wrk::parse, None)?;
     say("short connections");
-    ground.bench(&["ab", "-q", "-c", "100", "-n", "20000", &fixed], Some(20_000))?;
+    ground.dialect(&["ab", "-q", "-c", "100", "-n", "20000", &fixed], ab::parse, Some(20_000))?;
     bodies(ground, &gateway, &fixed)?;
     ground.end(gateway)
 }
@@ -97,8 +97,8 @@ fn bodies(ground: &Ground<'_>, gateway: &Gateway, url: &str) -> anyhow::Result<(
         let (data, count) = (format!("@{}", file.display()), requests.to_string());
         let answer = format!("X-Answer: {bytes}");
         let load = ["-q", "-t", "1", "-c", "32", "--timeout", "30s", "-n", &count, url];
-        ground.bench(&[&load[..], &["-H", &answer]].concat(), Some(requests))?;
-        ground.bench(&[&load[..], &["--data", &data]].concat(), Some(requests))?;
+        ground.bench(&[&load[..], &["-H", &answer]].concat(), requests)?;
+        ground.bench(&[&load[..], &["--data", &data]].concat(), requests)?;
     }
     let chunk = format!("1000\r\n{}\r\n", "x".repeat(0x1000));
     let request = format!(
@@ -124,7 +124,7 @@ fn shapes(ground: &Ground<'_>, upstream: SocketAddr) -> anyhow::Result<()> {
             let mut load = vec!["-q", "-t", "1", "-c", "64", "-n", &count, "-m", pattern.method];
             load.extend(fields.lines().flat_map(|line| ["-H", line]));
             load.push(&url);
-            ground.bench(&load, Some(requests))?;
+            ground.bench(&load, requests)?;
         }
     }
     ground.end(gateway)
@@ -185,7 +185,7 @@ fn changes(ground: &Ground<'_>, gateway: &Gateway, uri: &str) -> anyhow::Result<
     });
     let file = ground.file("changes.yml");
     std::fs::write(&file, plan.to_string())?;
-    ground.bench(&["plan", "-q", &file.display().to_string()], Some(requests))
+    ground.bench(&["plan", "-q", &file.display().to_string()], requests)
 }
 
 /// GETs on 64 connections.
@@ -194,7 +194,7 @@ fn get(ground: &Ground<'_>, url: &str, requests: u64, fields: &[&str]) -> anyhow
     let mut load = vec!["-q", "-t", "1", "-c", "64", "-n", &count];
     load.extend(fields.iter().flat_map(|line| ["-H", line]));
     load.push(url);
-    ground.bench(&load, Some(requests))
+    ground.bench(&load, requests)
 }
 
 fn table_of_shapes(upstream: SocketAddr) -> String {
