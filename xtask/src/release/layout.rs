@@ -15,7 +15,7 @@ pub struct Layout {
     pub folder: PathBuf,
     /// Target directory of the build with counters.
     pub counting: PathBuf,
-    /// Where that program writes its counters.
+    /// Where that program writes its counters, a file for each run.
     pub counters: PathBuf,
     /// The counters of all runs, merged.
     pub profile: PathBuf,

@@ -19,10 +19,11 @@ pub use toolchain::Toolchain;
 /// Arguments of `xtask release`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Builds weir with counters, lets it do a gateway's work on 127.0.0.1 for about a minute, and builds it anew
-by what was counted: 10 minutes on two cores. What has not changed is not done again. RUSTFLAGS are kept;
-flags of a cargo configuration give way to them, as ever. Needs rustup's llvm-tools and adds them.
-Prints the path of the program. Ctrl-C ends it with everything it started.")]
+Builds weir with counters, lets it do a gateway's work on 127.0.0.1 for about a minute, and builds
+it anew by what was counted: 10 to 15 minutes on two cores. What has not changed is not done again.
+RUSTFLAGS are kept; flags of a cargo configuration give way to them, as ever.
+Needs rustup's llvm-tools and adds them. Prints the path of the program.
+Ctrl-C ends it with everything it started.")]
 pub struct ReleaseArgs {}
 
 /// Runs it.
