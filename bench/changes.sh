@@ -7,6 +7,7 @@
 # Usage: bench/changes.sh [routes [pairs [seconds [requests/s [changes/s]]]]]   (100000 6 10 1000 1000)
 #        STORE=DIR bench/changes.sh 1000000    keeps the routes there for the next run, which then
 #                                              spends no time on importing them
+# WEIR=target/released/weir is the program as it is released (`cargo xtask release`).
 set -euo pipefail
 weir=${WEIR:-$(cd "$(dirname "$0")/.." && pwd)/target/release/weir}
 routes=${1:-100000} pairs=${2:-6} seconds=${3:-10} rate=${4:-1000} changes=${5:-1000}

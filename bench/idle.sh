@@ -3,6 +3,7 @@
 # at rest, under 100 busy connections, with N idle ones that have made a request each, and after
 # they have gone. Needs `cargo build --release` and N file descriptors twice; uses 127.0.0.1 only.
 # Usage: bench/idle.sh [connections]     (10000)
+# WEIR=target/released/weir is the program as it is released (`cargo xtask release`).
 set -euo pipefail
 weir=${WEIR:-$(cd "$(dirname "$0")/.." && pwd)/target/release/weir}
 count=${1:-10000}

@@ -4,6 +4,7 @@
 # been imported twice more. Needs `cargo build --release`; uses 127.0.0.1 only.
 # Usage: bench/memory.sh [routes...]          (default: 10 1000 10000 100000 1000000)
 #        WEIR=path/of/weir bench/memory.sh    (default: target/release/weir)
+# WEIR=target/released/weir is the program as it is released (`cargo xtask release`).
 set -euo pipefail
 weir=${WEIR:-$(cd "$(dirname "$0")/.." && pwd)/target/release/weir}
 work=$(mktemp -d)

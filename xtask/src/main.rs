@@ -28,6 +28,8 @@ enum Command {
     Tidy,
     /// Writes docs/reference anew from the code.
     Docs,
+    /// Builds weir as it is released: by the profile of a training.
+    Release(release::ReleaseArgs),
     /// Measures weir beside nginx, HAProxy, Spring Cloud Gateway and a bare forwarder.
     Peers(peers::PeersArgs),
     /// Provokes every failure of weir-faults in its long form, again and again.
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
             eprintln!("xtask soak: {error:#}");
             ExitCode::FAILURE
         }),
+        Command::Release(args) => exit("release", release::run(&args)),
         Command::Peers(args) => exit("peers", peers::run(&args)),
         Command::Differential(args) => exit("differential", differential::run(&args)),
         Command::Tidy => {

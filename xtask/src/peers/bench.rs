@@ -13,6 +13,7 @@ use super::process::Process;
 use super::subject::Running;
 use super::tools::{Tool, Tools, path};
 use super::usage::{self, CoreTicks};
+use crate::release::Build;
 
 /// How much longer than asked for a client may take.
 const GRACE: Duration = Duration::from_secs(60);
@@ -80,10 +81,15 @@ impl Bench {
     ///
     /// # Errors
     /// A tool is missing, or Ctrl-C cannot be listened for.
-    pub fn prepare(needed: &[Tool], install: bool, cores: Option<Cores>) -> anyhow::Result<Self> {
+    pub fn prepare(
+        needed: &[Tool],
+        install: bool,
+        weir: Build,
+        cores: Option<Cores>,
+    ) -> anyhow::Result<Self> {
         let interrupt = Interrupt::listen()?;
         let files = super::launch::raise_files();
-        let tools = Tools::prepare(needed, install)?;
+        let tools = Tools::prepare(needed, install, weir, &interrupt)?;
         // Looked at after the build, which is load.
         let machine = Machine::here();
         let cores = cores.unwrap_or_else(|| Cores::of(machine.cores));
@@ -115,9 +121,10 @@ impl Bench {
 
     /// A command line without the paths of this machine.
     pub fn shown(&self, command: &str) -> String {
-        let weir = self.tools.weir.parent().map(|folder| format!("{}/", folder.display()));
-        let text = command.replace(&self.work.path().display().to_string(), "$DIR");
-        let text = weir.map_or(text.clone(), |folder| text.replace(&folder, ""));
+        let mut text = command.replace(&self.work.path().display().to_string(), "$DIR");
+        for ours in [&self.tools.weir, &self.tools.bare].iter().filter_map(|path| path.parent()) {
+            text = text.replace(&format!("{}/", ours.display()), "");
+        }
         text.replace("/usr/sbin/", "").replace("/usr/bin/", "")
     }
 

@@ -6,17 +6,17 @@
 
 mod bench;
 mod chart;
-mod client;
+pub mod client;
 mod compare;
 mod generators;
 pub mod interrupt;
 mod launch;
 pub mod machine;
-mod process;
+pub mod process;
 mod proxy;
 pub mod report;
 mod routes;
-mod shapes;
+pub mod shapes;
 mod stats;
 mod subject;
 mod tools;
@@ -29,6 +29,7 @@ use machine::Cores;
 use report::Report;
 use tools::Tool;
 
+use crate::release::Build;
 use crate::tree::root;
 
 /// Arguments of `xtask peers`.
@@ -83,6 +84,9 @@ struct Common {
     /// Installs what is missing through apt-get
     #[arg(long)]
     install: bool,
+    /// Measures weir as `cargo build --release` makes it, not as `cargo xtask release` does
+    #[arg(long)]
+    plain: bool,
     /// Leaves the README alone
     #[arg(long)]
     no_readme: bool,
@@ -93,7 +97,7 @@ struct Common {
 
 impl Common {
     fn prepare(&self, needed: &[Tool]) -> anyhow::Result<Bench> {
-        Bench::prepare(needed, self.install, self.cores.clone())
+        Bench::prepare(needed, self.install, Build::of(self.plain), self.cores.clone())
     }
 
     fn rounds(&self, short: usize, full: usize) -> usize {

@@ -1,7 +1,9 @@
 //! A child process that does not outlive this one.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -11,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::interrupt::Interrupt;
 use super::usage;
+use crate::tree::root;
 
 /// How often anything is looked at while it is waited for.
 const LOOK: Duration = Duration::from_millis(5);
@@ -34,9 +37,30 @@ impl Process {
     /// It cannot be started.
     pub fn start(command: &[String], cores: &[usize], log: &Path) -> anyhow::Result<Self> {
         let output = File::create(log).with_context(|| log.display().to_string())?;
+        let mut launch = launcher()?;
+        launch.stdout(output.try_clone()?).stderr(output);
+        Self::spawn(launch, command, cores, log)
+    }
+
+    /// Starts `command` on all cores in the root of the repository with further environment
+    /// variables, its output going to where our errors go: a compiler.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn visible(command: &[String], variables: &[(&str, OsString)]) -> anyhow::Result<Self> {
+        let mut launch = launcher()?;
+        launch.current_dir(root()).envs(variables.iter().map(|(name, value)| (name, value)));
+        launch.stdout(std::io::stderr().as_fd().try_clone_to_owned()?);
+        Self::spawn(launch, command, &[], Path::new(""))
+    }
+
+    fn spawn(
+        mut launch: Command,
+        command: &[String],
+        cores: &[usize],
+        log: &Path,
+    ) -> anyhow::Result<Self> {
         let cores_text: Vec<String> = cores.iter().map(ToString::to_string).collect();
-        let mut launch = Command::new(std::env::current_exe()?);
-        launch.args(["peers", "launch", "--parent", &std::process::id().to_string()]);
         let mut shown = command.join(" ");
         if !cores.is_empty() {
             launch.args(["--cores", &cores_text.join(",")]);
@@ -45,7 +69,7 @@ impl Process {
         launch.arg("--").args(command);
         // In a group of its own, Ctrl-C is ours alone and its children can be ended with it.
         std::os::unix::process::CommandExt::process_group(&mut launch, 0);
-        launch.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+        launch.stdin(Stdio::null());
         let child = launch.spawn().with_context(|| shown.clone())?;
         Ok(Self { child, log: log.to_owned(), shown })
     }
@@ -118,6 +142,13 @@ impl Process {
     fn ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
+}
+
+/// This program, to become another one that ends with this process.
+fn launcher() -> anyhow::Result<Command> {
+    let mut launch = Command::new(std::env::current_exe()?);
+    launch.args(["peers", "launch", "--parent", &std::process::id().to_string()]);
+    Ok(launch)
 }
 
 impl Drop for Process {

@@ -147,6 +147,18 @@ pub fn fill(text: &str, n: u64) -> String {
     })
 }
 
+/// `text` for a route of `from..to` that `weir bench` draws anew for each request. Both are
+/// multiples of 100, since each place is drawn by itself.
+pub fn drawn(text: &str, from: u64, to: u64) -> String {
+    PLACES.iter().fold(text.to_owned(), |text, (place, operation, by)| {
+        let (low, high) = match *operation {
+            "%" => (0, by - 1),
+            _ => (from / by, (to - 1) / by),
+        };
+        text.replace(place, &format!("${{random({low},{high})}}"))
+    })
+}
+
 /// `text` as a Lua expression over `n`.
 pub fn lua(text: &str) -> String {
     let quoted = |text: &str| format!("{text:?}");
@@ -179,7 +191,7 @@ pub fn lua(text: &str) -> String {
 mod tests {
     use clap::ValueEnum;
 
-    use super::{Shape, fill, lua};
+    use super::{Shape, drawn, fill, lua};
 
     #[test]
     fn patterns_are_filled() {
@@ -191,6 +203,18 @@ mod tests {
             ("", 7, ""),
         ] {
             assert_eq!(fill(text, n), expected);
+        }
+    }
+
+    #[test]
+    fn patterns_are_drawn() {
+        for (text, expected) in [
+            ("/{n}", "/${random(400,599)}"),
+            ("t{n/100}.x/p{n%100}", "t${random(4,5)}.x/p${random(0,99)}"),
+            ("/{n/4}", "/${random(100,149)}"),
+            ("/api", "/api"),
+        ] {
+            assert_eq!(drawn(text, 400, 600), expected);
         }
     }
 

@@ -6,7 +6,8 @@ use std::process::Command;
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-use crate::release;
+use super::interrupt::Interrupt;
+use crate::release::{self, Build, Toolchain};
 
 /// A program of Debian's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,11 +74,11 @@ pub fn version_of(program: &Path, flag: &str) -> Option<String> {
 /// Paths of the programs of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tools {
-    /// `weir`, built in release.
+    /// `weir`, as it is released unless asked otherwise.
     pub weir: PathBuf,
     /// `weir-bare`, built in release.
     pub bare: PathBuf,
-    /// Versions of the others, a line each.
+    /// How weir was built, and versions of the others, a line each.
     pub versions: Vec<String>,
 }
 
@@ -86,12 +87,31 @@ impl Tools {
     ///
     /// # Errors
     /// Something is missing, or does not build.
-    pub fn prepare(needed: &[Tool], install: bool) -> anyhow::Result<Self> {
+    pub fn prepare(
+        needed: &[Tool],
+        install: bool,
+        weir: Build,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Self> {
         find(needed, install)?;
-        let versions = needed.iter().filter_map(|tool| tool.version()).collect();
-        let release = release::build(&["weir", "weir-bare"])?;
-        Ok(Self { weir: release.join("weir"), bare: release.join("weir-bare"), versions })
+        let versions = needed.iter().filter_map(|tool| tool.version());
+        let versions = std::iter::once(weir.line().to_owned()).chain(versions).collect();
+        let weir = build(weir, interrupt)?;
+        let bare = release::build(&["weir-bare"])?.join("weir-bare");
+        Ok(Self { weir, bare, versions })
     }
+}
+
+/// The weir to measure.
+///
+/// # Errors
+/// It cannot be built, or Ctrl-C; without the tools for a profile, with the flag that does without.
+pub fn build(weir: Build, interrupt: &Interrupt) -> anyhow::Result<PathBuf> {
+    if weir == Build::Profiled {
+        Toolchain::find(interrupt)
+            .context("weir is measured as it is released, or as built plainly with --plain")?;
+    }
+    weir.weir(interrupt)
 }
 
 fn find(needed: &[Tool], install: bool) -> anyhow::Result<()> {

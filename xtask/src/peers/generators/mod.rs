@@ -23,7 +23,8 @@ use super::machine::Machine;
 use super::process::Process;
 use super::report::Table;
 use super::stats::{Spread, grouped};
-use crate::release;
+use super::tools;
+use crate::release::{self, Build};
 use crate::tree::{root, shown};
 
 /// How long nginx may take to listen.
@@ -55,9 +56,12 @@ pub struct GeneratorArgs {
     /// To see that it works: few short rounds, nothing written unless --out says where
     #[arg(long)]
     quick: bool,
-    /// weir to measure, instead of the one built in release
+    /// weir to measure, instead of the one of `cargo xtask release`
     #[arg(long, value_name = "FILE")]
     weir: Option<PathBuf>,
+    /// Measures weir as `cargo build --release` makes it
+    #[arg(long, conflicts_with = "weir")]
+    plain: bool,
     /// Folder for the result, instead of bench/runs/<date>-<machine>; leaves the README alone
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -98,8 +102,12 @@ struct Run<'a> {
 pub fn run(args: &GeneratorArgs) -> anyhow::Result<()> {
     let interrupt = Interrupt::listen()?;
     let files = super::launch::raise_files();
-    let weir = release::weir(args.weir.as_deref())?;
-    let mut notes = Vec::new();
+    let build = Build::of(args.plain);
+    let (weir, how) = match args.weir.as_deref() {
+        Some(given) => (release::weir(Some(given))?, "weir: the program given by --weir"),
+        None => (tools::build(build, &interrupt)?, build.line()),
+    };
+    let mut notes = vec![how.to_owned()];
     let programs = programs(&weir, args.install, &mut notes)?;
     let versions = programs.iter().filter_map(|(generator, program)| generator.version(program));
     notes.push(versions.collect::<Vec<_>>().join("; "));

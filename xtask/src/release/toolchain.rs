@@ -1,0 +1,96 @@
+//! What a profile-guided build needs of the toolchain: the host's name, and llvm-profdata of the
+//! same LLVM as rustc's.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+
+use crate::peers::interrupt::Interrupt;
+use crate::peers::process::Process;
+use crate::tree::root;
+
+/// How long rustup may take to bring a component.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The toolchain in use.
+#[derive(Debug)]
+pub struct Toolchain {
+    /// Such as `x86_64-unknown-linux-gnu`.
+    pub host: String,
+    /// The program that merges profiles.
+    pub profdata: PathBuf,
+}
+
+impl Toolchain {
+    /// Finds it, and asks rustup for llvm-tools if they are missing.
+    ///
+    /// # Errors
+    /// There is no rustc, rustup does not have the tools, or Ctrl-C.
+    pub fn find(interrupt: &Interrupt) -> anyhow::Result<Self> {
+        let host = host(&rustc(&["-vV"])?)?;
+        let sysroot = rustc(&["--print", "sysroot"])?;
+        let profdata = profdata(Path::new(sysroot.trim()), &host);
+        if !profdata.is_file() {
+            let add = ["rustup", "component", "add", "llvm-tools"].map(str::to_owned);
+            eprintln!("{}", add.join(" "));
+            Process::visible(&add, &[])?.finish(PATIENCE, interrupt)?;
+        }
+        ensure!(profdata.is_file(), missing(&profdata));
+        Ok(Self { host, profdata })
+    }
+}
+
+fn rustc(arguments: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new("rustc").current_dir(root()).args(arguments).output();
+    let output = output.context("rustc is not on PATH: install Rust from https://rustup.rs")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "rustc {}: {}", arguments.join(" "), said.trim());
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The host in what `rustc -vV` prints.
+fn host(version: &str) -> anyhow::Result<String> {
+    let line = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(line.with_context(|| format!("rustc -vV names no host:\n{version}"))?.trim().to_owned())
+}
+
+fn profdata(sysroot: &Path, host: &str) -> PathBuf {
+    sysroot.join("lib/rustlib").join(host).join("bin/llvm-profdata")
+}
+
+fn missing(profdata: &Path) -> String {
+    format!(
+        "llvm-profdata is not at {}, and rustup has not brought it: run `rustup component add \
+         llvm-tools` where rustup reaches its server; or do without a profile (`cargo build \
+         --release`)",
+        profdata.display()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{host, missing, profdata};
+
+    #[test]
+    fn the_host_is_read() {
+        let version = "rustc 1.95.0 (abc 2026-01-01)\nbinary: rustc\nhost: aarch64-unknown-linux-gnu\n\
+                       release: 1.95.0\n";
+        assert_eq!(host(version).unwrap(), "aarch64-unknown-linux-gnu");
+        assert!(host("gcc 12").unwrap_err().to_string().contains("gcc 12"));
+    }
+
+    #[test]
+    fn what_is_missing_is_told_with_what_to_do() {
+        let path = profdata(Path::new("/s y s"), "h-o-st");
+        assert_eq!(path, Path::new("/s y s/lib/rustlib/h-o-st/bin/llvm-profdata"));
+        let told = missing(&path);
+        for words in [&*path.display().to_string(), "rustup component add llvm-tools", "--release"]
+        {
+            assert!(told.contains(words), "{told}");
+        }
+    }
+}
