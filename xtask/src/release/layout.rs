@@ -82,6 +82,50 @@ impl Layout {
         Ok(())
     }
 
+    /// Sets aside the counters of the runs so far, which count `weight` times.
+    ///
+    /// # Errors
+    /// There are none, or the disk does not allow it.
+    pub fn weigh(&self, weight: u64) -> anyhow::Result<()> {
+        let none = || {
+            let folder = self.counters.display();
+            format!("weir has written no counters into {folder}: is it writable?")
+        };
+        let files = self.counted().with_context(none)?;
+        ensure!(!files.is_empty(), none());
+        let apart = self.counters.join(weight.to_string());
+        fs::create_dir_all(&apart)?;
+        for file in files {
+            fs::rename(&file, apart.join(file.file_name().unwrap_or_default()))?;
+        }
+        Ok(())
+    }
+
+    /// Counters that have not been weighed.
+    fn counted(&self) -> std::io::Result<Vec<PathBuf>> {
+        let files = fs::read_dir(&self.counters)?.map(|file| Ok(file?.path()));
+        let files: std::io::Result<Vec<PathBuf>> = files.collect();
+        Ok(files?.into_iter().filter(|file| file.is_file()).collect())
+    }
+
+    /// Files of counters with their weights, by path.
+    ///
+    /// # Errors
+    /// The disk does not allow it.
+    pub fn weighed(&self) -> anyhow::Result<Vec<(u64, PathBuf)>> {
+        let mut found = Vec::new();
+        for folder in fs::read_dir(&self.counters)? {
+            let folder = folder?;
+            let name = folder.file_name();
+            let Some(weight) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+            for file in fs::read_dir(folder.path())? {
+                found.push((weight, file?.path()));
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
     /// The profile is complete.
     ///
     /// # Errors
@@ -139,6 +183,22 @@ mod tests {
         assert!(!layout.is_trained("one") && !layout.profile.exists());
         assert!(!layout.counters.exists() && !layout.optimised.exists());
         assert!(layout.counting.join("file").exists(), "cargo knows whether that is fresh");
+    }
+
+    #[test]
+    fn counters_of_each_part_have_its_weight() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path().to_owned()).unwrap();
+        let told = layout.weigh(20).unwrap_err().to_string();
+        assert!(told.contains("no counters"), "{told}");
+        std::fs::create_dir(&layout.counters).unwrap();
+        for weight in [20, 1] {
+            std::fs::write(layout.counters.join("default_0.profraw"), "c").unwrap();
+            layout.weigh(weight).unwrap();
+        }
+        assert!(layout.weigh(1).is_err(), "there is nothing new");
+        let file = |weight: &str| layout.counters.join(weight).join("default_0.profraw");
+        assert_eq!(layout.weighed().unwrap(), [(1, file("1")), (20, file("20"))]);
     }
 
     #[test]

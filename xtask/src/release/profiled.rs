@@ -16,6 +16,9 @@ use crate::peers::process::Process;
 const BUILD_MAX: Duration = Duration::from_secs(4 * 3600);
 /// How long merging may take.
 const MERGE_MAX: Duration = Duration::from_secs(300);
+/// Has the linker lay what is often run together, apart from what is hardly ever: fewer pages of
+/// the program are in memory, and fewer are looked up.
+const TOGETHER: &str = "-Clink-arg=-Wl,-z,keep-text-section-prefix";
 /// What cargo puts between two flags.
 const SEPARATOR: char = '\u{1f}';
 
@@ -26,15 +29,15 @@ const SEPARATOR: char = '\u{1f}';
 pub fn build(toolchain: &Toolchain, interrupt: &Interrupt) -> anyhow::Result<PathBuf> {
     let layout = Layout::new(target().join("released"))?;
     let _alone = layout.lock()?;
-    let weir = |folder: &Path, flag: String| -> anyhow::Result<PathBuf> {
+    let weir = |folder: &Path, own: &[&str]| -> anyhow::Result<PathBuf> {
         let command = cargo(&["weir", "--target", &toolchain.host], folder);
         let user = |name: &str| std::env::var(name).ok();
-        let flags = flags(user("CARGO_ENCODED_RUSTFLAGS"), user("RUSTFLAGS"), &flag);
+        let flags = flags(user("CARGO_ENCODED_RUSTFLAGS"), user("RUSTFLAGS"), own);
         build_with(&command, &[("CARGO_ENCODED_RUSTFLAGS", flags.into())], interrupt)?;
         Ok(folder.join(&toolchain.host).join("release/weir"))
     };
     let counting = step("building weir with counters", || {
-        weir(&layout.counting, format!("-Cprofile-generate={}", layout.counters.display()))
+        weir(&layout.counting, &[&format!("-Cprofile-generate={}", layout.counters.display())])
     })?;
     let program = std::fs::read(&counting).with_context(|| counting.display().to_string())?;
     let stamp = stamp(&program, training::DEFINITION);
@@ -46,12 +49,15 @@ pub fn build(toolchain: &Toolchain, interrupt: &Interrupt) -> anyhow::Result<Pat
             build_with(&cargo(&["weir-bare"], &target()), &[], interrupt)?;
             Ok(target().join("release/weir-bare"))
         })?;
-        step("training", || training::run(&counting, &bare, interrupt))?;
+        step("training", || {
+            training::run(&counting, &bare, interrupt, |weight| layout.weigh(weight))
+        })?;
         step("merging the counters", || merge(toolchain, &layout, interrupt))?;
         layout.keep(&stamp)?;
     }
     let optimised = step("building weir by the profile", || {
-        weir(&layout.optimised, format!("-Cprofile-use={}", layout.profile.display()))
+        let profile = format!("-Cprofile-use={}", layout.profile.display());
+        weir(&layout.optimised, &[&profile, TOGETHER])
     })?;
     layout.publish(&optimised)?;
     Ok(layout.weir)
@@ -83,26 +89,30 @@ fn build_with(
     Ok(())
 }
 
-/// The flags of the user, in cargo's order of precedence, and `flag` behind them, as
+/// The flags of the user, in cargo's order of precedence, and our `own` behind them, as
 /// `CARGO_ENCODED_RUSTFLAGS`, in which a flag may have spaces.
-fn flags(encoded: Option<String>, plain: Option<String>, flag: &str) -> String {
+fn flags(encoded: Option<String>, plain: Option<String>, own: &[&str]) -> String {
     let split = |plain: String| {
         plain.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join("\u{1f}")
     };
     let mut flags = encoded.or(plain.map(split)).unwrap_or_default();
-    if !flags.is_empty() {
-        flags.push(SEPARATOR);
+    for flag in own {
+        if !flags.is_empty() {
+            flags.push(SEPARATOR);
+        }
+        flags.push_str(flag);
     }
-    flags + flag
+    flags
 }
 
 fn merge(toolchain: &Toolchain, layout: &Layout, interrupt: &Interrupt) -> anyhow::Result<()> {
-    let folder = layout.counters.display().to_string();
-    let any = std::fs::read_dir(&layout.counters).is_ok_and(|mut files| files.next().is_some());
-    ensure!(any, "weir has written no counters into {folder}: is it writable?");
     let (program, profile) =
         (toolchain.profdata.display().to_string(), layout.profile.display().to_string());
-    let command = [&*program, "merge", "-o", &profile, &folder].map(str::to_owned);
+    let mut command = [&*program, "merge", "-o", &profile].map(str::to_owned).to_vec();
+    let weighed = layout.weighed()?;
+    let inputs =
+        weighed.iter().map(|(weight, file)| format!("-weighted-input={weight},{}", file.display()));
+    command.extend(inputs);
     let (ended, _) = Process::visible(&command, &[])?.finish(MERGE_MAX, interrupt)?;
     ensure!(ended.success(), "llvm-profdata failed; what it said is above ({ended})");
     Ok(std::fs::remove_dir_all(&layout.counters)?)
@@ -115,13 +125,18 @@ mod tests {
     #[test]
     fn flags_of_the_user_are_kept() {
         let check = |encoded: Option<&str>, plain: Option<&str>, expected: &str| {
-            let got = flags(encoded.map(str::to_owned), plain.map(str::to_owned), "-Cp=/a b");
+            let (encoded, plain) = (encoded.map(str::to_owned), plain.map(str::to_owned));
+            let got = flags(encoded, plain, &["-Cp=/a b", "-x"]);
             assert_eq!(got, expected);
         };
-        check(None, None, "-Cp=/a b");
-        check(None, Some(""), "-Cp=/a b");
-        check(None, Some(" -g  -Ctarget-cpu=native "), "-g\u{1f}-Ctarget-cpu=native\u{1f}-Cp=/a b");
-        check(Some("-L\u{1f}/c d"), Some("-g"), "-L\u{1f}/c d\u{1f}-Cp=/a b");
+        check(None, None, "-Cp=/a b\u{1f}-x");
+        check(None, Some(""), "-Cp=/a b\u{1f}-x");
+        check(
+            None,
+            Some(" -g  -Ctarget-cpu=native "),
+            "-g\u{1f}-Ctarget-cpu=native\u{1f}-Cp=/a b\u{1f}-x",
+        );
+        check(Some("-L\u{1f}/c d"), Some("-g"), "-L\u{1f}/c d\u{1f}-Cp=/a b\u{1f}-x");
     }
 
     #[test]

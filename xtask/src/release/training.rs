@@ -20,6 +20,12 @@ pub const DEFINITION: &[&str] = &[
 
 /// Routes of the large table.
 const ROUTES: u64 = 100_000;
+/// Routes of the table that most requests are for.
+const SOME_ROUTES: u64 = 1_000;
+/// How often a part of the training counts. Starts with large tables are long loops: without
+/// weights, they would be all that is called hot, and a gateway starts once to serve for days.
+const PROXYING: u64 = 20;
+const STARTING: u64 = 1;
 /// Routes of each shape in the table of all shapes.
 const SHAPE_ROUTES: u64 = 500;
 /// The shapes in that table; prefixes are what the large one has.
@@ -37,17 +43,26 @@ const SHAPES: [Shape; 8] = [
 /// The number of the first route of each shape: ids and paths of two do not meet.
 const STARTS: [u64; SHAPES.len()] = [0, 500, 1000, 1500, 2000, 2500, 3000, 3500];
 
-/// Trains `weir`, which has counters; `bare` is the upstream.
+/// Trains `weir`, which has counters; `bare` is the upstream. After each part, `counted` gets the
+/// weight of what it has counted.
 ///
 /// # Errors
 /// Something does not start or end well, a request fails, or Ctrl-C.
-pub fn run(weir: &Path, bare: &Path, interrupt: &Interrupt) -> anyhow::Result<()> {
+pub fn run(
+    weir: &Path,
+    bare: &Path,
+    interrupt: &Interrupt,
+    counted: impl Fn(u64) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let ground = Ground::new(weir, bare, interrupt)?;
     let (_process, upstream) = ground.upstream()?;
     one_route(&ground, upstream)?;
-    many_routes(&ground, upstream)?;
+    some_routes(&ground, upstream)?;
     shapes(&ground, upstream)?;
-    stored_routes(&ground, upstream)
+    counted(PROXYING)?;
+    many_routes(&ground, upstream)?;
+    stored_routes(&ground, upstream)?;
+    counted(STARTING)
 }
 
 /// Says what is done, since it takes a while.
@@ -69,6 +84,14 @@ fn many_routes(ground: &Ground<'_>, upstream: SocketAddr) -> anyhow::Result<()> 
     say("100,000 routes from YAML");
     let gateway = ground.gateway(&table(Shape::Prefixes, 0, ROUTES, upstream), "many")?;
     let path = drawn("/svc{n}/orders/7", 0, ROUTES);
+    get(ground, &format!("http://{}{path}", gateway.address), 30_000, &[])?;
+    ground.end(gateway)
+}
+
+fn some_routes(ground: &Ground<'_>, upstream: SocketAddr) -> anyhow::Result<()> {
+    say("1,000 routes");
+    let gateway = ground.gateway(&table(Shape::Prefixes, 0, SOME_ROUTES, upstream), "some")?;
+    let path = drawn("/svc{n}/orders/7", 0, SOME_ROUTES);
     let url = format!("http://{}{path}", gateway.address);
     get(ground, &url, 150_000, &[])?;
     let browser = browser();
@@ -76,12 +99,12 @@ fn many_routes(ground: &Ground<'_>, upstream: SocketAddr) -> anyhow::Result<()> 
     let pipelined = Raw { answers: 16, end: b"\r\n\r\nok\n", connections: 16, times: 250 };
     ground.raw(gateway.address, pipelined, |dice| {
         let one = |_| {
-            let route = dice.u64(0..ROUTES);
+            let route = dice.u64(0..SOME_ROUTES);
             format!("GET /svc{route}/orders/7 HTTP/1.1\r\nHost: gateway.test\r\n\r\n")
         };
         (0..pipelined.answers).map(one).collect::<String>().into_bytes()
     })?;
-    let fixed = format!("http://{}/svc4711/orders/7", gateway.address);
+    let fixed = format!("http://{}/svc471/orders/7", gateway.address);
     ground.dialect(&["wrk", "-t", "1", "-c", "64", "-d", "2s", &fixed], wrk::parse, None)?;
     say("short connections");
     ground.dialect(&["ab", "-q", "-c", "100", "-n", "20000", &fixed], ab::parse, Some(20_000))?;
@@ -102,7 +125,7 @@ fn bodies(ground: &Ground<'_>, gateway: &Gateway, url: &str) -> anyhow::Result<(
     }
     let chunk = format!("1000\r\n{}\r\n", "x".repeat(0x1000));
     let request = format!(
-        "POST /svc4711/orders/7 HTTP/1.1\r\nHost: gateway.test\r\nX-Answer: 16384,chunked\r\n\
+        "POST /svc471/orders/7 HTTP/1.1\r\nHost: gateway.test\r\nX-Answer: 16384,chunked\r\n\
          Transfer-Encoding: chunked\r\n\r\n{}0\r\n\r\n",
         chunk.repeat(4)
     );

@@ -97,8 +97,7 @@ impl Gather {
                 self.clear();
                 return Poll::Ready(Ok(()));
             }
-            self.settle(input);
-            self.sent = written;
+            self.settle_rest(input, written);
         }
         while self.sent < self.own.len() {
             let rest = self.own.get(self.sent..).unwrap_or_default();
@@ -112,13 +111,19 @@ impl Gather {
 
     /// Copies content from `input`, which is not needed any more.
     pub(super) fn settle(&mut self, input: &[u8]) {
-        if self.count == 0 {
-            return;
+        if self.count > 0 {
+            self.settle_rest(input, 0);
         }
+    }
+
+    /// Keeps what is behind the first `written` bytes, with a copy of content from `input`.
+    fn settle_rest(&mut self, input: &[u8], written: usize) {
         let mut slices = [IoSlice::new(&[]); RUNS_MAX * 2 + 1];
         let (count, all) = self.slices(input, &mut slices);
-        let mut copy = Vec::with_capacity(all);
-        for slice in slices.get(..count).unwrap_or_default() {
+        let mut rest = slices.get_mut(..count).unwrap_or_default();
+        IoSlice::advance_slices(&mut rest, written);
+        let mut copy = Vec::with_capacity(all - written);
+        for slice in rest {
             copy.extend_from_slice(slice);
         }
         self.own = copy;
@@ -174,6 +179,15 @@ mod tests {
         expected.push(b'>');
         gather.settle(&input);
         assert_eq!(gather.unwritten(), expected, "{lengths:?}");
+        for written in [0, 1, expected.len() / 2, expected.len()] {
+            let mut gather = Gather::default();
+            gather.own().push(b'<');
+            gather.add(&input, 0, input.len());
+            let whole = [b"<", &*input].concat();
+            let written = written.min(whole.len());
+            gather.settle_rest(&input, written);
+            assert_eq!(gather.unwritten(), &whole[written..], "{lengths:?}, {written} written");
+        }
     }
 
     #[test]

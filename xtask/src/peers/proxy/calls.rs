@@ -34,6 +34,9 @@ const SOCKET: [&str; 16] = [
 ];
 /// Calls that wait for events.
 const WAIT: [&str; 3] = ["epoll_wait", "epoll_pwait", "epoll_pwait2"];
+/// Seconds of the two runs whose difference is taken.
+const SHORT: u64 = 1;
+const LONG: u64 = 4;
 /// How long strace may take to attach.
 const ATTACH: Duration = Duration::from_secs(1);
 
@@ -42,7 +45,11 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
     let head = ["", "socket calls", "waits", "all", "most frequent"];
     let mut table = Table::new("System calls per keep-alive request", &head);
     for running in &mut fleet.running {
-        let (requests, calls) = match count(plan, running) {
+        let counted = count(plan, running, SHORT).and_then(|short| {
+            let long = count(plan, running, LONG)?;
+            Ok((long.0.saturating_sub(short.0), difference(&long.1, &short.1)))
+        });
+        let (requests, calls) = match counted {
             Ok(counted) => counted,
             Err(error) => {
                 plan.bench.interrupt.check()?;
@@ -69,17 +76,22 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
         let key = format!("calls {}", running.name);
         report.samples.insert(key, serde_json::json!({ "requests": requests, "calls": calls }));
     }
-    table.note(
-        "strace -c -f over 2 s of wrk -t1 -c64; it slows what it watches, so waits are fewer \
-                or more than without it. Opening the 64 connections is counted, too.",
-    );
+    table.note(format!(
+        "strace -c -f of wrk -t1 -c64, once for {SHORT} s and once for {LONG} s: the difference is \
+         what requests take without opening their connections. strace slows what it watches, so \
+         waits are fewer or more than without it.",
+    ));
     table.note("Goal: 4 socket calls at most.");
     report.tables.push(table);
     Ok(())
 }
 
-/// Requests answered, and calls by name, most frequent first.
-fn count(plan: &Plan<'_>, running: &mut Running) -> anyhow::Result<(u64, Vec<(String, u64)>)> {
+/// Requests answered in so many seconds, and calls by name, most frequent first.
+fn count(
+    plan: &Plan<'_>,
+    running: &mut Running,
+    seconds: u64,
+) -> anyhow::Result<(u64, Vec<(String, u64)>)> {
     let folder = plan.bench.folder("strace")?;
     let summary = folder.join("summary");
     let mut command = vec![path(Tool::Strace)?, "-c".to_owned(), "-f".to_owned()];
@@ -91,13 +103,22 @@ fn count(plan: &Plan<'_>, running: &mut Running) -> anyhow::Result<(u64, Vec<(St
     plan.bench.interrupt.sleep(ATTACH)?;
     strace.check()?;
     let lua = script("gateway.test", &Shape::Exact.patterns(), plan.routes, &Extra::default());
-    let sample = plan.bench.wrk(running, 64, &lua, 2)?;
+    let sample = plan.bench.wrk(running, 64, &lua, seconds)?;
     strace.signal(Signal::INT);
     strace.finish(Duration::from_secs(20), &plan.bench.interrupt)?;
     let text = std::fs::read_to_string(&summary).context("strace wrote nothing")?;
     let calls = parse(&text);
     anyhow::ensure!(!calls.is_empty(), "strace counted nothing:\n{text}");
     Ok((sample.counted.requests, calls))
+}
+
+/// The calls of `long` that `short` does not have, most frequent first.
+fn difference(long: &[(String, u64)], short: &[(String, u64)]) -> Vec<(String, u64)> {
+    let before = |name: &str| short.iter().find(|(other, _)| other == name).map_or(0, |two| two.1);
+    let calls = long.iter().map(|(name, count)| (name.clone(), count.saturating_sub(before(name))));
+    let mut calls: Vec<_> = calls.filter(|(_, count)| *count > 0).collect();
+    calls.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    calls
 }
 
 /// Reads the table of `strace -c`: calls by name, most frequent first.
@@ -120,6 +141,17 @@ fn parse(text: &str) -> Vec<(String, u64)> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn what_both_runs_have_is_left_out() {
+        let counted = |calls: &[(&str, u64)]| -> Vec<(String, u64)> {
+            calls.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+        };
+        let long = counted(&[("sendto", 900), ("recvfrom", 800), ("accept4", 64), ("madvise", 1)]);
+        let short = counted(&[("recvfrom", 100), ("sendto", 300), ("accept4", 64), ("mmap", 9)]);
+        let expected = counted(&[("recvfrom", 700), ("sendto", 600), ("madvise", 1)]);
+        assert_eq!(super::difference(&long, &short), expected);
+    }
+
     #[test]
     fn summaries_are_read() {
         let text = "\
