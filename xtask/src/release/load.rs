@@ -18,6 +18,9 @@ use crate::peers::process::Process;
 const PATIENCE: Duration = Duration::from_secs(180);
 /// How long an answer may take.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// What goes before a program with counters that is not to write them: clients are not what is
+/// trained, and would have their code laid between that of the gateway.
+const UNCOUNTED: [&str; 2] = ["env", "LLVM_PROFILE_FILE=/dev/null"];
 /// How often a start is looked at.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -119,12 +122,12 @@ impl<'a> Ground<'a> {
         Ok(())
     }
 
-    /// Runs another command of weir to its end; what it prints.
+    /// Runs another command of weir to its end, uncounted; what it prints.
     ///
     /// # Errors
     /// It fails.
     pub fn weir(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        let command = std::iter::once(&*self.weir).chain(arguments.iter().copied());
+        let command = [UNCOUNTED.as_slice(), &[&*self.weir], arguments].concat().into_iter();
         let command: Vec<String> = command.map(str::to_owned).collect();
         let mut process = Process::start(&command, &[], &self.file("command.log"))?;
         let (ended, output) = process.finish(PATIENCE, self.interrupt)?;

@@ -16,9 +16,6 @@ use crate::peers::process::Process;
 const BUILD_MAX: Duration = Duration::from_secs(4 * 3600);
 /// How long merging may take.
 const MERGE_MAX: Duration = Duration::from_secs(300);
-/// Has the linker lay what is often run together, apart from what is hardly ever: fewer pages of
-/// the program are in memory, and fewer are looked up.
-const TOGETHER: &str = "-Clink-arg=-Wl,-z,keep-text-section-prefix";
 /// What cargo puts between two flags.
 const SEPARATOR: char = '\u{1f}';
 
@@ -29,15 +26,15 @@ const SEPARATOR: char = '\u{1f}';
 pub fn build(toolchain: &Toolchain, interrupt: &Interrupt) -> anyhow::Result<PathBuf> {
     let layout = Layout::new(target().join("released"))?;
     let _alone = layout.lock()?;
-    let weir = |folder: &Path, own: &[&str]| -> anyhow::Result<PathBuf> {
+    let weir = |folder: &Path, flag: String| -> anyhow::Result<PathBuf> {
         let command = cargo(&["weir", "--target", &toolchain.host], folder);
         let user = |name: &str| std::env::var(name).ok();
-        let flags = flags(user("CARGO_ENCODED_RUSTFLAGS"), user("RUSTFLAGS"), own);
+        let flags = flags(user("CARGO_ENCODED_RUSTFLAGS"), user("RUSTFLAGS"), &flag);
         build_with(&command, &[("CARGO_ENCODED_RUSTFLAGS", flags.into())], interrupt)?;
         Ok(folder.join(&toolchain.host).join("release/weir"))
     };
     let counting = step("building weir with counters", || {
-        weir(&layout.counting, &[&format!("-Cprofile-generate={}", layout.counters.display())])
+        weir(&layout.counting, format!("-Cprofile-generate={}", layout.counters.display()))
     })?;
     let program = std::fs::read(&counting).with_context(|| counting.display().to_string())?;
     let stamp = stamp(&program, training::DEFINITION);
@@ -56,8 +53,7 @@ pub fn build(toolchain: &Toolchain, interrupt: &Interrupt) -> anyhow::Result<Pat
         layout.keep(&stamp)?;
     }
     let optimised = step("building weir by the profile", || {
-        let profile = format!("-Cprofile-use={}", layout.profile.display());
-        weir(&layout.optimised, &[&profile, TOGETHER])
+        weir(&layout.optimised, format!("-Cprofile-use={}", layout.profile.display()))
     })?;
     layout.publish(&optimised)?;
     Ok(layout.weir)
@@ -89,20 +85,17 @@ fn build_with(
     Ok(())
 }
 
-/// The flags of the user, in cargo's order of precedence, and our `own` behind them, as
+/// The flags of the user, in cargo's order of precedence, and `flag` behind them, as
 /// `CARGO_ENCODED_RUSTFLAGS`, in which a flag may have spaces.
-fn flags(encoded: Option<String>, plain: Option<String>, own: &[&str]) -> String {
+fn flags(encoded: Option<String>, plain: Option<String>, flag: &str) -> String {
     let split = |plain: String| {
         plain.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join("\u{1f}")
     };
     let mut flags = encoded.or(plain.map(split)).unwrap_or_default();
-    for flag in own {
-        if !flags.is_empty() {
-            flags.push(SEPARATOR);
-        }
-        flags.push_str(flag);
+    if !flags.is_empty() {
+        flags.push(SEPARATOR);
     }
-    flags
+    flags + flag
 }
 
 fn merge(toolchain: &Toolchain, layout: &Layout, interrupt: &Interrupt) -> anyhow::Result<()> {
@@ -125,18 +118,13 @@ mod tests {
     #[test]
     fn flags_of_the_user_are_kept() {
         let check = |encoded: Option<&str>, plain: Option<&str>, expected: &str| {
-            let (encoded, plain) = (encoded.map(str::to_owned), plain.map(str::to_owned));
-            let got = flags(encoded, plain, &["-Cp=/a b", "-x"]);
+            let got = flags(encoded.map(str::to_owned), plain.map(str::to_owned), "-Cp=/a b");
             assert_eq!(got, expected);
         };
-        check(None, None, "-Cp=/a b\u{1f}-x");
-        check(None, Some(""), "-Cp=/a b\u{1f}-x");
-        check(
-            None,
-            Some(" -g  -Ctarget-cpu=native "),
-            "-g\u{1f}-Ctarget-cpu=native\u{1f}-Cp=/a b\u{1f}-x",
-        );
-        check(Some("-L\u{1f}/c d"), Some("-g"), "-L\u{1f}/c d\u{1f}-Cp=/a b\u{1f}-x");
+        check(None, None, "-Cp=/a b");
+        check(None, Some(""), "-Cp=/a b");
+        check(None, Some(" -g  -Ctarget-cpu=native "), "-g\u{1f}-Ctarget-cpu=native\u{1f}-Cp=/a b");
+        check(Some("-L\u{1f}/c d"), Some("-g"), "-L\u{1f}/c d\u{1f}-Cp=/a b");
     }
 
     #[test]
