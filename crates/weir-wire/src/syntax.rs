@@ -64,6 +64,7 @@ pub(crate) fn is_token_byte(byte: u8) -> bool {
 }
 
 /// Whether `byte` may be part of a path or query (`%` included).
+#[inline]
 pub(crate) fn is_target_byte(byte: u8) -> bool {
     has_class(byte, TARGET)
 }

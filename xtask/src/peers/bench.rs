@@ -165,17 +165,8 @@ impl Bench {
     ) -> anyhow::Result<(Process, std::net::SocketAddr)> {
         let folder = self.folder("upstream")?;
         let mut process = Process::start(command, cores, &folder.join("log"))?;
-        let began = Instant::now();
-        loop {
-            let output = process.output();
-            let line = output.lines().find_map(|line| line.strip_prefix(said));
-            if let Some(address) = line.and_then(|address| address.trim().parse().ok()) {
-                return Ok((process, address));
-            }
-            process.check()?;
-            anyhow::ensure!(began.elapsed() < GRACE, "{} does not listen", process.shown);
-            self.interrupt.sleep(Duration::from_millis(5))?;
-        }
+        let address = process.listens(said, GRACE, &self.interrupt)?;
+        Ok((process, address))
     }
 
     /// Runs a client on its core; its output.

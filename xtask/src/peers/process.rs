@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -94,6 +95,30 @@ impl Process {
             text = String::from_utf8_lossy(&bytes).into_owned();
         }
         text
+    }
+
+    /// Waits until it prints where it listens: the address behind the word `said`.
+    ///
+    /// # Errors
+    /// It ends, or says nothing for `longest`, or Ctrl-C.
+    pub fn listens(
+        &mut self,
+        said: &str,
+        longest: Duration,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<SocketAddr> {
+        let began = Instant::now();
+        loop {
+            let output = self.output();
+            let line = output.lines().find_map(|line| line.strip_prefix(said));
+            if let Some(address) = line.and_then(|address| address.trim().parse().ok()) {
+                return Ok(address);
+            }
+            self.check()?;
+            let late = began.elapsed() >= longest;
+            anyhow::ensure!(!late, "{} does not listen:\n{output}", self.shown);
+            interrupt.sleep(LOOK)?;
+        }
     }
 
     /// Fails if it has ended.

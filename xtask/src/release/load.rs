@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use rustix::process::Signal;
@@ -21,8 +21,6 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// What goes before a program with counters that is not to write them: clients are not what is
 /// trained, and would have their code laid between that of the gateway.
 const UNCOUNTED: [&str; 2] = ["env", "LLVM_PROFILE_FILE=/dev/null"];
-/// How often a start is looked at.
-const LOOK: Duration = Duration::from_millis(5);
 
 /// Where weir is trained.
 #[derive(Debug)]
@@ -81,7 +79,7 @@ impl<'a> Ground<'a> {
     pub fn upstream(&self) -> anyhow::Result<(Process, SocketAddr)> {
         let command = [&*self.bare, "answer", "--listen", "127.0.0.1:0"].map(str::to_owned);
         let mut process = Process::start(&command, &[], &self.file("upstream.log"))?;
-        let address = self.said(&mut process, "listening ")?;
+        let address = process.listens("listening ", PATIENCE, self.interrupt)?;
         Ok((process, address))
     }
 
@@ -106,8 +104,8 @@ impl<'a> Ground<'a> {
         let command = [&*self.weir, "run", "--log", "warn", "--data", &data, &config];
         let command = command.map(str::to_owned);
         let mut process = Process::start(&command, &[], &self.file("gateway.log"))?;
-        let address = self.said(&mut process, "listening http ")?;
-        let admin = self.said(&mut process, "admin     http ")?;
+        let address = process.listens("listening http ", PATIENCE, self.interrupt)?;
+        let admin = process.listens("admin     http ", PATIENCE, self.interrupt)?;
         Ok(Gateway { process, address, admin })
     }
 
@@ -222,21 +220,6 @@ impl<'a> Ground<'a> {
             );
         }
         Ok(())
-    }
-
-    /// The address behind a word that a program prints when it listens.
-    fn said(&self, process: &mut Process, word: &str) -> anyhow::Result<SocketAddr> {
-        let began = Instant::now();
-        loop {
-            let output = process.output();
-            let line = output.lines().find_map(|line| line.strip_prefix(word));
-            if let Some(address) = line.and_then(|address| address.trim().parse().ok()) {
-                return Ok(address);
-            }
-            process.check()?;
-            ensure!(began.elapsed() < PATIENCE, "{} does not listen:\n{output}", process.shown);
-            self.interrupt.sleep(LOOK)?;
-        }
     }
 }
 
