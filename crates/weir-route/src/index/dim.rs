@@ -347,7 +347,7 @@ fn label(pattern: &HostPattern, at: u16, from_end: bool, port: bool) -> Option<&
 }
 
 /// Hash of a header's name, in any case, and a value.
-pub(crate) fn header(name: &[u8], value: &str, hash: &Hash) -> Option<u64> {
+pub(crate) fn header(name: &[u8], value: impl AsRef<[u8]>, hash: &Hash) -> Option<u64> {
     let mut lower = [0; NAME_MAX];
     let lower = lower.get_mut(..name.len())?;
     lower.copy_from_slice(name);
@@ -356,8 +356,8 @@ pub(crate) fn header(name: &[u8], value: &str, hash: &Hash) -> Option<u64> {
 }
 
 /// Hash of a name and a value.
-pub(crate) fn pair(name: &[u8], value: &str, hash: &Hash) -> u64 {
-    let both = u128::from(hash.text(name)) << 64 | u128::from(hash.text(value.as_bytes()));
+pub(crate) fn pair(name: &[u8], value: impl AsRef<[u8]>, hash: &Hash) -> u64 {
+    let both = u128::from(hash.text(name)) << 64 | u128::from(hash.text(value.as_ref()));
     hash.number(both, 0)
 }
 

@@ -1,13 +1,13 @@
 //! A persistent map from 64-bit hashes: a change copies one small leaf and the pages above it.
 //!
-//! Pages have a fixed fan-out of 128; leaves are slices sorted by key, found by interpolation, so a
+//! Pages have a fixed fan-out of 64; leaves are slices sorted by key, found by interpolation, so a
 //! lookup touches one cold place however large the map is. Building, changing in bulk and changing
 //! one entry are the same function, [`KeyMap::update`].
 
 use std::sync::Arc;
 
 /// Bits of the key that one page consumes.
-const PAGE_BITS: u32 = 7;
+const PAGE_BITS: u32 = 6;
 /// Slots of a page.
 const PAGE_SLOTS: usize = 1 << PAGE_BITS;
 /// A leaf that covers several slots of a page is halved above this.

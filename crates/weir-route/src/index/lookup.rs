@@ -14,7 +14,7 @@ use crate::route::Route;
 pub(crate) type Seen = HashSet<(usize, u64)>;
 
 /// One lookup under way: what is asked, and the best answer so far.
-pub(crate) struct Search<'i, 'q, T> {
+pub(crate) struct Search<'i, 'q, T, N> {
     pub(crate) request: &'q Request<'q>,
     pub(crate) hash: &'i Hash,
     pub(crate) groups: &'i WeightGroups,
@@ -25,21 +25,34 @@ pub(crate) struct Search<'i, 'q, T> {
     pub(crate) probed: u32,
     /// Buckets visited so far of branches of which several were, by branch and key.
     seen: &'q mut Seen,
+    /// Told what a route leads to before its predicates are asked.
+    near: N,
     /// Rank of `best`: what is not before it need not be looked at.
     before: Rank,
 }
 
-impl<'i, 'q, T> Search<'i, 'q, T> {
+impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
     pub(crate) fn new(
         request: &'q Request<'q>,
         hash: &'i Hash,
         groups: &'i WeightGroups,
         seen: &'q mut Seen,
+        near: N,
     ) -> Self {
         if !seen.is_empty() {
             seen.clear();
         }
-        Self { request, hash, groups, best: None, tried: 0, probed: 0, seen, before: Rank::LAST }
+        Self {
+            request,
+            hash,
+            groups,
+            best: None,
+            tried: 0,
+            probed: 0,
+            seen,
+            near,
+            before: Rank::LAST,
+        }
     }
 
     /// Looks through `bucket` for a better answer.
@@ -65,6 +78,7 @@ impl<'i, 'q, T> Search<'i, 'q, T> {
             return true;
         }
         self.tried += 1;
+        (self.near)(&route.target);
         if route.matches(self.request, self.groups) != Ok(true) {
             return false;
         }

@@ -189,7 +189,18 @@ impl<T> Index<T> {
     /// The first route whose predicates all hold; a failing predicate skips its route. Allocates
     /// nothing.
     pub fn lookup(&self, request: &Request<'_>, scratch: &mut Scratch) -> Option<&Arc<Route<T>>> {
-        let mut search = Search::new(request, &self.hash, self.groups(), &mut scratch.seen);
+        self.lookup_with(request, scratch, |_| {})
+    }
+
+    /// [`Index::lookup`] that tells `near` what a route leads to before it asks its predicates: if
+    /// that is in no cache, it can be fetched meanwhile. Most often one route is asked.
+    pub fn lookup_with<'i>(
+        &'i self,
+        request: &Request<'_>,
+        scratch: &mut Scratch,
+        near: impl FnMut(&'i T),
+    ) -> Option<&'i Arc<Route<T>>> {
+        let mut search = Search::new(request, &self.hash, self.groups(), &mut scratch.seen, near);
         if let Some(root) = &self.root {
             search.visit(root);
         }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::dim::{Demand, Dim};
 use super::hash::Hash;
 use crate::pattern::path::SegmentShape;
-use crate::pattern::{JavaRegex, Label, PathPattern, Required, Segment};
-use crate::predicate::{Key, Predicate};
+use crate::pattern::{Label, PathPattern, Required, Segment};
+use crate::predicate::{Key, Predicate, ValuePattern};
 
 /// Longest text that is looked up, in bytes.
 const BYTES_MAX: usize = 32;
@@ -57,18 +57,18 @@ const PLACES: [Place; 3] = [Place::Start, Place::End, Place::Inside];
 
 /// Adds the dimensions in which `predicate`, which has no exact key, demands a piece of text.
 pub(crate) fn propose(predicate: &Predicate, dims: &mut Vec<Dim>) {
-    let (of, regex) = match predicate {
+    let (of, value) = match predicate {
         Predicate::Header(header) => {
             let name = header.name().to_ascii_lowercase().into();
             (Subject::Header { name, split: header.splits() }, header.regexp())
         }
         Predicate::Query(query) => (Subject::Query { name: query.param().into() }, query.regexp()),
         Predicate::Cookie(cookie) => {
-            (Subject::Cookie { name: cookie.name().into() }, Some(cookie.regexp()))
+            (Subject::Cookie { name: cookie.name().into() }, cookie.regexp())
         }
         _ => return,
     };
-    if let Some(required) = regex.and_then(JavaRegex::required) {
+    if let Some(required) = value.and_then(ValuePattern::required) {
         propose_for(&of, required, dims);
     }
 }
@@ -93,7 +93,7 @@ pub(crate) fn demands(
     hash: &Hash,
     demands: &mut Vec<Demand>,
 ) -> Option<()> {
-    let regex = match (of, predicate) {
+    let value = match (of, predicate) {
         (Subject::Header { name, split }, Predicate::Header(header))
             if header.splits() == *split && header.name().eq_ignore_ascii_case(name) =>
         {
@@ -103,13 +103,13 @@ pub(crate) fn demands(
             query.regexp()?
         }
         (Subject::Cookie { name }, Predicate::Cookie(cookie)) if *cookie.name() == **name => {
-            cookie.regexp()
+            cookie.regexp()?
         }
         _ => return None,
     };
-    let required = match regex.literal() {
+    let required = match value.literal() {
         Some(text) => Cow::Owned(Required::of_texts(text, text, text)),
-        None => Cow::Borrowed(regex.required()?),
+        None => Cow::Borrowed(value.required()?),
     };
     demands.push(demand(&required, place, hash)?);
     Some(())

@@ -8,8 +8,8 @@ use super::dim::{Dim, IPV4, IPV6, header, leading_bits, pair};
 use super::hash::Hash;
 use super::piece::{self, Place, Subject};
 use crate::predicate::{
-    cookie_values, cookies, forwarded_client, header_line_values, header_values, query_parameters,
-    query_values,
+    cookie_octets, cookie_values, cookies, forwarded_client, header_line_texts, header_texts,
+    header_values, query_parameters, query_values,
 };
 use crate::request::Request;
 
@@ -56,8 +56,8 @@ impl Dim {
         let fields = &request.head.fields;
         match self {
             Dim::Header { name, split } => {
-                header_values(fields, name, *split, |value| {
-                    visit(hash.text(value.as_bytes()));
+                header_texts(fields, name, *split, |value| {
+                    visit(hash.text(value));
                     false
                 });
             }
@@ -70,13 +70,13 @@ impl Dim {
             Dim::AnyQuery => {
                 for (name, value) in query_parameters(request.head.query()) {
                     if let Some(value) = value {
-                        visit(pair(name.as_bytes(), &value, hash));
+                        visit(pair(name.as_bytes(), &*value, hash));
                     }
                 }
             }
             Dim::Cookie { name } => {
-                for value in cookie_values(fields, name) {
-                    visit(hash.text(value.as_bytes()));
+                for value in cookie_octets(fields, name) {
+                    visit(hash.text(value));
                 }
             }
             Dim::AnyCookie => {
@@ -99,7 +99,7 @@ impl Dim {
 
 fn show_all_headers(fields: &Fields, split: bool, hash: &Hash, visit: &mut impl FnMut(u64)) {
     for (name, line) in fields.iter() {
-        header_line_values(line, split, &mut |value| {
+        header_line_texts(line, split, &mut |value| {
             header(name, value, hash).into_iter().for_each(&mut *visit);
             false
         });

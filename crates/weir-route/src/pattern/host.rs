@@ -19,8 +19,18 @@ pub struct HostPattern {
     /// Literal labels in lower case.
     text: SmolStr,
     more: Option<Box<More>>,
-    is_literal: bool,
+    form: Form,
     include_port: bool,
+}
+
+/// What is quickly told of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Literal labels only.
+    Literal,
+    /// `**`, then literal labels: what hosts end with.
+    Suffix,
+    Other,
 }
 
 /// What few patterns have.
@@ -61,7 +71,7 @@ impl HostPattern {
     ) -> Result<Self, PatternError> {
         let mut shapes = Vec::new();
         let mut canonical = String::new();
-        let mut is_literal = true;
+        let mut form = Form::Literal;
         let mut column = 0;
         let name = text.strip_suffix('.').unwrap_or(text);
         for label in name.split('.') {
@@ -70,12 +80,13 @@ impl HostPattern {
             }
             match plain(label) {
                 Some(Label::Literal(text)) => canonical.push_str(&text.to_lowercase()),
-                Some(_) => {
-                    is_literal = false;
+                Some(label_form) => {
+                    let is_suffix = column == 0 && matches!(label_form, Label::Many);
+                    form = if is_suffix { Form::Suffix } else { Form::Other };
                     canonical.push_str(label);
                 }
                 None => {
-                    is_literal = false;
+                    form = Form::Other;
                     let shape = parse_shape(label, regexes);
                     shapes.push(shape.map_err(|error| error.shift(column))?);
                     canonical.push_str(label);
@@ -83,10 +94,10 @@ impl HostPattern {
             }
             column += label.len() + 1;
         }
-        let written = (!is_literal && canonical != text).then(|| text.into());
+        let written = (form != Form::Literal && canonical != text).then(|| text.into());
         let has_more = written.is_some() || !shapes.is_empty();
         let more = has_more.then(|| Box::new(More { written, shapes: shapes.into() }));
-        Ok(Self { text: canonical.into(), more, is_literal, include_port })
+        Ok(Self { text: canonical.into(), more, form, include_port })
     }
 
     /// The pattern as written (a literal one in lower case).
@@ -97,7 +108,7 @@ impl HostPattern {
 
     /// The one host that matches, in lower case, with its port if the pattern names one.
     pub fn literal(&self) -> Option<&str> {
-        self.is_literal.then_some(&*self.text)
+        (self.form == Form::Literal).then_some(&*self.text)
     }
 
     /// Whether the port takes part: compare with [`HostLabels::text`] of the same flag.
@@ -128,9 +139,14 @@ impl HostPattern {
         if host.is_empty() {
             return Ok(false);
         }
-        match self.literal() {
-            Some(text) => Ok(host.text(self.include_port) == text),
-            None => self.align(host, |_, _| {}),
+        let text = host.text(self.include_port);
+        match self.form {
+            Form::Literal => Ok(text == self.text),
+            Form::Suffix => {
+                let suffix = self.text.get("**".len()..).unwrap_or_default();
+                Ok(text.ends_with(suffix) || suffix.strip_prefix('.') == Some(text))
+            }
+            Form::Other => self.align(host, |_, _| {}),
         }
     }
 

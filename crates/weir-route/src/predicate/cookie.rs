@@ -4,9 +4,9 @@ use std::fmt;
 
 use weir_wire::Fields;
 
+use super::named_value::{NamedValue, ValuePattern};
 use super::{Build, BuildContext, Predicate, PredicateError, quoted_list};
 use crate::args::{ArgError, Args};
-use crate::pattern::JavaRegex;
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 
@@ -46,32 +46,29 @@ Cookie=chocolate, ch.p
 
 /// A cookie whose value matches.
 #[derive(Debug)]
-pub struct Cookie {
-    name: Box<str>,
-    regexp: JavaRegex,
-}
+pub struct Cookie(NamedValue);
 
 fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
-    let name = args.filled("name")?.into();
-    let regexp = args.filled("regexp").and_then(|_| args.regex("regexp", context.regexes()))?;
-    let regexp = regexp.ok_or_else(|| ArgError::new("regexp", "`regexp` is missing"))?;
-    Ok(Predicate::Cookie(Box::new(Cookie { name, regexp })))
+    let named = NamedValue::bind(args, "name", context.regexes())?;
+    args.filled("regexp")?;
+    Ok(Predicate::Cookie(Cookie(named)))
 }
 
 impl Cookie {
     /// Name of the cookie.
     pub fn name(&self) -> &str {
-        &self.name
+        self.0.name()
     }
 
     /// What its value must match.
-    pub fn regexp(&self) -> &JavaRegex {
-        &self.regexp
+    pub fn regexp(&self) -> Option<ValuePattern<'_>> {
+        self.0.value()
     }
 
     pub(super) fn matches(&self, request: &Request<'_>) -> Result<bool, PredicateError> {
-        for value in cookie_values(&request.head.fields, &self.name) {
-            if self.regexp.full_match(value)? {
+        let Some(regexp) = self.regexp() else { return Ok(false) };
+        for value in cookie_octets(&request.head.fields, self.name()) {
+            if regexp.full_match(value)? {
                 return Ok(true);
             }
         }
@@ -79,20 +76,28 @@ impl Cookie {
     }
 
     pub(super) fn subject(&self, request: &Request<'_>) -> String {
-        let values = cookie_values(&request.head.fields, &self.name);
-        format!("cookie `{}` is {}", self.name, quoted_list(values))
+        let values = cookie_values(&request.head.fields, self.name());
+        format!("cookie `{}` is {}", self.name(), quoted_list(values))
     }
 }
 
 impl fmt::Display for Cookie {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Cookie: name={} regexp={}", self.name, self.regexp.source())
+        write!(f, "Cookie: name={} regexp={}", self.name(), self.0.source())
     }
 }
 
 /// The values of every cookie called `name`, in order, as Netty's strict decoder reads them:
 /// without their quotes; malformed ones are left out.
 pub fn cookie_values<'a>(fields: &'a Fields, name: &'a str) -> impl Iterator<Item = &'a str> {
+    cookie_octets(fields, name).filter_map(|value| std::str::from_utf8(value).ok())
+}
+
+/// [`cookie_values`] as their bytes, all of them ASCII.
+pub(crate) fn cookie_octets<'a>(
+    fields: &'a Fields,
+    name: &'a str,
+) -> impl Iterator<Item = &'a [u8]> {
     pairs(fields).filter_map(move |pair| {
         let value = pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
         // A name with `=` in it is none: the first one ends it.
@@ -104,30 +109,46 @@ pub fn cookie_values<'a>(fields: &'a Fields, name: &'a str) -> impl Iterator<Ite
 pub(crate) fn cookies(fields: &Fields) -> impl Iterator<Item = (&str, &str)> {
     pairs(fields).filter_map(|pair| {
         let (name, value) = pair.split_at_checked(memchr::memchr(b'=', pair)?)?;
-        Some((std::str::from_utf8(name).ok()?, cookie_value(value.get(1..)?)?))
+        let value = cookie_value(value.get(1..)?)?;
+        Some((std::str::from_utf8(name).ok()?, std::str::from_utf8(value).ok()?))
     })
 }
 
 /// What stands between semicolons, without blanks in front.
 fn pairs(fields: &Fields) -> impl Iterator<Item = &[u8]> {
     let blank = |byte: &u8| matches!(byte, b'\t' | b' ' | b',' | 0x0b | 0x0c);
-    let pairs = fields.get_all(b"cookie").flat_map(|line| line.split(|byte| *byte == b';'));
-    pairs.filter_map(move |pair| pair.get(pair.iter().position(|byte| !blank(byte))?..))
+    let mut lines = fields.get_all(b"cookie");
+    let mut rest: &[u8] = &[];
+    std::iter::from_fn(move || {
+        loop {
+            let Some(start) = rest.iter().position(|byte| !blank(byte)) else {
+                rest = lines.next()?;
+                continue;
+            };
+            let pair = rest.get(start..)?;
+            let end = memchr::memchr(b';', pair).unwrap_or(pair.len());
+            rest = pair.get(end + 1..).unwrap_or_default();
+            if end > 0 {
+                return pair.get(..end);
+            }
+        }
+    })
 }
 
 /// A value without its quotes, if it is well-formed.
-fn cookie_value(value: &[u8]) -> Option<&str> {
+fn cookie_value(value: &[u8]) -> Option<&[u8]> {
     let value = match value.strip_prefix(b"\"") {
         Some([]) | None => value,
         Some(quoted) => quoted.strip_suffix(b"\"")?,
     };
-    let well_formed = value.iter().all(|byte| is_cookie_octet(*byte));
-    well_formed.then(|| std::str::from_utf8(value).ok())?
+    // No early exit: hardly any is not.
+    let well_formed = value.iter().fold(true, |all, byte| all & is_cookie_octet(*byte));
+    well_formed.then_some(value)
 }
 
 /// RFC 6265 `cookie-octet`.
 fn is_cookie_octet(byte: u8) -> bool {
-    matches!(byte, 0x21 | 0x23..=0x2b | 0x2d..=0x3a | 0x3c..=0x5b | 0x5d..=0x7e)
+    (0x21..=0x7e).contains(&byte) & !matches!(byte, b'"' | b',' | b';' | b'\\')
 }
 
 #[cfg(test)]

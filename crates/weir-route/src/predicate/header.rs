@@ -5,9 +5,9 @@ use std::fmt;
 
 use weir_wire::Fields;
 
+use super::named_value::{NamedValue, ValuePattern};
 use super::{Build, BuildContext, Predicate, PredicateError, quoted_list};
 use crate::args::{ArgError, Args};
-use crate::pattern::JavaRegex;
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 
@@ -49,43 +49,37 @@ Header=X-Request-Id, \\d+
 
 /// A header that is there, or has a matching value.
 #[derive(Debug)]
-pub struct Header {
-    name: Box<str>,
-    regexp: Option<JavaRegex>,
-    split: bool,
-}
+pub struct Header(NamedValue);
 
 fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
-    Ok(Predicate::Header(Box::new(Header {
-        name: args.filled("header")?.into(),
-        regexp: args.regex("regexp", context.regexes())?,
-        split: context.options.split_header_values,
-    })))
+    let mut named = NamedValue::bind(args, "header", context.regexes())?;
+    named.splits = context.options.split_header_values;
+    Ok(Predicate::Header(Header(named)))
 }
 
 impl Header {
     /// Name of the header.
     pub fn name(&self) -> &str {
-        &self.name
+        self.0.name()
     }
 
     /// What a value must match, if more than presence is asked for.
-    pub fn regexp(&self) -> Option<&JavaRegex> {
-        self.regexp.as_ref()
+    pub fn regexp(&self) -> Option<ValuePattern<'_>> {
+        self.0.value()
     }
 
     /// Whether lines are split into values at commas.
     pub fn splits(&self) -> bool {
-        self.split
+        self.0.splits
     }
 
     pub(super) fn matches(&self, request: &Request<'_>) -> Result<bool, PredicateError> {
         let fields = &request.head.fields;
-        let Some(regexp) = &self.regexp else {
-            return Ok(has_header_value(fields, &self.name, self.split));
+        let Some(regexp) = self.regexp() else {
+            return Ok(has_header_value(fields, self.name(), self.splits()));
         };
         let mut found = Ok(false);
-        header_values(fields, &self.name, self.split, |value| {
+        header_texts(fields, self.name(), self.splits(), |value| {
             found = regexp.full_match(value);
             found != Ok(false)
         });
@@ -94,24 +88,23 @@ impl Header {
 
     pub(super) fn subject(&self, request: &Request<'_>) -> String {
         let mut values = Vec::new();
-        header_values(&request.head.fields, &self.name, self.split, |value| {
+        header_values(&request.head.fields, self.name(), self.splits(), |value| {
             values.push(value.to_owned());
             false
         });
-        format!("header `{}` is {}", self.name, quoted_list(values.iter().map(String::as_str)))
+        format!("header `{}` is {}", self.name(), quoted_list(values.iter().map(String::as_str)))
     }
 }
 
 impl fmt::Display for Header {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let regexp = self.regexp.as_ref().map_or("null", JavaRegex::source);
-        write!(f, "Header: {} regexp={regexp}", self.name)
+        write!(f, "Header: {} regexp={}", self.name(), self.0.source())
     }
 }
 
 /// Whether header `name` has a value at all.
 pub(super) fn has_header_value(fields: &Fields, name: &str, split: bool) -> bool {
-    header_values(fields, name, split, |_| true)
+    header_texts(fields, name, split, |_| true)
 }
 
 /// Hands each value of header `name` to `visit` until that returns `true`; tells whether it did.
@@ -125,24 +118,44 @@ pub fn header_values(
     split: bool,
     mut visit: impl FnMut(&str) -> bool,
 ) -> bool {
-    fields.get_all(name.as_bytes()).any(|line| header_line_values(line, split, &mut visit))
+    header_texts(fields, name, split, |value| std::str::from_utf8(value).is_ok_and(&mut visit))
 }
 
-/// [`header_values`] of one line.
-pub(crate) fn header_line_values(
+/// [`header_values`] as their UTF-8.
+pub(crate) fn header_texts(
+    fields: &Fields,
+    name: &str,
+    split: bool,
+    mut visit: impl FnMut(&[u8]) -> bool,
+) -> bool {
+    fields.get_all(name.as_bytes()).any(|line| header_line_texts(line, split, &mut visit))
+}
+
+/// [`header_texts`] of one line.
+pub(crate) fn header_line_texts(
     line: &[u8],
     split: bool,
-    visit: &mut impl FnMut(&str) -> bool,
+    visit: &mut impl FnMut(&[u8]) -> bool,
 ) -> bool {
+    if is_one_word(line) {
+        return visit(line);
+    }
     let text = latin1(line);
     if !split {
-        visit(&text)
+        visit(text.as_bytes())
     } else if memchr::memchr2(b',', b'"', text.as_bytes()).is_none() {
         let value = text.trim_matches(|c: char| c <= ' ');
-        !value.is_empty() && visit(value)
+        !value.is_empty() && visit(value.as_bytes())
     } else {
-        split_values(&text).iter().any(|value| visit(value))
+        split_values(&text).iter().any(|value| visit(value.as_bytes()))
     }
+}
+
+/// Whether a line is one value however it is read: visible ASCII that nothing splits or quotes.
+fn is_one_word(line: &[u8]) -> bool {
+    let in_word = |byte: u8| byte.is_ascii_graphic() & !matches!(byte, b',' | b'"');
+    // No early exit: most lines by which routes are told apart are.
+    !line.is_empty() && line.iter().fold(true, |all, byte| all & in_word(*byte))
 }
 
 fn latin1(bytes: &[u8]) -> Cow<'_, str> {

@@ -1,9 +1,11 @@
 //! What of a predicate the index can look up instead of trying it.
 
 use ipnet::IpNet;
+use smol_str::SmolStr;
 
 use super::Predicate;
-use crate::pattern::{HostPattern, JavaRegex, PathPattern};
+use super::ValuePattern;
+use crate::pattern::{HostPattern, PathPattern};
 
 /// A predicate in a form to look up. A request that does not have the key fails the predicate; one
 /// that has it still has to pass it.
@@ -14,7 +16,7 @@ pub enum Key<'a> {
     /// One of these path patterns matches.
     Path(&'a [PathPattern]),
     /// The method is one of these, byte for byte.
-    Methods(&'a [Box<str>]),
+    Methods(&'a [SmolStr]),
     /// Header `name` (any case) has exactly this value: see [`super::header_values`].
     Header {
         /// Name of the header.
@@ -58,15 +60,15 @@ impl Predicate {
             Self::Path(path) => Some(Key::Path(path.patterns())),
             Self::Method(method) => Some(Key::Methods(method.methods())),
             Self::Header(header) => {
-                let value = header.regexp().and_then(JavaRegex::literal)?;
+                let value = header.regexp().and_then(ValuePattern::literal)?;
                 Some(Key::Header { name: header.name(), value, split: header.splits() })
             }
             Self::Query(query) => {
-                let value = query.regexp().and_then(JavaRegex::literal)?;
+                let value = query.regexp().and_then(ValuePattern::literal)?;
                 Some(Key::Query { name: query.param(), value })
             }
             Self::Cookie(cookie) => {
-                let value = cookie.regexp().literal()?;
+                let value = cookie.regexp().and_then(ValuePattern::literal)?;
                 Some(Key::Cookie { name: cookie.name(), value })
             }
             Self::RemoteAddr(remote) => Some(Key::RemoteAddr(remote.nets())),

@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use smol_str::SmolStr;
+
 use super::{Build, BuildContext, Predicate, bracketed};
 use crate::args::{ArgError, Args};
+use crate::one_or_more::OneOrMore;
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 
@@ -36,17 +39,17 @@ Method=GET, POST
 /// One of several methods.
 #[derive(Debug)]
 pub struct Method {
-    methods: Box<[Box<str>]>,
+    methods: OneOrMore<SmolStr>,
 }
 
 fn build(args: &Args, _: &BuildContext<'_>) -> Result<Predicate, ArgError> {
-    let methods = args.list("methods").iter().map(|method| Box::from(method.as_str())).collect();
+    let methods = args.list("methods").iter().cloned().collect();
     Ok(Predicate::Method(Method { methods }))
 }
 
 impl Method {
     /// The methods, as sent on the wire.
-    pub fn methods(&self) -> &[Box<str>] {
+    pub fn methods(&self) -> &[SmolStr] {
         &self.methods
     }
 

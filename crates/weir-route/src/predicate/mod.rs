@@ -9,6 +9,7 @@ mod header;
 mod host;
 mod key;
 mod method;
+mod named_value;
 mod path;
 mod query;
 mod remote_addr;
@@ -31,13 +32,14 @@ pub use after::After;
 pub use before::Before;
 pub use between::Between;
 pub use cloud_foundry_route_service::CloudFoundryRouteService;
-pub(crate) use cookie::cookies;
 pub use cookie::{Cookie, cookie_values};
-pub(crate) use header::header_line_values;
+pub(crate) use cookie::{cookie_octets, cookies};
 pub use header::{Header, header_values};
+pub(crate) use header::{header_line_texts, header_texts};
 pub use host::Host;
 pub use key::Key;
 pub use method::Method;
+pub use named_value::ValuePattern;
 pub use path::Path;
 pub(crate) use query::query_parameters;
 pub use query::{Query, query_values};
@@ -122,9 +124,9 @@ pub enum Predicate {
     /// See [`CloudFoundryRouteService`].
     CloudFoundryRouteService(CloudFoundryRouteService),
     /// See [`Cookie`].
-    Cookie(Box<Cookie>),
+    Cookie(Cookie),
     /// See [`Header`].
-    Header(Box<Header>),
+    Header(Header),
     /// See [`Host`].
     Host(Host),
     /// See [`Method`].
@@ -132,7 +134,7 @@ pub enum Predicate {
     /// See [`Path`].
     Path(Path),
     /// See [`Query`].
-    Query(Box<Query>),
+    Query(Query),
     /// See [`RemoteAddr`].
     RemoteAddr(Box<RemoteAddr>),
     /// See [`Version`].
@@ -281,11 +283,9 @@ impl Predicate {
         let own = match self {
             Self::Path(path) => return path.heap_bytes(),
             Self::After(_) | Self::Before(_) | Self::CloudFoundryRouteService(_) => return 0,
-            Self::Host(_) | Self::Method(_) => 0,
+            Self::Cookie(_) | Self::Header(_) | Self::Host(_) => 0,
+            Self::Method(_) | Self::Query(_) => 0,
             Self::Between(between) => size_of_val(&**between),
-            Self::Cookie(cookie) => size_of_val(&**cookie),
-            Self::Header(header) => size_of_val(&**header),
-            Self::Query(query) => size_of_val(&**query),
             Self::RemoteAddr(remote) => size_of_val(&**remote),
             Self::Version(version) => size_of_val(&**version),
             Self::Weight(weight) => size_of_val(&**weight),

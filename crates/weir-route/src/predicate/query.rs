@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::named_value::{NamedValue, ValuePattern};
 use super::{Build, BuildContext, Predicate, PredicateError, quoted_list};
 use crate::args::{ArgError, Args};
-use crate::pattern::JavaRegex;
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 
@@ -48,34 +48,28 @@ Query=color, gr.*n
 
 /// A query parameter that is there, or has a matching value.
 #[derive(Debug)]
-pub struct Query {
-    param: Box<str>,
-    regexp: Option<JavaRegex>,
-}
+pub struct Query(NamedValue);
 
 fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
-    Ok(Predicate::Query(Box::new(Query {
-        param: args.filled("param")?.into(),
-        regexp: args.regex("regexp", context.regexes())?,
-    })))
+    Ok(Predicate::Query(Query(NamedValue::bind(args, "param", context.regexes())?)))
 }
 
 impl Query {
     /// Name of the parameter, decoded.
     pub fn param(&self) -> &str {
-        &self.param
+        self.0.name()
     }
 
     /// What a value must match, if more than presence is asked for.
-    pub fn regexp(&self) -> Option<&JavaRegex> {
-        self.regexp.as_ref()
+    pub fn regexp(&self) -> Option<ValuePattern<'_>> {
+        self.0.value()
     }
 
     pub(super) fn matches(&self, request: &Request<'_>) -> Result<bool, PredicateError> {
-        let mut values = query_values(request.head.query(), &self.param);
-        let Some(regexp) = &self.regexp else { return Ok(values.next().is_some()) };
+        let mut values = query_values(request.head.query(), self.param());
+        let Some(regexp) = self.regexp() else { return Ok(values.next().is_some()) };
         for value in values.flatten() {
-            if regexp.full_match(&value)? {
+            if regexp.full_match(value.as_bytes())? {
                 return Ok(true);
             }
         }
@@ -83,10 +77,10 @@ impl Query {
     }
 
     pub(super) fn subject(&self, request: &Request<'_>) -> String {
-        let found: Vec<_> = query_values(request.head.query(), &self.param).collect();
+        let found: Vec<_> = query_values(request.head.query(), self.param()).collect();
         let valueless = found.iter().any(Option::is_none);
         let values: Vec<_> = found.iter().flatten().map(|value| &**value).collect();
-        let param = &self.param;
+        let param = self.param();
         if values.is_empty() && valueless {
             return format!("parameter `{param}` has no value");
         }
@@ -96,8 +90,7 @@ impl Query {
 
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let regexp = self.regexp.as_ref().map_or("null", JavaRegex::source);
-        write!(f, "Query: param={} regexp={regexp}", self.param)
+        write!(f, "Query: param={} regexp={}", self.param(), self.0.source())
     }
 }
 
@@ -110,7 +103,11 @@ pub fn query_values<'a>(
     param: &'a str,
 ) -> impl Iterator<Item = Option<Cow<'a, str>>> {
     query_pairs(query)
-        .filter(move |(name, _)| decode(name) == param)
+        .filter(
+            move |(name, _)| {
+                if is_encoded(name) { decode(name) == param } else { *name == param.as_bytes() }
+            },
+        )
         .map(|(_, value)| value.map(decode))
 }
 
@@ -133,9 +130,17 @@ fn query_pairs(query: Option<&[u8]>) -> impl Iterator<Item = (&[u8], Option<&[u8
     })
 }
 
+/// Whether a name or value means other bytes than its own, or may not be text as it is.
+fn is_encoded(raw: &[u8]) -> bool {
+    // No early exit: hardly any is.
+    raw.iter().fold(false, |any, byte| any | (!byte.is_ascii() | matches!(byte, b'%' | b'+')))
+}
+
 fn decode(raw: &[u8]) -> Cow<'_, str> {
-    if memchr::memchr2(b'%', b'+', raw).is_none() {
-        return String::from_utf8_lossy(raw);
+    if !is_encoded(raw)
+        && let Ok(text) = std::str::from_utf8(raw)
+    {
+        return Cow::Borrowed(text);
     }
     let blanks: Vec<u8> = raw.iter().map(|b| if *b == b'+' { b' ' } else { *b }).collect();
     let mut bytes = Vec::new();

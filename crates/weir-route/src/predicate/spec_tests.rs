@@ -30,7 +30,7 @@ fn field(part: &str) -> Option<(&str, &str)> {
     if part.starts_with('@') { part.split_once(' ') } else { part.split_once(": ") }
 }
 
-fn build(line: &str) -> Predicate {
+pub(super) fn build(line: &str) -> Predicate {
     let (text, settings) = fields_of(line);
     let written = parse_shortcut(text, false).expect("a shortcut");
     let mut options = PredicateOptions::default();

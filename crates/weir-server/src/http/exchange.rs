@@ -261,9 +261,9 @@ fn find<'s>(
         dice: worker.roll(),
     };
     let scratch = &mut worker.lookup.borrow_mut();
-    let route = snapshot.index.lookup(&request, scratch).map(|route| &**route);
+    let near = |target: &RouteTarget| fetch(target.chain.entries());
+    let route = snapshot.index.lookup_with(&request, scratch, near).map(|route| &**route);
     if let Some(route) = route {
-        fetch(route.target.chain.entries());
         x.record.counted = RouteKey::of(route);
     }
     // Without an Origin too: what depends on it must say so (Vary).
