@@ -20,7 +20,7 @@ use super::exchange::{BodyRead, Exchange, Next};
 use super::framing::frame;
 use super::local::{unsound, write_head};
 use super::relay::{Framing, RelayError};
-use super::respond::{From, respond};
+use super::respond::respond;
 use super::timing::Timing;
 use super::upstream::{Upstream, Wanted, acquire, kept, poll_gone};
 use crate::drain::Phase;
@@ -88,8 +88,7 @@ pub(crate) async fn forward(
         };
         let failed = match await_head(worker, client, x, &outgoing, &mut upstream).await {
             Ok(response) => {
-                let from = From { upstream, response, target };
-                return respond(worker, client, x, &outgoing, route, from).await;
+                return respond(worker, client, x, &outgoing, route, upstream, response).await;
             }
             Err(failed) => failed,
         };

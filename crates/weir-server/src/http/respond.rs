@@ -2,11 +2,9 @@
 
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::Poll;
 
 use weir_config::RouteTarget;
-use weir_filter::Target;
 use weir_filter::forwarding::nominated;
 use weir_route::Route;
 use weir_wire::http1::{BodyKind, Connection, ResponseFraming};
@@ -23,23 +21,16 @@ use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::{WITH_HEAD_BYTES_MAX, Worker};
 
-/// Where a final response head came from.
-pub(super) struct From<'a> {
-    pub(super) upstream: Box<Upstream>,
-    pub(super) response: ResponseFraming,
-    pub(super) target: &'a Arc<Target>,
-}
-
-/// Runs the response filters and relays the response.
+/// Runs the response filters and relays the response whose head came from `upstream`.
 pub(super) async fn respond(
     worker: &Rc<Worker>,
     client: &mut Client,
     x: &mut Exchange,
     outgoing: &Outgoing<'_>,
     route: &Route<RouteTarget>,
-    from: From<'_>,
+    mut upstream: Box<Upstream>,
+    response: ResponseFraming,
 ) -> Result<Next, ProxyError> {
-    let From { mut upstream, response, target } = from;
     let switching = x.response.status == 101;
     let withheld = match response.body {
         BodyKind::Chunked => nominated(&x.response.fields),
@@ -82,7 +73,7 @@ pub(super) async fn respond(
     if reusable {
         std::mem::swap(&mut upstream.carry, &mut x.spare);
         let now_ms = worker.deadlines.now_ms();
-        worker.pools.keep(target, upstream, &outgoing.snapshot.settings.pool, now_ms);
+        worker.pools.keep(upstream, &outgoing.snapshot.settings.pool, now_ms);
     }
     Ok(match keep {
         true => Next::KeepAlive,

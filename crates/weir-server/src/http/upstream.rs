@@ -34,6 +34,8 @@ const FRESH_MS_MAX: u64 = TICK_MS / 2;
 #[derive(Debug)]
 pub(crate) struct Upstream {
     pub(crate) stream: Socket,
+    /// Whom it is connected to. The route that says so too is in no cache when a response ends.
+    target: Arc<Target>,
     /// Bytes received behind the head last parsed.
     pub(crate) carry: Carry,
     /// It has served a request before, so it may turn out stale.
@@ -84,13 +86,7 @@ impl Pools {
     }
 
     /// Keeps a connection whose last response was complete, for the next request.
-    pub(crate) fn keep(
-        &self,
-        target: &Arc<Target>,
-        mut upstream: Box<Upstream>,
-        settings: &PoolSettings,
-        now_ms: u64,
-    ) {
+    pub(crate) fn keep(&self, mut upstream: Box<Upstream>, settings: &PoolSettings, now_ms: u64) {
         let age = now_ms.saturating_sub(upstream.opened_ms);
         let old = settings.life_timeout.is_some_and(|life| age >= ms(life));
         if !settings.enabled || old {
@@ -99,9 +95,9 @@ impl Pools {
         upstream.carry.shrink();
         upstream.reused = true;
         let mut pools = self.by_target.borrow_mut();
-        let pool = match pools.get_mut(target) {
+        let pool = match pools.get_mut(&upstream.target) {
             Some(pool) => pool,
-            None => pools.entry(Arc::clone(target)).or_default(),
+            None => pools.entry(Arc::clone(&upstream.target)).or_default(),
         };
         pool.idle_ms_max = ms(settings.idle_timeout);
         // A permit is for a connection in use: who waits must not wait for an idle one.
@@ -192,6 +188,7 @@ pub(crate) async fn acquire(
     worker.counters.upstream_opened();
     Ok(Box::new(Upstream {
         stream: Socket::watched(stream),
+        target: Arc::clone(wanted.target),
         carry: Carry::default(),
         reused: false,
         opened_ms: worker.deadlines.now_ms(),

@@ -26,8 +26,11 @@ pub(super) fn run(
     let extra = Extra::default();
     let lua = script("gateway.test", &Shape::Exact.patterns(), plan.routes, &extra);
     let warm_up = Duration::from_secs(if plan.full { 180 } else { 60 });
-    for running in fleet.running.iter_mut().filter(|running| running.peer == Peer::Scg) {
-        plan.bench.warm_up(running, CONNECTIONS, &lua, warm_up)?;
+    for running in &mut fleet.running {
+        match running.peer {
+            Peer::Scg => plan.bench.warm_up(running, CONNECTIONS, &lua, warm_up)?,
+            _ => _ = plan.bench.wrk(running, CONNECTIONS, &lua, plan.seconds)?,
+        }
     }
     let compared =
         Compared::of(plan.bench, plan.rounds, &mut fleet.running, "keep-alive", |running| {

@@ -176,9 +176,11 @@ impl Group {
         };
         for (running, cell) in &mut self.running {
             let lua = lua(running);
-            if running.peer == Peer::Scg
-                && let Err(error) = plan.bench.warm_up(running, CONNECTIONS, &lua, plan.warm_up)
-            {
+            let warmed = match running.peer {
+                Peer::Scg => plan.bench.warm_up(running, CONNECTIONS, &lua, plan.warm_up),
+                _ => plan.bench.wrk(running, CONNECTIONS, &lua, plan.seconds).map(|_| ()),
+            };
+            if let Err(error) = warmed {
                 cell.fail(plan, &error)?;
             }
         }

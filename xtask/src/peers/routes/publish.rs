@@ -131,7 +131,7 @@ fn introduction(plan: &Plan<'_>) -> String {
          with the same prefix for all (its map cannot carry filters of a route). Requests draw a route \
          at random, all equally likely: wrk, 64 connections, {} s, {} rounds in random order, on one \
          core. Spring Cloud Gateway is loaded before it is measured until it gets no faster, for {} s at \
-         most. Shown are medians (least–most).",
+         most, the others once. Shown are medians (least–most).",
         plan.seconds,
         plan.rounds,
         plan.warm_up.as_secs()

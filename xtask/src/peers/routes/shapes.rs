@@ -24,8 +24,8 @@ pub(super) fn run(
     let many = grouped(max as f64, 0);
     let introduction = format!(
         "weir with {many} routes of one shape beside weir with one such route: the same filters, the \
-         same load (wrk, 64 connections, {} s, {} rounds in random order), requests to routes drawn at \
-         random. Goal: CPU ≤ 1.05 × one route.",
+         same load (wrk, 64 connections, {} s, {} rounds in random order behind one that does not count), \
+         requests to routes drawn at random. Goal: CPU ≤ 1.05 × one route.",
         plan.seconds, plan.rounds
     );
     let title = format!("weir: {many} routes of each shape");
@@ -111,8 +111,13 @@ fn measure(
     // A table of one route of four kinds has only the first kind.
     let one = script("gateway.test", patterns.get(..1).unwrap_or_default(), 1, &Extra::default());
     let many = script("gateway.test", &patterns, max, &Extra::default());
-    Compared::of(plan.bench, plan.rounds, running, name, |running| {
+    let measure = |running: &mut Running| {
         let lua = if running.name == "1" { &one } else { &many };
         plan.bench.wrk(running, CONNECTIONS, lua, plan.seconds)
-    })
+    };
+    // The first requests meet a table that was just moved.
+    for running in running.iter_mut() {
+        measure(running)?;
+    }
+    Compared::of(plan.bench, plan.rounds, running, name, measure)
 }

@@ -13,9 +13,21 @@ use anyhow::Context;
 
 use super::bench::Bench;
 use super::client::probe;
+use super::interrupt::Interrupt;
 use super::process::Process;
+use super::usage;
 pub use nginx::location;
 pub use weir::Weir;
+
+/// A table of as many routes may have work left when it answers: weir moves it to huge pages, and
+/// all give memory back.
+const SETTLES_FROM: u64 = 10_000;
+/// A proxy is quiet that used no more than this of a second of CPU in each of some seconds.
+const QUIET_S: f64 = 0.02;
+/// So many seconds.
+const QUIET_SECONDS: u32 = 3;
+/// As long is waited for it at most.
+const SETTLE_SECONDS_MAX: u32 = 30;
 
 /// Who is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum, serde::Serialize)]
@@ -103,6 +115,26 @@ impl Running {
         self.process.as_mut().map_or(Ok(()), Process::check)
     }
 
+    /// Waits until it has no work left from its start.
+    ///
+    /// # Errors
+    /// Ctrl-C.
+    fn settle(&self, interrupt: &Interrupt) -> anyhow::Result<()> {
+        let family = self.family();
+        let (mut quiet, mut before) = (0, usage::cpu_s(&family));
+        for _ in 0..SETTLE_SECONDS_MAX {
+            std::thread::sleep(Duration::from_secs(1));
+            interrupt.check()?;
+            let now = usage::cpu_s(&family);
+            quiet = if now - before <= QUIET_S { quiet + 1 } else { 0 };
+            before = now;
+            if quiet == QUIET_SECONDS {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// How it was started.
     pub fn command(&self) -> &str {
         self.process.as_ref().map_or("", |process| &process.shown)
@@ -169,7 +201,7 @@ pub fn start(
     let Some(load) = waited.with_context(|| format!("{name} does not answer"))? else {
         return Ok(None);
     };
-    Ok(Some(Running {
+    let running = Running {
         peer,
         name: name.to_owned(),
         address: start.address,
@@ -177,7 +209,11 @@ pub fn start(
         config: start.config,
         process: Some(process),
         load,
-    }))
+    };
+    if setup.routes >= SETTLES_FROM {
+        running.settle(&bench.interrupt)?;
+    }
+    Ok(Some(running))
 }
 
 /// An address of 127.0.0.1 whose port is free now.
