@@ -3,8 +3,7 @@
 use ipnet::IpNet;
 use smol_str::SmolStr;
 
-use super::Predicate;
-use super::ValuePattern;
+use super::{Predicate, ValuePattern};
 use crate::pattern::{HostPattern, PathPattern};
 
 /// A predicate in a form to look up. A request that does not have the key fails the predicate; one
