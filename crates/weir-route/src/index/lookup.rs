@@ -25,7 +25,7 @@ pub(crate) struct Search<'i, 'q, T, N> {
     pub(crate) probed: u32,
     /// Buckets visited so far of branches of which several were, by branch and key.
     seen: &'q mut Seen,
-    /// Told what a route leads to before its predicates are asked.
+    /// Told what a route leads to that is likely the answer.
     near: N,
     /// Rank of `best`: what is not before it need not be looked at.
     before: Rank,
@@ -59,10 +59,16 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
     pub(crate) fn visit(&mut self, bucket: &'i Bucket<T>) {
         match bucket {
             Bucket::One(route) => {
+                (self.near)(&route.target);
                 self.try_route(route);
             }
             Bucket::List(list) => {
-                list.routes.find(&mut |route| self.try_route(route));
+                // Most of a list of thousands that are scanned lead nowhere.
+                if list.routes.find(&mut |route| self.try_route(route)).is_some()
+                    && let Some(best) = self.best
+                {
+                    (self.near)(&best.target);
+                }
             }
             Bucket::Branch(branch) if branch.least <= self.before => self.descend(branch),
             Bucket::Branch(_) => {}
@@ -78,7 +84,6 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
             return true;
         }
         self.tried += 1;
-        (self.near)(&route.target);
         if route.matches(self.request, self.groups) != Ok(true) {
             return false;
         }

@@ -192,8 +192,9 @@ impl<T> Index<T> {
         self.lookup_with(request, scratch, |_| {})
     }
 
-    /// [`Index::lookup`] that tells `near` what a route leads to before it asks its predicates: if
-    /// that is in no cache, it can be fetched meanwhile. Most often one route is asked.
+    /// [`Index::lookup`] that tells `near` what a route leads to that stands alone in its place,
+    /// before it asks its predicates: if that is in no cache, it can be fetched meanwhile. Of a
+    /// list it tells what matched.
     pub fn lookup_with<'i>(
         &'i self,
         request: &Request<'_>,

@@ -30,6 +30,7 @@ enum Form {
     Literal,
     /// `**`, then literal labels: what hosts end with.
     Suffix,
+    /// Any others, compared label by label.
     Other,
 }
 

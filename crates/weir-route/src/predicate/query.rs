@@ -103,11 +103,7 @@ pub fn query_values<'a>(
     param: &'a str,
 ) -> impl Iterator<Item = Option<Cow<'a, str>>> {
     query_pairs(query)
-        .filter(
-            move |(name, _)| {
-                if is_encoded(name) { decode(name) == param } else { *name == param.as_bytes() }
-            },
-        )
+        .filter(move |(name, _)| is_named(name, param))
         .map(|(_, value)| value.map(decode))
 }
 
@@ -128,6 +124,10 @@ fn query_pairs(query: Option<&[u8]>) -> impl Iterator<Item = (&[u8], Option<&[u8
             None => (pair, None),
         })
     })
+}
+
+fn is_named(raw: &[u8], param: &str) -> bool {
+    if is_encoded(raw) { decode(raw) == param } else { raw == param.as_bytes() }
 }
 
 /// Whether a name or value means other bytes than its own, or may not be text as it is.

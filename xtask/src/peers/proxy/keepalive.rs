@@ -27,9 +27,10 @@ pub(super) fn run(
     let lua = script("gateway.test", &Shape::Exact.patterns(), plan.routes, &extra);
     let warm_up = Duration::from_secs(if plan.full { 180 } else { 60 });
     for running in &mut fleet.running {
-        match running.peer {
-            Peer::Scg => plan.bench.warm_up(running, CONNECTIONS, &lua, warm_up)?,
-            _ => _ = plan.bench.wrk(running, CONNECTIONS, &lua, plan.seconds)?,
+        if running.peer == Peer::Scg {
+            plan.bench.warm_up(running, CONNECTIONS, &lua, warm_up)?;
+        } else {
+            plan.bench.wrk(running, CONNECTIONS, &lua, plan.seconds)?;
         }
     }
     let compared =

@@ -123,8 +123,7 @@ impl Running {
         let family = self.family();
         let (mut quiet, mut before) = (0, usage::cpu_s(&family));
         for _ in 0..SETTLE_SECONDS_MAX {
-            std::thread::sleep(Duration::from_secs(1));
-            interrupt.check()?;
+            interrupt.sleep(Duration::from_secs(1))?;
             let now = usage::cpu_s(&family);
             quiet = if now - before <= QUIET_S { quiet + 1 } else { 0 };
             before = now;
