@@ -30,7 +30,7 @@ pub struct Settings {
     pub huge_pages: bool,
     /// `weir.server.backlog`.
     pub backlog: u32,
-    /// `weir.server.read-buffer-size` (64 KiB): how much one read may bring.
+    /// `weir.server.read-buffer-size` (96 KiB): how much one read may bring.
     pub read_buffer_bytes: usize,
     /// `weir.server.receive-buffer-size` of client connections; `None` leaves it to the system.
     pub receive_buffer_bytes: Option<usize>,
@@ -307,7 +307,7 @@ impl Default for Settings {
             pinning: false,
             huge_pages: true,
             backlog: 4096,
-            read_buffer_bytes: 64 << 10,
+            read_buffer_bytes: 96 << 10,
             receive_buffer_bytes: None,
             send_buffer_bytes: None,
             unsent_bytes_max: 256 << 10,

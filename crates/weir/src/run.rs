@@ -267,7 +267,7 @@ mod tests {
     fn buffers_are_told_as_chosen_and_as_refused() {
         let mut settings = Settings::default();
         let told = buffers(&settings, SocketBuffers::default());
-        let expected = "buffers   64 KB per read; of clients' sockets: receive as the system sees \
+        let expected = "buffers   96 KB per read; of clients' sockets: receive as the system sees \
                         fit, send as the system sees fit\n";
         assert_eq!(told, expected);
         settings.read_buffer_bytes = 5_000;

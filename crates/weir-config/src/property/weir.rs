@@ -101,7 +101,7 @@ pub(super) static WEIR: &[PropertySpec] = &[
     PropertySpec::new(
         "weir.server.read-buffer-size",
         Kind::SizeBetween(READ_BUFFER_BYTES.0, READ_BUFFER_BYTES.1),
-        Some("64KB"),
+        Some("96KB"),
         "How much one read from a client or an upstream may bring: larger ones move large bodies \
          in fewer calls, smaller ones spare memory. Each worker has one such buffer for all its \
          connections, where Netty has one for each (`server.netty.initial-buffer-size`, and what \
