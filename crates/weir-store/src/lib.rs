@@ -7,6 +7,7 @@
 
 mod audit;
 mod error;
+mod polite;
 mod record;
 mod store;
 mod transaction;

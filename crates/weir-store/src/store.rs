@@ -13,6 +13,7 @@ use redb::{
 
 use crate::audit::AuditEntry;
 use crate::error::{StoreError, StoreErrorKind};
+use crate::polite::PoliteFile;
 use crate::record::{RecordError, StoredRoute};
 use crate::transaction::{AUDIT, IDS, META, META_FORMAT, META_REVISION, ROUTES, Transaction};
 
@@ -62,7 +63,8 @@ impl Store {
         make_directory(directory).map_err(|error| StoreError::io(directory, "create", &error))?;
         let file = path.clone();
         let store = Self::over(path, options, move || {
-            Builder::new().set_cache_size(options.cache_bytes).create(&file)
+            let file = PoliteFile::open(&file)?;
+            Builder::new().set_cache_size(options.cache_bytes).create_with_backend(file)
         })?;
         // The file's name must survive a crash too, not only what is in it.
         let synced = File::open(directory).and_then(|handle| handle.sync_all());

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -133,6 +134,7 @@ impl Writer {
 
     /// The next job. While there are tables to be freed, looks after them now and then.
     fn next(&self, jobs: &Receiver<Job>) -> Option<Job> {
+        yield_now();
         while !self.publisher.free_unused() {
             match jobs.recv_timeout(FREE_EVERY) {
                 Ok(job) => return Some(job),
@@ -171,6 +173,9 @@ impl Writer {
 
     /// Durable first, then visible, then answered. The table is made before the durable write, so
     /// that swapping a pointer is all that is left to do after it, however many changes there are.
+    ///
+    /// Between its steps, and before each page of the file, the writer lets others have its core: a
+    /// worker that wakes there would wait for all of it, its lower priority notwithstanding.
     fn commit_all(&self, edits: Vec<Asked>) -> Result<Vec<Result<Done, Refusal>>, StoreError> {
         self.open_store()?;
         let table = self.publisher.table();
@@ -179,6 +184,7 @@ impl Writer {
             let mut changes = Vec::new();
             let mut results = Vec::with_capacity(edits.len());
             for Asked { edit, who, at_ms } in edits {
+                yield_now();
                 let mut step =
                     Step { table: &table, transaction: &mut *transaction, changes: &mut changes };
                 match step.apply(edit, who, at_ms) {
@@ -187,10 +193,12 @@ impl Writer {
                 }
             }
             let count = changes.len();
+            yield_now();
             let next = (count > 0).then(|| {
                 let snapshot = table.snapshot.with_changes(&table.loaded.compiler, changes);
                 (count, table.with(snapshot, transaction.revision()))
             });
+            yield_now();
             Ok((results, next))
         })?;
         let durable = Instant::now();
@@ -289,6 +297,7 @@ impl Step<'_, '_> {
         if count > 0 {
             let revision = done.revision;
             let entry = AuditEntry { at_ms, who, action, ids, count, revision };
+            yield_now();
             self.transaction.record(&entry)?;
         }
         Ok(done)
