@@ -22,14 +22,14 @@ pub fn use_huge_pages() -> usize {
     if rustix::param::page_size() != PAGE {
         return 0;
     }
-    let stretches = full_stretches(&smaps()).unwrap_or_default();
+    let stretches = full_stretches(smaps()).unwrap_or_default();
     // One may be refused for a moment, such as while one of its pages is being read or written.
     let moved = stretches.into_iter().filter(|from| collapse(*from, HUGE_PAGE));
     moved.count() * HUGE_PAGE
 }
 
 /// Where the process's own memory has the place and size of a huge page, and is nearly full.
-fn full_stretches(smaps: &str) -> io::Result<Vec<usize>> {
+fn full_stretches(smaps: impl Iterator<Item = impl AsRef<str>>) -> io::Result<Vec<usize>> {
     /// Bytes that tell of one page, see proc_pid_pagemap(5).
     const ENTRY: usize = 8;
     /// The bit in them that says that it is in memory.
@@ -53,7 +53,7 @@ fn full_stretches(smaps: &str) -> io::Result<Vec<usize>> {
 }
 
 /// The mappings in `smaps` that are of no file and can be written to.
-fn anonymous_maps(smaps: &str) -> Vec<(usize, usize)> {
+fn anonymous_maps(smaps: impl Iterator<Item = impl AsRef<str>>) -> Vec<(usize, usize)> {
     let of_line = |line: &str| {
         let mut words = line.split_ascii_whitespace();
         let map = range(words.next()?)?;
@@ -61,7 +61,7 @@ fn anonymous_maps(smaps: &str) -> Vec<(usize, usize)> {
         let is_file = words.nth(3).is_some_and(|path| path.starts_with('/'));
         (writable && !is_file).then_some(map)
     };
-    smaps.lines().filter_map(of_line).collect()
+    smaps.filter_map(|line| of_line(line.as_ref())).collect()
 }
 
 #[cfg(test)]
@@ -80,7 +80,7 @@ Rss:                   4 kB
 VmFlags: rd mr mw me
 5000-6000 rw-p 00000000 00:00 0  [heap]
 ";
-        assert_eq!(anonymous_maps(smaps), [(0x4000, 0x5000), (0x5000, 0x6000)]);
+        assert_eq!(anonymous_maps(smaps.lines()), [(0x4000, 0x5000), (0x5000, 0x6000)]);
     }
 
     /// Whether the system has huge pages or not: what is in memory stays what it was.
@@ -91,7 +91,7 @@ VmFlags: rd mr mw me
         let within = |values: &[u64]| {
             let range = values.as_ptr_range();
             let (from, to) = (range.start as usize, range.end as usize);
-            let stretches = full_stretches(&smaps()).unwrap();
+            let stretches = full_stretches(smaps()).unwrap();
             stretches.iter().filter(|at| from <= **at && **at + HUGE_PAGE <= to).count()
         };
         assert!(within(&full) >= 7, "of 16 MiB, all but what is cut at the ends");

@@ -1,6 +1,8 @@
 //! What the operating system allows, and what is asked of it and of the allocator at start.
 
 use std::ffi::{c_int, c_long};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 
 // Links the allocator's library, for `return_memory_at_once`.
 use libmimalloc_sys as _;
@@ -75,7 +77,7 @@ impl ProgramPages {
     /// looking up a host name does: what is mapped from the start stays for the life of the
     /// process, and that alone may be forgotten.
     pub fn find() -> Self {
-        Self(unwritten_maps(&smaps()))
+        Self(unwritten_maps(smaps()))
     }
 
     /// Forgets which of the pages are in use: what only the start or a reload has run (parsers, the
@@ -85,7 +87,7 @@ impl ProgramPages {
     pub fn forget(&self) -> usize {
         let mut bytes = 0;
         // One that a debugger has written to since is left.
-        for (from, to) in unwritten_maps(&smaps()).into_iter().filter(|map| self.0.contains(map)) {
+        for (from, to) in unwritten_maps(smaps()).into_iter().filter(|map| self.0.contains(map)) {
             #[expect(unsafe_code, reason = "advice about memory has no safe binding")]
             // SAFETY: the range is one mapping of a file that cannot be written to and that holds
             // no page of its own (`unwritten_maps`), so that each page that is dropped comes back
@@ -136,18 +138,20 @@ pub(crate) fn fetch<T>(values: &[T]) {
     let _ = values;
 }
 
-/// What the system tells of the process's mappings, see proc_pid_smaps(5).
-pub(crate) fn smaps() -> String {
-    std::fs::read_to_string("/proc/self/smaps").unwrap_or_default()
+/// What the system tells of the process's mappings, see proc_pid_smaps(5), line by line: as one
+/// text it would be most of the memory of a small gateway.
+pub(crate) fn smaps() -> impl Iterator<Item = String> {
+    let file = File::open("/proc/self/smaps").ok();
+    file.into_iter().flat_map(|file| BufReader::new(file).lines().map_while(Result::ok))
 }
 
 /// The mappings of files in `smaps` that nobody can write to, and nobody
 /// has: relocated data are of the same files, but are not in them.
-fn unwritten_maps(smaps: &str) -> Vec<(usize, usize)> {
+fn unwritten_maps(smaps: impl Iterator<Item = impl AsRef<str>>) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut current = None;
-    for line in smaps.lines() {
-        let mut words = line.split_ascii_whitespace();
+    for line in smaps {
+        let mut words = line.as_ref().split_ascii_whitespace();
         match words.next() {
             Some("Anonymous:") if words.next() == Some("0") => found.extend(current.take()),
             Some(word) if !word.ends_with(':') => {
@@ -214,7 +218,7 @@ Anonymous:             0 kB
 Anonymous:             0 kB
 ";
         let expected = [(0x1000, 0x2000), (0x2000, 0x3000), (0x8000, 0x9000)];
-        assert_eq!(unwritten_maps(smaps), expected);
+        assert_eq!(unwritten_maps(smaps.lines()), expected);
     }
 
     #[test]
@@ -222,6 +226,6 @@ Anonymous:             0 kB
         assert!(ProgramPages::find().forget() > 0);
         assert_eq!(ProgramPages(Vec::new()).forget(), 0);
         // What this needs was in the pages that were dropped.
-        assert_eq!(format!("{:?}", unwritten_maps("")), "[]");
+        assert_eq!(format!("{:?}", unwritten_maps("".lines())), "[]");
     }
 }

@@ -14,13 +14,13 @@ mod refusal;
 mod source;
 mod writer;
 
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use weir_config::Snapshot;
 use weir_route::RouteDefinition;
 use weir_store::{AuditEntry, Store, StoreError};
@@ -48,7 +48,8 @@ pub struct Control {
     table: Arc<ArcSwap<Table>>,
     published: Arc<ArcSwap<Snapshot>>,
     times: Arc<Mutex<ChangeTimes>>,
-    jobs: Mutex<Option<SyncSender<Job>>>,
+    jobs: Mutex<Option<Sender<Job>>>,
+    places: Arc<Semaphore>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -63,7 +64,7 @@ impl Control {
         let published = Arc::new(ArcSwap::new(Arc::clone(&table.snapshot)));
         let table = Arc::new(ArcSwap::from_pointee(table));
         let store = Arc::new(store);
-        let (sender, receiver) = sync_channel(QUEUE_MAX);
+        let (sender, receiver) = channel();
         let times = Arc::new(Mutex::default());
         let publisher =
             Publisher::new(Arc::clone(&table), Arc::clone(&published), Arc::clone(&times));
@@ -78,6 +79,7 @@ impl Control {
             published,
             times,
             jobs: Mutex::new(Some(sender)),
+            places: Arc::new(Semaphore::new(QUEUE_MAX)),
             writer: Mutex::new(Some(thread)),
         })
     }
@@ -191,14 +193,12 @@ impl Control {
     }
 
     async fn submit(&self, work: Work, who: String) -> Result<Done, Refusal> {
+        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| Refusal::Busy)?;
         let (reply, answer) = oneshot::channel();
-        let job = Job { work, who, at_ms: now_ms(), reply };
+        let job = Job { work, who, at_ms: now_ms(), reply, _place: place };
         let sender = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(sender) = sender else { return Err(Refusal::Stopping) };
-        sender.try_send(job).map_err(|error| match error {
-            TrySendError::Full(_) => Refusal::Busy,
-            TrySendError::Disconnected(_) => Refusal::Stopping,
-        })?;
+        sender.send(job).map_err(|_| Refusal::Stopping)?;
         drop(sender);
         answer.await.unwrap_or(Err(Refusal::Fault))
     }

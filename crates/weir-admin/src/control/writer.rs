@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use weir_config::RouteTarget;
 use weir_route::Route;
 use weir_route::index::Change;
@@ -81,6 +81,9 @@ pub(crate) struct Job {
     pub(crate) who: String,
     pub(crate) at_ms: i64,
     pub(crate) reply: Reply,
+    /// Its place among those that wait. Counted beside the queue, which takes memory for what is
+    /// in it: one with a bound of its own takes it for all that might be.
+    pub(crate) _place: OwnedSemaphorePermit,
 }
 
 pub(crate) enum Work {
@@ -111,7 +114,7 @@ impl Writer {
         while let Some(first) = self.next(jobs) {
             let rest = jobs.try_iter().take(BATCH_MAX - 1);
             let (mut edits, mut replies) = (Vec::new(), Vec::new());
-            for Job { work, who, at_ms, reply } in std::iter::once(first).chain(rest) {
+            for Job { work, who, at_ms, reply, _place: _ } in std::iter::once(first).chain(rest) {
                 match work {
                     Work::Edit(edit) => {
                         edits.push(Asked { edit: *edit, who, at_ms });
