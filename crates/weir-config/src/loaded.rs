@@ -190,10 +190,9 @@ impl Loaded {
     pub fn compile(&mut self) -> Compiled {
         let mut problems = Vec::new();
         let mut checks = Checks::new(self, &mut problems);
-        let mut compiled = match self.documents.sources.bytes() < BYTES_FOR_THREAD_MIN {
-            true => self.compile_here(&mut checks, &mut problems),
-            false => self.compile_beside(&mut checks, &mut problems),
-        };
+        let is_long = self.documents.sources.bytes() >= BYTES_FOR_THREAD_MIN;
+        let beside = is_long.then(|| self.compile_beside(&mut checks, &mut problems)).flatten();
+        let mut compiled = beside.unwrap_or_else(|| self.compile_here(&mut checks, &mut problems));
         checks.finish(&mut problems);
         self.diagnostics.append(&mut problems);
         compiled.definitions.shrink_to_fit();
@@ -210,21 +209,26 @@ impl Loaded {
     }
 
     /// The same, with one thread that reads routes and keeps their definitions, and one that
-    /// compiles them.
-    fn compile_beside(&self, checks: &mut Checks, problems: &mut Vec<Diagnostic>) -> Compiled {
+    /// compiles them; `None`, and nothing is done, where the system refuses a thread.
+    fn compile_beside(
+        &self,
+        checks: &mut Checks,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Option<Compiled> {
         let layers = self.layers();
         let mut definitions = Definitions::default();
         let mut found = Vec::new();
         let routes = thread::scope(|scope| {
             let (sender, receiver) = sync_channel::<Vec<Written<'_>>>(CHUNKS_MAX);
             let found = &mut found;
-            let compiling = scope.spawn(move || {
+            let compiling = thread::Builder::new().spawn_scoped(scope, move || {
                 let mut routes = Vec::new();
                 for written in receiver.into_iter().flatten() {
                     routes.extend(checks.route(&written, found));
                 }
                 routes
             });
+            let compiling = compiling.ok()?;
             let mut chunk = Vec::with_capacity(CHUNK);
             routes::each(&layers, problems, |written, _| {
                 definitions.push(&written.definition);
@@ -236,10 +240,10 @@ impl Loaded {
             });
             let _ = sender.send(chunk);
             drop(sender);
-            compiling.join().unwrap_or_else(|cause| std::panic::resume_unwind(cause))
-        });
+            Some(compiling.join().unwrap_or_else(|cause| std::panic::resume_unwind(cause)))
+        })?;
         problems.append(&mut found);
-        Compiled { routes, definitions }
+        Some(Compiled { routes, definitions })
     }
 
     /// What [`Loaded::compile`] finds, and what takes longer to find: routes that never match, and
@@ -301,7 +305,11 @@ mod tests {
             );
         }
         let here = outcome(&text, Loaded::compile_here);
-        assert!(here == outcome(&text, Loaded::compile_beside));
+        assert!(
+            here == outcome(&text, |loaded, checks, problems| {
+                loaded.compile_beside(checks, problems).unwrap()
+            })
+        );
         assert_eq!((here.0.len(), here.1), (2_000 - 42, 2_000));
         assert!(here.2.iter().any(|message| message.contains("there twice")), "{:?}", here.2);
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ pub struct WorkerCounters {
     statuses: [AtomicU64; 6],
     errors: Mutex<BTreeMap<&'static str, u64>>,
     series: Mutex<Series>,
-    unlisted: AtomicUsize,
+    unlisted: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -187,7 +187,7 @@ impl WorkerCounters {
             return timer.add(took);
         }
         if series.by_key.len() >= SERIES_MAX {
-            self.unlisted.fetch_add(1, Ordering::Relaxed);
+            count(&self.unlisted);
             key.route = RouteKey::default();
         }
         let timer = series.by_key.entry(key).or_insert_with(|| Timer::new(key, route));
@@ -340,8 +340,7 @@ impl Metrics {
         let resent = self.sum(|worker| &worker.resent);
         let help = "Requests sent again after a stale pooled connection.";
         counter(&mut out, "weir_upstream_resends_total", help, resent);
-        let unlisted: u64 =
-            self.workers.iter().map(|w| w.unlisted.load(Ordering::Relaxed) as u64).sum();
+        let unlisted = self.sum(|worker| &worker.unlisted);
         let help = "Requests counted under routeId _other because the table of series was full.";
         counter(&mut out, "weir_metrics_series_overflow_total", help, unlisted);
         self.write_classes(&mut out);

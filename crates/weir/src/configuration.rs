@@ -146,6 +146,8 @@ fn read_bytes(file: &Path) -> anyhow::Result<Vec<u8>> {
     }
     let max = u64::try_from(SOURCE_BYTES_MAX).unwrap_or(u64::MAX);
     let mut bytes = Vec::new();
+    // As long as it says, so that it is not moved as it comes; no more than room, or none.
+    let _ = bytes.try_reserve_exact(usize::try_from(metadata.len().min(max))? + 1);
     // Not by its length: files of the kernel have none, and a file may grow.
     std::fs::File::open(file)?.take(max + 1).read_to_end(&mut bytes)?;
     if bytes.len() > SOURCE_BYTES_MAX {

@@ -19,6 +19,8 @@ pub struct Layout {
     pub counters: PathBuf,
     /// The counters of all runs, merged.
     pub profile: PathBuf,
+    /// In which order the functions lie in the program.
+    pub order: PathBuf,
     /// Target directory of the build by the profile.
     pub optimised: PathBuf,
     /// The program.
@@ -38,6 +40,7 @@ impl Layout {
             counting: folder.join("counting"),
             counters: folder.join("profiles"),
             profile: folder.join("weir.profdata"),
+            order: folder.join("weir.order"),
             optimised: folder.join("optimised"),
             weir: folder.join("weir"),
             stamp: folder.join("trained"),
@@ -58,7 +61,8 @@ impl Layout {
 
     /// Whether the profile is of a training with `stamp`.
     pub fn is_trained(&self, stamp: &str) -> bool {
-        self.profile.is_file() && fs::read_to_string(&self.stamp).is_ok_and(|kept| kept == stamp)
+        let whole = self.profile.is_file() && self.order.is_file();
+        whole && fs::read_to_string(&self.stamp).is_ok_and(|kept| kept == stamp)
     }
 
     /// Removes what an earlier training has left, and what was built by it: cargo compares flags,
@@ -67,7 +71,7 @@ impl Layout {
     /// # Errors
     /// The disk does not allow it.
     pub fn forget(&self) -> anyhow::Result<()> {
-        for path in [&self.stamp, &self.profile, &self.counters, &self.optimised] {
+        for path in [&self.stamp, &self.profile, &self.order, &self.counters, &self.optimised] {
             let removed = match path.is_dir() {
                 true => fs::remove_dir_all(path),
                 false => fs::remove_file(path),
@@ -82,18 +86,18 @@ impl Layout {
         Ok(())
     }
 
-    /// Sets aside the counters of the runs so far, which count `weight` times.
+    /// Sets aside the counters of the runs since the last part.
     ///
     /// # Errors
     /// There are none, or the disk does not allow it.
-    pub fn weigh(&self, weight: u64) -> anyhow::Result<()> {
+    pub fn keep_apart(&self, part: Part) -> anyhow::Result<()> {
         let none = || {
             let folder = self.counters.display();
             format!("weir has written no counters into {folder}: is it writable?")
         };
-        let files = self.counted().with_context(none)?;
+        let files = files(&self.counters).with_context(none)?;
         ensure!(!files.is_empty(), none());
-        let apart = self.counters.join(weight.to_string());
+        let apart = self.counters.join(part.name());
         fs::create_dir_all(&apart)?;
         for file in files {
             fs::rename(&file, apart.join(file.file_name().unwrap_or_default()))?;
@@ -101,27 +105,13 @@ impl Layout {
         Ok(())
     }
 
-    /// Counters that have not been weighed.
-    fn counted(&self) -> std::io::Result<Vec<PathBuf>> {
-        let files = fs::read_dir(&self.counters)?.map(|file| Ok(file?.path()));
-        let files: std::io::Result<Vec<PathBuf>> = files.collect();
-        Ok(files?.into_iter().filter(|file| file.is_file()).collect())
-    }
-
-    /// Files of counters with their weights, by path.
+    /// The files of counters of a part, by path.
     ///
     /// # Errors
-    /// The disk does not allow it.
-    pub fn weighed(&self) -> anyhow::Result<Vec<(u64, PathBuf)>> {
-        let mut found = Vec::new();
-        for folder in fs::read_dir(&self.counters)? {
-            let folder = folder?;
-            let name = folder.file_name();
-            let Some(weight) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
-            for file in fs::read_dir(folder.path())? {
-                found.push((weight, file?.path()));
-            }
-        }
+    /// There are none.
+    pub fn counted(&self, part: Part) -> anyhow::Result<Vec<PathBuf>> {
+        let folder = self.counters.join(part.name());
+        let mut found = files(&folder).with_context(|| folder.display().to_string())?;
         found.sort();
         Ok(found)
     }
@@ -145,6 +135,50 @@ impl Layout {
     }
 }
 
+/// A part of a training, of which the counters are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A gateway that starts and ends.
+    Idle,
+    /// The same, which serves in between.
+    Serving,
+    /// Other proxying.
+    Proxying,
+    /// Large tables, and changes of them.
+    Starting,
+}
+
+impl Part {
+    /// All of them, in their order.
+    pub const ALL: [Self; 4] = [Self::Idle, Self::Serving, Self::Proxying, Self::Starting];
+
+    /// The folder of its counters.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Serving => "serving",
+            Self::Proxying => "proxying",
+            Self::Starting => "starting",
+        }
+    }
+
+    /// How often it counts. Starts with large tables are long loops: without weights, they would be
+    /// all that is called hot, and a gateway starts once to serve for days.
+    pub fn weight(self) -> u64 {
+        match self {
+            Self::Serving | Self::Proxying => 20,
+            Self::Idle | Self::Starting => 1,
+        }
+    }
+}
+
+/// The files in `folder`, without what is in folders there.
+fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let files = fs::read_dir(folder)?.map(|file| Ok(file?.path()));
+    let files: std::io::Result<Vec<PathBuf>> = files.collect();
+    Ok(files?.into_iter().filter(|file| file.is_file()).collect())
+}
+
 /// What tells a training apart: the program, to the byte, and what it was made to do.
 pub fn stamp(program: &[u8], definition: &[&str]) -> String {
     let mut hasher = DefaultHasher::new();
@@ -155,7 +189,7 @@ pub fn stamp(program: &[u8], definition: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Layout, stamp};
+    use super::{Layout, Part, stamp};
 
     #[test]
     fn a_stamp_changes_with_program_and_training() {
@@ -174,31 +208,37 @@ mod tests {
         layout.keep("one").unwrap();
         assert!(!layout.is_trained("one"), "there is no profile");
         std::fs::write(&layout.profile, "p").unwrap();
+        assert!(!layout.is_trained("one"), "there is no order");
+        std::fs::write(&layout.order, "o").unwrap();
         assert!(layout.is_trained("one") && !layout.is_trained("two"));
         for built in [&layout.counters, &layout.optimised, &layout.counting] {
             std::fs::create_dir(built).unwrap();
             std::fs::write(built.join("file"), "f").unwrap();
         }
         layout.forget().unwrap();
-        assert!(!layout.is_trained("one") && !layout.profile.exists());
+        assert!(!layout.is_trained("one") && !layout.profile.exists() && !layout.order.exists());
         assert!(!layout.counters.exists() && !layout.optimised.exists());
         assert!(layout.counting.join("file").exists(), "cargo knows whether that is fresh");
     }
 
     #[test]
-    fn counters_of_each_part_have_its_weight() {
+    fn counters_of_each_part_are_kept_apart() {
         let folder = tempfile::tempdir().unwrap();
         let layout = Layout::new(folder.path().to_owned()).unwrap();
-        let told = layout.weigh(20).unwrap_err().to_string();
+        let told = layout.keep_apart(Part::Idle).unwrap_err().to_string();
         assert!(told.contains("no counters"), "{told}");
         std::fs::create_dir(&layout.counters).unwrap();
-        for weight in [20, 1] {
-            std::fs::write(layout.counters.join("default_0.profraw"), "c").unwrap();
-            layout.weigh(weight).unwrap();
+        for part in [Part::Serving, Part::Idle] {
+            std::fs::write(layout.counters.join("default_0.profraw"), part.name()).unwrap();
+            layout.keep_apart(part).unwrap();
         }
-        assert!(layout.weigh(1).is_err(), "there is nothing new");
-        let file = |weight: &str| layout.counters.join(weight).join("default_0.profraw");
-        assert_eq!(layout.weighed().unwrap(), [(1, file("1")), (20, file("20"))]);
+        assert!(layout.keep_apart(Part::Starting).is_err(), "there is nothing new");
+        for part in [Part::Serving, Part::Idle] {
+            let files = layout.counted(part).unwrap();
+            assert_eq!(files, [layout.counters.join(part.name()).join("default_0.profraw")]);
+            assert_eq!(std::fs::read_to_string(&files[0]).unwrap(), part.name());
+        }
+        assert!(layout.counted(Part::Starting).is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod layout;
 mod load;
+mod order;
 mod profiled;
 mod toolchain;
 mod training;

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
-use super::layout::{Layout, stamp};
+use super::layout::{Layout, Part, stamp};
+use super::order::Profiles;
 use super::toolchain::Toolchain;
-use super::{target, training};
+use super::{order, target, training};
 use crate::peers::interrupt::Interrupt;
 use crate::peers::process::Process;
 
@@ -17,7 +18,7 @@ const BUILD_MAX: Duration = Duration::from_secs(4 * 3600);
 /// How long merging may take.
 const MERGE_MAX: Duration = Duration::from_secs(300);
 /// What cargo puts between two flags.
-const SEPARATOR: char = '\u{1f}';
+const SEPARATOR: &str = "\u{1f}";
 
 /// weir built by the profile of its training; its path.
 ///
@@ -26,15 +27,15 @@ const SEPARATOR: char = '\u{1f}';
 pub fn build(toolchain: &Toolchain, interrupt: &Interrupt) -> anyhow::Result<PathBuf> {
     let layout = Layout::new(target().join("released"))?;
     let _alone = layout.lock()?;
-    let weir = |folder: &Path, flag: String| -> anyhow::Result<PathBuf> {
+    let weir = |folder: &Path, own: &[String]| -> anyhow::Result<PathBuf> {
         let command = cargo(&["weir", "--target", &toolchain.host], folder);
         let user = |name: &str| std::env::var(name).ok();
-        let flags = flags(user("CARGO_ENCODED_RUSTFLAGS"), user("RUSTFLAGS"), &flag);
+        let flags = flags(user("CARGO_ENCODED_RUSTFLAGS"), user("RUSTFLAGS"), own);
         build_with(&command, &[("CARGO_ENCODED_RUSTFLAGS", flags.into())], interrupt)?;
         Ok(folder.join(&toolchain.host).join("release/weir"))
     };
     let counting = step("building weir with counters", || {
-        weir(&layout.counting, format!("-Cprofile-generate={}", layout.counters.display()))
+        weir(&layout.counting, &[format!("-Cprofile-generate={}", layout.counters.display())])
     })?;
     let program = std::fs::read(&counting).with_context(|| counting.display().to_string())?;
     let stamp = stamp(&program, training::DEFINITION);
@@ -47,13 +48,22 @@ pub fn build(toolchain: &Toolchain, interrupt: &Interrupt) -> anyhow::Result<Pat
             Ok(target().join("release/weir-bare"))
         })?;
         step("training", || {
-            training::run(&counting, &bare, interrupt, |weight| layout.weigh(weight))
+            training::run(&counting, &bare, interrupt, |part| layout.keep_apart(part))
         })?;
-        step("merging the counters", || merge(toolchain, &layout, interrupt))?;
+        step("merging the counters", || {
+            let weighed = Part::ALL.map(|part| (part.weight(), part));
+            merge(toolchain, &layout, &weighed, &layout.profile, interrupt)?;
+            order(toolchain, &layout, &counting, interrupt)?;
+            Ok(std::fs::remove_dir_all(&layout.counters)?)
+        })?;
         layout.keep(&stamp)?;
     }
     let optimised = step("building weir by the profile", || {
-        weir(&layout.optimised, format!("-Cprofile-use={}", layout.profile.display()))
+        let mut own = vec![format!("-Cprofile-use={}", layout.profile.display())];
+        if toolchain.takes_order() {
+            own.extend(ordered(&layout.order));
+        }
+        weir(&layout.optimised, &own)
     })?;
     layout.publish(&optimised)?;
     Ok(layout.weir)
@@ -85,30 +95,55 @@ fn build_with(
     Ok(())
 }
 
-/// The flags of the user, in cargo's order of precedence, and `flag` behind them, as
+/// The flags of the user, in cargo's order of precedence, and our `own` behind them, as
 /// `CARGO_ENCODED_RUSTFLAGS`, in which a flag may have spaces.
-fn flags(encoded: Option<String>, plain: Option<String>, flag: &str) -> String {
-    let split = |plain: String| {
-        plain.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join("\u{1f}")
-    };
-    let mut flags = encoded.or(plain.map(split)).unwrap_or_default();
-    if !flags.is_empty() {
-        flags.push(SEPARATOR);
-    }
-    flags + flag
+fn flags(encoded: Option<String>, plain: Option<String>, own: &[String]) -> String {
+    let split = |plain: String| plain.split_whitespace().collect::<Vec<_>>().join(SEPARATOR);
+    let user = encoded.or(plain.map(split)).filter(|flags| !flags.is_empty());
+    user.iter().chain(own).map(String::as_str).collect::<Vec<_>>().join(SEPARATOR)
 }
 
-fn merge(toolchain: &Toolchain, layout: &Layout, interrupt: &Interrupt) -> anyhow::Result<()> {
+/// The flags that have the linker lay functions out in the order of a file. It may name some that
+/// were inlined everywhere.
+fn ordered(order: &Path) -> [String; 4] {
+    let file = format!("-Clink-arg=--symbol-ordering-file={}", order.display());
+    let to_linker = || "-Clink-arg=-Xlinker".to_owned();
+    [to_linker(), file, to_linker(), "-Clink-arg=--no-warn-symbol-ordering".to_owned()]
+}
+
+/// Merges the counters of `parts`, each of which counts as often as is said, into `profile`.
+fn merge(
+    toolchain: &Toolchain,
+    layout: &Layout,
+    parts: &[(u64, Part)],
+    profile: &Path,
+    interrupt: &Interrupt,
+) -> anyhow::Result<()> {
     let (program, profile) =
-        (toolchain.profdata.display().to_string(), layout.profile.display().to_string());
+        (toolchain.profdata.display().to_string(), profile.display().to_string());
     let mut command = [&*program, "merge", "-o", &profile].map(str::to_owned).to_vec();
-    let weighed = layout.weighed()?;
-    let inputs =
-        weighed.iter().map(|(weight, file)| format!("-weighted-input={weight},{}", file.display()));
-    command.extend(inputs);
+    for (weight, part) in parts {
+        let input = |file: &PathBuf| format!("-weighted-input={weight},{}", file.display());
+        command.extend(layout.counted(*part)?.iter().map(input));
+    }
     let (ended, _) = Process::visible(&command, &[])?.finish(MERGE_MAX, interrupt)?;
     ensure!(ended.success(), "llvm-profdata failed; what it said is above ({ended})");
-    Ok(std::fs::remove_dir_all(&layout.counters)?)
+    Ok(())
+}
+
+/// Writes the order of functions in the program that is built by the profile.
+fn order(
+    toolchain: &Toolchain,
+    layout: &Layout,
+    counting: &Path,
+    interrupt: &Interrupt,
+) -> anyhow::Result<()> {
+    let [idle, serving] = ["idle.profdata", "serving.profdata"].map(|n| layout.counters.join(n));
+    merge(toolchain, layout, &[(1, Part::Idle)], &idle, interrupt)?;
+    merge(toolchain, layout, &[(1, Part::Serving)], &serving, interrupt)?;
+    let profiles = Profiles { idle: &idle, serving: &serving, all: &layout.profile };
+    let order = order::of(toolchain, &profiles, counting)?;
+    std::fs::write(&layout.order, order).with_context(|| layout.order.display().to_string())
 }
 
 #[cfg(test)]
@@ -118,7 +153,8 @@ mod tests {
     #[test]
     fn flags_of_the_user_are_kept() {
         let check = |encoded: Option<&str>, plain: Option<&str>, expected: &str| {
-            let got = flags(encoded.map(str::to_owned), plain.map(str::to_owned), "-Cp=/a b");
+            let own = ["-Cp=/a b".to_owned()];
+            let got = flags(encoded.map(str::to_owned), plain.map(str::to_owned), &own);
             assert_eq!(got, expected);
         };
         check(None, None, "-Cp=/a b");

@@ -1,5 +1,5 @@
-//! What a profile-guided build needs of the toolchain: the host's name, and llvm-profdata of the
-//! same LLVM as rustc's.
+//! What a profile-guided build needs of the toolchain: the host's name, and llvm-profdata and
+//! llvm-nm of the same LLVM as rustc's.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,6 +21,8 @@ pub struct Toolchain {
     pub host: String,
     /// The program that merges profiles.
     pub profdata: PathBuf,
+    /// The program that lists symbols.
+    pub nm: PathBuf,
 }
 
 impl Toolchain {
@@ -31,14 +33,23 @@ impl Toolchain {
     pub fn find(interrupt: &Interrupt) -> anyhow::Result<Self> {
         let host = host(&rustc(&["-vV"])?)?;
         let sysroot = rustc(&["--print", "sysroot"])?;
-        let profdata = profdata(Path::new(sysroot.trim()), &host);
-        if !profdata.is_file() {
+        let [profdata, nm] =
+            ["llvm-profdata", "llvm-nm"].map(|name| tool(Path::new(sysroot.trim()), &host, name));
+        if !profdata.is_file() || !nm.is_file() {
             let add = ["rustup", "component", "add", "llvm-tools"].map(str::to_owned);
             eprintln!("{}", add.join(" "));
             Process::visible(&add, &[])?.finish(PATIENCE, interrupt)?;
         }
-        ensure!(profdata.is_file(), missing(&profdata));
-        Ok(Self { host, profdata })
+        for tool in [&profdata, &nm] {
+            ensure!(tool.is_file(), missing(tool));
+        }
+        Ok(Self { host, profdata, nm })
+    }
+
+    /// Whether the linker takes an order of functions: rustc comes with one that does (LLD), and
+    /// uses it, for this host only.
+    pub fn takes_order(&self) -> bool {
+        self.host == "x86_64-unknown-linux-gnu"
     }
 }
 
@@ -56,16 +67,15 @@ fn host(version: &str) -> anyhow::Result<String> {
     Ok(line.with_context(|| format!("rustc -vV names no host:\n{version}"))?.trim().to_owned())
 }
 
-fn profdata(sysroot: &Path, host: &str) -> PathBuf {
-    sysroot.join("lib/rustlib").join(host).join("bin/llvm-profdata")
+fn tool(sysroot: &Path, host: &str, name: &str) -> PathBuf {
+    sysroot.join("lib/rustlib").join(host).join("bin").join(name)
 }
 
-fn missing(profdata: &Path) -> String {
+fn missing(tool: &Path) -> String {
     format!(
-        "llvm-profdata is not at {}, and rustup has not brought it: run `rustup component add \
-         llvm-tools` where rustup reaches its server; or do without a profile (`cargo build \
-         --release`)",
-        profdata.display()
+        "{} is not there, and rustup has not brought it: run `rustup component add llvm-tools` \
+         where rustup reaches its server; or do without a profile (`cargo build --release`)",
+        tool.display()
     )
 }
 
@@ -73,7 +83,7 @@ fn missing(profdata: &Path) -> String {
 mod tests {
     use std::path::Path;
 
-    use super::{host, missing, profdata};
+    use super::{host, missing, tool};
 
     #[test]
     fn the_host_is_read() {
@@ -85,7 +95,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_told_with_what_to_do() {
-        let path = profdata(Path::new("/s y s"), "h-o-st");
+        let path = tool(Path::new("/s y s"), "h-o-st", "llvm-profdata");
         assert_eq!(path, Path::new("/s y s/lib/rustlib/h-o-st/bin/llvm-profdata"));
         let told = missing(&path);
         for words in [&*path.display().to_string(), "rustup component add llvm-tools", "--release"]

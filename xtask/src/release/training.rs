@@ -5,6 +5,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use super::layout::Part;
 use super::load::{Gateway, Ground, Raw};
 use crate::peers::client::{ab, browser, wrk};
 use crate::peers::interrupt::Interrupt;
@@ -14,6 +15,8 @@ use crate::peers::shapes::{Shape, drawn};
 pub const DEFINITION: &[&str] = &[
     include_str!("training.rs"),
     include_str!("load.rs"),
+    include_str!("layout.rs"),
+    include_str!("order.rs"),
     include_str!("../peers/shapes.rs"),
     include_str!("../peers/client/mod.rs"),
 ];
@@ -22,10 +25,6 @@ pub const DEFINITION: &[&str] = &[
 const ROUTES: u64 = 100_000;
 /// Routes of the table that most requests are for.
 const SOME_ROUTES: u64 = 1_000;
-/// How often a part of the training counts. Starts with large tables are long loops: without
-/// weights, they would be all that is called hot, and a gateway starts once to serve for days.
-const PROXYING: u64 = 20;
-const STARTING: u64 = 1;
 /// Routes of each shape in the table of all shapes.
 const SHAPE_ROUTES: u64 = 500;
 /// The shapes in that table; prefixes are what the large one has.
@@ -43,8 +42,7 @@ const SHAPES: [Shape; 8] = [
 /// The number of the first route of each shape: ids and paths of two do not meet.
 const STARTS: [u64; SHAPES.len()] = [0, 500, 1000, 1500, 2000, 2500, 3000, 3500];
 
-/// Trains `weir`, which has counters; `bare` is the upstream. After each part, `counted` gets the
-/// weight of what it has counted.
+/// Trains `weir`, which has counters; `bare` is the upstream. `counted` is called after each part.
 ///
 /// # Errors
 /// Something does not start or end well, a request fails, or Ctrl-C.
@@ -52,22 +50,32 @@ pub fn run(
     weir: &Path,
     bare: &Path,
     interrupt: &Interrupt,
-    counted: impl Fn(u64) -> anyhow::Result<()>,
+    counted: impl Fn(Part) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let ground = Ground::new(weir, bare, interrupt)?;
     let (_process, upstream) = ground.upstream()?;
+    idle(&ground, upstream)?;
+    counted(Part::Idle)?;
     one_route(&ground, upstream)?;
+    counted(Part::Serving)?;
     some_routes(&ground, upstream)?;
     shapes(&ground, upstream)?;
-    counted(PROXYING)?;
+    counted(Part::Proxying)?;
     many_routes(&ground, upstream)?;
     stored_routes(&ground, upstream)?;
-    counted(STARTING)
+    counted(Part::Starting)
 }
 
 /// Says what is done, since it takes a while.
 fn say(what: &str) {
     eprintln!("  {what}");
+}
+
+/// What [`one_route`] does beside serving.
+fn idle(ground: &Ground<'_>, upstream: SocketAddr) -> anyhow::Result<()> {
+    say("no request");
+    let gateway = ground.gateway(&table(Shape::Exact, 0, 1, upstream), "idle")?;
+    ground.end(gateway)
 }
 
 fn one_route(ground: &Ground<'_>, upstream: SocketAddr) -> anyhow::Result<()> {

@@ -72,14 +72,22 @@ fn compile_store(loaded: &Loaded, store: &Store) -> Result<(Routes, Vec<Problem>
         start..(start + share).min(slots.end)
     });
     thread::scope(|scope| {
-        let running: Vec<_> =
-            ranges.map(|range| scope.spawn(move || compile_slots(loaded, store, range))).collect();
+        let start = |range: Range<u64>| {
+            let own = range.clone();
+            let work = move || compile_slots(loaded, store, own);
+            thread::Builder::new().spawn_scoped(scope, work).map_err(|_| range)
+        };
+        let running: Vec<_> = ranges.map(start).collect();
         let mut routes = Routes::with_capacity(count as usize);
         let mut problems = Vec::new();
         for thread in running {
-            let (some, found) = thread.join().unwrap_or_else(|cause| {
-                std::panic::resume_unwind(cause);
-            })?;
+            let (some, found) = match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|cause| {
+                    std::panic::resume_unwind(cause);
+                })?,
+                // The system refused a thread.
+                Err(range) => compile_slots(loaded, store, range)?,
+            };
             routes.extend(some);
             problems.extend(found);
         }

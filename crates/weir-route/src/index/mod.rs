@@ -152,9 +152,14 @@ impl<T> Index<T> {
         let ((routes, ranks, groups), root) = match ops.len() < OPS_FOR_THREAD_MIN {
             true => (lists(), tree()),
             false => thread::scope(|scope| {
-                let lists = scope.spawn(lists);
+                let beside = thread::Builder::new().spawn_scoped(scope, lists);
                 let root = tree();
-                (lists.join().unwrap_or_else(|cause| resume_unwind(cause)), root)
+                let lists = match beside {
+                    Ok(thread) => thread.join().unwrap_or_else(|cause| resume_unwind(cause)),
+                    // The system refuses a thread: this one does both.
+                    Err(_) => lists(),
+                };
+                (lists, root)
             }),
         };
         Self { hash: self.hash.clone(), routes, ranks, groups, root }

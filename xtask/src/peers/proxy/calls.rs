@@ -6,10 +6,10 @@ use anyhow::Context;
 use rustix::process::Signal;
 
 use super::Plan;
-use crate::peers::client::wrk::{Extra, script};
+use crate::peers::client::bench::Latency;
 use crate::peers::process::Process;
 use crate::peers::report::{Report, Table};
-use crate::peers::shapes::Shape;
+use crate::peers::shapes::drawn;
 use crate::peers::subject::{Peer, Running};
 use crate::peers::tools::{Tool, path};
 
@@ -34,9 +34,11 @@ const SOCKET: [&str; 16] = [
 ];
 /// Calls that wait for events.
 const WAIT: [&str; 3] = ["epoll_wait", "epoll_pwait", "epoll_pwait2"];
-/// Seconds of the two runs whose difference is taken.
-const SHORT: u64 = 1;
-const LONG: u64 = 4;
+/// Requests of the two runs whose difference is taken.
+const FEW: u64 = 5_000;
+const MANY: u64 = 25_000;
+/// How long they may take while each call is watched.
+const LONGEST: Duration = Duration::from_secs(60);
 /// How long strace may take to attach.
 const ATTACH: Duration = Duration::from_secs(1);
 
@@ -45,19 +47,17 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
     let head = ["", "socket calls", "waits", "all", "most frequent"];
     let mut table = Table::new("System calls per keep-alive request", &head);
     for running in &mut fleet.running {
-        let counted = count(plan, running, SHORT).and_then(|short| {
-            let long = count(plan, running, LONG)?;
-            Ok((long.0.saturating_sub(short.0), difference(&long.1, &short.1)))
-        });
-        let (requests, calls) = match counted {
-            Ok(counted) => counted,
+        let counted = count(plan, running, FEW)
+            .and_then(|few| Ok(difference(&count(plan, running, MANY)?, &few)));
+        let calls = match counted {
+            Ok(calls) => calls,
             Err(error) => {
                 plan.bench.interrupt.check()?;
                 table.note(format!("{}: not counted: {error:#}", running.name));
                 continue;
             }
         };
-        let each = |calls: u64| calls as f64 / requests as f64;
+        let each = |calls: u64| calls as f64 / (MANY - FEW) as f64;
         let sum = |names: &[&str]| {
             let these = calls.iter().filter(|(name, _)| names.contains(&name.as_str()));
             each(these.map(|(_, calls)| calls).sum())
@@ -74,24 +74,25 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
         let all = format!("{all:.2}");
         table.row([running.name.clone(), socket, wait, all, frequent.join(", ")]);
         let key = format!("calls {}", running.name);
-        report.samples.insert(key, serde_json::json!({ "requests": requests, "calls": calls }));
+        report.samples.insert(key, serde_json::json!({ "requests": MANY - FEW, "calls": calls }));
     }
     table.note(format!(
-        "strace -c -f of wrk -t1 -c64, once for {SHORT} s and once for {LONG} s: the difference is \
-         what requests take without opening their connections. strace slows what it watches, so \
-         waits are fewer or more than without it.",
+        "strace -c -f of weir bench -t 1 -c 64, once with {FEW} requests and once with {MANY}: the \
+         difference is what requests take without opening their connections. strace slows what it \
+         watches, so waits are fewer or more than without it.",
     ));
     table.note("Goal: 4 socket calls at most.");
     report.tables.push(table);
     Ok(())
 }
 
-/// Requests answered in so many seconds, and calls by name, most frequent first.
+/// Calls that so many requests take, by name, most frequent first. wrk would stop in the middle of
+/// some.
 fn count(
     plan: &Plan<'_>,
     running: &mut Running,
-    seconds: u64,
-) -> anyhow::Result<(u64, Vec<(String, u64)>)> {
+    requests: u64,
+) -> anyhow::Result<Vec<(String, u64)>> {
     let folder = plan.bench.folder("strace")?;
     let summary = folder.join("summary");
     let mut command = vec![path(Tool::Strace)?, "-c".to_owned(), "-f".to_owned()];
@@ -102,14 +103,18 @@ fn count(
     let mut strace = Process::start(&command, &[], &folder.join("log"))?;
     plan.bench.interrupt.sleep(ATTACH)?;
     strace.check()?;
-    let lua = script("gateway.test", &Shape::Exact.patterns(), plan.routes, &Extra::default());
-    let sample = plan.bench.wrk(running, 64, &lua, seconds)?;
+    let path = drawn("/{n}", 0, plan.routes);
+    let (url, requests) = (format!("http://{}{path}", running.address), requests.to_string());
+    let load = [&*url, "-t", "1", "-c", "64", "-n", &requests].map(str::to_owned);
+    let answers = plan.bench.bench(running, &load, LONGEST)?;
     strace.signal(Signal::INT);
     strace.finish(Duration::from_secs(20), &plan.bench.interrupt)?;
     let text = std::fs::read_to_string(&summary).context("strace wrote nothing")?;
     let calls = parse(&text);
     anyhow::ensure!(!calls.is_empty(), "strace counted nothing:\n{text}");
-    Ok((sample.counted.requests, calls))
+    let Latency { ok, failed, .. } = answers;
+    anyhow::ensure!(ok.to_string() == requests, "{ok} of {requests} succeeded, {failed} failed");
+    Ok(calls)
 }
 
 /// The calls of `long` that `short` does not have, most frequent first.
