@@ -10,6 +10,10 @@ use crate::peers::shapes::Shape;
 use crate::peers::stats::Spread;
 use crate::peers::subject::{self, Peer, Running, Setup, Weir};
 
+/// How often more the rounds are where the difference that is asked for is smaller than the
+/// scatter.
+const ROUNDS_TIMES: usize = 3;
+
 /// A variant: its name, and how it differs.
 struct Variant {
     name: &'static str,
@@ -17,7 +21,12 @@ struct Variant {
     cores: Vec<usize>,
 }
 
-fn measure(plan: &Plan<'_>, variants: &[Variant], what: &str) -> anyhow::Result<Compared> {
+fn measure(
+    plan: &Plan<'_>,
+    variants: &[Variant],
+    rounds: usize,
+    what: &str,
+) -> anyhow::Result<Compared> {
     let (_upstream, address) = plan.bench.upstream()?;
     let mut running: Vec<Running> = Vec::new();
     for variant in variants {
@@ -30,7 +39,7 @@ fn measure(plan: &Plan<'_>, variants: &[Variant], what: &str) -> anyhow::Result<
         running.push(started.with_context(|| format!("{} is late", variant.name))?);
     }
     let lua = script("gateway.test", &Shape::Exact.patterns(), plan.routes, &Extra::default());
-    Compared::of(plan.bench, plan.rounds, &mut running, what, |running| {
+    Compared::of(plan.bench, rounds, &mut running, what, |running| {
         plan.bench.wrk(running, 64, &lua, plan.seconds)
     })
 }
@@ -50,7 +59,7 @@ pub(super) fn observe(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()
         variant("access log", with(&["weir.access-log.enabled=true", &path])),
         variant("no metrics", with(&["spring.cloud.gateway.server.webflux.metrics.enabled=false"])),
     ];
-    let compared = measure(plan, &variants, "observe")?;
+    let compared = measure(plan, &variants, plan.rounds * ROUNDS_TIMES, "observe")?;
     let mut table =
         compared.table("What an access log and metrics cost", Per::Request, &[Peer::Weir]);
     table.note("Goals: access log ≤ 1.05; metrics ≤ 1.02, so no metrics ≥ 0.98.");
@@ -77,7 +86,7 @@ pub(super) fn workers(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()
         worker("weir", 1, vec![cores.proxy]),
         worker("weir, 2 workers", 2, vec![cores.proxy, second]),
     ];
-    let compared = measure(plan, &variants, "workers")?;
+    let compared = measure(plan, &variants, plan.rounds, "workers")?;
     let mut table = Table::new("A second worker", &["", "req/s", "CPU µs/request"]);
     for (at, variant) in variants.iter().enumerate() {
         let rate = compared.rate(at).map(|rate| rate.show(0)).unwrap_or_default();
