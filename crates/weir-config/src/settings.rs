@@ -30,6 +30,8 @@ pub struct Settings {
     pub huge_pages: bool,
     /// `weir.server.backlog`.
     pub backlog: u32,
+    /// `weir.server.defer-accept` (1 s); zero accepts at once.
+    pub defer_accept: Duration,
     /// `weir.server.read-buffer-size` (96 KiB): how much one read may bring.
     pub read_buffer_bytes: usize,
     /// `weir.server.receive-buffer-size` of client connections; `None` leaves it to the system.
@@ -307,6 +309,7 @@ impl Default for Settings {
             pinning: false,
             huge_pages: true,
             backlog: 4096,
+            defer_accept: Duration::from_secs(1),
             read_buffer_bytes: 96 << 10,
             receive_buffer_bytes: None,
             send_buffer_bytes: None,

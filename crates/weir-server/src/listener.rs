@@ -2,10 +2,12 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockFilter, SockRef, Socket, Type};
 
 use crate::net::watch_over;
+use crate::sys::defer_accept;
 
 /// An address that cannot be listened on.
 #[derive(Debug)]
@@ -41,6 +43,8 @@ impl std::error::Error for BindError {}
 pub(crate) struct Asked {
     /// Connections that may wait to be accepted.
     pub(crate) backlog: u32,
+    /// How long a client that sends nothing waits to be accepted (`TCP_DEFER_ACCEPT`).
+    pub(crate) defer: Duration,
     /// `SO_RCVBUF`, if not left to the system.
     pub(crate) receive_bytes: Option<usize>,
     /// `SO_SNDBUF`, if not left to the system.
@@ -108,6 +112,9 @@ pub(crate) fn bind(address: SocketAddr, count: usize, asked: &Asked) -> Result<B
         let socket = socket(address, count > 1).map_err(fail)?;
         size(&socket, asked).map_err(fail)?;
         socket.bind(&bound.address.into()).map_err(fail)?;
+        if let Err(error) = defer_accept(&socket, asked.defer) {
+            tracing::warn!(%error, "the system refuses weir.server.defer-accept: connections are accepted at once");
+        }
         socket.listen(asked.backlog as i32).map_err(fail)?;
         bound.buffers = SocketBuffers::of(&socket, asked).map_err(fail)?;
         let listener = TcpListener::from(socket);
@@ -168,7 +175,9 @@ fn socket(address: SocketAddr, share: bool) -> io::Result<Socket> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::net::TcpStream;
+    use std::time::Duration;
 
     use socket2::SockRef;
 
@@ -178,7 +187,7 @@ mod tests {
     #[test]
     fn accepted_connections_have_the_buffers_that_were_asked_for() {
         let sizes = |receive_bytes: Option<usize>, send_bytes: Option<usize>| {
-            let asked = Asked { backlog: 16, receive_bytes, send_bytes, unsent_bytes: None };
+            let asked = Asked { backlog: 16, receive_bytes, send_bytes, ..Asked::default() };
             let bound = bind("127.0.0.1:0".parse().unwrap(), 1, &asked).unwrap();
             let _client = TcpStream::connect(bound.address).unwrap();
             bound.listeners[0].set_nonblocking(false).unwrap();
@@ -208,6 +217,24 @@ mod tests {
         bound.listeners[0].set_nonblocking(false).unwrap();
         let accepted = bound.listeners[0].accept().unwrap().0;
         assert_eq!(SockRef::from(&accepted).tcp_notsent_lowat().unwrap(), 40_000);
+    }
+
+    #[test]
+    fn a_client_that_sends_nothing_waits_to_be_accepted() {
+        let accepted = |defer| {
+            let asked = Asked { backlog: 16, defer, ..Asked::default() };
+            let bound = bind("127.0.0.1:0".parse().unwrap(), 1, &asked).unwrap();
+            let mut client = TcpStream::connect(bound.address).unwrap();
+            let silent = bound.listeners[0].accept().is_ok();
+            if silent {
+                return (silent, true);
+            }
+            client.write_all(b"G").unwrap();
+            bound.listeners[0].set_nonblocking(false).unwrap();
+            (silent, bound.listeners[0].accept().is_ok())
+        };
+        assert_eq!(accepted(Duration::from_millis(300)), (false, true));
+        assert_eq!(accepted(Duration::ZERO), (true, true));
     }
 
     #[test]

@@ -94,6 +94,7 @@ impl Server {
         let sockets = if acceptors == 0 { workers } else { acceptors };
         let asked = Asked {
             backlog: settings.backlog,
+            defer: settings.defer_accept,
             receive_bytes: settings.receive_buffer_bytes,
             send_bytes: settings.send_buffer_bytes,
             unsent_bytes: Some(settings.unsent_bytes_max),

@@ -2,7 +2,9 @@
 
 use std::ffi::{c_int, c_long};
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 // Links the allocator's library, for `return_memory_at_once`.
 use libmimalloc_sys as _;
@@ -101,6 +103,34 @@ impl ProgramPages {
         }
         bytes
     }
+}
+
+/// Has the system keep new connections of a listening socket to itself until their clients send
+/// something, or `time` is over; rounded up to seconds, and counted by the system in repetitions of
+/// its SYN-ACK. Nothing for a time of zero.
+///
+/// # Errors
+/// The system refuses.
+pub(crate) fn defer_accept(socket: &impl AsRawFd, time: Duration) -> io::Result<()> {
+    let whole = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+    let seconds = c_int::try_from(whole).unwrap_or(c_int::MAX);
+    if seconds == 0 {
+        return Ok(());
+    }
+    #[expect(unsafe_code, reason = "the option has no safe binding")]
+    // SAFETY: the option takes an int; the address and the length are those of one that lives until
+    // the call returns. The descriptor is open as long as `socket` is borrowed, and of whatever
+    // kind it is, setting an option of it touches no memory of this process.
+    let refused = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_DEFER_ACCEPT,
+            (&raw const seconds).cast(),
+            size_of::<c_int>() as libc::socklen_t,
+        )
+    };
+    if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Has the system move what is in `bytes` at `from` to a huge page, where it is the process's own

@@ -99,6 +99,16 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Sets(|s, v| s.backlog = u32::try_from(v.int()).unwrap_or(u32::MAX)),
     ),
     PropertySpec::new(
+        "weir.server.defer-accept",
+        Kind::Duration,
+        Some("1s"),
+        "How long the system keeps a new connection to itself at least while its client sends \
+         nothing; it is accepted with its first bytes, which saves a third of what a connection \
+         for one request costs. In whole seconds, rounded up; 0 accepts at once. Netty's \
+         `TCP_DEFER_ACCEPT`, for which Spring Cloud Gateway has no property.",
+        Usage::Sets(|s, v| s.defer_accept = v.duration()),
+    ),
+    PropertySpec::new(
         "weir.server.read-buffer-size",
         Kind::SizeBetween(READ_BUFFER_BYTES.0, READ_BUFFER_BYTES.1),
         Some("96KB"),
