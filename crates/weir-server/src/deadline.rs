@@ -13,6 +13,8 @@ use tokio::sync::Notify;
 /// Longest time between two sweeps, which is also how late a long deadline may be.
 pub(crate) const TICK_MS: u64 = 100;
 const NEVER: u64 = u64::MAX;
+/// Slots that are kept, used or not.
+const SLOTS_MIN: usize = 256;
 
 /// All deadlines of one worker, and its clock in milliseconds since the worker started.
 #[derive(Debug)]
@@ -96,6 +98,23 @@ impl Deadlines {
                 waker.wake();
             }
         }
+    }
+
+    /// Lets go of the slots at the end where most are free: a crowd that has left is neither kept
+    /// in memory nor swept.
+    pub(crate) fn tidy(&self) {
+        let Slots { list, free } = &mut *self.slots.borrow_mut();
+        if list.len() <= SLOTS_MIN || free.len() <= list.len() / 2 {
+            return;
+        }
+        // From the highest down, so that the lowest are the next to be taken and the end empties.
+        free.sort_unstable_by(|a, b| b.cmp(a));
+        let last = (0..list.len()).rev();
+        let unused = free.iter().zip(last).take_while(|(free, last)| **free == *last).count();
+        free.drain(..unused);
+        list.truncate(list.len() - unused);
+        free.shrink_to_fit();
+        list.shrink_to_fit();
     }
 
     /// Wakes what is due and gives the nearest deadline that is not.
@@ -194,4 +213,31 @@ impl Drop for Deadline {
 fn wall_clock_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Deadline, Deadlines, SLOTS_MIN};
+
+    #[test]
+    fn slots_of_a_crowd_that_has_left_are_let_go() {
+        let all = Deadlines::new();
+        let count = || (all.slots.borrow().list.len(), all.slots.borrow().free.len());
+        let mut crowd: Vec<_> = (0..1_000).map(|_| Deadline::new(&all)).collect();
+        all.tidy();
+        assert_eq!(count(), (1_000, 0), "all are used");
+        // One in the middle stays, and keeps its slot.
+        let one = crowd.swap_remove(600);
+        crowd.clear();
+        all.tidy();
+        assert_eq!((count(), one.slot), ((601, 600), 600));
+        let next: Vec<_> = (0..3).map(|_| Deadline::new(&all)).collect();
+        assert_eq!(next.iter().map(|next| next.slot).collect::<Vec<_>>(), [0, 1, 2]);
+        drop(one);
+        all.tidy();
+        assert_eq!(count(), (3, 0));
+        drop(next);
+        all.tidy();
+        assert_eq!(count(), (3, 3), "{SLOTS_MIN} are worth keeping");
+    }
 }

@@ -30,5 +30,6 @@ pub use metrics::{Metrics, WorkerCounters};
 pub use reserved::ReservedPaths;
 pub use server::{Server, ServerOptions, StartError, files_plan};
 pub use sys::{
-    Limits, ProgramPages, files_max_raised, raise_limits, return_memory_at_once, yield_to_traffic,
+    Limits, ProgramPages, files_max_raised, give_back_memory, raise_limits, return_memory_at_once,
+    yield_to_traffic,
 };

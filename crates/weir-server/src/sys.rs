@@ -70,6 +70,22 @@ pub fn return_memory_at_once() {
     }
 }
 
+/// Has the allocator give back what it holds for the calling thread and nobody uses: it keeps a
+/// page of each size for what may come next, and looks at them when it is called, which an idle
+/// thread does not do. Takes some microseconds. Does nothing in a program with another allocator
+/// than mimalloc.
+pub fn give_back_memory() {
+    #[expect(unsafe_code, reason = "mimalloc's functions have no safe binding")]
+    // SAFETY: this is mimalloc's own declaration of `mi_collect`, which may be called from any
+    // thread at any time, and gives back only what is not allocated.
+    unsafe {
+        unsafe extern "C" {
+            fn mi_collect(force: bool);
+        }
+        mi_collect(true);
+    }
+}
+
 /// Where the program and its libraries are mapped, as far as nobody can write there.
 #[derive(Debug)]
 pub struct ProgramPages(Vec<(usize, usize)>);

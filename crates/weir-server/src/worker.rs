@@ -20,6 +20,7 @@ use crate::http::upstream::Pools;
 use crate::metrics::WorkerCounters;
 use crate::reserved::Reserved;
 use crate::resolve::Resolver;
+use crate::sys::give_back_memory;
 
 /// How much of a body that has come with its head is sent in one write with it.
 pub(crate) const WITH_HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -56,6 +57,8 @@ pub(crate) struct Worker {
     #[expect(clippy::vec_box, reason = "an exchange stays where it is: it is large")]
     spare: RefCell<Vec<Box<Exchange>>>,
     dice: Cell<u64>,
+    /// Requests that had been served when it was last tidied up.
+    tidied_at: Cell<u64>,
 }
 
 impl Worker {
@@ -90,6 +93,7 @@ impl Worker {
             shared,
             spare: RefCell::default(),
             dice: Cell::new(seed),
+            tidied_at: Cell::default(),
         })
     }
 
@@ -160,9 +164,14 @@ impl Worker {
         self.pools.evict(self.deadlines.now_ms(), self.files.is_short());
         self.make_room();
         self.scratch.borrow_mut().tidy();
+        self.deadlines.tidy();
         self.spare.borrow_mut().truncate(SPARE_EXCHANGES_MAX / 16);
         if let Some(log) = &self.log {
             log.flush();
+        }
+        let served = self.counters.requests();
+        if self.tidied_at.replace(served) == served {
+            give_back_memory();
         }
     }
 }

@@ -20,7 +20,8 @@ use tokio::time::sleep;
 use weir_admin::Control;
 use weir_config::Settings;
 use weir_server::{
-    Limits, ProgramPages, Server, ServerOptions, SocketBuffer, SocketBuffers, raise_limits,
+    Limits, ProgramPages, Server, ServerOptions, SocketBuffer, SocketBuffers, give_back_memory,
+    raise_limits,
 };
 
 use crate::configuration::ConfigArgs;
@@ -138,6 +139,7 @@ async fn serve(
             _ = interrupt.recv() => break,
             () = sleep(SETTLED), if unsettled => {
                 machine.program.forget();
+                give_back_memory();
                 unsettled = false;
                 continue;
             }
