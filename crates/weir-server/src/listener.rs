@@ -113,7 +113,10 @@ pub(crate) fn bind(address: SocketAddr, count: usize, asked: &Asked) -> Result<B
         size(&socket, asked).map_err(fail)?;
         socket.bind(&bound.address.into()).map_err(fail)?;
         if let Err(error) = defer_accept(&socket, asked.defer) {
-            tracing::warn!(%error, "the system refuses weir.server.defer-accept: connections are accepted at once");
+            tracing::warn!(
+                %error,
+                "the system refuses weir.server.defer-accept: connections are accepted at once",
+            );
         }
         socket.listen(asked.backlog as i32).map_err(fail)?;
         bound.buffers = SocketBuffers::of(&socket, asked).map_err(fail)?;
@@ -175,7 +178,7 @@ fn socket(address: SocketAddr, share: bool) -> io::Result<Socket> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::io::{self, Write};
     use std::net::TcpStream;
     use std::time::Duration;
 
@@ -221,20 +224,20 @@ mod tests {
 
     #[test]
     fn a_client_that_sends_nothing_waits_to_be_accepted() {
-        let accepted = |defer| {
+        let listening = |defer| {
             let asked = Asked { backlog: 16, defer, ..Asked::default() };
-            let bound = bind("127.0.0.1:0".parse().unwrap(), 1, &asked).unwrap();
-            let mut client = TcpStream::connect(bound.address).unwrap();
-            let silent = bound.listeners[0].accept().is_ok();
-            if silent {
-                return (silent, true);
-            }
-            client.write_all(b"G").unwrap();
-            bound.listeners[0].set_nonblocking(false).unwrap();
-            (silent, bound.listeners[0].accept().is_ok())
+            let mut bound = bind("127.0.0.1:0".parse().unwrap(), 1, &asked).unwrap();
+            let client = TcpStream::connect(bound.address).unwrap();
+            (bound.listeners.remove(0), client)
         };
-        assert_eq!(accepted(Duration::from_millis(300)), (false, true));
-        assert_eq!(accepted(Duration::ZERO), (true, true));
+        let (listener, mut client) = listening(Duration::from_millis(300));
+        assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        client.write_all(b"G").unwrap();
+        listener.set_nonblocking(false).unwrap();
+        listener.accept().unwrap();
+        let (listener, _silent) = listening(Duration::ZERO);
+        listener.set_nonblocking(false).unwrap();
+        listener.accept().unwrap();
     }
 
     #[test]

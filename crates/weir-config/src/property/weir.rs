@@ -103,9 +103,9 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Kind::Duration,
         Some("1s"),
         "How long the system keeps a new connection to itself at least while its client sends \
-         nothing; it is accepted with its first bytes, which saves a third of what a connection \
-         for one request costs. In whole seconds, rounded up; 0 accepts at once. Netty's \
-         `TCP_DEFER_ACCEPT`, for which Spring Cloud Gateway has no property.",
+         nothing; it is accepted with its first bytes, which saves more than a quarter of what a \
+         connection for one request costs. In whole seconds, rounded up; 0 accepts at once. \
+         Netty's `TCP_DEFER_ACCEPT`, for which Spring Cloud Gateway has no property.",
         Usage::Sets(|s, v| s.defer_accept = v.duration()),
     ),
     PropertySpec::new(

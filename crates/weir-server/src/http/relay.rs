@@ -10,9 +10,10 @@ use super::gather::Gather;
 use crate::error::{ErrorKind, ProxyError, body_error_text};
 use crate::net::{Socket, poll_read};
 
-/// Bytes read in a row before other connections have their turn: what one read takes with buffers
-/// of the default size. A turn costs next to nothing beside the copying; with several reads each,
-/// hundreds of large bodies that move at once had everybody else wait for as many times a megabyte.
+/// Bytes read in a row before other connections have their turn: no more than one read with a
+/// buffer of the default size may bring. A turn costs next to nothing beside the copying; with
+/// several reads each, hundreds of large bodies that move at once had everybody else wait for as
+/// many times a megabyte.
 const TURN_BYTES_MAX: usize = 64 * 1024;
 
 /// How a body is framed towards the receiver.
