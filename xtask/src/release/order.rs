@@ -2,7 +2,7 @@
 //! code into memory 64 KiB at a time, of which a function that is needed may be a hundredth.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, ensure};
@@ -50,7 +50,7 @@ pub fn of(
     Ok(ordered.into_iter().map(|symbol| format!("{symbol}\n")).collect())
 }
 
-fn output(program: &PathBuf, arguments: &[&str]) -> anyhow::Result<String> {
+fn output(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     let output = Command::new(program).args(arguments).output();
     let output = output.with_context(|| program.display().to_string())?;
     let said = String::from_utf8_lossy(&output.stderr);
