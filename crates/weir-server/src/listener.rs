@@ -112,7 +112,9 @@ pub(crate) fn bind(address: SocketAddr, count: usize, asked: &Asked) -> Result<B
         let socket = socket(address, count > 1).map_err(fail)?;
         size(&socket, asked).map_err(fail)?;
         socket.bind(&bound.address.into()).map_err(fail)?;
-        if let Err(error) = defer_accept(&socket, asked.defer) {
+        if let Err(error) = defer_accept(&socket, asked.defer)
+            && bound.listeners.is_empty()
+        {
             tracing::warn!(
                 %error,
                 "the system refuses weir.server.defer-accept: connections are accepted at once",

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-// Links the allocator's library, for `return_memory_at_once`.
+// Links the allocator's library, for `return_memory_at_once` and `give_back_memory`.
 use libmimalloc_sys as _;
 use rustix::mm::{Advice, madvise};
 use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
