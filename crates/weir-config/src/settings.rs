@@ -26,6 +26,8 @@ pub struct Settings {
     pub acceptors: usize,
     /// `weir.server.pinning`: each worker stays on one core.
     pub pinning: bool,
+    /// `weir.server.splice`: large bodies go from connection to connection within the system.
+    pub splice: bool,
     /// `weir.server.huge-pages`: tables of 10,000 routes and more are moved to them.
     pub huge_pages: bool,
     /// `weir.server.backlog`.
@@ -307,6 +309,7 @@ impl Default for Settings {
             workers: 0,
             acceptors: 0,
             pinning: false,
+            splice: true,
             huge_pages: true,
             backlog: 4096,
             defer_accept: Duration::from_secs(1),

@@ -19,6 +19,8 @@ const FILES_PER_THREAD: u64 = 8;
 /// Files the process has without doing anything: standard streams, store, log, the admin API's
 /// listeners and runtime, signals.
 const FILES_OF_PROCESS: u64 = 32;
+/// Pipes of a worker at most, each of two files: as many large bodies move without being copied.
+const PIPES_PER_THREAD: u64 = 64;
 /// Bounds of what is kept for everything that is no connection of the data plane.
 const RESERVE: (u64, u64) = (16, 1024);
 
@@ -33,6 +35,8 @@ pub struct FilesPlan {
     pub refusals_max: usize,
     /// Connections of each listener of the admin API.
     pub admin_max: usize,
+    /// Pipes of each worker, through which large bodies go.
+    pub pipes_max: usize,
 }
 
 impl FilesPlan {
@@ -41,7 +45,9 @@ impl FilesPlan {
     pub fn of(limit: u64, threads: usize) -> Self {
         let fixed = FILES_OF_PROCESS + FILES_PER_THREAD * threads as u64;
         let reserve = (limit / 8).clamp(RESERVE.0, RESERVE.1);
-        let free = limit.saturating_sub(fixed).saturating_sub(reserve);
+        let pipes = (limit / 64).checked_div(threads as u64).unwrap_or(0).min(PIPES_PER_THREAD);
+        let fixed = fixed + reserve + 2 * pipes * threads as u64;
+        let free = limit.saturating_sub(fixed);
         // A count that no memory suffices for is as good as none.
         let free = usize::try_from(free).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
         let upstreams_min = (free / 4).max(1);
@@ -51,6 +57,7 @@ impl FilesPlan {
             upstreams_min,
             refusals_max: reserve / 4,
             admin_max: reserve / 4,
+            pipes_max: pipes as usize,
         }
     }
 }
@@ -69,6 +76,8 @@ pub(crate) struct Files {
     /// Requests that need an upstream connection for which there is no file.
     starved: AtomicUsize,
     waits: AtomicU64,
+    /// Pipes of each worker at most.
+    pub(crate) pipes_max: usize,
 }
 
 /// The file of a client's connection; dropped after the connection is closed.
@@ -101,6 +110,7 @@ impl Files {
             crowded: AtomicUsize::new(0),
             starved: AtomicUsize::new(0),
             waits: AtomicU64::new(0),
+            pipes_max: plan.pipes_max,
         })
     }
 
@@ -207,16 +217,17 @@ mod tests {
 
     #[test]
     fn shares_by_limit() {
-        let check = |limit, threads, expected: (usize, usize, usize)| {
+        let check = |limit, threads, expected| {
             let plan = FilesPlan::of(limit, threads);
-            assert_eq!((plan.clients_max, plan.upstreams_min, plan.admin_max), expected, "{limit}");
+            let connections = (plan.clients_max, plan.upstreams_min);
+            assert_eq!((connections, plan.admin_max, plan.pipes_max), expected, "{limit}");
         };
-        check(0, 1, (1, 1, 4));
-        check(64, 2, (1, 1, 4));
-        check(256, 2, (132, 44, 8));
-        check(1024, 2, (636, 212, 32));
-        check(20_000, 2, (14_196, 4_732, 256));
-        check(20_000, 64, (13_824, 4_608, 256));
+        check(0, 1, ((1, 1), 4, 0));
+        check(64, 2, ((1, 1), 4, 0));
+        check(256, 2, ((126, 42), 8, 2));
+        check(1024, 2, ((612, 204), 32, 8));
+        check(20_000, 2, ((14_004, 4_668), 256, 64));
+        check(20_000, 64, ((13_440, 4_480), 256, 4));
         let plan = FilesPlan::of(u64::MAX, 2);
         assert!(plan.clients_max > plan.upstreams_min);
     }
@@ -232,6 +243,7 @@ mod tests {
             upstreams_min: 1,
             refusals_max: 1,
             admin_max: 1,
+            pipes_max: 0,
         });
         let clients: Vec<_> = (0..3).map_while(|_| files.try_client()).collect();
         assert_eq!(clients.len(), 3);
@@ -245,7 +257,13 @@ mod tests {
 
     #[test]
     fn who_waits_is_let_in_by_whoever_leaves_or_told_that_there_is_no_room() {
-        let plan = FilesPlan { clients_max: 1, upstreams_min: 1, refusals_max: 1, admin_max: 1 };
+        let plan = FilesPlan {
+            clients_max: 1,
+            upstreams_min: 1,
+            refusals_max: 1,
+            admin_max: 1,
+            pipes_max: 0,
+        };
         let files = Files::new(&plan);
         let first = files.try_client().expect("there is room");
         let Poll::Ready(told) = poll(files.admission(false)) else { panic!("nobody is told") };

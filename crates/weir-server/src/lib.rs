@@ -15,6 +15,7 @@ mod huge_pages;
 mod listener;
 mod metrics;
 mod net;
+mod pipe;
 mod reserved;
 mod resolve;
 mod server;

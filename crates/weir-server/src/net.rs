@@ -10,6 +10,8 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
+use crate::pipe::Pipe;
+
 /// When a silent peer is asked whether it is still there, and how often before it counts as gone:
 /// two minutes in all. One that went without a word, as a host that loses its power, would be
 /// waited for without end in a tunnel, or where a response has no timeout.
@@ -112,6 +114,25 @@ impl Socket {
         }
     }
 
+    fn splice_from_now(&self, pipe: &mut Pipe, max: usize) -> io::Result<usize> {
+        match &self.0 {
+            State::Fresh(stream) => pipe.take(stream, max),
+            // Less than asked for may be all that there is room for in the pipe.
+            State::Watched(stream) => stream.try_io(Interest::READABLE, || pipe.take(stream, max)),
+            State::Lost => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    fn splice_to_now(&self, pipe: &mut Pipe) -> io::Result<usize> {
+        match &self.0 {
+            State::Fresh(stream) => pipe.give(stream),
+            State::Watched(stream) => {
+                attempt(stream, Interest::WRITABLE, pipe.held(), || pipe.give(stream))
+            }
+            State::Lost => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
     fn write_slices_now(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let flags = SendFlags::NOSIGNAL;
         let mut nothing = SendAncillaryBuffer::default();
@@ -194,6 +215,46 @@ pub(crate) fn poll_write_vectored(
             other => return Poll::Ready(other),
         }
         ready!(socket.register()?.poll_write_ready(cx))?;
+    }
+}
+
+/// Takes up to `max` received bytes into `pipe`, once; `Ok(0)` is the end of the stream.
+pub(crate) fn poll_splice_from(
+    socket: &mut Socket,
+    cx: &mut Context<'_>,
+    pipe: &mut Pipe,
+    max: usize,
+) -> Poll<io::Result<usize>> {
+    loop {
+        match socket.splice_from_now(pipe, max) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            other => return Poll::Ready(other),
+        }
+        ready!(socket.register()?.poll_read_ready(cx))?;
+    }
+}
+
+/// Sends what `pipe` holds, once.
+pub(crate) fn poll_splice_to(
+    socket: &mut Socket,
+    cx: &mut Context<'_>,
+    pipe: &mut Pipe,
+) -> Poll<io::Result<usize>> {
+    loop {
+        match socket.splice_to_now(pipe) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            other => return Poll::Ready(other),
+        }
+        ready!(socket.register()?.poll_write_ready(cx))?;
+    }
+}
+
+/// Waits until a write may succeed. Costs no system call.
+pub(crate) fn poll_writable(socket: &mut Socket, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    match &socket.0 {
+        State::Fresh(_) => Poll::Ready(Ok(())),
+        _ => socket.register()?.poll_write_ready(cx),
     }
 }
 

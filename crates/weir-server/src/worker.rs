@@ -22,8 +22,6 @@ use crate::reserved::Reserved;
 use crate::resolve::Resolver;
 use crate::sys::give_back_memory;
 
-/// How much of a body that has come with its head is sent in one write with it.
-pub(crate) const WITH_HEAD_BYTES_MAX: usize = 64 * 1024;
 /// Exchanges kept for reuse.
 const SPARE_EXCHANGES_MAX: usize = 256;
 /// A spare exchange with more memory than this is given back to the allocator.
@@ -74,7 +72,8 @@ impl Worker {
         seed: u64,
     ) -> Rc<Self> {
         let snapshot = shared.load_full();
-        let scratch = ReadBuffer::new(snapshot.settings.read_buffer_bytes);
+        let pipes_max = if snapshot.settings.splice { files.pipes_max } else { 0 };
+        let scratch = ReadBuffer::new(snapshot.settings.read_buffer_bytes, pipes_max);
         Rc::new(Self {
             deadlines: Deadlines::new(),
             pools: Pools::default(),

@@ -82,6 +82,15 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Sets(|s, v| s.pinning = v.bool()),
     ),
     PropertySpec::new(
+        "weir.server.splice",
+        Kind::Bool,
+        Some("true"),
+        "Has the system move large bodies from connection to connection without copying them \
+         through the gateway, where their framing stays as it is. HAProxy's \
+         `option splice-request` and `option splice-response`.",
+        Usage::Sets(|s, v| s.splice = v.bool()),
+    ),
+    PropertySpec::new(
         "weir.server.huge-pages",
         Kind::Bool,
         Some("true"),

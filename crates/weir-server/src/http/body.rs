@@ -1,21 +1,24 @@
 //! Bytes received and not yet used.
 
+use crate::pipe::Pipes;
+
 /// From this size on, what comes behind a head stays in the buffer it was read into.
 const LENT_BYTES_MIN: usize = 2048;
 /// Buffers kept for when the one in use is lent.
 const SPARE_MAX: usize = 4;
 
-/// The buffer that every read of a worker goes through.
+/// What every read of a worker goes through: a buffer, or a pipe.
 #[derive(Debug)]
 pub(crate) struct ReadBuffer {
     buffer: Vec<u8>,
     spare: Vec<Vec<u8>>,
+    pub(crate) pipes: Pipes,
 }
 
 impl ReadBuffer {
-    /// One of `size` bytes.
-    pub(crate) fn new(size: usize) -> Self {
-        Self { buffer: vec![0; size], spare: Vec::new() }
+    /// One of `size` bytes, with as many as `pipes_max` pipes.
+    pub(crate) fn new(size: usize, pipes_max: usize) -> Self {
+        Self { buffer: vec![0; size], spare: Vec::new(), pipes: Pipes::new(pipes_max) }
     }
 
     /// Where to read to.
@@ -53,6 +56,7 @@ impl ReadBuffer {
     /// Lets go of what is held only for speed.
     pub(crate) fn tidy(&mut self) {
         self.spare.truncate(1);
+        self.pipes.tidy();
     }
 }
 
@@ -132,7 +136,7 @@ mod tests {
 
     /// Reads `count` bytes and gives away all but the first two; those that then are in the carry.
     fn check(count: usize, lent: bool) {
-        let mut scratch = ReadBuffer::new(SIZE);
+        let mut scratch = ReadBuffer::new(SIZE, 0);
         let mut carry = Carry::default();
         for (byte, n) in scratch.buffer().iter_mut().zip(0..count) {
             *byte = n as u8;
@@ -158,7 +162,7 @@ mod tests {
 
     #[test]
     fn buffers_are_used_again() {
-        let mut scratch = ReadBuffer::new(SIZE);
+        let mut scratch = ReadBuffer::new(SIZE, 0);
         for _ in 0..10 {
             let mut carries =
                 [const { Carry { bytes: Vec::new(), start: 0, end: 0, lent: false } }; 3];

@@ -135,6 +135,8 @@ impl Exchange {
         self.vars.clear();
         self.cors_fields.clear();
         self.down.clear();
+        self.upload.drop_pipe();
+        self.download.drop_pipe();
     }
 
     /// Bytes of memory held by the buffers.

@@ -26,7 +26,7 @@ use super::upstream::{Upstream, Wanted, acquire, kept, poll_gone};
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::net::poll_read;
-use crate::worker::{WITH_HEAD_BYTES_MAX, Worker};
+use crate::worker::Worker;
 
 /// Interim (1xx) responses relayed for one request at most; more is an attack or a fault.
 const INTERIM_MAX: usize = 64;
@@ -159,7 +159,7 @@ pub(super) fn prepare(
     x.upload.content_max = outgoing.content_max;
     x.upload.withhold(withheld);
     x.request.write_to(x.upload.lead());
-    let filled = x.upload.fill(carry, WITH_HEAD_BYTES_MAX);
+    let filled = x.upload.fill(carry);
     filled.map_err(|error| error.of_upload(outgoing.content_max))?;
     if x.upload.is_decoded() {
         x.record.body = BodyRead::Whole;

@@ -178,7 +178,7 @@ fn is_read(client: &mut Client, x: &Exchange, body: BodyKind) -> bool {
         BodyRead::Untouched => {}
     }
     let mut rest = Relay::new(body, Framing::Discard);
-    rest.fill(&mut client.carry, usize::MAX).is_ok() && rest.is_decoded()
+    rest.fill(&mut client.carry).is_ok() && rest.is_decoded()
 }
 
 /// Spring Boot's error attributes: JSON, or a page for who asks for HTML (scg.md 4.5).

@@ -8,13 +8,21 @@ use weir_wire::http1::{BodyDecoder, BodyError, BodyKind, write_chunk_size, write
 use super::body::{Carry, ReadBuffer};
 use super::gather::Gather;
 use crate::error::{ErrorKind, ProxyError, body_error_text};
-use crate::net::{Socket, poll_read};
+use crate::net::{Socket, poll_read, poll_splice_from, poll_splice_to, poll_writable};
+use crate::pipe::{Pipe, Pipes};
 
 /// Bytes read in a row before other connections have their turn: no more than one read with a
 /// buffer of the default size may bring. A turn costs next to nothing beside the copying; with
 /// several reads each, hundreds of large bodies that move at once had everybody else wait for as
 /// many times a megabyte.
 const TURN_BYTES_MAX: usize = 64 * 1024;
+
+/// Content is spliced where at least so many bytes of it are still to come, and
+const SPLICED_BYTES_MIN: u64 = 64 * 1024;
+/// where so many came at once: less is copied sooner than two more system calls are made.
+const BULK_BYTES_MIN: usize = 16 * 1024;
+/// Bytes spliced at once: what that costs is about what [`TURN_BYTES_MAX`] cost to copy.
+const SPLICE_BYTES_MAX: usize = 128 * 1024;
 
 /// How a body is framed towards the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +92,10 @@ pub(crate) struct Relay {
     pending: Gather,
     /// What `pending` has content of, in a buffer that is given back within a turn.
     held: Carry,
+    /// Content on its way that the system holds; it comes behind `pending`.
+    piped: Option<Pipe>,
+    /// Much came at once the last time.
+    is_bulk: bool,
     decoded: bool,
     /// Names of trailers that are for this hop only.
     withheld: Vec<Vec<u8>>,
@@ -104,6 +116,8 @@ impl Relay {
             framing,
             pending: Gather::default(),
             held: Carry::default(),
+            piped: None,
+            is_bulk: is_bulk(kind),
             decoded: is_empty(kind),
             withheld: Vec::new(),
             content_max: None,
@@ -119,6 +133,8 @@ impl Relay {
         self.framing = framing;
         self.pending.clear();
         self.held = Carry::default();
+        self.piped = None;
+        self.is_bulk = is_bulk(kind);
         self.decoded = is_empty(kind);
         self.withheld = Vec::new();
         self.content_max = None;
@@ -132,9 +148,14 @@ impl Relay {
         self.pending.memory() + self.held.memory()
     }
 
+    /// Closes a pipe that holds what will not be sent any more.
+    pub(crate) fn drop_pipe(&mut self) {
+        self.piped = None;
+    }
+
     /// Everything was taken from the sender and given to the receiver.
     pub(crate) fn is_done(&self) -> bool {
-        self.decoded && self.pending.is_empty()
+        self.decoded && self.pending.is_empty() && self.piped.is_none()
     }
 
     /// Everything was taken from the sender.
@@ -163,14 +184,12 @@ impl Relay {
         self.moved == 0
     }
 
-    /// Decodes what `carry` holds, up to `bytes_max` bytes: the part of a body that travels in one
-    /// write with its head.
-    pub(crate) fn fill(&mut self, carry: &mut Carry, bytes_max: usize) -> Result<(), RelayError> {
+    /// Decodes what `carry` holds: the part of a body that travels in one write with its head.
+    pub(crate) fn fill(&mut self, carry: &mut Carry) -> Result<(), RelayError> {
         if self.decoded || carry.is_empty() {
             return Ok(());
         }
-        let input = carry.as_slice();
-        let result = self.decode(input.get(..bytes_max).unwrap_or(input));
+        let result = self.decode(carry.as_slice());
         if let Ok(used) = result
             && used == carry.len()
             && carry.is_lent()
@@ -208,11 +227,14 @@ impl Relay {
             if let Err(error) = std::task::ready!(flushed) {
                 return Poll::Ready(Err(error));
             }
+            if let Err(error) = std::task::ready!(self.poll_drain(cx, sink, &mut scratch.pipes)) {
+                return Poll::Ready(Err(error));
+            }
             if self.decoded {
                 return Poll::Ready(Ok(()));
             }
             if !carry.is_empty() {
-                if let Err(error) = self.fill(carry, usize::MAX) {
+                if let Err(error) = self.fill(carry) {
                     return Poll::Ready(Err(error));
                 }
                 continue;
@@ -221,11 +243,12 @@ impl Relay {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            match poll_read(source, cx, scratch.buffer()) {
-                Poll::Pending => {
-                    self.waiting = Waiting::Source;
-                    return Poll::Pending;
-                }
+            let polled = match self.poll_splice(cx, source, sink, &mut scratch.pipes) {
+                Some(polled) => polled,
+                None => poll_read(source, cx, scratch.buffer()),
+            };
+            match polled {
+                Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(self.read_failed(&error))),
                 Poll::Ready(Ok(0)) => {
                     if self.decoder.finish().is_err() {
@@ -236,13 +259,61 @@ impl Relay {
                 }
                 Poll::Ready(Ok(count)) => {
                     taken += count;
-                    let bytes = scratch.read(count);
-                    if let Err(error) = self.take(cx, bytes, carry, sink) {
+                    self.is_bulk = count >= BULK_BYTES_MIN;
+                    let took = match self.piped {
+                        Some(_) => self.pass(count),
+                        None => self.take(cx, scratch.read(count), carry, sink),
+                    };
+                    if let Err(error) = took {
                         return Poll::Ready(Err(error));
                     }
                 }
             }
         }
+    }
+
+    /// Takes content into a pipe; `None` if it is to be read, as it is or as there is no pipe.
+    fn poll_splice(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: &mut Socket,
+        sink: &mut Socket,
+        pipes: &mut Pipes,
+    ) -> Option<Poll<io::Result<usize>>> {
+        self.waiting = Waiting::Source;
+        let bare = self.decoder.bare();
+        if !self.is_bulk || bare < SPLICED_BYTES_MIN || self.framing != Framing::Identity {
+            return None;
+        }
+        let mut pipe = pipes.take()?;
+        // A pipe is not taken for a receiver that waits.
+        if poll_writable(sink, cx).is_pending() {
+            pipes.take_back(pipe);
+            self.waiting = Waiting::Sink;
+            return Some(Poll::Pending);
+        }
+        let max = usize::try_from(bare).unwrap_or(usize::MAX).min(SPLICE_BYTES_MAX);
+        let polled = poll_splice_from(source, cx, &mut pipe, max);
+        if let Poll::Ready(Err(error)) = &polled
+            && is_refusal(error)
+        {
+            pipes.give_up();
+            return None;
+        }
+        if pipe.held() > 0 {
+            self.piped = Some(pipe);
+        } else {
+            pipes.take_back(pipe);
+        }
+        Some(polled)
+    }
+
+    /// Notes that `count` bytes of content are in the pipe.
+    fn pass(&mut self, count: usize) -> Result<(), RelayError> {
+        self.count(count).inspect_err(|_| self.drop_pipe())?;
+        self.decoder.pass(count as u64);
+        self.decoded = self.decoder.is_done();
+        Ok(())
     }
 
     /// Decodes bytes just read; content is written at once where that is possible and copied only
@@ -340,6 +411,32 @@ impl Relay {
         }
     }
 
+    /// Gives the receiver what is in the pipe.
+    fn poll_drain(
+        &mut self,
+        cx: &mut Context<'_>,
+        sink: &mut Socket,
+        pipes: &mut Pipes,
+    ) -> Poll<Result<(), RelayError>> {
+        while let Some(mut pipe) = self.piped.take() {
+            let polled = poll_splice_to(sink, cx, &mut pipe);
+            if pipe.held() > 0 {
+                self.piped = Some(pipe);
+            } else {
+                pipes.take_back(pipe);
+            }
+            match polled {
+                Poll::Pending => {
+                    self.waiting = Waiting::Sink;
+                    return Poll::Pending;
+                }
+                Poll::Ready(Err(_)) => return Poll::Ready(Err(RelayError::Sink)),
+                Poll::Ready(Ok(count)) => self.moved += count as u64,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
     fn read_failed(&self, error: &io::Error) -> RelayError {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => RelayError::Truncated,
@@ -350,6 +447,17 @@ impl Relay {
 
 fn is_empty(kind: BodyKind) -> bool {
     matches!(kind, BodyKind::None | BodyKind::Length(0))
+}
+
+/// Whether much of such a body is expected to come at once.
+fn is_bulk(kind: BodyKind) -> bool {
+    matches!(kind, BodyKind::Length(_))
+}
+
+/// Whether the system does not splice these connections at all, or forbids it.
+fn is_refusal(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported)
 }
 
 impl Default for Relay {

@@ -19,7 +19,7 @@ use super::timing::Timing;
 use super::upstream::{Upstream, poll_gone};
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
-use crate::worker::{WITH_HEAD_BYTES_MAX, Worker};
+use crate::worker::Worker;
 
 /// Runs the response filters and relays the response whose head came from `upstream`.
 pub(super) async fn respond(
@@ -51,7 +51,7 @@ pub(super) async fn respond(
     std::mem::swap(&mut x.down, x.download.lead());
     headed?;
     x.record.status = x.response.status;
-    let filled = x.download.fill(&mut upstream.carry, WITH_HEAD_BYTES_MAX);
+    let filled = x.download.fill(&mut upstream.carry);
     x.record.head_sent = true;
     super::panic::point("response body", &x.request);
     let relayed = match filled {

@@ -121,13 +121,21 @@ impl BodyDecoder {
         }
     }
 
-    /// Content bytes still to come, where the framing tells: always for a length, never until
-    /// close, and within the present chunk for chunked coding.
-    pub fn left(&self) -> Option<u64> {
+    /// Content bytes that come next without framing between them, as far as they need not be
+    /// looked at: the rest of a length, or all there is until close. 0 for chunked coding.
+    pub fn bare(&self) -> u64 {
         match self.state {
-            State::Left(left) => Some(left),
-            State::Chunked => self.chunks.left(),
-            State::UntilClose => None,
+            State::Left(left) => left,
+            State::Chunked => 0,
+            State::UntilClose => u64::MAX,
+        }
+    }
+
+    /// Notes that the next `count` bytes, [`BodyDecoder::bare`] at most, went by without being
+    /// looked at.
+    pub fn pass(&mut self, count: u64) {
+        if let State::Left(left) = &mut self.state {
+            *left = left.saturating_sub(count);
         }
     }
 
@@ -270,6 +278,19 @@ mod tests {
     }
 
     #[test]
+    fn content_may_pass_unseen() {
+        let mut decoder = BodyDecoder::new(BodyKind::Length(10));
+        decoder.pass(4);
+        assert_eq!((decoder.bare(), decoder.finish()), (6, Err(BodyError::Truncated)));
+        decoder.pass(6);
+        assert_eq!((decoder.bare(), decoder.finish()), (0, Ok(())));
+        assert_eq!(BodyDecoder::new(BodyKind::Chunked).bare(), 0);
+        let mut endless = BodyDecoder::new(BodyKind::UntilClose);
+        endless.pass(endless.bare());
+        assert!(endless.bare() > 0 && !endless.is_done());
+    }
+
+    #[test]
     fn chunks() {
         check_chunked("0\r\n\r\n", "||0");
         check_chunked("5\r\nhello\r\n0\r\n\r\n", "hello||0");
@@ -403,11 +424,9 @@ mod tests {
         assert!(decoder.is_done() && decoder.trailers().contains(b"a"));
         decoder.restart(BodyKind::Chunked);
         assert!(!decoder.is_done() && decoder.trailers().is_empty());
-        assert_eq!(decoder.left(), None);
         assert_eq!(decoder.step(b"5\r\nhe").unwrap().content, (3, 5));
-        assert_eq!(decoder.left(), Some(3));
         decoder.restart(BodyKind::Length(7));
-        assert_eq!(decoder.left(), Some(7));
+        assert_eq!(decoder.bare(), 7);
         decoder.restart(BodyKind::None);
         assert!(decoder.is_done());
     }

@@ -66,10 +66,6 @@ impl ChunkReader {
         self.phase == Phase::Done
     }
 
-    pub(super) fn left(&self) -> Option<u64> {
-        (self.phase == Phase::Data).then_some(self.left)
-    }
-
     pub(super) fn trailers(&self) -> &Trailers {
         &self.trailers
     }

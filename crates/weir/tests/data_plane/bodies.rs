@@ -1,6 +1,8 @@
 //! Bodies in both directions: framing, size, trailers, interim responses, early answers.
 
-use weir_testkit::{Answer, Client, Gate, Origin};
+use std::time::Duration;
+
+use weir_testkit::{Answer, Client, Gate, Gateway, Origin};
 
 use crate::{gateway, with_routes};
 
@@ -11,6 +13,7 @@ async fn bodies_of_any_size_and_framing_arrive_whole() {
         "weir.server.read-buffer-size: 4KB",
         "weir.server: { receive-buffer-size: 4KB, send-buffer-size: 4KB }",
         "weir.server.read-buffer-size: 1MB",
+        "weir.server.splice: false",
     ] {
         arrive_whole(buffers).await;
     }
@@ -64,6 +67,17 @@ async fn a_response_without_length_ends_with_its_connection() {
     let mut client = Client::connect(gateway.address()).await;
     assert_eq!(client.get("/").await.text(), "until close");
     assert_eq!(client.get("/").await.text(), "until close");
+}
+
+#[tokio::test]
+async fn so_does_a_large_one_that_is_spliced() {
+    let origin =
+        Origin::answering(|_| Answer::raw("HTTP/1.0 200 OK\r\n\r\n").repeat(piece(), 64).close())
+            .await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    let response = client.exchange("GET / HTTP/1.0\r\n\r\n").await;
+    assert!(response.body == piece().repeat(64));
 }
 
 #[tokio::test]
@@ -173,6 +187,74 @@ async fn events_arrive_one_by_one() {
     }
     gate.open();
     assert_eq!(client.read_exactly(10).await, b"data: two\n");
+}
+
+/// What is repeated in bodies that are spliced: no multiple of a page, or of a buffer.
+fn piece() -> Vec<u8> {
+    (0..65_521_u32).map(|n| (n % 251) as u8).collect()
+}
+
+/// Pipes that the gateway has open, its standard streams included.
+fn pipes(gateway: &Gateway) -> usize {
+    let files = std::fs::read_dir(format!("/proc/{}/fd", gateway.pid())).expect("its files");
+    let targets = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+    targets.filter(|target| target.to_string_lossy().starts_with("pipe:")).count()
+}
+
+/// The system moves them, through a pipe that is there only as long as it holds something.
+#[tokio::test]
+async fn large_bodies_are_spliced() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 67093504\r\n\r\n";
+    let origin = Origin::answering(move |_| Answer::raw(head).repeat(piece(), 1_024)).await;
+    let gateway = gateway(&origin, "");
+    let (before, piece) = (pipes(&gateway), piece());
+    for leaves in [false, true, false] {
+        let mut client = Client::connect(gateway.address()).await;
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        client.read_exactly(head.len()).await;
+        let mut seen = false;
+        for n in 0..1_024 {
+            assert!(client.read_exactly(piece.len()).await == piece, "piece {n}");
+            // The client takes no more than its buffers hold, and the rest waits.
+            seen |= pipes(&gateway) > before;
+            if leaves && seen {
+                break;
+            }
+        }
+        assert!(seen, "no pipe was seen");
+        if leaves {
+            client.reset();
+        }
+        for tried in 0.. {
+            if pipes(&gateway) == before {
+                break;
+            }
+            assert!(tried < 1_000, "pipes stay open");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_spliced_where_that_is_switched_off() {
+    let origin = Origin::answering(|_| Answer::status(200, &[], vec![7; 4_000_000])).await;
+    let gateway = gateway(&origin, "weir.server.splice: false");
+    let before = pipes(&gateway);
+    let mut client = Client::connect(gateway.address()).await;
+    assert_eq!(client.get("/").await.body.len(), 4_000_000);
+    assert_eq!(pipes(&gateway), before);
+}
+
+/// All that came before the cut goes on to the client, who is not told that it is all.
+#[tokio::test]
+async fn a_spliced_response_may_be_cut_short() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 67093504\r\n\r\n";
+    let origin = Origin::answering(move |_| Answer::raw(head).repeat(piece(), 64).close()).await;
+    let gateway = gateway(&origin, "");
+    let mut client = Client::connect(gateway.address()).await;
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let all = client.read_to_end().await;
+    assert_eq!((all.len(), &all[all.len() - 10..]), (head.len() + 64 * 65_521, &piece()[65_511..]));
 }
 
 #[tokio::test]
