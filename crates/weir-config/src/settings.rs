@@ -284,6 +284,34 @@ impl ScgLine {
     }
 }
 
+impl Settings {
+    /// The properties that `later` sets otherwise and that a running gateway goes on with as they
+    /// were: they are of its threads, sockets and files, which it makes at its start.
+    pub fn of_start_only(&self, later: &Self) -> Vec<&'static str> {
+        let changed = [
+            ("server.port or server.address", self.listen != later.listen),
+            ("weir.server.workers", self.workers != later.workers),
+            ("weir.server.acceptors", self.acceptors != later.acceptors),
+            ("weir.server.pinning", self.pinning != later.pinning),
+            ("weir.server.splice", self.splice != later.splice),
+            ("weir.server.backlog", self.backlog != later.backlog),
+            ("weir.server.defer-accept", self.defer_accept != later.defer_accept),
+            ("weir.server.read-buffer-size", self.read_buffer_bytes != later.read_buffer_bytes),
+            (
+                "weir.server.receive-buffer-size",
+                self.receive_buffer_bytes != later.receive_buffer_bytes,
+            ),
+            ("weir.server.send-buffer-size", self.send_buffer_bytes != later.send_buffer_bytes),
+            ("weir.server.unsent-low-water-mark", self.unsent_bytes_max != later.unsent_bytes_max),
+            ("weir.access-log.*", self.access_log != later.access_log),
+            ("weir.admin.port or management.*", self.management != later.management),
+            ("weir.admin.*", self.admin != later.admin),
+            ("weir.store.path", self.store_path != later.store_path),
+        ];
+        changed.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
+    }
+}
+
 impl Compat {
     /// Takes over what `line` does.
     pub(crate) fn set_line(&mut self, line: ScgLine) {

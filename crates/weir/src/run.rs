@@ -148,13 +148,13 @@ async fn serve(
                 continue;
             }
         };
-        control::reload(&args.config, &control, reason).await;
+        control::reload(&args.config, &control, settings, reason).await;
         unsettled = true;
         heap.is_new();
     }
     ready.store(false, Ordering::Relaxed);
     let hurry = Arc::new(AtomicBool::new(false));
-    let timeout = settings.shutdown_timeout;
+    let timeout = control.published().load().settings.shutdown_timeout;
     eprintln!("draining {} connections", server.metrics().connections());
     let stopping = tokio::task::spawn_blocking({
         let hurry = Arc::clone(&hurry);

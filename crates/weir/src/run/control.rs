@@ -38,13 +38,15 @@ pub fn start(config: &ConfigArgs) -> anyhow::Result<Option<(Control, Arc<Setting
     }
 }
 
-/// Replaces the configuration of a running gateway, or refuses the new one as a whole.
-pub async fn reload(config: &ConfigArgs, control: &Control, why: &str) {
+/// Replaces the configuration of a running gateway, which `started` with its settings, or refuses
+/// the new one as a whole.
+pub async fn reload(config: &ConfigArgs, control: &Control, started: &Settings, why: &str) {
     tracing::info!("reloading because of {why}");
     let loaded = match config.load() {
         Ok(loaded) => loaded,
         Err(error) => return tracing::error!("not reloaded: {error:#}; the old one serves on"),
     };
+    let later = started.of_start_only(&loaded.settings);
     let Some(loaded) = compile(loaded, Severity::Error) else {
         return tracing::error!(
             "not reloaded: the configuration is refused; the old one serves on"
@@ -54,6 +56,10 @@ pub async fn reload(config: &ConfigArgs, control: &Control, why: &str) {
         Ok(_) => {
             let routes = control.published().load().index.len();
             tracing::info!(routes, "reloaded");
+            if !later.is_empty() {
+                let later = later.join(", ");
+                tracing::warn!("changed, but read at a start only: {later}; restart to use them");
+            }
         }
         Err(refusal) => {
             tracing::error!("not reloaded: {refusal:?}; the old one serves on");

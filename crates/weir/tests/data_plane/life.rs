@@ -66,6 +66,21 @@ async fn a_reload_changes_routes_and_a_broken_file_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_reload_tells_what_it_cannot_change() {
+    let origin = Origin::start().await;
+    let gateway = gateway(&origin, "");
+    let before = std::fs::read_to_string(gateway.config()).expect("the configuration");
+    let more =
+        "weir.server: { workers: 1, splice: false, head-timeout: 9s }\nweir.admin.token: t\n";
+    std::fs::write(gateway.config(), format!("{before}{more}")).expect("written");
+    gateway.hang_up();
+    gateway.wait_for_output(
+        "changed, but read at a start only: weir.server.workers, weir.server.splice, weir.admin.*; \
+         restart to use them",
+    );
+}
+
+#[tokio::test]
 async fn a_changed_file_is_noticed() {
     let origin = Origin::start().await;
     let gateway = gateway(&origin, "");
