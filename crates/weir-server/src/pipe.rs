@@ -86,7 +86,7 @@ impl Pipes {
         let opened = Pipe::new(&self.open);
         if let Err(error) = &opened {
             self.max = self.open.get();
-            tracing::debug!(%error, pipes = self.max, "no more pipes: content is copied");
+            tracing::info!(%error, pipes = self.max, "no more pipes: other content is copied");
         }
         opened.ok()
     }
@@ -98,8 +98,9 @@ impl Pipes {
         }
     }
 
-    /// Does without from now on: the system cannot splice these connections.
-    pub(crate) fn give_up(&mut self) {
+    /// Does without from now on: the system refuses to splice these connections.
+    pub(crate) fn give_up(&mut self, why: &io::Error) {
+        tracing::info!(error = %why, "content is copied: it cannot be spliced");
         self.max = 0;
         self.idle.clear();
     }
@@ -162,7 +163,7 @@ mod tests {
         pipes.take_back(other);
         pipes.tidy();
         assert_eq!(pipes.open.get(), 1);
-        pipes.give_up();
+        pipes.give_up(&ErrorKind::Unsupported.into());
         assert!(pipes.take().is_none() && pipes.open.get() == 0);
     }
 }

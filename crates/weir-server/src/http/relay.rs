@@ -297,7 +297,7 @@ impl Relay {
         if let Poll::Ready(Err(error)) = &polled
             && is_refusal(error)
         {
-            pipes.give_up();
+            pipes.give_up(error);
             return None;
         }
         if pipe.held() > 0 {
