@@ -170,14 +170,14 @@ fn attempt(
     moved.map_or(result, Ok)
 }
 
-/// Reads once into `buffer`; `Ok(0)` is the end of the stream.
-pub(crate) fn poll_read(
+/// Makes a call that reads, as soon as it does not have to wait.
+fn poll_reading(
     socket: &mut Socket,
     cx: &mut Context<'_>,
-    buffer: &mut [u8],
+    mut call: impl FnMut(&Socket) -> io::Result<usize>,
 ) -> Poll<io::Result<usize>> {
     loop {
-        match socket.read_now(buffer) {
+        match call(socket) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             other => return Poll::Ready(other),
         }
@@ -185,37 +185,47 @@ pub(crate) fn poll_read(
     }
 }
 
-/// Writes once.
-pub(crate) fn poll_write(
+/// Makes a call that writes something, as soon as it does not have to wait.
+fn poll_writing(
     socket: &mut Socket,
     cx: &mut Context<'_>,
-    bytes: &[u8],
+    mut call: impl FnMut(&Socket) -> io::Result<usize>,
 ) -> Poll<io::Result<usize>> {
     loop {
-        match socket.write_now(bytes) {
+        match call(socket) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Ok(0) if !bytes.is_empty() => {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
+            Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
             other => return Poll::Ready(other),
         }
         ready!(socket.register()?.poll_write_ready(cx))?;
     }
 }
 
-/// Writes once, from several places.
+/// Reads once into `buffer`; `Ok(0)` is the end of the stream.
+pub(crate) fn poll_read(
+    socket: &mut Socket,
+    cx: &mut Context<'_>,
+    buffer: &mut [u8],
+) -> Poll<io::Result<usize>> {
+    poll_reading(socket, cx, |socket| socket.read_now(buffer))
+}
+
+/// Writes once; there must be something to write.
+pub(crate) fn poll_write(
+    socket: &mut Socket,
+    cx: &mut Context<'_>,
+    bytes: &[u8],
+) -> Poll<io::Result<usize>> {
+    poll_writing(socket, cx, |socket| socket.write_now(bytes))
+}
+
+/// Writes once, from several places; there must be something to write.
 pub(crate) fn poll_write_vectored(
     socket: &mut Socket,
     cx: &mut Context<'_>,
     slices: &[IoSlice<'_>],
 ) -> Poll<io::Result<usize>> {
-    loop {
-        match socket.write_slices_now(slices) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            other => return Poll::Ready(other),
-        }
-        ready!(socket.register()?.poll_write_ready(cx))?;
-    }
+    poll_writing(socket, cx, |socket| socket.write_slices_now(slices))
 }
 
 /// Takes up to `max` received bytes into `pipe`, once; `Ok(0)` is the end of the stream.
@@ -225,29 +235,16 @@ pub(crate) fn poll_splice_from(
     pipe: &mut Pipe,
     max: usize,
 ) -> Poll<io::Result<usize>> {
-    loop {
-        match socket.splice_from_now(pipe, max) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            other => return Poll::Ready(other),
-        }
-        ready!(socket.register()?.poll_read_ready(cx))?;
-    }
+    poll_reading(socket, cx, |socket| socket.splice_from_now(pipe, max))
 }
 
-/// Sends what `pipe` holds, once.
+/// Sends what `pipe` holds, once; it must hold something.
 pub(crate) fn poll_splice_to(
     socket: &mut Socket,
     cx: &mut Context<'_>,
     pipe: &mut Pipe,
 ) -> Poll<io::Result<usize>> {
-    loop {
-        match socket.splice_to_now(pipe) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-            other => return Poll::Ready(other),
-        }
-        ready!(socket.register()?.poll_write_ready(cx))?;
-    }
+    poll_writing(socket, cx, |socket| socket.splice_to_now(pipe))
 }
 
 /// Waits until a write may succeed. Costs no system call.
