@@ -48,5 +48,21 @@ fn share(route: &Route<RouteTarget>) -> f64 {
         Upstream::Balanced(_) | Upstream::None => 0.0,
     };
     let policy = target.policy.as_ref().map_or(0.0, |policy| each(policy, size_of_val(&**policy)));
-    each(target.chain.shared(), target.chain.bytes()) + upstream + policy
+    let bytes = target.chain.bytes();
+    let chain = target.chain.shared().map_or(bytes as f64, |entries| each(entries, bytes));
+    chain + upstream + policy
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_route::Route;
+
+    use super::RouteTarget;
+
+    #[test]
+    fn a_route_is_four_lines_of_the_cache() {
+        // With the two counts of the `Arc` around it.
+        let bytes = size_of::<Route<RouteTarget>>() + 2 * size_of::<usize>();
+        assert!(bytes <= 256, "{bytes}");
+    }
 }

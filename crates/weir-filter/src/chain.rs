@@ -7,7 +7,7 @@ use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
 use crate::filter::Filter;
 
 /// Texts of filters up to this length lie in the filter itself.
-const TEXT_INLINE_MAX: usize = 23;
+const TEXT_INLINE_MAX: usize = 38;
 
 /// A filter with its place: `order` sorts, ties keep the order written. Text is that of SCG's
 /// actuator: `[[AddRequestHeader X = 'Bar'], order = 1]`.
@@ -19,18 +19,69 @@ pub struct ChainEntry {
     pub filter: Filter,
 }
 
-/// The filters of a route, default filters merged in. Routes with equal filters share the entries;
-/// what every request must know of them lies with the route.
+/// The filters of a route, default filters merged in, and what every request must know of them. A
+/// few small ones lie in the route itself, others are shared by routes with equal filters
+/// (`docs/decisions/0012-route-layout.md`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Chain {
-    entries: Arc<[ChainEntry]>,
+    entries: Entries,
     needs_vars: bool,
     acts_on_response: bool,
     limits_content: bool,
 }
 
+/// Where the entries of a chain are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+enum Entries {
+    #[default]
+    None,
+    One([ChainEntry; 1]),
+    Two([ChainEntry; 2]),
+    Shared(Arc<[ChainEntry]>),
+}
+
+impl std::ops::Deref for Entries {
+    type Target = [ChainEntry];
+
+    #[inline]
+    fn deref(&self) -> &[ChainEntry] {
+        match self {
+            Self::None => &[],
+            Self::One(entries) => entries,
+            Self::Two(entries) => entries,
+            Self::Shared(entries) => entries,
+        }
+    }
+}
+
+impl From<Vec<ChainEntry>> for Entries {
+    fn from(entries: Vec<ChainEntry>) -> Self {
+        if !entries.iter().all(|entry| entry.filter.is_small()) {
+            return Self::Shared(entries.into());
+        }
+        let entries = match <[_; 2]>::try_from(entries) {
+            Ok(two) => return Self::Two(two),
+            Err(entries) => entries,
+        };
+        match <[_; 1]>::try_from(entries) {
+            Ok(one) => Self::One(one),
+            Err(none) if none.is_empty() => Self::None,
+            Err(many) => Self::Shared(many.into()),
+        }
+    }
+}
+
 impl From<Arc<[ChainEntry]>> for Chain {
     fn from(entries: Arc<[ChainEntry]>) -> Self {
+        Self::of(Entries::Shared(entries))
+    }
+}
+
+impl Chain {
+    /// Filters of a chain that is not worth sharing, at most.
+    pub const FEW: usize = 2;
+
+    fn of(entries: Entries) -> Self {
         let any = |has: fn(&Filter) -> bool| entries.iter().any(|entry| has(&entry.filter));
         Self {
             needs_vars: any(|filter| !filter.variables().is_empty()),
@@ -39,9 +90,7 @@ impl From<Arc<[ChainEntry]>> for Chain {
             entries,
         }
     }
-}
 
-impl Chain {
     /// Merges default and route filters as SCG does: each list is numbered from 1, the lists are
     /// concatenated (default first) and stably sorted by number, own orders kept (scg.md 1.4).
     pub fn merge(defaults: Vec<Filter>, own: Vec<Filter>) -> Self {
@@ -52,7 +101,7 @@ impl Chain {
             entry.filter.place_after(path_changes);
             path_changes |= entry.filter.changes_path();
         }
-        Arc::<[ChainEntry]>::from(entries).into()
+        Self::of(entries.into())
     }
 
     /// The filters in request order.
@@ -60,9 +109,12 @@ impl Chain {
         &self.entries
     }
 
-    /// The filters, to be shared with other routes.
-    pub fn shared(&self) -> &Arc<[ChainEntry]> {
-        &self.entries
+    /// The filters, where other routes can share them.
+    pub fn shared(&self) -> Option<&Arc<[ChainEntry]>> {
+        match &self.entries {
+            Entries::Shared(entries) => Some(entries),
+            Entries::None | Entries::One(_) | Entries::Two(_) => None,
+        }
     }
 
     /// Whether any filter reads URI variables, so that matching must publish them.
@@ -80,8 +132,9 @@ impl Chain {
         self.entries.iter().filter_map(|entry| entry.filter.request_size_max()).min()
     }
 
-    /// About how much memory the entries take, in bytes: what filters keep of texts is taken to be
-    /// as long as SCG's actuator shows it, and to lie in the entry if it is short.
+    /// About how much memory the entries take that do not lie in the chain itself, in bytes: what
+    /// filters keep of texts is taken to be as long as SCG's actuator shows it, and to lie in the
+    /// entry if it is short.
     pub fn bytes(&self) -> usize {
         let text = |entry: &ChainEntry| {
             let shown = entry.filter.to_string().len();
@@ -89,7 +142,7 @@ impl Chain {
             if len > TEXT_INLINE_MAX { len } else { 0 }
         };
         let texts: usize = self.entries.iter().map(text).sum();
-        size_of_val(&*self.entries) + texts
+        self.shared().map_or(0, |entries| size_of_val(&**entries)) + texts
     }
 
     /// Runs the request side in order until a filter responds or fails. `ran` is set to how many

@@ -57,10 +57,52 @@ impl fmt::Display for HeaderName {
     }
 }
 
-/// A header name and the template of its value, kept as one text `name:value`: a million routes
-/// have one allocation for each instead of two.
+/// A header name and the template of its value, kept as one text `name:value`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct FieldTemplate(SmolStr);
+pub(crate) struct FieldTemplate(FieldText);
+
+/// A text that most often is longer than what a `SmolStr` holds without memory of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum FieldText {
+    /// The first `len` bytes; all others are 0.
+    Inline {
+        len: u8,
+        bytes: [u8; FIELD_INLINE_MAX],
+    },
+    Heap(Box<str>),
+}
+
+/// Bytes of a field that lies in the value itself.
+const FIELD_INLINE_MAX: usize = 38;
+
+impl From<String> for FieldText {
+    fn from(text: String) -> Self {
+        let mut bytes = [0; FIELD_INLINE_MAX];
+        match (bytes.get_mut(..text.len()), u8::try_from(text.len())) {
+            (Some(place), Ok(len)) => {
+                place.copy_from_slice(text.as_bytes());
+                Self::Inline { len, bytes }
+            }
+            _ => Self::Heap(text.into()),
+        }
+    }
+}
+
+impl std::ops::Deref for FieldText {
+    type Target = str;
+
+    #[inline]
+    fn deref(&self) -> &str {
+        match self {
+            Self::Inline { len, bytes } => {
+                let bytes = bytes.get(..usize::from(*len)).unwrap_or_default();
+                // They were those of a text.
+                std::str::from_utf8(bytes).unwrap_or_default()
+            }
+            Self::Heap(text) => text,
+        }
+    }
+}
 
 impl FieldTemplate {
     /// Takes the values of the arguments `name_arg` and `value_arg`.
@@ -80,9 +122,8 @@ impl FieldTemplate {
 
     /// Name and value.
     pub(crate) fn parts(&self) -> (&str, Template<'_>) {
-        let end = self.0.bytes().position(|byte| byte == b':').unwrap_or_default();
-        let (name, value) = self.0.split_at(end);
-        (name, Template(value.get(1..).unwrap_or_default()))
+        let (name, value) = self.0.split_once(':').unwrap_or_default();
+        (name, Template(value))
     }
 
     /// The header name.
@@ -186,6 +227,10 @@ mod tests {
         check("X-A", "", Ok("X-A|"));
         check("X-A", "a:b:{w}", Ok("X-A|a:b:1:2"));
         check("X-A", "{}", Ok("X-A|{}"));
+        let [short, long] = [34, 35].map(|len| "v".repeat(len));
+        check("X-A", &short, Ok(&format!("X-A|{short}")));
+        check("X-A", &long, Ok(&format!("X-A|{long}")));
+        assert!(size_of::<FieldTemplate>() <= 40);
     }
 
     #[test]

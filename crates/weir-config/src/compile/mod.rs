@@ -242,8 +242,11 @@ impl Compiler {
         problems: &mut Vec<Problem>,
     ) -> Option<Chain> {
         let shared = group.map_or(&[][..], |group| &group.definition.filters);
-        let key = Key::of(&shared.iter().chain(own).map(Text).collect::<Vec<_>>());
-        if let Some(chain) = self.chains.get(key) {
+        let all = || shared.iter().chain(own);
+        let key = || Key::of(&all().map(Text).collect::<Vec<_>>());
+        // Others are looked for when it turns out that they can be shared.
+        let many = all().count() + self.options.default_filters.len() > Chain::FEW;
+        if many && let Some(chain) = self.chains.get(key()) {
             return Some(chain.into());
         }
         let before = problems.len();
@@ -255,8 +258,9 @@ impl Compiler {
         }
         let defaults = self.filters(&self.options.default_filters, List::Default, problems);
         let chain = Chain::merge(defaults, both);
-        let kept = self.chains.put(key, Arc::clone(chain.shared()));
-        Some(if Arc::ptr_eq(&kept, chain.shared()) { chain } else { kept.into() })
+        let Some(entries) = chain.shared() else { return Some(chain) };
+        let kept = self.chains.put(key(), Arc::clone(entries));
+        Some(if Arc::ptr_eq(&kept, entries) { chain } else { kept.into() })
     }
 
     fn filters(&self, list: &[NamedArgs], which: List, problems: &mut Vec<Problem>) -> Vec<Filter> {

@@ -260,6 +260,28 @@ impl Filter {
         self.behaviour().on_response().map_or(Ok(()), |filter| filter.response(context))
     }
 
+    /// Whether it holds no more than a name and a text: sharing it would save next to nothing.
+    pub fn is_small(&self) -> bool {
+        matches!(
+            self,
+            Self::AddRequestHeader(_)
+                | Self::AddResponseHeader(_)
+                | Self::PrefixPath(_)
+                | Self::PreserveHostHeader(_)
+                | Self::RemoveRequestHeader(_)
+                | Self::RemoveRequestParameter(_)
+                | Self::RemoveResponseHeader(_)
+                | Self::RequestSize(_)
+                | Self::SaveSession(_)
+                | Self::SetPath(_)
+                | Self::SetRequestHeader(_)
+                | Self::SetRequestHostHeader(_)
+                | Self::SetResponseHeader(_)
+                | Self::SetStatus(_)
+                | Self::StripPrefix(_)
+        )
+    }
+
     /// Whether it has a response side.
     pub fn acts_on_response(&self) -> bool {
         self.behaviour().on_response().is_some()

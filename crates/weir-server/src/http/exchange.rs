@@ -263,7 +263,10 @@ fn find<'s>(
         dice: worker.roll(),
     };
     let scratch = &mut worker.lookup.borrow_mut();
-    let near = |target: &RouteTarget| fetch(target.chain.entries());
+    let near = |target: &RouteTarget| {
+        fetch(std::slice::from_ref(target));
+        fetch(target.chain.shared().map_or(&[], |entries| entries));
+    };
     let route = snapshot.index.lookup_with(&request, scratch, near).map(|route| &**route);
     if let Some(route) = route {
         x.record.counted = RouteKey::of(route);
