@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use weir_config::{RouteTarget, Upstream};
 use weir_filter::{Scheme, Target};
 use weir_route::Route;
@@ -27,6 +27,8 @@ const MAX_WINDOW: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub struct WorkerCounters {
     workers: usize,
+    /// Its bit in [`RouteTarget::unlisted`]; beyond 64 workers, some have the same.
+    bit: u64,
     connections: AtomicI64,
     accepted: AtomicU64,
     requests: AtomicU64,
@@ -44,18 +46,14 @@ pub struct WorkerCounters {
 #[derive(Debug, Default)]
 struct Series {
     by_key: HashMap<SeriesKey, Timer>,
+    /// Routes that have a series of their own.
+    listed: HashSet<RouteKey>,
 }
 
 /// A route is known by the address of its id, which the entry keeps alive. 0 is all that have none
 /// of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct RouteKey(usize);
-
-impl RouteKey {
-    pub(crate) fn of(route: &Route<RouteTarget>) -> Self {
-        Self(route.id.as_ptr() as usize)
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct SeriesKey {
@@ -115,8 +113,9 @@ impl Method {
 }
 
 impl WorkerCounters {
-    pub(crate) fn new(workers: usize) -> Self {
-        Self { workers, ..Self::default() }
+    /// Those of worker number `n`.
+    pub(crate) fn new(n: usize, workers: usize) -> Self {
+        Self { workers, bit: 1 << (n % 64), ..Self::default() }
     }
 
     pub(crate) fn workers(&self) -> usize {
@@ -172,6 +171,15 @@ impl WorkerCounters {
         *errors.entry(kind.name()).or_default() += 1;
     }
 
+    /// Under which requests through `route` are counted. One that has no series, when there is no
+    /// room for more, is not looked for again: in a large table, that would be in no cache.
+    pub(crate) fn key_of(&self, route: &Route<RouteTarget>) -> RouteKey {
+        match route.target.unlisted.load(Ordering::Relaxed) & self.bit {
+            0 => RouteKey(route.id.as_ptr() as usize),
+            _ => RouteKey::default(),
+        }
+    }
+
     pub(crate) fn routed(
         &self,
         route: &Route<RouteTarget>,
@@ -183,12 +191,22 @@ impl WorkerCounters {
         let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
         let method = Method::of(method);
         let mut key = SeriesKey { route: key, status, method };
+        if key.route == RouteKey::default() {
+            count(&self.unlisted);
+        }
         if let Some(timer) = series.by_key.get_mut(&key) {
             return timer.add(took);
         }
-        if series.by_key.len() >= SERIES_MAX {
-            count(&self.unlisted);
-            key.route = RouteKey::default();
+        if key.route != RouteKey::default() {
+            if series.by_key.len() < SERIES_MAX {
+                series.listed.insert(key.route);
+            } else {
+                if !series.listed.contains(&key.route) {
+                    route.target.unlisted.fetch_or(self.bit, Ordering::Relaxed);
+                }
+                count(&self.unlisted);
+                key.route = RouteKey::default();
+            }
         }
         let timer = series.by_key.entry(key).or_insert_with(|| Timer::new(key, route));
         timer.add(took);
@@ -432,4 +450,50 @@ fn labels(key: &SeriesKey, timer: &Timer) -> String {
 
 fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use weir_config::{RouteTarget, Upstream};
+    use weir_filter::Chain;
+    use weir_route::{OneOrMore, Route};
+
+    use super::{RouteKey, SERIES_MAX, WorkerCounters};
+
+    fn route(n: usize) -> Route<RouteTarget> {
+        let (chain, upstream, policy) = (Chain::default(), Upstream::None, None);
+        let target = RouteTarget { chain, upstream, policy, unlisted: 0.into() };
+        let (id, predicates) = (n.to_string().as_str().into(), OneOrMore::default());
+        Route { group: None, position: n as u64, order: 0, target, predicates, id }
+    }
+
+    #[test]
+    fn routes_beyond_the_bound_are_counted_together() {
+        let (worker, other) = (WorkerCounters::new(0, 2), WorkerCounters::new(1, 2));
+        let routes: Vec<_> = (0..SERIES_MAX + 2).map(route).collect();
+        let ask = |worker: &WorkerCounters, n: usize, status| {
+            let key = worker.key_of(&routes[n]);
+            worker.routed(&routes[n], key, status, b"GET", Duration::from_millis(1));
+            key != RouteKey::default()
+        };
+        assert!((0..SERIES_MAX).all(|n| ask(&worker, n, 200)));
+        // No room for another status of one that is listed: its own series goes on.
+        assert!(ask(&worker, 0, 404) && ask(&worker, 0, 200));
+        // The second time it is known that there is no room.
+        assert!(ask(&worker, SERIES_MAX, 200) && !ask(&worker, SERIES_MAX, 200));
+        assert!(ask(&other, SERIES_MAX, 200), "another worker has room");
+        let series = worker.series.lock().unwrap();
+        let count_of = |route: &str, status: u16| -> u64 {
+            let mut all = series.by_key.iter();
+            let found = all.find(|(key, timer)| &*timer.route_id == route && key.status == status);
+            found.map_or(0, |(_, timer)| timer.count)
+        };
+        assert_eq!(
+            [count_of("0", 200), count_of("_other", 404), count_of("_other", 200)],
+            [2, 1, 2]
+        );
+        assert_eq!(worker.unlisted.load(std::sync::atomic::Ordering::Relaxed), 3);
+    }
 }

@@ -249,7 +249,7 @@ fn find<'s>(
         && reserved.takes(x.request.path())
     {
         let route = Some(&*reserved.route);
-        x.record.counted = RouteKey::of(&reserved.route);
+        x.record.counted = worker.counters.key_of(&reserved.route);
         return Found { route, cors: CorsDecision::NotCors, ambiguity: None };
     }
     let mut parts = worker.parts.borrow_mut();
@@ -269,7 +269,7 @@ fn find<'s>(
     };
     let route = snapshot.index.lookup_with(&request, scratch, near).map(|route| &**route);
     if let Some(route) = route {
-        x.record.counted = RouteKey::of(route);
+        x.record.counted = worker.counters.key_of(route);
     }
     // Without an Origin too: what depends on it must say so (Vary).
     let cors = snapshot.cors.decide(&request, false, route.is_some(), scratch);
