@@ -11,6 +11,7 @@ use libmimalloc_sys as _;
 use rustix::mm::{Advice, madvise};
 use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use weir_route::index::Fetch;
 
 /// Limits as found and as raised, for the report at start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,6 +163,15 @@ pub(crate) fn collapse(from: usize, bytes: usize) -> bool {
     refused == 0
 }
 
+/// The processor's caches.
+pub(crate) struct Caches;
+
+impl Fetch for Caches {
+    fn fetch<V>(&self, values: &[V]) {
+        fetch(values);
+    }
+}
+
 /// Has the processor fetch the first lines of `values`, which are needed soon, while it goes on.
 pub(crate) fn fetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
@@ -170,7 +180,7 @@ pub(crate) fn fetch<T>(values: &[T]) {
         /// Bytes of a line of the cache.
         const LINE: usize = 64;
         /// Bytes that are fetched at most.
-        const LINES: usize = 3 * LINE;
+        const LINES: usize = 4 * LINE;
         let start = values.as_ptr().cast::<i8>();
         for at in (0..size_of_val(values).min(LINES)).step_by(LINE) {
             #[expect(unsafe_code, reason = "fetching has no safe binding")]

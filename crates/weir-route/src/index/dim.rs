@@ -92,6 +92,19 @@ pub(crate) const IPV4: u16 = 1;
 pub(crate) const IPV6: u16 = 256;
 
 impl Dim {
+    /// Whether what a request shows here is found at once, and most often one value.
+    pub(crate) fn is_quick(&self) -> bool {
+        !matches!(
+            self,
+            Dim::AnyHeader { .. }
+                | Dim::AnyQuery
+                | Dim::AnyCookie
+                | Dim::Piece { .. }
+                | Dim::Peer
+                | Dim::Client { .. }
+        )
+    }
+
     /// Adds the dimensions in which `route` demands something.
     pub(crate) fn propose<T>(route: &Route<T>, dims: &mut Vec<Dim>) {
         for key in route.all_predicates().filter_map(|predicate| predicate.key()) {

@@ -8,6 +8,8 @@
 
 use std::sync::Arc;
 
+use super::ahead::Fetch;
+
 /// Bits of the key that one page consumes.
 const PAGE_BITS: u32 = 6;
 /// Slots of a page, at most.
@@ -41,6 +43,29 @@ enum Slot<V> {
     Page { bits: u16, slots: Arc<[Slot<V>]> },
 }
 
+/// The rest of a leaf, from the place that a key has of its own.
+#[derive(Debug)]
+pub(crate) struct Near<'m, V> {
+    entries: &'m [Option<Entry<V>>],
+}
+
+impl<'m, V> Near<'m, V> {
+    #[inline]
+    pub(crate) fn get(&self, key: u64) -> Option<&'m V> {
+        let rest = self.entries.iter().map_while(Option::as_ref);
+        let mut rest = rest.skip_while(|entry| entry.key < key);
+        rest.next().filter(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// Fetches where the value is, or is just behind.
+    #[inline]
+    pub(crate) fn fetch(&self, fetch: &impl Fetch) {
+        /// An entry is one or two places behind its own.
+        const LIKELY: usize = 3;
+        fetch.fetch(self.entries.get(..LIKELY).unwrap_or(self.entries));
+    }
+}
+
 impl<V> Clone for Slot<V> {
     fn clone(&self) -> Self {
         match self {
@@ -68,24 +93,37 @@ impl<V> KeyMap<V> {
     /// The value of `key`.
     #[inline]
     pub(crate) fn get(&self, key: u64) -> Option<&V> {
+        self.near(key).get(key)
+    }
+
+    /// Where the value of `key` is, if it has one; nothing of that place is read.
+    #[inline]
+    pub(crate) fn near(&self, key: u64) -> Near<'_, V> {
         let mut slot = &self.root;
         let mut above = key;
         let mut rest = key;
         loop {
             match slot {
                 Slot::Page { bits, slots } => {
-                    slot = slots.get(slot_of(rest, 0) >> (PAGE_BITS as u16 - bits))?;
+                    let Some(below) = slots.get(slot_of(rest, 0) >> (PAGE_BITS as u16 - bits))
+                    else {
+                        return Near { entries: &[] };
+                    };
+                    slot = below;
                     above = rest;
                     rest <<= PAGE_BITS;
                 }
                 Slot::Leaf { depth, places, entries } => {
                     let start = place(above << depth, *places);
-                    let rest = entries.get(start..)?.iter().map_while(Option::as_ref);
-                    let mut rest = rest.skip_while(|entry| entry.key < key);
-                    return rest.next().filter(|entry| entry.key == key).map(|entry| &entry.value);
+                    return Near { entries: entries.get(start..).unwrap_or_default() };
                 }
             }
         }
+    }
+
+    /// Whether it is a single leaf.
+    pub(crate) fn is_leaf(&self) -> bool {
+        matches!(self.root, Slot::Leaf { .. })
     }
 
     /// Calls `visit` with every value, in order of keys.

@@ -4,6 +4,7 @@
 //! change gives a new one that shares what did not change. How and why:
 //! `docs/decisions/0002-route-index.md`.
 
+mod ahead;
 mod choice;
 mod cover;
 mod dim;
@@ -29,6 +30,7 @@ use crate::predicate::{Predicate, PredicateError, WeightChange, WeightGroups};
 use crate::request::Request;
 use crate::route::Route;
 
+pub use ahead::Fetch;
 pub use hash::DEFAULT_SEED;
 pub use ranked::POSITION_MAX;
 pub use shadow::Shadowed;

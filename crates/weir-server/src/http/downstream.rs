@@ -10,7 +10,7 @@ use std::time::Duration;
 use weir_wire::http1::{BodyKind, HeadLimits, Parsed, RequestFraming, parse_request};
 
 use super::body::{Carry, ReadBuffer};
-use super::exchange::{Exchange, Next, answer_panic, exchange, refuse};
+use super::exchange::{Exchange, Next, answer_panic, exchange, look_ahead, refuse};
 use super::panic::contained;
 use super::tunnel;
 use crate::deadline::Deadline;
@@ -197,6 +197,7 @@ fn first_head(
 ) -> First {
     let (mut x, snapshot) = (worker.take_exchange(), worker.snapshot());
     let bytes = scratch.read(count);
+    look_ahead(worker, &snapshot, client, &x, Some(bytes));
     match parse_request(bytes, &mut x.request, &snapshot.settings.head_limits) {
         Err(error) => First::Head(x, snapshot, Head::Refused(error.into())),
         Ok(Parsed::Complete { consumed, framing }) => {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use memchr::{memchr, memchr2};
 use weir_config::{Ambiguity, RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_filter::cors::CorsDecision;
 use weir_filter::{RequestContext, Target, Verdict};
-use weir_route::{Request, Route, Vars};
+use weir_route::{Request, RequestParts, Route, Vars};
 use weir_wire::http1::{BodyKind, RequestFraming, canonical_path};
 use weir_wire::{RequestHead, ResponseHead};
 
@@ -23,7 +24,7 @@ use super::relay::Relay;
 use super::upstream::Upstream;
 use crate::error::{ErrorKind, ProxyError};
 use crate::metrics::RouteKey;
-use crate::sys::fetch;
+use crate::sys::{Caches, fetch};
 use crate::worker::Worker;
 
 /// What happens to the client's connection after an exchange.
@@ -154,6 +155,7 @@ pub(crate) async fn exchange(
     snapshot: &Snapshot,
     mut framing: RequestFraming,
 ) -> Next {
+    look_ahead(worker, snapshot, client, x, None);
     x.record = Record::new(Some(client.peer));
     worker.deadlines.see(x.record.started);
     framing.upgrade = framing.upgrade && may_upgrade(x, framing.body);
@@ -238,6 +240,40 @@ struct Found<'s> {
     ambiguity: Option<Ambiguity>,
 }
 
+/// Has fetched what finding the route of a request will read, while other things are done: of a
+/// request of which only the first `bytes` are there, the first place; of one whose head is parsed,
+/// what comes behind it.
+pub(super) fn look_ahead(
+    worker: &Worker,
+    snapshot: &Snapshot,
+    client: &Client,
+    x: &Exchange,
+    bytes: Option<&[u8]>,
+) {
+    if !snapshot.index.is_large() {
+        return;
+    }
+    let mut parts = worker.parts.borrow_mut();
+    match bytes {
+        Some(bytes) => parts.path.read(asked_path(bytes)),
+        None => parts.read(&x.request),
+    }
+    let request = asked(client, &x.request, &parts);
+    snapshot.index.look_ahead(&request, usize::from(bytes.is_none()), &Caches);
+}
+
+/// The path in the request line that `bytes` begin with, as it is written there.
+fn asked_path(bytes: &[u8]) -> &[u8] {
+    let target = memchr(b' ', bytes).and_then(|at| bytes.get(at + 1..)).unwrap_or_default();
+    let end = memchr2(b' ', b'?', target).unwrap_or(target.len());
+    target.get(..end).unwrap_or_default()
+}
+
+/// A request as the table sees it, but for time and chance.
+fn asked<'a>(client: &Client, head: &'a RequestHead, parts: &'a RequestParts) -> Request<'a> {
+    Request { head, parts, peer: client.peer.ip(), now_ms: 0, dice: 0 }
+}
+
 /// The route of a request, and what the rules for paths and origins say of it.
 fn find<'s>(
     worker: &'s Worker,
@@ -256,11 +292,9 @@ fn find<'s>(
     parts.read(&x.request);
     super::panic::point("predicates", &x.request);
     let request = Request {
-        head: &x.request,
-        parts: &parts,
-        peer: client.peer.ip(),
         now_ms: worker.deadlines.wall_ms(),
         dice: worker.roll(),
+        ..asked(client, &x.request, &parts)
     };
     let scratch = &mut worker.lookup.borrow_mut();
     let near = |target: &RouteTarget| {
