@@ -262,10 +262,13 @@ pub(super) fn look_ahead(
     snapshot.index.look_ahead(&request, usize::from(bytes.is_none()), &Caches);
 }
 
-/// The path in the request line that `bytes` begin with, as it is written there.
+/// The path in the request line that `bytes` begin with, as it is written there; nothing of a long
+/// line, which takes longer to read than what would be fetched.
 fn asked_path(bytes: &[u8]) -> &[u8] {
-    let target = memchr(b' ', bytes).and_then(|at| bytes.get(at + 1..)).unwrap_or_default();
-    let end = memchr2(b' ', b'?', target).unwrap_or(target.len());
+    const LINE_MAX: usize = 1024;
+    let line = bytes.get(..LINE_MAX).unwrap_or(bytes);
+    let target = memchr(b' ', line).and_then(|at| line.get(at + 1..)).unwrap_or_default();
+    let end = memchr2(b' ', b'?', target).unwrap_or_default();
     target.get(..end).unwrap_or_default()
 }
 
