@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use weir_route::index::{Index, Scratch};
+use weir_route::index::{Fetch, Index, Scratch};
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions, find};
 use weir_route::{Request, RequestParts, Route, parse_shortcut};
 use weir_wire::RequestHead;
@@ -28,6 +28,13 @@ fn route(line: &str, position: u64, options: &PredicateOptions) -> Option<Arc<Ro
         group: None,
         target: (),
     }))
+}
+
+/// Has nothing to fetch into.
+struct Nowhere;
+
+impl Fetch for Nowhere {
+    fn fetch<V>(&self, _: &[V]) {}
 }
 
 /// A table and requests: `Index::lookup` answers what `Index::scan` answers.
@@ -61,6 +68,7 @@ pub fn route_index(input: &[u8]) {
         let parts = RequestParts::of(&head);
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let request = Request { head: &head, parts: &parts, peer, now_ms: 0, dice: 7 };
+        (0..4).for_each(|fetched| index.look_ahead(&request, fetched, &Nowhere));
         let found = index.lookup(&request, &mut scratch).map(|route| route.position);
         assert_eq!(found, index.scan(&request).map(|route| route.position));
     }
