@@ -116,7 +116,7 @@ fn target(scheme: Scheme, rest: &str) -> Result<RouteUri, UriError> {
         Scheme::Https => 443,
         Scheme::Http | Scheme::Lb => 80,
     };
-    let target = Target { scheme, host, port: port.unwrap_or(default) };
+    let target = Target::new(scheme, host, port.unwrap_or(default));
     Ok(RouteUri { destination: Destination::Target(target), ignored })
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use smol_str::SmolStr;
 use weir_route::{ArgError, Vars};
-use weir_wire::{is_field_value, is_token};
+use weir_wire::{FieldLine, Fields, is_field_value, is_token};
 
 use crate::context::FilterError;
 use crate::template::Template;
@@ -57,52 +57,27 @@ impl fmt::Display for HeaderName {
     }
 }
 
-/// A header name and the template of its value, kept as one text `name:value`.
+/// A header name and the template of its value, kept as the line that is written if there is
+/// nothing to replace: `name: value CRLF`. Most are longer than what a `SmolStr` holds itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct FieldTemplate(FieldText);
-
-/// A text that most often is longer than what a `SmolStr` holds without memory of its own.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum FieldText {
-    /// The first `len` bytes; all others are 0.
+pub(crate) enum FieldTemplate {
     Inline {
         len: u8,
-        bytes: [u8; FIELD_INLINE_MAX],
+        name_len: u8,
+        /// Nothing is to be replaced.
+        constant: bool,
+        /// The line in the first `len`; all others are 0.
+        bytes: [u8; LINE_INLINE_MAX],
     },
-    Heap(Box<str>),
+    Heap {
+        line: Box<str>,
+        name_len: u32,
+        constant: bool,
+    },
 }
 
-/// Bytes of a field that lies in the value itself.
-const FIELD_INLINE_MAX: usize = 38;
-
-impl From<String> for FieldText {
-    fn from(text: String) -> Self {
-        let mut bytes = [0; FIELD_INLINE_MAX];
-        match (bytes.get_mut(..text.len()), u8::try_from(text.len())) {
-            (Some(place), Ok(len)) => {
-                place.copy_from_slice(text.as_bytes());
-                Self::Inline { len, bytes }
-            }
-            _ => Self::Heap(text.into()),
-        }
-    }
-}
-
-impl std::ops::Deref for FieldText {
-    type Target = str;
-
-    #[inline]
-    fn deref(&self) -> &str {
-        match self {
-            Self::Inline { len, bytes } => {
-                let bytes = bytes.get(..usize::from(*len)).unwrap_or_default();
-                // They were those of a text.
-                std::str::from_utf8(bytes).unwrap_or_default()
-            }
-            Self::Heap(text) => text,
-        }
-    }
-}
+/// Bytes of a line that lies in the value itself.
+const LINE_INLINE_MAX: usize = 36;
 
 impl FieldTemplate {
     /// Takes the values of the arguments `name_arg` and `value_arg`.
@@ -113,16 +88,44 @@ impl FieldTemplate {
         (name_arg, name): (&str, &str),
         (value_arg, value): (&str, &str),
     ) -> Result<Self, ArgError> {
-        let name = HeaderName::writable(name_arg, name)?;
+        HeaderName::writable(name_arg, name)?;
         check_value(value_arg, value)?;
-        let mut field = String::with_capacity(name.0.len() + 1 + value.len());
-        field.extend([name.as_str(), ":", value]);
-        Ok(Self(field.into()))
+        let constant = !Template(value).has_variables();
+        let line = [name, ": ", value, "\r\n"].concat();
+        let mut bytes = [0; LINE_INLINE_MAX];
+        let Some(place) = bytes.get_mut(..line.len()) else {
+            return Ok(Self::Heap { line: line.into(), name_len: name.len() as u32, constant });
+        };
+        place.copy_from_slice(line.as_bytes());
+        Ok(Self::Inline { len: line.len() as u8, name_len: name.len() as u8, constant, bytes })
+    }
+
+    /// The line, the length of its name, and whether it is constant.
+    fn line(&self) -> (&[u8], usize, bool) {
+        match self {
+            Self::Inline { len, name_len, constant, bytes } => {
+                let line = bytes.get(..usize::from(*len)).unwrap_or_default();
+                (line, usize::from(*name_len), *constant)
+            }
+            Self::Heap { line, name_len, constant } => {
+                (line.as_bytes(), *name_len as usize, *constant)
+            }
+        }
+    }
+
+    /// The line, if there is nothing to replace.
+    fn constant(&self) -> Option<FieldLine<'_>> {
+        let (line, name_len, constant) = self.line();
+        constant.then(|| FieldLine::new(line, name_len))
     }
 
     /// Name and value.
     pub(crate) fn parts(&self) -> (&str, Template<'_>) {
-        let (name, value) = self.0.split_once(':').unwrap_or_default();
+        let (line, name_len, _) = self.line();
+        // The bytes were those of a text.
+        let line = std::str::from_utf8(line).unwrap_or_default();
+        let (name, rest) = line.split_at_checked(name_len).unwrap_or_default();
+        let value = rest.get(2..rest.len().saturating_sub(2)).unwrap_or_default();
         (name, Template(value))
     }
 
@@ -136,21 +139,31 @@ impl FieldTemplate {
         self.parts().1
     }
 
-    /// Gives name and value to `write`, variables replaced. Allocates only if there are variables.
+    /// Appends the field to `fields`, variables replaced. Allocates only if there are variables.
     ///
     /// # Errors
     /// A variable that is not set, or whose value cannot stand in a header field.
-    pub(crate) fn with(
-        &self,
-        vars: &Vars,
-        write: impl FnOnce(&[u8], &[u8]),
-    ) -> Result<(), FilterError> {
-        let (name, value) = self.parts();
-        match value.constant() {
-            Some(value) => write(name.as_bytes(), value.as_bytes()),
+    pub(crate) fn append_to(&self, fields: &mut Fields, vars: &Vars) -> Result<(), FilterError> {
+        match self.constant() {
+            Some(line) => fields.append_line(line),
             None => {
-                let value = expand_value(value, vars)?;
-                write(name.as_bytes(), value.as_bytes());
+                let (name, value) = self.parts();
+                fields.append(name.as_bytes(), expand_value(value, vars)?.as_bytes());
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the field in the place of those of its name, as [`FieldTemplate::append_to`].
+    ///
+    /// # Errors
+    /// A variable that is not set, or whose value cannot stand in a header field.
+    pub(crate) fn set_in(&self, fields: &mut Fields, vars: &Vars) -> Result<(), FilterError> {
+        match self.constant() {
+            Some(line) => fields.set_line(line),
+            None => {
+                let (name, value) = self.parts();
+                fields.set(name.as_bytes(), expand_value(value, vars)?.as_bytes());
             }
         }
         Ok(())
@@ -200,6 +213,7 @@ pub(crate) fn all_blank<'a>(mut values: impl Iterator<Item = &'a [u8]>) -> bool 
 #[cfg(test)]
 mod tests {
     use weir_route::Vars;
+    use weir_wire::Fields;
 
     use super::{FieldTemplate, HeaderName};
 
@@ -208,29 +222,45 @@ mod tests {
         let mut vars = Vars::default();
         vars.set("v", "a\r\nb".to_owned());
         vars.set("w", "1:2".to_owned());
-        let mut line = String::new();
+        let mut appended = Fields::default();
+        let mut set = Fields::default();
+        set.append(name.to_uppercase().as_bytes(), b"before");
         let written = built.map_err(|error| error.message).and_then(|field| {
-            let write = |name: &[u8], value: &[u8]| {
-                line = format!("{}|{}", name.escape_ascii(), value.escape_ascii());
-            };
-            field.with(&vars, write).map_err(|error| error.0)
+            let written = field.append_to(&mut appended, &vars);
+            written.and(field.set_in(&mut set, &vars)).map_err(|error| error.0)
         });
         match expected {
-            Ok(expected) => assert_eq!((written, &*line), (Ok(()), expected)),
+            Ok(expected) => {
+                assert_eq!(written, Ok(()));
+                let value = expected.as_bytes();
+                assert_eq!(appended.iter().collect::<Vec<_>>(), [(name.as_bytes(), value)]);
+                let kept = name.to_uppercase();
+                assert_eq!(set.iter().collect::<Vec<_>>(), [(kept.as_bytes(), value)]);
+            }
             Err(part) => assert!(written.as_ref().is_err_and(|e| e.contains(part)), "{written:?}"),
         }
     }
 
     #[test]
     fn lines_keep_name_and_value_apart() {
-        check("X-A", "1", Ok("X-A|1"));
-        check("X-A", "", Ok("X-A|"));
-        check("X-A", "a:b:{w}", Ok("X-A|a:b:1:2"));
-        check("X-A", "{}", Ok("X-A|{}"));
-        let [short, long] = [34, 35].map(|len| "v".repeat(len));
-        check("X-A", &short, Ok(&format!("X-A|{short}")));
-        check("X-A", &long, Ok(&format!("X-A|{long}")));
+        check("X-A", "1", Ok("1"));
+        check("X-A", "", Ok(""));
+        check("X-A", "a: b:{w}", Ok("a: b:1:2"));
+        check("X-A", "{}", Ok("{}"));
+        let [short, long] = [29, 30].map(|len| "v".repeat(len));
+        for value in [short, long] {
+            check("X-A", &value, Ok(&value));
+            check("X-A", &format!("{value}{{w}}"), Ok(&format!("{value}1:2")));
+        }
         assert!(size_of::<FieldTemplate>() <= 40);
+    }
+
+    #[test]
+    fn parts_are_as_written() {
+        for value in ["", "1", "{w}", "a: b\u{e9}", &"v".repeat(99)] {
+            let field = FieldTemplate::new(("name", "X-A"), ("value", value)).unwrap();
+            assert_eq!((field.name(), field.value().0), ("X-A", value));
+        }
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl<'a> AbsoluteUri<'a> {
             () => return None,
         };
         let port = self.port.unwrap_or(port);
-        Some(Target { scheme, host: self.host.to_ascii_lowercase(), port })
+        Some(Target::new(scheme, self.host.to_ascii_lowercase(), port))
     }
 }
 

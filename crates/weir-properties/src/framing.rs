@@ -86,7 +86,7 @@ static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(|| {
 /// # Panics
 /// If it does not hold.
 pub fn framing(input: &[u8]) {
-    let target = Target { scheme: Scheme::Http, host: "127.0.0.1".to_owned(), port: 1 };
+    let target = Target::new(Scheme::Http, "127.0.0.1".to_owned(), 1);
     let Rehearsal { sent, cut, .. } = rehearse(input, &SNAPSHOT, &target);
     let mut seen = Seen::default();
     for bytes in &sent {

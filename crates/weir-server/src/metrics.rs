@@ -3,6 +3,8 @@
 //! Each worker writes its own counters; a scrape adds them up. Label values come from route
 //! definitions, statuses and a fixed set of methods, never from requests.
 
+mod series;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -10,18 +12,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hashbrown::{HashMap, HashSet};
-use weir_config::{RouteTarget, Upstream};
-use weir_filter::{Scheme, Target};
+use weir_config::RouteTarget;
 use weir_route::Route;
 
+pub(crate) use self::series::RouteKey;
+use self::series::{Method, SeriesKey, Timer};
 use crate::error::ErrorKind;
 use crate::files::{Files, FilesPlan};
-use crate::http::local::reason;
 
 /// Series kept by each worker at most; what comes later is counted under routeId `_other`.
 const SERIES_MAX: usize = 10_000;
-/// How long a maximum is remembered, as Micrometer does: three windows of a minute.
-const MAX_WINDOW: Duration = Duration::from_secs(60);
 
 /// What one worker counts. Written by that worker, read by a scrape.
 #[derive(Debug, Default)]
@@ -48,68 +48,6 @@ struct Series {
     by_key: HashMap<SeriesKey, Timer>,
     /// Routes that have a series of their own.
     listed: HashSet<RouteKey>,
-}
-
-/// A route is known by the address of its id, which the entry keeps alive. 0 is all that have none
-/// of their own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct RouteKey(usize);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct SeriesKey {
-    route: RouteKey,
-    status: u16,
-    method: Method,
-}
-
-#[derive(Debug)]
-struct Timer {
-    route_id: Arc<str>,
-    route_uri: String,
-    count: u64,
-    sum: Duration,
-    max: [Duration; 3],
-    rotated: Instant,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Method {
-    Get,
-    Head,
-    Post,
-    Put,
-    Patch,
-    Delete,
-    Options,
-    Other,
-}
-
-impl Method {
-    fn of(name: &[u8]) -> Self {
-        match name {
-            b"GET" => Self::Get,
-            b"HEAD" => Self::Head,
-            b"POST" => Self::Post,
-            b"PUT" => Self::Put,
-            b"PATCH" => Self::Patch,
-            b"DELETE" => Self::Delete,
-            b"OPTIONS" => Self::Options,
-            _ => Self::Other,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Head => "HEAD",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-            Self::Options => "OPTIONS",
-            Self::Other => "OTHER",
-        }
-    }
 }
 
 impl WorkerCounters {
@@ -175,7 +113,7 @@ impl WorkerCounters {
     /// room for more, is not looked for again: in a large table, that would be in no cache.
     pub(crate) fn key_of(&self, route: &Route<RouteTarget>) -> RouteKey {
         match route.target.unlisted.load(Ordering::Relaxed) & self.bit {
-            0 => RouteKey(route.id.as_ptr() as usize),
+            0 => RouteKey::of(route),
             _ => RouteKey::default(),
         }
     }
@@ -233,56 +171,6 @@ impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-impl Timer {
-    fn new(key: SeriesKey, route: &Route<RouteTarget>) -> Self {
-        let (route_id, route_uri) = match key.route {
-            RouteKey(0) => (Arc::from("_other"), "_other".to_owned()),
-            _ => (Arc::clone(&route.id), uri_text(&route.target.upstream)),
-        };
-        let max = [Duration::ZERO; 3];
-        Self { route_id, route_uri, count: 0, sum: Duration::ZERO, max, rotated: Instant::now() }
-    }
-
-    fn add(&mut self, took: Duration) {
-        self.count += 1;
-        self.sum += took;
-        if took > self.max[0] {
-            self.max[0] = took;
-        }
-        if self.count.is_multiple_of(64) {
-            self.rotate();
-        }
-    }
-
-    fn rotate(&mut self) {
-        if self.rotated.elapsed() >= MAX_WINDOW {
-            self.max = [Duration::ZERO, self.max[0], self.max[1]];
-            self.rotated = Instant::now();
-        }
-    }
-
-    fn max(&self) -> Duration {
-        self.max.into_iter().max().unwrap_or_default()
-    }
-}
-
-fn uri_text(upstream: &Upstream) -> String {
-    match upstream {
-        Upstream::Http(target) => target_text(target),
-        Upstream::Balanced(service) => format!("lb://{}", service.name),
-        Upstream::None => "no://op".to_owned(),
-    }
-}
-
-fn target_text(target: &Target) -> String {
-    let scheme = match target.scheme {
-        Scheme::Http => "http",
-        Scheme::Https => "https",
-        Scheme::Lb => "lb",
-    };
-    format!("{scheme}://{}:{}", target.host, target.port)
 }
 
 /// The counters of all workers.
@@ -380,7 +268,7 @@ impl Metrics {
             let mut series = worker.series.lock().unwrap_or_else(PoisonError::into_inner);
             for (key, timer) in &mut series.by_key {
                 timer.rotate();
-                let exported = timers.entry(labels(key, timer)).or_default();
+                let exported = timers.entry(timer.labels(key)).or_default();
                 exported.0 += timer.count;
                 exported.1 += timer.sum;
                 exported.2 = exported.2.max(timer.max());
@@ -425,31 +313,6 @@ impl Metrics {
             let _ = writeln!(out, "{name}{{kind=\"{kind}\"}} {count}");
         }
     }
-}
-
-fn labels(key: &SeriesKey, timer: &Timer) -> String {
-    let outcome = match key.status / 100 {
-        1 => "INFORMATIONAL",
-        2 => "SUCCESSFUL",
-        3 => "REDIRECTION",
-        4 => "CLIENT_ERROR",
-        5 => "SERVER_ERROR",
-        _ => "UNKNOWN",
-    };
-    let phrase = reason(key.status).to_uppercase().replace([' ', '-'], "_").replace('\'', "");
-    let status = if phrase.is_empty() { key.status.to_string() } else { phrase };
-    format!(
-        "httpMethod=\"{}\",httpStatusCode=\"{}\",outcome=\"{outcome}\",routeId=\"{}\",\
-         routeUri=\"{}\",status=\"{status}\"",
-        key.method.name(),
-        key.status,
-        escape(&timer.route_id),
-        escape(&timer.route_uri),
-    )
-}
-
-fn escape(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[cfg(test)]

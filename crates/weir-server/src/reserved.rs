@@ -36,7 +36,7 @@ impl Reserved {
             SocketAddr::V4(address) => address.ip().to_string(),
             SocketAddr::V6(address) => format!("[{}]", address.ip()),
         };
-        let target = Target { scheme: Scheme::Http, host, port: address.port() };
+        let target = Target::new(Scheme::Http, host, address.port());
         let target = RouteTarget {
             chain: Chain::default(),
             upstream: Upstream::Http(Arc::new(target)),

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::syntax::{is_field_value, is_token};
+use crate::syntax::{is_field_value, is_same_name, is_token};
 
 /// A range of bytes in the text of a [`Fields`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,6 +59,35 @@ impl NameSet {
     /// Whether a name may be in both. `false` is certain.
     pub const fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
+    }
+}
+
+/// A header field as it is written, `name: value CRLF`, checked once to be written often.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldLine<'a> {
+    text: &'a [u8],
+    name_len: u32,
+}
+
+impl<'a> FieldLine<'a> {
+    /// A line whose first `name_len` bytes are a token and whose value has no control byte: who
+    /// builds it has checked that.
+    pub fn new(text: &'a [u8], name_len: usize) -> Self {
+        let line = Self { text, name_len: name_len as u32 };
+        debug_assert!(
+            text.len() >= name_len + 4
+                && is_token(line.name())
+                && text[name_len..].starts_with(b": ")
+                && text.ends_with(b"\r\n")
+                && is_field_value(&text[name_len..text.len() - 2]),
+            "{}",
+            text.escape_ascii()
+        );
+        line
+    }
+
+    fn name(self) -> &'a [u8] {
+        self.text.get(..self.name_len as usize).unwrap_or_default()
     }
 }
 
@@ -141,13 +170,13 @@ impl Fields {
 
     /// The values of every line called `name` (any case), in order.
     pub fn get_all<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + Clone {
-        let named = move |other: &[u8]| other.eq_ignore_ascii_case(name);
+        let named = move |other: &[u8]| is_same_name(other, name);
         self.among(NameSet::of(name)).filter(move |(other, _)| named(other)).map(|(_, value)| value)
     }
 
     /// The value of the first line called `name` (any case).
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
-        let named = |other: &[u8]| other.eq_ignore_ascii_case(name);
+        let named = |other: &[u8]| is_same_name(other, name);
         self.among(NameSet::of(name)).find(|(other, _)| named(other)).map(|(_, value)| value)
     }
 
@@ -161,6 +190,20 @@ impl Fields {
         self.require(is_token(name) && is_field_value(value));
         let (name, value) = self.intern_line(name, value);
         self.push_spans(name, value);
+    }
+
+    /// Appends a line that is known to be sound, written as `name: value CRLF`.
+    pub fn append_line(&mut self, line: FieldLine<'_>) {
+        let (name, value) = self.intern_written(line);
+        self.push_spans(name, value);
+    }
+
+    /// Appends a line to the text, and gives the spans of its parts.
+    fn intern_written(&mut self, line: FieldLine<'_>) -> (Span, Span) {
+        let FieldLine { text, name_len } = line;
+        let Span { start, len } = self.intern(text);
+        let name = Span { start, len: name_len };
+        (name, Span { start: start + name_len + 2, len: len.saturating_sub(name_len + 4) })
     }
 
     /// Appends a line to the text as it will be written, and gives the spans of its parts.
@@ -185,12 +228,22 @@ impl Fields {
     pub fn set(&mut self, name: &[u8], value: &[u8]) {
         self.require(is_token(name) && is_field_value(value));
         let (new_name, new_value) = self.intern_line(name, value);
+        self.set_spans(name, new_name, new_value);
+    }
+
+    /// As [`Fields::set`], with a line that is known to be sound.
+    pub fn set_line(&mut self, line: FieldLine<'_>) {
+        let (new_name, new_value) = self.intern_written(line);
+        self.set_spans(line.name(), new_name, new_value);
+    }
+
+    fn set_spans(&mut self, name: &[u8], new_name: Span, new_value: Span) {
         let text = &self.text;
         let sort = NameSet::of(name);
         let mut found = 0;
         if self.names.meets(sort) {
             for field in &mut self.list {
-                if field.sort == sort && field.name.of(text).eq_ignore_ascii_case(name) {
+                if field.sort == sort && is_same_name(field.name.of(text), name) {
                     field.value = new_value;
                     found += 1;
                 }
@@ -206,7 +259,7 @@ impl Fields {
     fn keep_first(&mut self, name: &[u8]) {
         let mut seen = false;
         self.retain(|other, _| {
-            let same = other.eq_ignore_ascii_case(name);
+            let same = is_same_name(other, name);
             let keep = !same || !seen;
             seen |= same;
             keep
@@ -215,7 +268,7 @@ impl Fields {
 
     /// Removes all lines called `name` (any case); tells whether there were any.
     pub fn remove(&mut self, name: &[u8]) -> bool {
-        self.retain_among(NameSet::of(name), |n, _| !n.eq_ignore_ascii_case(name))
+        self.retain_among(NameSet::of(name), |n, _| !is_same_name(n, name))
     }
 
     /// Keeps the lines for which `keep(name, value)` holds; tells whether any was removed.
@@ -296,7 +349,7 @@ impl Fields {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fields, NameSet, Span};
+    use super::{FieldLine, Fields, NameSet, Span};
 
     fn check(edit: impl FnOnce(&mut Fields), expected: &str) {
         let mut fields = Fields::default();
@@ -322,6 +375,16 @@ mod tests {
             |f| f.rewrite(|n, v| (n == b"x-a").then(|| [v, b"!"].concat())),
             "Host: a|X-A: 1|x-a: 2!|Accept: */*|",
         );
+    }
+
+    #[test]
+    fn lines_as_they_are_written_act_as_name_and_value() {
+        let line = |text| FieldLine::new(text, 3);
+        let all = "Host: a|X-A: 1|x-a: 2|Accept: */*|";
+        check(|f| f.append_line(line(b"x-A: \r\n")), &format!("{all}x-A: |"));
+        check(|f| f.append_line(line(b"x-b: y z\r\n")), &format!("{all}x-b: y z|"));
+        check(|f| f.set_line(line(b"x-A: y\r\n")), "Host: a|X-A: y|Accept: */*|");
+        check(|f| f.set_line(line(b"x-b: y\r\n")), &format!("{all}x-b: y|"));
     }
 
     #[test]

@@ -9,6 +9,6 @@ pub mod http1;
 mod message;
 mod syntax;
 
-pub use fields::{Fields, NameSet, Span};
+pub use fields::{FieldLine, Fields, NameSet, Span};
 pub use message::{RequestHead, ResponseHead, Version};
 pub use syntax::{is_field_value, is_plain_path, is_token, list_members, trim_blanks};

@@ -1,7 +1,7 @@
 //! Request and response heads, as received and as edited by filters.
 
 use crate::fields::{Fields, Span};
-use crate::syntax::{is_field_value, is_target, is_token};
+use crate::syntax::{is_field_value, is_path, is_target, is_token};
 
 /// HTTP version of a message. Order is age.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,7 +93,7 @@ impl RequestHead {
     /// Replaces the raw path. A byte that a path cannot have (a blank, `?`, `#`, a control, 8-bit)
     /// makes the head unsound ([`Fields::is_sound`]): encode it first.
     pub fn set_path(&mut self, path: &[u8]) {
-        self.fields.require(is_target(path) && !path.contains(&b'?'));
+        self.fields.require(is_path(path));
         self.path = self.fields.intern(path);
     }
 

@@ -12,6 +12,8 @@ const HOST: u8 = 4;
 const PLAIN: u8 = 8;
 /// What may stand in a field value (RFC 9110 section 5.5).
 const VALUE: u8 = 16;
+/// Of `TARGET`, what may stand in a path.
+const PATH: u8 = 32;
 
 const CLASSES: [u8; 256] = classes();
 
@@ -26,6 +28,9 @@ const fn classes() -> [u8; 256] {
         }
         if alnum || is_one_of(byte, b"-._~!$&'()*+,;=:@/?%[]") {
             table[at] |= TARGET;
+            if byte != b'?' {
+                table[at] |= PATH;
+            }
         }
         if alnum || is_one_of(byte, b"-._~!$&'()*+;=") {
             table[at] |= HOST;
@@ -87,9 +92,9 @@ pub(crate) fn is_target(bytes: &[u8]) -> bool {
     all_have(bytes, TARGET)
 }
 
-/// Whether `bytes` may be a host name as sent, without `%`.
-pub(crate) fn is_host(bytes: &[u8]) -> bool {
-    all_have(bytes, HOST)
+/// Whether `bytes` may be a path (`%` included).
+pub(crate) fn is_path(bytes: &[u8]) -> bool {
+    all_have(bytes, PATH)
 }
 
 /// Whether every server reads this path in the same way: it starts with `/` and has no dots,
@@ -97,6 +102,49 @@ pub(crate) fn is_host(bytes: &[u8]) -> bool {
 pub fn is_plain_path(path: &[u8]) -> bool {
     let doubled = || path.windows(2).fold(false, |any, pair| any | (pair == b"//"));
     path.first() == Some(&b'/') && all_have(path, PLAIN) && !doubled()
+}
+
+/// Whether two names are the same but for case: `eq_ignore_ascii_case`, in a few words instead of
+/// byte by byte.
+#[inline]
+pub(crate) fn is_same_name(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    // The last word overlaps the one before.
+    if let (Some(a_end), Some(b_end)) = (a.last_chunk::<8>(), b.last_chunk()) {
+        let (a, b) = (a.as_chunks().0, b.as_chunks().0);
+        let same =
+            |a: &[u8; 8], b: &[u8; 8]| is_same_word(u64::from_ne_bytes(*a), u64::from_ne_bytes(*b));
+        return same(a_end, b_end) && a.iter().zip(b).all(|(a, b)| same(a, b));
+    }
+    match (half_words(a), half_words(b)) {
+        (Some(a), Some(b)) => is_same_word(a, b),
+        _ => a.eq_ignore_ascii_case(b),
+    }
+}
+
+/// The first four bytes and the last four.
+fn half_words(name: &[u8]) -> Option<u64> {
+    let (start, end) = (name.first_chunk()?, name.last_chunk()?);
+    Some(u64::from(u32::from_ne_bytes(*start)) << 32 | u64::from(u32::from_ne_bytes(*end)))
+}
+
+/// Whether eight bytes are the same but for the case of ASCII letters.
+fn is_same_word(a: u64, b: u64) -> bool {
+    const EACH: u64 = u64::MAX / 255;
+    const CASE: u64 = EACH * 0x20;
+    const TOP: u64 = EACH * 0x80;
+    let differing = a ^ b;
+    if differing & !CASE != 0 {
+        return false;
+    }
+    // What differs are letters: from `a` to `z` in lower case, without a byte's top bit.
+    let lower = (a | CASE) & !TOP;
+    let from_a = lower + EACH * (0x80 - b'a' as u64);
+    let beyond_z = lower + EACH * (0x7f - b'z' as u64);
+    let letters = from_a & !beyond_z & !a & TOP;
+    differing & !(letters >> 2) == 0
 }
 
 /// Whether `bytes` is a token: a method, a field name, a connection option.
@@ -138,7 +186,10 @@ pub(crate) fn percent_byte(digits: Option<&[u8]>) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_field_value, is_plain_path, is_token, list_members, percent_byte, trim_blanks};
+    use super::{
+        is_field_value, is_plain_path, is_same_name, is_token, list_members, percent_byte,
+        trim_blanks,
+    };
     use crate::http1::{LenientPath, canonical_path, lenient_path};
 
     fn check(value: &str, expected: &[&str]) {
@@ -153,6 +204,24 @@ mod tests {
         check(",, ,\t", &[]);
         check("close", &["close"]);
         check(" a ,\tb,,c d ", &["a", "b", "c d"]);
+    }
+
+    #[test]
+    fn names_are_the_same_where_the_library_says_so() {
+        for len in 0..20 {
+            let name: Vec<u8> = (0..len).map(|at| b"aZ-\xe9"[at % 4]).collect();
+            assert!(is_same_name(&name, &name.to_ascii_uppercase()));
+            assert!(!is_same_name(&name, &[&name[..], b"a"].concat()));
+            for at in 0..len {
+                for (one, other) in (0..=255).flat_map(|one| [1, 0x20, 0x80].map(|bit| (one, bit)))
+                {
+                    let (mut a, mut b) = (name.clone(), name.clone());
+                    (a[at], b[at]) = (one, one ^ other);
+                    let expected = a.eq_ignore_ascii_case(&b);
+                    assert_eq!(is_same_name(&a, &b), expected, "{a:?} {b:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -57,8 +57,7 @@ impl Behaviour for AddRequestHeader {
     }
 
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
-        let fields = &mut context.head.fields;
-        self.0.with(context.vars, |name, value| fields.append(name, value))?;
+        self.0.append_to(&mut context.head.fields, context.vars)?;
         Ok(Verdict::Continue)
     }
 

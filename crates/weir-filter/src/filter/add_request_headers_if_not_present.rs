@@ -73,7 +73,7 @@ impl Behaviour for AddRequestHeadersIfNotPresent {
             let name = first.name();
             if !seen.contains(&name) && all_blank(fields.get_all(name.as_bytes())) {
                 for field in rest.iter().filter(|field| field.name() == name) {
-                    field.with(context.vars, |name, value| fields.append(name, value))?;
+                    field.append_to(fields, context.vars)?;
                 }
             }
             seen.push(name);

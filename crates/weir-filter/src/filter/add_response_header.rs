@@ -99,7 +99,7 @@ impl OnResponse for AddResponseHeader {
         if !wanted(self.field.name().as_bytes()) {
             return self.field.value().require(context.vars);
         }
-        self.field.with(context.vars, |name, value| fields.append(name, value))
+        self.field.append_to(fields, context.vars)
     }
 }
 

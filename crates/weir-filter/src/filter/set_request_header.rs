@@ -61,8 +61,7 @@ impl Behaviour for SetRequestHeader {
     }
 
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
-        let fields = &mut context.head.fields;
-        self.0.with(context.vars, |name, value| fields.set(name, value))?;
+        self.0.set_in(&mut context.head.fields, context.vars)?;
         Ok(Verdict::Continue)
     }
 

@@ -83,8 +83,7 @@ impl Behaviour for SetResponseHeader {
 
 impl OnResponse for SetResponseHeader {
     fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
-        let fields = &mut context.head.fields;
-        self.0.with(context.vars, |name, value| fields.set(name, value))
+        self.0.set_in(&mut context.head.fields, context.vars)
     }
 }
 

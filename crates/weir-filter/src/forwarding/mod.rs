@@ -16,8 +16,7 @@ use weir_route::ArgError;
 use weir_route::pattern::{JavaRegex, RegexCache};
 use weir_wire::{Fields, RequestHead, ResponseHead, list_members};
 
-use crate::assembly::Assembly;
-use crate::context::{Scheme, Target};
+use crate::context::Target;
 use hop_by_hop::HopByHop;
 pub use options::{ForwardingOptions, Part, Untrusted, XForwarded};
 
@@ -111,7 +110,7 @@ impl Forwarding {
         self.hop_by_hop.clean_request(&mut head.fields, hop.upgrade);
         let keep = hop.preserve_host && head.fields.contains(b"host");
         if !keep {
-            set_host(head, hop);
+            head.fields.set_line(hop.target.host_line());
         }
     }
 
@@ -227,35 +226,6 @@ fn remove_nominated(head: &mut RequestHead) {
         let connection = name.eq_ignore_ascii_case(b"connection");
         connection || !nominated.iter().any(|listed| listed.eq_ignore_ascii_case(name))
     });
-}
-
-fn set_host(head: &mut RequestHead, hop: &Hop<'_>) {
-    let mut host = Assembly::new();
-    host.push(hop.target.host.as_bytes());
-    let default = match hop.target.scheme {
-        Scheme::Http | Scheme::Lb => 80,
-        Scheme::Https => 443,
-    };
-    if hop.target.port != default {
-        host.push(format_port(hop.target.port, &mut [0; 6]));
-    }
-    head.fields.set(b"Host", host.as_bytes());
-}
-
-/// `:port`, without allocating.
-fn format_port(port: u16, buffer: &mut [u8; 6]) -> &[u8] {
-    let mut rest = port;
-    let mut len = 0;
-    for slot in buffer.iter_mut().rev() {
-        len += 1;
-        if rest == 0 && len > 1 {
-            *slot = b':';
-            break;
-        }
-        *slot = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    buffer.get(buffer.len() - len..).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Table tests of forwarding: a head as received, and as passed on.
 
 use weir_route::pattern::RegexCache;
+use weir_wire::Fields;
 
-use super::{Forwarding, ForwardingOptions, Hop, Part, Untrusted, XForwarded, format_port};
+use super::{Forwarding, ForwardingOptions, Hop, Part, Untrusted, XForwarded};
 use crate::context::{Scheme, Target};
 use crate::trial::{request_head, response_head};
 
@@ -47,7 +48,7 @@ impl Given {
         let path = path.strip_prefix(self.strip).expect("a prefix");
         head.set_path(if path.is_empty() { b"/" } else { path.as_bytes() });
         head.fields.append(b"X-Own", b"1");
-        let target = Target { scheme: Scheme::Http, host: "up.example".to_owned(), port: 81 };
+        let target = Target::new(Scheme::Http, "up.example".to_owned(), 81);
         let hop = Hop {
             peer,
             local: "192.0.2.1".parse().expect("an address"),
@@ -161,9 +162,22 @@ fn host_is_that_of_the_target_unless_preserved() {
     Given { preserve_host: true, ..Given::default() }
         .check("GET http://other.example/x HTTP/1.1\nHost: gw.example", "Host: other.example");
     check("GET / HTTP/1.1\nHost: gw.example", "");
-    assert_eq!(format_port(80, &mut [0; 6]), b":80");
-    assert_eq!(format_port(65535, &mut [0; 6]), b":65535");
-    assert_eq!(format_port(0, &mut [0; 6]), b":0");
+}
+
+#[test]
+fn host_has_no_port_that_the_scheme_implies() {
+    let check = |scheme, port, expected: &str| {
+        let mut fields = Fields::default();
+        fields.append_line(Target::new(scheme, "h".to_owned(), port).host_line());
+        assert_eq!(fields.get(b"host"), Some(expected.as_bytes()));
+    };
+    check(Scheme::Http, 80, "h");
+    check(Scheme::Lb, 80, "h");
+    check(Scheme::Https, 443, "h");
+    check(Scheme::Https, 80, "h:80");
+    check(Scheme::Http, 443, "h:443");
+    check(Scheme::Http, 0, "h:0");
+    check(Scheme::Lb, 65535, "h:65535");
 }
 
 const INCOMING: &str = "GET / HTTP/1.1\nX-Forwarded-For: 1.2.3.4\nX-Forwarded-Ssl: on\n\

@@ -93,7 +93,7 @@ mod tests {
     fn a_request_passes_once() {
         let identity = Identity::new(80);
         let other = Identity::new(80);
-        let target = |port| Target { scheme: Scheme::Http, host: "h".to_owned(), port };
+        let target = |port| Target::new(Scheme::Http, "h".to_owned(), port);
         let mut head = head("GET", "Via", "1.0 fred, 1.1 weir (a comment)");
         assert!(identity.pass(&mut head, &target(81), false).is_ok());
         assert_eq!(head.fields.get_all(b"via").count(), 1, "it cannot come back from there");

@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use crate::syntax::{is_host, is_host_byte, percent_byte};
+use crate::syntax::{is_host_byte, percent_byte};
 
 /// Whether `authority` is `host [":" port]` without userinfo: a name (RFC 3986 reg-name, but no
 /// comma), an IPv4 address or a bracketed IPv6 address, and a port up to 65535, which may be empty.
@@ -28,15 +28,27 @@ fn split_port(authority: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
             _ => None,
         };
     }
-    let end = memchr::memchr(b':', authority).unwrap_or(authority.len());
-    let host = authority.get(..end)?;
-    (!host.is_empty() && is_reg_name(host)).then_some((host, authority.get(end + 1..)))
+    let end = authority.iter().position(|&byte| !is_host_byte(byte)).unwrap_or(authority.len());
+    let end = match authority.get(end) {
+        Some(b'%') => escaped_end(authority)?,
+        _ => end,
+    };
+    let (host, rest) = authority.split_at_checked(end)?;
+    let port = match rest {
+        [] => None,
+        [b':', port @ ..] => Some(port),
+        _ => return None,
+    };
+    (!host.is_empty()).then_some((host, port))
 }
 
-fn is_reg_name(host: &[u8]) -> bool {
+/// Where a name with percent-encoded bytes ends; `None` if it is not valid.
+fn escaped_end(authority: &[u8]) -> Option<usize> {
+    let end = memchr::memchr(b':', authority).unwrap_or(authority.len());
+    let host = authority.get(..end)?;
     let escaped = |at: usize| percent_byte(host.get(at + 1..at + 3)).is_some_and(|byte| byte != 0);
-    is_host(host)
-        || host.iter().enumerate().all(|(at, &b)| is_host_byte(b) || (b == b'%' && escaped(at)))
+    let fits = |(at, &byte): (usize, &u8)| is_host_byte(byte) || (byte == b'%' && escaped(at));
+    host.iter().enumerate().all(fits).then_some(end)
 }
 
 fn is_port(port: &[u8]) -> bool {

@@ -8,7 +8,7 @@ use super::body::BodyKind;
 use super::head::HeadError;
 use crate::fields::{Fields, NameSet};
 use crate::message::Version;
-use crate::syntax::{is_token, list_members, trim_blanks};
+use crate::syntax::{is_same_name, is_token, list_members, trim_blanks};
 
 /// What the Connection field and the version say about the connection's future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl<'a> FramingFields<'a> {
     pub(super) fn read(version: Version, fields: &'a Fields) -> Result<Self, HeadError> {
         let mut found = Self::default();
         for (name, value) in fields.among(LOOKED_FOR) {
-            let is = |expected: &[u8]| name.eq_ignore_ascii_case(expected);
+            let is = |expected: &[u8]| is_same_name(name, expected);
             match name.len() {
                 4 if is(b"host") => {
                     found.hosts += 1;
@@ -100,7 +100,7 @@ impl<'a> FramingFields<'a> {
 
     fn read_connection(&mut self, value: &[u8]) {
         // What most say.
-        if value.eq_ignore_ascii_case(b"keep-alive") {
+        if is_same_name(value, b"keep-alive") {
             self.keep_alive = true;
             return;
         }
