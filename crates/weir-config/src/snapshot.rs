@@ -1,7 +1,7 @@
 //! What a request is served by: one immutable value, swapped whole.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::time::Duration;
 
 use weir_filter::cors::{CorsChange, CorsPolicy, CorsRoute, CorsRule};
@@ -23,9 +23,9 @@ pub struct RouteTarget {
     pub upstream: Upstream,
     /// What `metadata` says to the gateway; `None` for most routes, and one word for them.
     pub policy: Option<Arc<RoutePolicy>>,
-    /// Which workers count its requests with those of other routes, a bit for each. It lies here
-    /// because that is in a cache when a request is routed.
-    pub unlisted: AtomicU64,
+    /// The number of its counters, 0 before its first request. It lies here because that is in a
+    /// cache when a request is routed.
+    pub series: AtomicU32,
 }
 
 /// What the metadata of a route says to the gateway. Shared between routes that say the same of

@@ -43,9 +43,10 @@ struct Slot {
 }
 
 impl Deadlines {
-    pub(crate) fn new() -> Rc<Self> {
+    /// None yet, by a clock that was 0 at `origin`.
+    pub(crate) fn new(origin: Instant) -> Rc<Self> {
         Rc::new(Self {
-            origin: Instant::now(),
+            origin,
             now_ms: Cell::new(0),
             next_sweep_ms: Cell::new(0),
             wall_origin_ms: Cell::new(wall_clock_ms()),
@@ -217,11 +218,13 @@ fn wall_clock_ms() -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::{Deadline, Deadlines, SLOTS_MIN};
 
     #[test]
     fn slots_of_a_crowd_that_has_left_are_let_go() {
-        let all = Deadlines::new();
+        let all = Deadlines::new(Instant::now());
         let count = || (all.slots.borrow().list.len(), all.slots.borrow().free.len());
         let mut crowd: Vec<_> = (0..1_000).map(|_| Deadline::new(&all)).collect();
         all.tidy();

@@ -11,24 +11,18 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hashbrown::{HashMap, HashSet};
 use weir_config::RouteTarget;
 use weir_route::Route;
 
-pub(crate) use self::series::RouteKey;
-use self::series::{Method, SeriesKey, Timer};
+use self::series::{Kind, Timers, Total};
+pub(crate) use self::series::{Listed, RouteNumber};
 use crate::error::ErrorKind;
 use crate::files::{Files, FilesPlan};
-
-/// Series kept by each worker at most; what comes later is counted under routeId `_other`.
-const SERIES_MAX: usize = 10_000;
 
 /// What one worker counts. Written by that worker, read by a scrape.
 #[derive(Debug, Default)]
 pub struct WorkerCounters {
     workers: usize,
-    /// Its bit in [`RouteTarget::unlisted`]; beyond 64 workers, some have the same.
-    bit: u64,
     connections: AtomicI64,
     accepted: AtomicU64,
     requests: AtomicU64,
@@ -39,21 +33,20 @@ pub struct WorkerCounters {
     refused_connections: AtomicU64,
     statuses: [AtomicU64; 6],
     errors: Mutex<BTreeMap<&'static str, u64>>,
-    series: Mutex<Series>,
+    listed: Arc<Listed>,
+    timers: Timers,
     unlisted: AtomicU64,
 }
 
-#[derive(Debug, Default)]
-struct Series {
-    by_key: HashMap<SeriesKey, Timer>,
-    /// Routes that have a series of their own.
-    listed: HashSet<RouteKey>,
-}
-
 impl WorkerCounters {
-    /// Those of worker number `n`.
-    pub(crate) fn new(n: usize, workers: usize) -> Self {
-        Self { workers, bit: 1 << (n % 64), ..Self::default() }
+    /// Those of one of `workers`, which share `listed`.
+    pub(crate) fn new(workers: usize, listed: &Arc<Listed>) -> Self {
+        Self { workers, listed: Arc::clone(listed), ..Self::default() }
+    }
+
+    /// When the worker's clock was 0.
+    pub(crate) fn origin(&self) -> Instant {
+        self.timers.origin
     }
 
     pub(crate) fn workers(&self) -> usize {
@@ -98,9 +91,9 @@ impl WorkerCounters {
     }
 
     pub(crate) fn finished(&self, status: u16) {
-        count(&self.requests);
+        add(&self.requests, 1);
         if let Some(class) = self.statuses.get(usize::from(status / 100)) {
-            count(class);
+            add(class, 1);
         }
     }
 
@@ -109,51 +102,31 @@ impl WorkerCounters {
         *errors.entry(kind.name()).or_default() += 1;
     }
 
-    /// Under which requests through `route` are counted. One that has no series, when there is no
-    /// room for more, is not looked for again: in a large table, that would be in no cache.
-    pub(crate) fn key_of(&self, route: &Route<RouteTarget>) -> RouteKey {
-        match route.target.unlisted.load(Ordering::Relaxed) & self.bit {
-            0 => RouteKey::of(route),
-            _ => RouteKey::default(),
-        }
+    /// Under which requests through `route` are counted. What counting will write is fetched.
+    pub(crate) fn number_of(&self, route: &Route<RouteTarget>) -> RouteNumber {
+        let number = self.listed.number(route);
+        self.timers.look_ahead(number);
+        number
     }
 
+    /// Counts a request that ended at `now_ms`, by the worker's clock.
     pub(crate) fn routed(
         &self,
-        route: &Route<RouteTarget>,
-        key: RouteKey,
+        number: RouteNumber,
         status: u16,
         method: &[u8],
         took: Duration,
+        now_ms: u64,
     ) {
-        let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
-        let method = Method::of(method);
-        let mut key = SeriesKey { route: key, status, method };
-        if key.route == RouteKey::default() {
-            count(&self.unlisted);
+        if !self.timers.add(number, Kind::of(status, method), took, now_ms) {
+            add(&self.unlisted, 1);
         }
-        if let Some(timer) = series.by_key.get_mut(&key) {
-            return timer.add(took);
-        }
-        if key.route != RouteKey::default() {
-            if series.by_key.len() < SERIES_MAX {
-                series.listed.insert(key.route);
-            } else {
-                if !series.listed.contains(&key.route) {
-                    route.target.unlisted.fetch_or(self.bit, Ordering::Relaxed);
-                }
-                count(&self.unlisted);
-                key.route = RouteKey::default();
-            }
-        }
-        let timer = series.by_key.entry(key).or_insert_with(|| Timer::new(key, route));
-        timer.add(took);
     }
 }
 
-/// Adds one to a counter that only this thread writes: cheaper than an atomic addition.
-fn count(counter: &AtomicU64) {
-    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+/// Adds to a counter that only this thread writes: cheaper than an atomic addition.
+fn add(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + n, Ordering::Relaxed);
 }
 
 /// Counts a connection as open while it lives, whatever ends it.
@@ -180,9 +153,6 @@ pub struct Metrics {
     files: Arc<Files>,
     started: Instant,
 }
-
-/// The labels and values of one exported timer.
-type Exported = (u64, Duration, Duration);
 
 impl Default for Metrics {
     /// Counters of no workers.
@@ -263,26 +233,25 @@ impl Metrics {
     }
 
     fn write_timers(&self, out: &mut String) {
-        let mut timers: BTreeMap<String, Exported> = BTreeMap::new();
+        let mut timers: BTreeMap<String, Total> = BTreeMap::new();
         for worker in self.workers.iter() {
-            let mut series = worker.series.lock().unwrap_or_else(PoisonError::into_inner);
-            for (key, timer) in &mut series.by_key {
-                timer.rotate();
-                let exported = timers.entry(timer.labels(key)).or_default();
-                exported.0 += timer.count;
-                exported.1 += timer.sum;
-                exported.2 = exported.2.max(timer.max());
-            }
+            let now_ms = worker.origin().elapsed().as_millis() as u64;
+            worker.timers.export(&worker.listed, now_ms, |labels, total| {
+                let all = timers.entry(labels).or_default();
+                all.count += total.count;
+                all.sum += total.sum;
+                all.max = all.max.max(total.max);
+            });
         }
         let name = "spring_cloud_gateway_requests_seconds";
         let _ =
             write!(out, "# HELP {name} Time of requests through routes.\n# TYPE {name} summary\n");
-        for (labels, (count, sum, _)) in &timers {
+        for (labels, Total { count, sum, .. }) in &timers {
             let _ = writeln!(out, "{name}_count{{{labels}}} {count}");
             let _ = writeln!(out, "{name}_sum{{{labels}}} {}", sum.as_secs_f64());
         }
         let _ = write!(out, "# HELP {name}_max Longest recent time.\n# TYPE {name}_max gauge\n");
-        for (labels, (_, _, max)) in &timers {
+        for (labels, Total { max, .. }) in &timers {
             let _ = writeln!(out, "{name}_max{{{labels}}} {}", max.as_secs_f64());
         }
     }
@@ -312,51 +281,5 @@ impl Metrics {
         for (kind, count) in &errors {
             let _ = writeln!(out, "{name}{{kind=\"{kind}\"}} {count}");
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use weir_config::{RouteTarget, Upstream};
-    use weir_filter::Chain;
-    use weir_route::{OneOrMore, Route};
-
-    use super::{RouteKey, SERIES_MAX, WorkerCounters};
-
-    fn route(n: usize) -> Route<RouteTarget> {
-        let (chain, upstream, policy) = (Chain::default(), Upstream::None, None);
-        let target = RouteTarget { chain, upstream, policy, unlisted: 0.into() };
-        let (id, predicates) = (n.to_string().as_str().into(), OneOrMore::default());
-        Route { group: None, position: n as u64, order: 0, target, predicates, id }
-    }
-
-    #[test]
-    fn routes_beyond_the_bound_are_counted_together() {
-        let (worker, other) = (WorkerCounters::new(0, 2), WorkerCounters::new(1, 2));
-        let routes: Vec<_> = (0..SERIES_MAX + 2).map(route).collect();
-        let ask = |worker: &WorkerCounters, n: usize, status| {
-            let key = worker.key_of(&routes[n]);
-            worker.routed(&routes[n], key, status, b"GET", Duration::from_millis(1));
-            key != RouteKey::default()
-        };
-        assert!((0..SERIES_MAX).all(|n| ask(&worker, n, 200)));
-        // No room for another status of one that is listed: its own series goes on.
-        assert!(ask(&worker, 0, 404) && ask(&worker, 0, 200));
-        // The second time it is known that there is no room.
-        assert!(ask(&worker, SERIES_MAX, 200) && !ask(&worker, SERIES_MAX, 200));
-        assert!(ask(&other, SERIES_MAX, 200), "another worker has room");
-        let series = worker.series.lock().unwrap();
-        let count_of = |route: &str, status: u16| -> u64 {
-            let mut all = series.by_key.iter();
-            let found = all.find(|(key, timer)| &*timer.route_id == route && key.status == status);
-            found.map_or(0, |(_, timer)| timer.count)
-        };
-        assert_eq!(
-            [count_of("0", 200), count_of("_other", 404), count_of("_other", 200)],
-            [2, 1, 2]
-        );
-        assert_eq!(worker.unlisted.load(std::sync::atomic::Ordering::Relaxed), 3);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicU32;
 
 use weir_config::{RouteTarget, Upstream};
 use weir_filter::{Chain, Scheme, Target};
@@ -41,7 +41,7 @@ impl Reserved {
             chain: Chain::default(),
             upstream: Upstream::Http(Arc::new(target)),
             policy: None,
-            unlisted: AtomicU64::default(),
+            series: AtomicU32::default(),
         };
         let route = Route {
             id: Arc::from(paths.base.as_str()),

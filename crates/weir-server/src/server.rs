@@ -105,8 +105,9 @@ impl Server {
         let (log, writer) = log.map_err(StartError::AccessLog)?.unzip();
         let (stop, stopped) = watch::channel(Phase::Serving);
         let drain = Arc::new(DrainState::default());
+        let listed = Arc::default();
         let counters: Vec<_> =
-            (0..workers).map(|n| Arc::new(WorkerCounters::new(n, workers))).collect();
+            (0..workers).map(|_| Arc::new(WorkerCounters::new(workers, &listed))).collect();
         let reserved = options.reserved.as_ref().map(|paths| Arc::new(Reserved::new(paths)));
         let identity = Arc::new(Identity::new(address.port()));
         let shares = files_plan(&settings, files_max());

@@ -75,7 +75,7 @@ impl Worker {
         let pipes_max = if snapshot.settings.splice { files.pipes_max } else { 0 };
         let scratch = ReadBuffer::new(snapshot.settings.read_buffer_bytes, pipes_max);
         Rc::new(Self {
-            deadlines: Deadlines::new(),
+            deadlines: Deadlines::new(counters.origin()),
             pools: Pools::default(),
             resolver: Resolver::default(),
             counters,

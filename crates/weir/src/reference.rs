@@ -107,7 +107,9 @@ fn metrics() -> String {
     }
     out.push_str(
         "\nLabels of `spring_cloud_gateway_requests_seconds`: `routeId`, `routeUri`, `outcome`, \
-         `status`, `httpStatusCode`, `httpMethod`; 10,000 series for each worker at most.\n",
+         `status`, `httpStatusCode`, `httpMethod`. 10,000 routes are counted on their own, the \
+         first that are asked for, and 10,000 further statuses and methods of theirs for each \
+         worker; what is beyond has the routeId `_other`.\n",
     );
     out
 }

@@ -14,7 +14,7 @@ mod remarks;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU32, AtomicUsize};
 
 use serde_json::{Map, Value};
 use weir_filter::cors::{CorsPolicy, CorsRoute};
@@ -188,7 +188,7 @@ impl Compiler {
                 chain,
                 upstream,
                 policy: self.policy(RoutePolicy { cors, timeouts, ambiguous_paths }),
-                unlisted: AtomicU64::default(),
+                series: AtomicU32::default(),
             },
         }))
     }

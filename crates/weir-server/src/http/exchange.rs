@@ -23,7 +23,7 @@ use super::local::{answer, answer_error};
 use super::relay::Relay;
 use super::upstream::Upstream;
 use crate::error::{ErrorKind, ProxyError};
-use crate::metrics::RouteKey;
+use crate::metrics::RouteNumber;
 use crate::sys::{Caches, fetch};
 use crate::worker::Worker;
 
@@ -78,7 +78,7 @@ pub(crate) struct Record {
     /// Filters that ran on the request side.
     pub(crate) filters_ran: usize,
     /// Under which the route is counted; noted when it is found, as it is in no cache at the end.
-    pub(crate) counted: RouteKey,
+    pub(crate) counted: RouteNumber,
     pub(crate) body: BodyRead,
 }
 
@@ -121,7 +121,7 @@ impl Record {
             sent_bytes: 0,
             error: None,
             filters_ran: 0,
-            counted: RouteKey::default(),
+            counted: RouteNumber::default(),
             body: BodyRead::Untouched,
         }
     }
@@ -288,7 +288,7 @@ fn find<'s>(
         && reserved.takes(x.request.path())
     {
         let route = Some(&*reserved.route);
-        x.record.counted = worker.counters.key_of(&reserved.route);
+        x.record.counted = worker.counters.number_of(&reserved.route);
         return Found { route, cors: CorsDecision::NotCors, ambiguity: None };
     }
     let mut parts = worker.parts.borrow_mut();
@@ -306,7 +306,7 @@ fn find<'s>(
     };
     let route = snapshot.index.lookup_with(&request, scratch, near).map(|route| &**route);
     if let Some(route) = route {
-        x.record.counted = worker.counters.key_of(route);
+        x.record.counted = worker.counters.number_of(route);
     }
     // Without an Origin too: what depends on it must say so (Vary).
     let cors = snapshot.cors.decide(&request, false, route.is_some(), scratch);

@@ -17,14 +17,12 @@ pub(crate) fn finish(
     route: Option<&Route<RouteTarget>>,
 ) {
     let now = Instant::now();
-    worker.deadlines.see(now);
+    let now_ms = worker.deadlines.see(now);
     let took = now.saturating_duration_since(x.record.started);
     worker.counters.finished(x.record.status);
-    if snapshot.settings.metrics_enabled
-        && let Some(route) = route
-    {
+    if snapshot.settings.metrics_enabled && route.is_some() {
         let record = &x.record;
-        worker.counters.routed(route, record.counted, record.status, x.request.method(), took);
+        worker.counters.routed(record.counted, record.status, x.request.method(), took, now_ms);
     }
     if let Some(log) = &worker.log {
         let host = &x.client_host;
