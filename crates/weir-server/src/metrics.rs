@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use weir_config::RouteTarget;
+use weir_config::{RouteTarget, Snapshot};
 use weir_route::Route;
 
 use self::series::{Kind, Timers, Total};
@@ -164,6 +164,14 @@ impl Default for Metrics {
 impl Metrics {
     pub(crate) fn new(workers: Vec<Arc<WorkerCounters>>, files: Arc<Files>) -> Self {
         Self { workers: workers.into(), files, started: Instant::now() }
+    }
+
+    /// Has the routes of `snapshot`, which were read again, counted where those were that they
+    /// replace. Looks at all of them.
+    pub fn recognise(&self, snapshot: &Snapshot) {
+        if let Some(worker) = self.workers.first() {
+            worker.listed.recognise(snapshot.index.iter());
+        }
     }
 
     /// Open client connections.

@@ -148,7 +148,7 @@ async fn serve(
                 continue;
             }
         };
-        control::reload(&args.config, &control, settings, reason).await;
+        reload(args, &control, settings, reason, &server).await;
         unsettled = true;
         heap.is_new();
     }
@@ -174,6 +174,19 @@ async fn serve(
         _ => eprintln!("stopped; {cut} connections were cut"),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn reload(
+    args: &RunArgs,
+    control: &Control,
+    settings: &Settings,
+    reason: &str,
+    server: &Server,
+) {
+    control::reload(&args.config, control, settings, reason).await;
+    // Routes that were read again are counted where they were.
+    let (metrics, snapshot) = (server.metrics().clone(), control.published().load_full());
+    drop(tokio::task::spawn_blocking(move || metrics.recognise(&snapshot)));
 }
 
 fn drain(server: Server, timeout: Duration, hurry: &AtomicBool) -> i64 {

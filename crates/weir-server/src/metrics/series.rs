@@ -5,7 +5,7 @@
 //! status is looked for: mostly it is rare.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,10 +34,14 @@ pub(crate) struct RouteNumber(u32);
 /// What [`RouteTarget::series`] says of a route that has no number, for want of room.
 const NO_ROOM: u32 = u32::MAX;
 
-/// The routes that have timers of their own, one list for all workers. A route that is replaced, or
-/// read again, keeps its number as long as it keeps its id and uri.
+/// The routes that have timers of their own, one list for all workers. A route that is read again
+/// keeps its number if it keeps its id and uri; so does one that is replaced, while there is room.
 #[derive(Debug, Default)]
-pub(crate) struct Listed(Mutex<Names>);
+pub(crate) struct Listed {
+    names: Mutex<Names>,
+    /// No other route gets a number: to ask for it would touch what else is not needed of a route.
+    full: AtomicBool,
+}
 
 #[derive(Debug, Default)]
 struct Names {
@@ -52,6 +56,12 @@ struct Name {
     uri: String,
 }
 
+impl Name {
+    fn of(route: &Route<RouteTarget>) -> Self {
+        Self { id: Arc::clone(&route.id), uri: uri_text(&route.target.upstream) }
+    }
+}
+
 impl Listed {
     /// The number of `route`.
     pub(crate) fn number(&self, route: &Route<RouteTarget>) -> RouteNumber {
@@ -64,7 +74,11 @@ impl Listed {
 
     #[cold]
     fn enter(&self, route: &Route<RouteTarget>) -> RouteNumber {
-        let name = Name { id: Arc::clone(&route.id), uri: uri_text(&route.target.upstream) };
+        if self.full.load(Ordering::Relaxed) {
+            route.target.series.store(NO_ROOM, Ordering::Relaxed);
+            return RouteNumber::default();
+        }
+        let name = Name::of(route);
         let mut names = self.names();
         let Names { numbers, list } = &mut *names;
         let number = numbers.get(&name).copied().or_else(|| {
@@ -76,12 +90,27 @@ impl Listed {
                 number
             })
         });
+        self.full.store(list.len() >= ROUTES_MAX, Ordering::Relaxed);
         route.target.series.store(number.map_or(NO_ROOM, |number| number.0), Ordering::Relaxed);
         number.unwrap_or_default()
     }
 
+    /// Gives those of `routes`, all that were read again, the numbers of the routes they replace.
+    pub(super) fn recognise<'r>(&self, routes: impl Iterator<Item = &'r Arc<Route<RouteTarget>>>) {
+        if !self.full.load(Ordering::Relaxed) {
+            // Each is found at its first request.
+            return;
+        }
+        let names = self.names();
+        for route in routes {
+            if let Some(number) = names.numbers.get(&Name::of(route)) {
+                route.target.series.store(number.0, Ordering::Relaxed);
+            }
+        }
+    }
+
     fn names(&self) -> MutexGuard<'_, Names> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -310,6 +339,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::sync::Arc;
     use std::time::Duration;
 
     use weir_config::{RouteTarget, Upstream};
@@ -356,12 +386,27 @@ mod tests {
         let (first, beyond) = (&routes[0], &routes[ROUTES_MAX..]);
         assert!(beyond.iter().all(|route| !ask(route, 200) && !ask(route, 404)));
         // Another status of one that is listed, and the same route read again.
-        assert!(ask(first, 404) && ask(first, 404) && ask(&route("0"), 200));
+        let again = Arc::new(route("0"));
+        assert!(ask(first, 404) && ask(first, 404) && !ask(&again, 200));
+        listed.recognise([&again, &Arc::new(route("new"))].into_iter());
+        assert!(ask(&again, 200));
         let all = totals(&timers, &listed, 0);
         let count = |id: &str, status| all[&(id.to_owned(), status)].0;
         assert_eq!([count("0", 200), count("0", 404), count("1", 200)], [2, 2, 1]);
-        assert_eq!([count("_other", 200), count("_other", 404)], [2, 2]);
+        assert_eq!([count("_other", 200), count("_other", 404)], [3, 2]);
         assert_eq!(all.len(), ROUTES_MAX + 3);
+    }
+
+    #[test]
+    fn a_route_that_is_read_again_goes_on_counting() {
+        let (listed, timers) = (Listed::default(), Timers::default());
+        for route in [route("a"), route("b"), route("a")] {
+            let number = listed.number(&route);
+            assert_eq!(number, listed.number(&route));
+            assert!(timers.add(number, Kind::of(200, b"GET"), Duration::ZERO, 0));
+        }
+        let all = totals(&timers, &listed, 0);
+        assert_eq!(all.values().map(|total| total.0).collect::<Vec<_>>(), [2, 1]);
     }
 
     #[test]
