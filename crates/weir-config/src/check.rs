@@ -1,7 +1,7 @@
 //! What is to be said of the routes of a configuration: each alone, and all together.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use weir_route::index::Index;
@@ -26,7 +26,7 @@ pub(crate) struct Checks {
     /// Places of the routes so far, by position.
     heads: Vec<Span>,
     /// Hashes of the ids so far.
-    ids: HashSet<u64>,
+    ids: HashSet<u64, foldhash::quality::RandomState>,
     /// Predicates and filters whose difference from SCG has been told.
     told: Told,
     counts: HashMap<Code, usize>,
@@ -40,7 +40,7 @@ impl Checks {
             compiler: Arc::clone(&loaded.compiler),
             settings: Arc::clone(&loaded.settings),
             heads: Vec::new(),
-            ids: HashSet::new(),
+            ids: HashSet::default(),
             told: Told::default(),
             counts: HashMap::new(),
             empty_groups: HashMap::new(),
@@ -187,9 +187,9 @@ impl Checks {
     /// Ids that are there twice.
     fn identify(&mut self, written: &Written<'_>, problems: &mut Vec<Diagnostic>) {
         let id = &written.definition.id;
-        let at = head(written.node);
+        let at = written.head;
         self.heads.push(at);
-        if self.ids.insert(hash_of(id)) || self.enough(Code::DuplicateRoute) {
+        if self.ids.insert(self.ids.hasher().hash_one(id)) || self.enough(Code::DuplicateRoute) {
             return;
         }
         let message = format!("the id `{id}` is there twice");
@@ -283,12 +283,6 @@ impl Checks {
             problems.push(Diagnostic { message, ..last });
         }
     }
-}
-
-fn hash_of(id: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// Whether an argument names a header that holds a secret.

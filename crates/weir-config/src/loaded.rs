@@ -24,7 +24,7 @@ use crate::spring::{Documents, Layers};
 /// Texts of fewer bytes than this have their routes compiled by the thread that reads them.
 const BYTES_FOR_THREAD_MIN: usize = 1 << 20;
 /// Routes that are handed to the other thread together.
-const CHUNK: usize = 256;
+const CHUNK: usize = 64;
 /// Chunks that may wait for it.
 const CHUNKS_MAX: usize = 8;
 

@@ -1,6 +1,9 @@
 //! What is worth a word about a route that compiles: it loads, but hardly as meant, or not exactly
 //! as Spring Cloud Gateway has it.
 
+use std::collections::HashSet;
+use std::hash::BuildHasher as _;
+
 use weir_route::predicate::Predicate;
 use weir_route::{Compatibility, NamedArgs, Route, RouteDefinition, Spec};
 
@@ -14,16 +17,21 @@ use crate::uri::{self, Destination};
 /// Strategies of DedupeResponseHeader.
 const STRATEGIES: &[&str] = &["RETAIN_FIRST", "RETAIN_LAST", "RETAIN_UNIQUE"];
 
-/// Predicates and filters whose difference from SCG has been told: once is enough.
+/// What need not be said or looked at again.
 #[derive(Debug, Default)]
-pub(crate) struct Told(Vec<&'static str>);
+pub(crate) struct Told {
+    /// Predicates and filters whose difference from SCG has been told: once is enough.
+    names: Vec<&'static str>,
+    /// Hashes of uris of which there is nothing to tell: most routes share theirs with others.
+    uris: HashSet<u64, foldhash::quality::RandomState>,
+}
 
 impl Told {
     /// Whether `name` is told for the first time.
     fn first(&mut self, name: &'static str) -> bool {
-        let first = !self.0.contains(&name);
+        let first = !self.names.contains(&name);
         if first {
-            self.0.push(name);
+            self.names.push(name);
         }
         first
     }
@@ -37,7 +45,13 @@ pub(crate) fn remarks(
     told: &mut Told,
 ) -> Vec<Problem> {
     let mut found = Vec::new();
-    about_uri(compiler, &definition.uri, &mut found);
+    let uri = told.uris.hasher().hash_one(&definition.uri);
+    if !told.uris.contains(&uri) {
+        about_uri(compiler, &definition.uri, &mut found);
+        if found.is_empty() {
+            told.uris.insert(uri);
+        }
+    }
     for (at, named) in definition.predicates.iter().enumerate() {
         about_predicate(compiler, at, named, told, &mut found);
     }

@@ -56,7 +56,7 @@ pub(super) fn each<'t>(
     for node in services {
         let id = if lower { node.key().to_lowercase() } else { node.key().to_owned() };
         let definition = route(prefix.as_deref().unwrap_or(ID_PREFIX), node.key(), &id);
-        take(Written { definition, node, raw: false }, problems);
+        take(Written::new(definition, node, false), problems);
     }
 }
 

@@ -30,8 +30,16 @@ pub(crate) struct Written<'t> {
     pub definition: RouteDefinition,
     /// Where it starts.
     pub node: Node<'t>,
+    /// What marks it: see [`head`].
+    pub head: Span,
     /// From a bare list, as an API would take it: placeholders stay, predicates may be missing.
     pub raw: bool,
+}
+
+impl<'t> Written<'t> {
+    fn new(definition: RouteDefinition, node: Node<'t>, raw: bool) -> Self {
+        Self { definition, node, head: head(node), raw }
+    }
 }
 
 /// Reads every route, in the order of definition: what the locator makes, the list property,
@@ -46,20 +54,20 @@ pub(crate) fn each<'t>(
     let reader = Reader::new(layers, false);
     for node in list(layers, problems) {
         if let Some(definition) = reader.route(&[node], problems) {
-            take(Written { definition, node, raw: false }, problems);
+            take(Written::new(definition, node, false), problems);
         }
     }
     for (id, nodes) in map(layers) {
         let Some(node) = nodes.first().copied() else { continue };
         if let Some(definition) = reader.named_route(id, &nodes, problems) {
-            take(Written { definition, node, raw: false }, problems);
+            take(Written::new(definition, node, false), problems);
         }
     }
     let reader = Reader::new(layers, true);
     for root in bare(layers) {
         for node in root.children() {
             if let Some(definition) = reader.route(&[node], problems) {
-                take(Written { definition, node, raw: true }, problems);
+                take(Written::new(definition, node, true), problems);
             }
         }
     }
@@ -68,7 +76,7 @@ pub(crate) fn each<'t>(
     for group in groups(layers, &mut Vec::new()) {
         for node in group.routes {
             if let Some(definition) = reader.member(&group.definition.id, node, problems) {
-                take(Written { definition, node, raw: false }, problems);
+                take(Written::new(definition, node, false), problems);
             }
         }
     }
