@@ -9,7 +9,7 @@ use super::hash::Hash;
 use super::piece::{self, Place, Subject};
 use crate::predicate::{
     cookie_octets, cookie_values, cookies, forwarded_client, header_line_texts, header_texts,
-    header_values, query_parameters, query_values,
+    header_values, query_octets, query_parameters, query_values,
 };
 use crate::request::Request;
 
@@ -63,8 +63,8 @@ impl Dim {
             }
             Dim::AnyHeader { split } => show_all_headers(fields, *split, hash, visit),
             Dim::Query { name } => {
-                for value in query_values(request.head.query(), name).flatten() {
-                    visit(hash.text(value.as_bytes()));
+                for value in query_octets(request.head.query(), name).flatten() {
+                    visit(hash.text(&value));
                 }
             }
             Dim::AnyQuery => {

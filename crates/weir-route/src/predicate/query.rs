@@ -66,10 +66,10 @@ impl Query {
     }
 
     pub(super) fn matches(&self, request: &Request<'_>) -> Result<bool, PredicateError> {
-        let mut values = query_values(request.head.query(), self.param());
+        let mut values = query_octets(request.head.query(), self.param());
         let Some(regexp) = self.regexp() else { return Ok(values.next().is_some()) };
         for value in values.flatten() {
-            if regexp.full_match(value.as_bytes())? {
+            if regexp.full_match(&value)? {
                 return Ok(true);
             }
         }
@@ -102,35 +102,76 @@ pub fn query_values<'a>(
     query: Option<&'a [u8]>,
     param: &'a str,
 ) -> impl Iterator<Item = Option<Cow<'a, str>>> {
-    query_pairs(query)
-        .filter(move |(name, _)| is_named(name, param))
-        .map(|(_, value)| value.map(decode))
+    let text = |octets| match octets {
+        Cow::Borrowed(octets) => String::from_utf8_lossy(octets),
+        Cow::Owned(octets) => Cow::Owned(String::from_utf8_lossy(&octets).into_owned()),
+    };
+    query_octets(query, param).map(move |value| value.map(text))
+}
+
+/// [`query_values`] as their UTF-8.
+pub(crate) fn query_octets<'a>(
+    query: Option<&'a [u8]>,
+    param: &'a str,
+) -> impl Iterator<Item = Option<Cow<'a, [u8]>>> {
+    let query = query.unwrap_or_default();
+    let encoded = is_encoded(query);
+    query.split(|byte| *byte == b'&').filter_map(move |pair| {
+        if !encoded {
+            return plain_value(pair, param).map(|value| value.map(Cow::Borrowed));
+        }
+        let (name, value) = cut(pair)?;
+        (decode(name) == param).then(|| value.map(|value| into_octets(decode(value))))
+    })
+}
+
+/// The value of a pair that is not encoded, if it is that of `param`.
+#[inline]
+fn plain_value<'a>(pair: &'a [u8], param: &str) -> Option<Option<&'a [u8]>> {
+    let after = unskipped(pair).strip_prefix(param.as_bytes())?;
+    // A name with `=` in it is none: the first one ends it.
+    match after.split_first() {
+        _ if param.is_empty() || param.contains('=') => None,
+        None => Some(None),
+        Some((b'=', value)) => Some(Some(value)),
+        Some(_) => None,
+    }
+}
+
+/// A pair from its name on.
+fn unskipped(mut pair: &[u8]) -> &[u8] {
+    while let [b'=', rest @ ..] = pair {
+        pair = rest;
+    }
+    pair
+}
+
+/// Name and value of a pair; `None` for one without a name.
+fn cut(pair: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
+    let pair = unskipped(pair);
+    Some(match memchr::memchr(b'=', pair) {
+        Some(at) => (pair.get(..at)?, pair.get(at + 1..)),
+        None if pair.is_empty() => return None,
+        None => (pair, None),
+    })
+}
+
+fn into_octets(text: Cow<'_, str>) -> Cow<'_, [u8]> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    }
 }
 
 /// Every parameter, decoded: its name and, if it has a `=`, its value.
 pub(crate) fn query_parameters(
     query: Option<&[u8]>,
 ) -> impl Iterator<Item = (Cow<'_, str>, Option<Cow<'_, str>>)> {
-    query_pairs(query).map(|(name, value)| (decode(name), value.map(decode)))
+    let pairs = query.unwrap_or_default().split(|byte| *byte == b'&').filter_map(cut);
+    pairs.map(|(name, value)| (decode(name), value.map(decode)))
 }
 
-fn query_pairs(query: Option<&[u8]>) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
-    let pairs = query.unwrap_or_default().split(|byte| *byte == b'&');
-    pairs.filter_map(|pair| {
-        let start = pair.iter().position(|byte| *byte != b'=')?;
-        let pair = pair.get(start..)?;
-        Some(match memchr::memchr(b'=', pair) {
-            Some(at) => (pair.get(..at)?, pair.get(at + 1..)),
-            None => (pair, None),
-        })
-    })
-}
-
-fn is_named(raw: &[u8], param: &str) -> bool {
-    if is_encoded(raw) { decode(raw) == param } else { raw == param.as_bytes() }
-}
-
-/// Whether a name or value means other bytes than its own, or may not be text as it is.
+/// Whether a text means other bytes than its own, or may not be text as it is.
 fn is_encoded(raw: &[u8]) -> bool {
     // No early exit: hardly any is.
     raw.iter().fold(false, |any, byte| any | (!byte.is_ascii() | matches!(byte, b'%' | b'+')))
@@ -170,5 +211,9 @@ mod tests {
         check("%61=%20+%2B", "a", &[Some("  +")]);
         check("a;b=1", "a", &[]);
         check("", "", &[]);
+        check("=&a=b=c", "", &[]);
+        check("a=b=c", "a=b", &[]);
+        check("a%3Db=c&ab=d", "a=b", &[Some("c")]);
+        check("ab=1&a=2", "a", &[Some("2")]);
     }
 }
