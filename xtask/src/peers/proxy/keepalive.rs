@@ -90,7 +90,7 @@ fn latency(
             }
         }
     }
-    let rounds = plan.rounds.min(3);
+    let rounds = plan.rounds;
     let results = interleaved(plan.bench, rounds, &mut runs, |round, run| {
         let running = &mut running[run.at];
         let paced = Paced {
