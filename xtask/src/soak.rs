@@ -14,16 +14,20 @@ use crate::peers::machine::Machine;
 use crate::release;
 use crate::tree::root;
 
+/// A run that is asked to take at least so long is recorded.
+const RECORDED_MINUTES_MIN: f64 = 10.0;
+
 /// Arguments of `cargo xtask soak`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The scenarios take turns until the time is over; one that has begun is played to its end. The result
-goes to bench/runs/<date>-<machine>/soak.md unless --only leaves something out.
+goes to bench/runs/<date>-<machine>/soak.md if nothing is left out (--only) and --minutes is 10 or
+more.
 Exit code: 0 nothing failed, 1 something did. Ctrl-C ends the run; what was counted until then is
 printed and written.")]
 pub struct SoakArgs {
     /// How long to go on
-    #[arg(long, value_name = "N", default_value_t = 10.0)]
+    #[arg(long, value_name = "N", default_value_t = RECORDED_MINUTES_MIN)]
     minutes: f64,
     /// Play only this scenario; may be given more than once
     #[arg(long, value_name = "NAME")]
@@ -63,7 +67,8 @@ pub fn run(args: &SoakArgs) -> anyhow::Result<ExitCode> {
         true => println!("{:#}", json(&rows, &machine, took, whole)),
         false => println!("{text}"),
     }
-    if args.only.is_empty() {
+    // A shorter one would take the place of what says more.
+    if args.only.is_empty() && args.minutes >= RECORDED_MINUTES_MIN {
         let folder = root().join("bench/runs").join(machine.folder());
         std::fs::create_dir_all(&folder).context("the folder of the result")?;
         let path = folder.join("soak.md");

@@ -40,12 +40,13 @@ pub struct FilesPlan {
 }
 
 impl FilesPlan {
-    /// The shares of a process that may have `limit` files open and has `threads` workers and
-    /// acceptors. A limit far too low leaves one of each.
-    pub fn of(limit: u64, threads: usize) -> Self {
+    /// The shares of a process that may have `limit` files open, has `threads` workers and
+    /// acceptors, and splices or does not. A limit far too low leaves one of each.
+    pub fn of(limit: u64, threads: usize, splice: bool) -> Self {
         let fixed = FILES_OF_PROCESS + FILES_PER_THREAD * threads as u64;
         let reserve = (limit / 8).clamp(RESERVE.0, RESERVE.1);
-        let pipes = (limit / 64).checked_div(threads as u64).unwrap_or(0).min(PIPES_PER_THREAD);
+        let pipes_max = if splice { PIPES_PER_THREAD } else { 0 };
+        let pipes = (limit / 64).checked_div(threads as u64).unwrap_or(0).min(pipes_max);
         let fixed = fixed + reserve + 2 * pipes * threads as u64;
         let free = limit.saturating_sub(fixed);
         // A count that no memory suffices for is as good as none.
@@ -218,7 +219,7 @@ mod tests {
     #[test]
     fn shares_by_limit() {
         let check = |limit, threads, expected| {
-            let plan = FilesPlan::of(limit, threads);
+            let plan = FilesPlan::of(limit, threads, true);
             let connections = (plan.clients_max, plan.upstreams_min);
             assert_eq!((connections, plan.admin_max, plan.pipes_max), expected, "{limit}");
         };
@@ -228,8 +229,11 @@ mod tests {
         check(1024, 2, ((612, 204), 32, 8));
         check(20_000, 2, ((14_004, 4_668), 256, 64));
         check(20_000, 64, ((13_440, 4_480), 256, 4));
-        let plan = FilesPlan::of(u64::MAX, 2);
+        let plan = FilesPlan::of(u64::MAX, 2, true);
         assert!(plan.clients_max > plan.upstreams_min);
+        // Without pipes, connections have their files.
+        let plan = FilesPlan::of(1024, 2, false);
+        assert_eq!((plan.clients_max, plan.upstreams_min, plan.pipes_max), (636, 212, 0));
     }
 
     fn poll<T>(future: impl Future<Output = T>) -> Poll<T> {

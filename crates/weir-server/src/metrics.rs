@@ -157,7 +157,7 @@ pub struct Metrics {
 impl Default for Metrics {
     /// Counters of no workers.
     fn default() -> Self {
-        Self::new(Vec::new(), Files::new(&FilesPlan::of(0, 0)))
+        Self::new(Vec::new(), Files::new(&FilesPlan::of(0, 0, false)))
     }
 }
 

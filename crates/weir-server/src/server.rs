@@ -213,7 +213,7 @@ fn worker_count(settings: &Settings) -> usize {
 /// settings.
 pub fn files_plan(settings: &Settings, limit: u64) -> FilesPlan {
     let workers = worker_count(settings);
-    FilesPlan::of(limit, workers + settings.acceptors.min(workers))
+    FilesPlan::of(limit, workers + settings.acceptors.min(workers), settings.splice)
 }
 
 /// What all threads are started with.

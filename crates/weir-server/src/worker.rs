@@ -72,8 +72,7 @@ impl Worker {
         seed: u64,
     ) -> Rc<Self> {
         let snapshot = shared.load_full();
-        let pipes_max = if snapshot.settings.splice { files.pipes_max } else { 0 };
-        let scratch = ReadBuffer::new(snapshot.settings.read_buffer_bytes, pipes_max);
+        let scratch = ReadBuffer::new(snapshot.settings.read_buffer_bytes, files.pipes_max);
         Rc::new(Self {
             deadlines: Deadlines::new(counters.origin()),
             pools: Pools::default(),

@@ -122,15 +122,18 @@ fn new_report(name: &'static str, title: &str, plan: &Plan<'_>) -> Report {
 }
 
 fn introduction(plan: &Plan<'_>) -> Vec<String> {
+    let routes = match plan.routes {
+        1 => "one route (`/0`),".to_owned(),
+        count => format!("{} routes (`/0`, `/1`, …), each", super::stats::grouped(count as f64, 0)),
+    };
     vec![format!(
-        "weir has {} routes (`/0`, `/1`, …), each with AddRequestHeader and PrefixPath, metrics on; nginx has one \
+        "weir has {routes} with AddRequestHeader and PrefixPath, metrics on; nginx has one \
          location and HAProxy one backend, each with one added header; all have one worker and pooled \
          upstream connections. The bare forwarder (`crates/weir-bare`) copies bytes and opens an \
          upstream connection for each client connection. Requests draw one of weir's routes at \
          random. CPU is user and system time of all processes of a proxy, from `/proc`. Subjects \
          take turns in random order; ratios are taken within a round, and shown as the median \
-         (least–most) over the rounds.",
-        super::stats::grouped(plan.routes as f64, 0)
+         (least–most) over the rounds."
     )]
 }
 
