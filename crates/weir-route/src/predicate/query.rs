@@ -191,7 +191,9 @@ fn decode(raw: &[u8]) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::query_values;
+    use proptest::prelude::{ProptestConfig, prop_assert_eq, proptest};
+
+    use super::{query_parameters, query_values};
 
     fn check(query: &str, param: &str, expected: &[Option<&str>]) {
         let found: Vec<_> = query_values(Some(query.as_bytes()), param).collect();
@@ -215,5 +217,22 @@ mod tests {
         check("a=b=c", "a=b", &[]);
         check("a%3Db=c&ab=d", "a=b", &[Some("c")]);
         check("ab=1&a=2", "a", &[Some("2")]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+        /// What is compared as it came is found as what is decoded first.
+        #[test]
+        fn the_values_of_a_name_are_those_among_all_parameters(
+            query in "([ab=&]|%61|%3D|%2|\\+|é){0,10}",
+            param in "[ab= ]{0,2}|é",
+        ) {
+            let query = Some(query.as_bytes());
+            let all = query_parameters(query).filter(|(name, _)| *name == param);
+            let expected: Vec<_> = all.map(|(_, value)| value).collect();
+            let found: Vec<_> = query_values(query, &param).collect();
+            prop_assert_eq!(found, expected);
+        }
     }
 }

@@ -28,24 +28,24 @@ pub(super) struct Gather {
     own: Vec<u8>,
     /// How much of `own` is written; 0 while there are runs.
     sent: usize,
-    runs: [Run; RUNS_MAX],
-    count: usize,
+    /// [`RUNS_MAX`] at most; apart, so that what has none takes few cache lines.
+    runs: Vec<Run>,
 }
 
 impl Gather {
     pub(super) fn clear(&mut self) {
         self.own.clear();
         self.sent = 0;
-        self.count = 0;
+        self.runs.clear();
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.count == 0 && self.sent == self.own.len()
+        self.runs.is_empty() && self.sent == self.own.len()
     }
 
     /// Bytes of memory held.
     pub(super) fn memory(&self) -> usize {
-        self.own.capacity()
+        self.own.capacity() + self.runs.capacity() * size_of::<Run>()
     }
 
     /// Where bytes of our own are added.
@@ -61,12 +61,8 @@ impl Gather {
     /// Adds `input[from..to]`. The same `input` belongs to the next [`Gather::poll_write`] or
     /// [`Gather::settle`].
     pub(super) fn add(&mut self, input: &[u8], from: usize, to: usize) {
-        if to - from >= RUN_BYTES_MIN
-            && self.sent == 0
-            && let Some(run) = self.runs.get_mut(self.count)
-        {
-            *run = Run { behind: self.own.len(), from, to };
-            self.count += 1;
+        if to - from >= RUN_BYTES_MIN && self.sent == 0 && self.runs.len() < RUNS_MAX {
+            self.runs.push(Run { behind: self.own.len(), from, to });
             return;
         }
         self.own.extend_from_slice(input.get(from..to).unwrap_or_default());
@@ -81,7 +77,7 @@ impl Gather {
         input: &[u8],
         moved: &mut u64,
     ) -> Poll<io::Result<()>> {
-        if self.count > 0 {
+        if !self.runs.is_empty() {
             let (written, all) = {
                 let mut slices = [IoSlice::new(&[]); RUNS_MAX * 2 + 1];
                 let (count, all) = self.slices(input, &mut slices);
@@ -111,7 +107,7 @@ impl Gather {
 
     /// Copies content from `input`, which is not needed any more.
     pub(super) fn settle(&mut self, input: &[u8]) {
-        if self.count > 0 {
+        if !self.runs.is_empty() {
             self.settle_rest(input, 0);
         }
     }
@@ -127,7 +123,7 @@ impl Gather {
             copy.extend_from_slice(slice);
         }
         self.own = copy;
-        self.count = 0;
+        self.runs.clear();
     }
 
     /// All that is to be written; how many slices, and how many bytes.
@@ -148,7 +144,7 @@ impl Gather {
             }
         };
         let mut at = 0;
-        for run in self.runs.get(..self.count).unwrap_or_default() {
+        for run in &self.runs {
             put(self.own.get(at..run.behind).unwrap_or_default());
             put(input.get(run.from..run.to).unwrap_or_default());
             at = run.behind;

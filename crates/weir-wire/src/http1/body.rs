@@ -58,11 +58,12 @@ pub struct BodyStep {
 /// Trailer fields of a chunked body.
 pub type Trailers = Fields;
 
-/// Decodes one body from bytes fed in any portions.
+/// Decodes one body from bytes fed in any portions. Reuse one for many bodies: it keeps its memory.
 #[derive(Clone, Debug)]
 pub struct BodyDecoder {
     state: State,
-    chunks: ChunkReader,
+    /// Apart: large, and most bodies have none.
+    chunks: Box<ChunkReader>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,9 +74,9 @@ enum State {
 }
 
 impl BodyDecoder {
-    /// A decoder at the start of a body of `kind`. Allocates nothing until a trailer comes.
+    /// A decoder at the start of a body of `kind`.
     pub fn new(kind: BodyKind) -> Self {
-        let mut decoder = Self { state: State::Left(0), chunks: ChunkReader::default() };
+        let mut decoder = Self { state: State::Left(0), chunks: Box::default() };
         decoder.restart(kind);
         decoder
     }
