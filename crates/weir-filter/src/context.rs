@@ -77,7 +77,7 @@ pub enum Verdict {
     /// The next filter, or the upstream.
     Continue,
     /// This answer; nothing is sent upstream. Response filters run on it as SCG does.
-    Respond(LocalResponse),
+    Respond(Box<LocalResponse>),
 }
 
 /// A filter failed: 500 (SCG's behaviour), nothing is sent upstream. Text is for the log.

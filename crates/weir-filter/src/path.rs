@@ -55,7 +55,7 @@ pub(crate) fn replace_path(
 
 /// The answer to a request whose path would leave the prefix that a filter states.
 fn refused() -> Verdict {
-    Verdict::Respond(LocalResponse { status: 400, ..LocalResponse::default() })
+    Verdict::Respond(Box::new(LocalResponse { status: 400, ..LocalResponse::default() }))
 }
 
 fn invalid(filter: &str, path: &[u8], what: &str) -> FilterError {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::syntax::{is_field_value, is_same_name, is_token};
+use crate::syntax::{is_field_value, is_same_name, is_token, put};
 
 /// A range of bytes in the text of a [`Fields`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl Fields {
     /// Appends `bytes` to the text and gives their span.
     pub fn intern(&mut self, bytes: &[u8]) -> Span {
         let start = self.text.len() as u32;
-        self.text.extend_from_slice(bytes);
+        put(&mut self.text, bytes);
         Span { start, len: bytes.len() as u32 }
     }
 
@@ -320,18 +320,18 @@ impl Fields {
             match &line {
                 Some(line) if line.start == run.end => run.end = line.end,
                 _ => {
-                    out.extend_from_slice(self.text.get(run).unwrap_or_default());
+                    put(out, self.text.get(run).unwrap_or_default());
                     run = line.clone().unwrap_or_default();
                 }
             }
             if line.is_none() {
                 for part in [field.name.of(&self.text), b": ", field.value.of(&self.text), b"\r\n"]
                 {
-                    out.extend_from_slice(part);
+                    put(out, part);
                 }
             }
         }
-        out.extend_from_slice(self.text.get(run).unwrap_or_default());
+        put(out, self.text.get(run).unwrap_or_default());
     }
 
     /// Where the line of `field` lies in the text, if it does so as it is written.

@@ -1,7 +1,7 @@
 //! Request and response heads, as received and as edited by filters.
 
 use crate::fields::{Fields, Span};
-use crate::syntax::{is_field_value, is_path, is_target, is_token};
+use crate::syntax::{is_field_value, is_path, is_target, is_token, put};
 
 /// HTTP version of a message. Order is age.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,22 +123,22 @@ impl RequestHead {
     /// Writes the request line as HTTP/1.1 in origin-form (authority-form for CONNECT), then the
     /// fields, then the empty line. An empty path is written as `/`.
     pub fn write_to(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.method());
-        out.push(b' ');
+        put(out, self.method());
+        put(out, b" ");
         match (self.path(), self.authority()) {
             (b"", Some(authority)) if self.method() == b"CONNECT" => {
-                out.extend_from_slice(authority);
+                put(out, authority);
             }
-            (b"", _) => out.push(b'/'),
-            (path, _) => out.extend_from_slice(path),
+            (b"", _) => put(out, b"/"),
+            (path, _) => put(out, path),
         }
         if let Some(query) = self.query() {
-            out.push(b'?');
-            out.extend_from_slice(query);
+            put(out, b"?");
+            put(out, query);
         }
-        out.extend_from_slice(b" HTTP/1.1\r\n");
+        put(out, b" HTTP/1.1\r\n");
         self.fields.write_to(out);
-        out.extend_from_slice(b"\r\n");
+        put(out, b"\r\n");
     }
 }
 
@@ -183,14 +183,14 @@ impl ResponseHead {
 
     /// Writes the status line as HTTP/1.1, then the fields, then the empty line.
     pub fn write_to(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"HTTP/1.1 ");
+        put(out, b"HTTP/1.1 ");
         let digits = [self.status / 100 % 10, self.status / 10 % 10, self.status % 10];
-        out.extend(digits.map(|d| b'0' + d as u8));
-        out.push(b' ');
-        out.extend_from_slice(self.reason());
-        out.extend_from_slice(b"\r\n");
+        let [hundreds, tens, ones] = digits.map(|d| b'0' + d as u8);
+        put(out, &[hundreds, tens, ones, b' ']);
+        put(out, self.reason());
+        put(out, b"\r\n");
         self.fields.write_to(out);
-        out.extend_from_slice(b"\r\n");
+        put(out, b"\r\n");
     }
 }
 

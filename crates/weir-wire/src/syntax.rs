@@ -106,7 +106,9 @@ pub fn is_plain_path(path: &[u8]) -> bool {
 
 /// Whether two names are the same but for case: `eq_ignore_ascii_case`, in a few words instead of
 /// byte by byte.
-#[inline]
+// Once, not at each of its calls: a request makes several, and is slowed down by how much code it
+// runs through.
+#[inline(never)]
 pub(crate) fn is_same_name(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {
         return false;
@@ -145,6 +147,12 @@ fn is_same_word(a: u64, b: u64) -> bool {
     let beyond_z = lower + EACH * (0x7f - b'z' as u64);
     let letters = from_a & !beyond_z & !a & TOP;
     differing & !(letters >> 2) == 0
+}
+
+/// Appends `bytes` to `out`. Once, not at each of its calls, as [`is_same_name`].
+#[inline(never)]
+pub(crate) fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(bytes);
 }
 
 /// Whether `bytes` is a token: a method, a field name, a connection option.

@@ -82,10 +82,20 @@ impl Compared {
         Spread::ratio(&self.cpu(this, Per::Request), &self.cpu(that, Per::Request))
     }
 
+    /// Requests per second of proxy `this` over those of `that`.
+    pub fn rates(&self, this: usize, that: usize) -> Option<Spread> {
+        let rates = |at: usize| self.samples[at].iter().map(|s| s.counted.rate).collect::<Vec<_>>();
+        Spread::ratio(&rates(this), &rates(that))
+    }
+
+    /// Errors of proxy `at`.
+    pub fn errors_of(&self, at: usize) -> u64 {
+        self.samples[at].iter().map(|sample| sample.counted.errors).sum()
+    }
+
     /// Errors of each one that had some, as `weir 3`; `0` if none had.
     pub fn errors(&self) -> String {
-        let count = |samples: &[Sample]| samples.iter().map(|s| s.counted.errors).sum::<u64>();
-        let counts = self.names.iter().zip(&self.samples).map(|(name, s)| (name, count(s)));
+        let counts = self.names.iter().enumerate().map(|(at, name)| (name, self.errors_of(at)));
         let some = counts.filter(|(_, count)| *count > 0);
         let some: Vec<String> = some.map(|(name, count)| format!("{name} {count}")).collect();
         if some.is_empty() { "0".to_owned() } else { some.join(", ") }
@@ -126,8 +136,7 @@ impl Compared {
             };
             row.push(if proxied { share(Sample::proxy_share) } else { String::new() });
             row.push(share(|s| s.client_core_busy));
-            let errors: u64 = self.samples[at].iter().map(|s| s.counted.errors).sum();
-            row.push(grouped(errors as f64, 0));
+            row.push(grouped(self.errors_of(at) as f64, 0));
             table.row(row);
         }
         table.notes.extend(self.doubts());

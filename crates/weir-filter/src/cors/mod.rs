@@ -61,7 +61,7 @@ pub enum CorsDecision {
     /// Nothing.
     NotCors,
     /// The gateway answers: a preflight, or a refusal. No filter runs.
-    Respond(LocalResponse),
+    Respond(Box<LocalResponse>),
     /// The request goes on. These headers belong on whatever is answered, in front of the
     /// upstream's and before the response filters run (DedupeResponseHeader relies on it).
     Proceed(Vec<CorsField>),
@@ -179,9 +179,9 @@ fn vary() -> Vec<CorsField> {
     names.map(|name| ("Vary", name.as_bytes().to_vec())).to_vec()
 }
 
-fn answer(status: u16, fields: Vec<CorsField>) -> LocalResponse {
+fn answer(status: u16, fields: Vec<CorsField>) -> Box<LocalResponse> {
     let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    LocalResponse { status, fields, body: Vec::new() }
+    Box::new(LocalResponse { status, fields, body: Vec::new() })
 }
 
 /// The pattern of `route` as a route of its own.

@@ -94,7 +94,8 @@ impl Behaviour for RedirectTo {
             None => self.0.url.as_bytes().to_vec(),
         };
         let fields = vec![("Location".to_owned(), location)];
-        Ok(Verdict::Respond(LocalResponse { status: self.0.status, fields, body: Vec::new() }))
+        let local = LocalResponse { status: self.0.status, fields, body: Vec::new() };
+        Ok(Verdict::Respond(Box::new(local)))
     }
 
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {

@@ -80,7 +80,8 @@ impl Behaviour for RequestHeaderSize {
             return Ok(Verdict::Continue);
         };
         let fields = vec![(self.0.error_header.as_str().to_owned(), message)];
-        Ok(Verdict::Respond(LocalResponse { status: 431, fields, body: Vec::new() }))
+        let local = LocalResponse { status: 431, fields, body: Vec::new() };
+        Ok(Verdict::Respond(Box::new(local)))
     }
 
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {

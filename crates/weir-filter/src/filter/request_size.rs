@@ -70,7 +70,7 @@ impl Behaviour for RequestSize {
         let length = context.head.fields.get(b"content-length").and_then(read_length);
         match length {
             Some(length) if length > self.bytes_max => {
-                Ok(Verdict::Respond(request_too_large(length, self.bytes_max)))
+                Ok(Verdict::Respond(Box::new(request_too_large(length, self.bytes_max))))
             }
             _ => Ok(Verdict::Continue),
         }

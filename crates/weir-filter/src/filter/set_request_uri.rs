@@ -73,7 +73,7 @@ impl Behaviour for SetRequestUri {
             Retargeted::Done(verdict) => Ok(verdict),
             Retargeted::Ignored if self.can_be_valid() => {
                 let refused = LocalResponse { status: 400, ..LocalResponse::default() };
-                Ok(Verdict::Respond(refused))
+                Ok(Verdict::Respond(Box::new(refused)))
             }
             Retargeted::Ignored => Ok(Verdict::Continue),
             Retargeted::UnknownScheme => {

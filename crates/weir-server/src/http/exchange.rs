@@ -1,5 +1,6 @@
 //! The life of a request, from its head to its last byte, with one error exit.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::time::Instant;
 use memchr::{memchr, memchr2};
 use weir_config::{Ambiguity, RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_filter::cors::CorsDecision;
-use weir_filter::{RequestContext, Target, Verdict};
+use weir_filter::{LocalResponse, RequestContext, Target, Verdict};
 use weir_route::{Request, RequestParts, Route, Vars};
 use weir_wire::http1::{BodyKind, RequestFraming, canonical_path};
 use weir_wire::{RequestHead, ResponseHead};
@@ -164,9 +165,14 @@ pub(crate) async fn exchange(
         Err(error) => return Box::pin(refuse(worker, client, x, snapshot, error)).await,
     };
     let route = found.route;
-    let outcome = match found.ambiguity {
-        None => serve(worker, client, x, framing, snapshot, route, found.cors).await,
-        Some(why) => Err(ProxyError::with(ErrorKind::AmbiguousPath, why.to_string())),
+    let outcome = match decide(worker, client, x, snapshot, found) {
+        Ok(Step::Forward { route, target, preserve_host }) => {
+            forward(worker, client, x, framing, snapshot, route, &target, preserve_host).await
+        }
+        Ok(Step::Answer(route, local)) => {
+            Box::pin(answer(worker, client, x, framing, snapshot, route, &local)).await
+        }
+        Err(error) => Err(error),
     };
     let next = match outcome {
         Ok(next) => next,
@@ -321,26 +327,40 @@ fn find<'s>(
     Found { route, cors, ambiguity }
 }
 
-async fn serve(
-    worker: &Rc<Worker>,
-    client: &mut Client,
+/// What is to be done for a request.
+enum Step<'s> {
+    /// Send it on.
+    Forward {
+        route: &'s Route<RouteTarget>,
+        /// Borrowed if it is the route's: counting references would have all workers write to one
+        /// place for each request.
+        target: Cow<'s, Arc<Target>>,
+        preserve_host: bool,
+    },
+    /// Give this answer, after the response filters of a route.
+    Answer(Option<&'s Route<RouteTarget>>, Box<LocalResponse>),
+}
+
+/// Applies to a request the rules for origins and forwarding, and the filters of its route.
+/// Waits for nothing, so that the task of a connection has no room for it.
+fn decide<'s>(
+    worker: &Worker,
+    client: &Client,
     x: &mut Exchange,
-    framing: RequestFraming,
-    snapshot: &Snapshot,
-    route: Option<&Route<RouteTarget>>,
-    cors: CorsDecision,
-) -> Result<Next, ProxyError> {
-    match cors {
+    snapshot: &'s Snapshot,
+    found: Found<'s>,
+) -> Result<Step<'s>, ProxyError> {
+    if let Some(why) = found.ambiguity {
+        return Err(ProxyError::with(ErrorKind::AmbiguousPath, why.to_string()));
+    }
+    match found.cors {
         CorsDecision::NotCors => {}
-        CorsDecision::Respond(local) => {
-            let answered = answer(worker, client, x, framing, snapshot, None, &local);
-            return Box::pin(answered).await;
-        }
+        CorsDecision::Respond(local) => return Ok(Step::Answer(None, local)),
         CorsDecision::Proceed(fields) => x.cors_fields = fields,
     }
-    let route = route.ok_or_else(|| ProxyError::new(ErrorKind::NoRoute))?;
+    let route = found.route.ok_or_else(|| ProxyError::new(ErrorKind::NoRoute))?;
     if let Some(local) = spend_forward(&mut x.request) {
-        return Box::pin(answer(worker, client, x, framing, snapshot, None, &local)).await;
+        return Ok(Step::Answer(None, Box::new(local)));
     }
     snapshot.forwarding.receive(&mut x.request, client.peer.ip());
     super::panic::point("request filters", &x.request);
@@ -361,32 +381,23 @@ async fn serve(
     let verdict = route.target.chain.request(&mut context, ran);
     match verdict.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))? {
         Verdict::Continue => {}
-        Verdict::Respond(local) => {
-            let answered = answer(worker, client, x, framing, snapshot, Some(route), &local);
-            return Box::pin(answered).await;
-        }
+        Verdict::Respond(local) => return Ok(Step::Answer(Some(route), local)),
     }
-    let retargeted;
     let target = match target {
-        Some(target) => {
-            retargeted = Arc::new(target);
-            &retargeted
-        }
+        Some(target) => Cow::Owned(Arc::new(target)),
         None => match pick(route)? {
-            Some(target) => target,
+            Some(target) => Cow::Borrowed(target),
             None => {
-                let empty = weir_filter::LocalResponse { status: 200, ..Default::default() };
-                let answered = answer(worker, client, x, framing, snapshot, Some(route), &empty);
-                return Box::pin(answered).await;
+                let empty = LocalResponse { status: 200, ..LocalResponse::default() };
+                return Ok(Step::Answer(Some(route), Box::new(empty)));
             }
         },
     };
-    worker.identity.pass(&mut x.request, target, snapshot.settings.via)?;
-    forward(worker, client, x, framing, snapshot, route, target, preserve_host).await
+    worker.identity.pass(&mut x.request, &target, snapshot.settings.via)?;
+    Ok(Step::Forward { route, target, preserve_host })
 }
 
-/// Where a route sends this request; `None` if it sends it nowhere. Borrowed: counting references
-/// would have all workers write to one place for each request.
+/// Where a route sends this request; `None` if it sends it nowhere.
 fn pick(route: &Route<RouteTarget>) -> Result<Option<&Arc<Target>>, ProxyError> {
     match &route.target.upstream {
         RouteUpstream::Http(target) => Ok(Some(target)),
