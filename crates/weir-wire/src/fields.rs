@@ -139,6 +139,7 @@ impl Fields {
     }
 
     /// Adds a field whose name and value already lie in the text (see [`Fields::intern`]).
+    #[inline(never)]
     pub fn push_spans(&mut self, name: Span, value: Span) {
         let sort = NameSet::of(name.of(&self.text));
         self.names = self.names.with(sort);
@@ -175,9 +176,16 @@ impl Fields {
     }
 
     /// The value of the first line called `name` (any case).
+    #[inline]
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        let sort = NameSet::of(name);
+        if self.may_have(sort) { self.first(name, sort) } else { None }
+    }
+
+    #[inline(never)]
+    fn first(&self, name: &[u8], sort: NameSet) -> Option<&[u8]> {
         let named = |other: &[u8]| is_same_name(other, name);
-        self.among(NameSet::of(name)).find(|(other, _)| named(other)).map(|(_, value)| value)
+        self.among(sort).find(|(other, _)| named(other)).map(|(_, value)| value)
     }
 
     /// Whether a line called `name` (any case) is there.

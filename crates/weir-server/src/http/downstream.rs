@@ -131,7 +131,7 @@ async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
             }
         }
     };
-    if client.carry.is_empty() {
+    if client.carry.is_empty() && client.carry.memory() > 0 {
         std::mem::swap(&mut client.carry, &mut x.ahead);
     }
     worker.give_exchange(x);

@@ -129,10 +129,8 @@ impl Record {
 }
 
 impl Exchange {
-    /// Forgets the last exchange, keeping the memory.
+    /// Forgets the last exchange, keeping the memory. Heads are cleared by what reads them.
     pub(crate) fn clear(&mut self) {
-        self.request.clear();
-        self.response.clear();
         self.client_host.clear();
         self.vars.clear();
         self.cors_fields.clear();

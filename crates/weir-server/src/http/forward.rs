@@ -19,7 +19,7 @@ use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
 use super::framing::frame;
 use super::local::{unsound, write_head};
-use super::relay::{Framing, RelayError};
+use super::relay::{Framing, Relay, RelayError};
 use super::respond::respond;
 use super::timing::Timing;
 use super::upstream::{Upstream, Wanted, acquire, kept, poll_gone};
@@ -86,11 +86,22 @@ pub(crate) async fn forward(
                 Box::pin(acquire(worker, client, &wanted)).await?
             }
         };
-        let failed = match await_head(worker, client, x, &outgoing, &mut upstream).await {
-            Ok(response) => {
-                return respond(worker, client, x, &outgoing, route, upstream, response).await;
+        let mut wait = HeadWait::new(client, &outgoing, &x.upload);
+        let failed = loop {
+            let polled =
+                |cx: &mut Context<'_>| wait.poll(cx, worker, client, x, &outgoing, &mut upstream);
+            match poll_fn(polled).await {
+                Ok(Got::Final(response)) => {
+                    client.deadline.clear();
+                    return respond(worker, client, x, &outgoing, route, upstream, response).await;
+                }
+                Ok(Got::Interim) => {
+                    if let Err(error) = Box::pin(wait.relay_interim(client, x, &outgoing)).await {
+                        break Failed { error, stale: false, unsent: false };
+                    }
+                }
+                Err(error) => break wait.failed(x, &upstream, error),
             }
-            Err(failed) => failed,
         };
         // One resend, on a new connection, and only where nothing can happen twice.
         let again = failed.stale && !wanted.fresh;
@@ -185,50 +196,56 @@ enum Got {
     Interim,
 }
 
-/// Sends the request and waits for the final response head, relaying interim ones.
-async fn await_head(
-    worker: &Rc<Worker>,
-    client: &mut Client,
-    x: &mut Exchange,
-    outgoing: &Outgoing<'_>,
-    upstream: &mut Upstream,
-) -> Result<ResponseFraming, Failed> {
-    let timing = Timing::new(client, outgoing, &x.upload);
-    let mut wait = HeadWait { sink_failed: false, timing };
-    for interim in 0..INTERIM_MAX {
-        let got = poll_fn(|cx| wait.poll(cx, worker, client, x, outgoing, upstream)).await;
-        match got {
-            Ok(Got::Final(framing)) => {
-                client.deadline.clear();
-                return Ok(framing);
-            }
-            Ok(Got::Interim) => {
-                let relayed = Box::pin(relay_interim(client, x, outgoing)).await;
-                relayed.map_err(|error| Failed { error, stale: false, unsent: false })?;
-                wait.timing = Timing::new(client, outgoing, &x.upload);
-            }
-            Err(error) => {
-                if x.upload.is_decoded() {
-                    x.record.body = BodyRead::Whole;
-                }
-                let quiet = interim == 0 && upstream.carry.is_empty() && upstream.reused;
-                let stale = quiet && error.kind == ErrorKind::UpstreamClosed;
-                return Err(Failed { error, stale, unsent: x.upload.is_untouched() });
-            }
-        }
-    }
-    let error = ProxyError::with(ErrorKind::BadResponse, "too many interim responses");
-    Err(Failed { error, stale: false, unsent: false })
-}
-
-/// State of the wait for a response head.
+/// State of the wait for the final response head, while the request is sent.
 struct HeadWait {
     /// The upstream takes no more of the request; it may still answer.
     sink_failed: bool,
     timing: Timing,
+    /// Interim responses so far.
+    interims: usize,
 }
 
 impl HeadWait {
+    fn new(client: &Client, outgoing: &Outgoing<'_>, upload: &Relay) -> Self {
+        let timing = Timing::new(client, outgoing, upload);
+        Self { sink_failed: false, timing, interims: 0 }
+    }
+
+    /// What it means for the attempt that waiting came to `error`.
+    fn failed(&self, x: &mut Exchange, upstream: &Upstream, error: ProxyError) -> Failed {
+        if x.upload.is_decoded() {
+            x.record.body = BodyRead::Whole;
+        }
+        let quiet = self.interims == 0 && upstream.carry.is_empty() && upstream.reused;
+        let stale = quiet && error.kind == ErrorKind::UpstreamClosed;
+        Failed { error, stale, unsent: x.upload.is_untouched() }
+    }
+
+    /// Passes a 1xx on to a client that knows them.
+    async fn relay_interim(
+        &mut self,
+        client: &mut Client,
+        x: &mut Exchange,
+        outgoing: &Outgoing<'_>,
+    ) -> Result<(), ProxyError> {
+        self.interims += 1;
+        if x.request.version != Version::Http10 {
+            x.response.fields.remove(b"connection");
+            write_head(x)?;
+            client.deadline.set(outgoing.snapshot.settings.progress_window);
+            let written = write_all(client, &x.down).await;
+            // Part of it may be out: nothing can follow.
+            x.record.head_sent = written.is_err();
+            written?;
+        }
+        if self.interims == INTERIM_MAX {
+            let what = "too many interim responses";
+            return Err(ProxyError::with(ErrorKind::BadResponse, what));
+        }
+        self.timing = Timing::new(client, outgoing, &x.upload);
+        Ok(())
+    }
+
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -337,22 +354,4 @@ fn switches(x: &Exchange, framing: RequestFraming) -> bool {
         value.split(|byte| *byte == b',').any(|one| one.trim_ascii().eq_ignore_ascii_case(chosen))
     };
     framing.upgrade && x.request.fields.get_all(b"upgrade").any(offered)
-}
-
-/// Passes a 1xx on to a client that knows them.
-async fn relay_interim(
-    client: &mut Client,
-    x: &mut Exchange,
-    outgoing: &Outgoing<'_>,
-) -> Result<(), ProxyError> {
-    if x.request.version == Version::Http10 {
-        return Ok(());
-    }
-    x.response.fields.remove(b"connection");
-    write_head(x)?;
-    client.deadline.set(outgoing.snapshot.settings.progress_window);
-    let written = write_all(client, &x.down).await;
-    // Part of it may be out: nothing can follow.
-    x.record.head_sent = written.is_err();
-    written
 }
