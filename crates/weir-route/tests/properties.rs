@@ -128,6 +128,11 @@ proptest! {
         let mut vars = Vars::default();
         pattern.capture(&segments, &mut vars);
         prop_assert_eq!(published(pattern.matches(&segments), &vars), captured(&expression, &path));
+        // What is encoded is compared segment by segment, plain text at once as far as it goes.
+        let encoded = PathSegments::of(path.replace('a', "%61").as_bytes());
+        for pattern in [pattern.clone(), pattern.tolerating_trailing_slash(true)] {
+            prop_assert_eq!(pattern.matches(&segments), pattern.matches(&encoded));
+        }
     }
 
     #[test]

@@ -31,6 +31,11 @@ pub struct PathPattern {
     /// Those of its segments, in order, whose text alone does not say what they take. Few patterns
     /// have any: one word for them.
     shapes: Option<Box<Box<[SegmentShape]>>>,
+    /// Bytes of `text` in front of the first segment that is more than text: `/a/b` of
+    /// `/a/b/{c}`. They are compared at once.
+    lead: u16,
+    /// Segments of that lead.
+    lead_segments: u16,
     is_literal: bool,
     tolerates_trailing_slash: bool,
 }
@@ -182,54 +187,64 @@ impl PathPattern {
         }
     }
 
-    /// Compares all segments, telling `visit` of each pair; gives the range of path segments that a
-    /// `Rest` takes (empty without one) if all agree.
+    /// Compares all segments, telling `visit` of those that may capture; gives the range of path
+    /// segments that a `Rest` takes (empty without one) if all agree.
     fn walk<'p>(
         &self,
         path: &'p PathSegments,
         mut visit: impl FnMut(Segment<'_>, &'p str),
     ) -> Result<Option<Range<usize>>, RegexError> {
-        if let Some(rest) = self.walk_first(path, path.len(), &mut visit)? {
+        let (bytes, from) = match path.is_plain() {
+            true => (self.lead, self.lead_segments),
+            false => (0, 0),
+        };
+        let (lead, behind) = self.text.split_at(usize::from(bytes));
+        if !path.starts_with(lead) {
+            return Ok(None);
+        }
+        let behind = (!behind.is_empty()).then_some(behind);
+        let segments = Segments::new(behind, self.shapes.as_ref().map_or(&[], |shapes| shapes));
+        let (from, len) = (usize::from(from), path.len());
+        if let Some(rest) = walk_range(segments.clone(), path, from..len, &mut visit)? {
             return Ok(Some(rest));
         }
         let slash = self.tolerates_trailing_slash
-            && path.len() > 1
-            && path.get(path.len() - 1) == Some("")
-            && path.get(path.len() - 2) != Some("")
+            && len > 1
+            && path.get(len - 1) == Some("")
+            && path.get(len - 2) != Some("")
             && !matches!(
                 self.segments().next_back(),
                 None | Some(Segment::Literal("") | Segment::Rest { .. })
             );
-        if slash { self.walk_first(path, path.len() - 1, &mut visit) } else { Ok(None) }
+        if slash { walk_range(segments, path, from..len - 1, &mut visit) } else { Ok(None) }
     }
+}
 
-    /// [`PathPattern::walk`] over the first `count` segments of the path.
-    fn walk_first<'p>(
-        &self,
-        path: &'p PathSegments,
-        count: usize,
-        visit: &mut impl FnMut(Segment<'_>, &'p str),
-    ) -> Result<Option<Range<usize>>, RegexError> {
-        let mut segments = self.segments();
-        let mut texts = 0..count;
-        let mut rest = None;
-        let mut next = segments.next();
-        while let Some(segment) = next {
-            next = segments.next();
-            if rest.is_none() && matches!(segment, Segment::Rest { .. }) {
-                let behind = usize::from(next.is_some()) + segments.clone().count();
-                if texts.len() < behind {
-                    return Ok(None);
-                }
-                let taken = texts.start..count - behind;
-                texts.start = taken.end;
-                rest = Some(taken);
-            } else if !take(segment, path, &mut texts, next.is_none(), visit)? {
+/// [`PathPattern::walk`] over these segments of the path.
+fn walk_range<'p>(
+    mut segments: Segments<'_>,
+    path: &'p PathSegments,
+    mut texts: Range<usize>,
+    visit: &mut impl FnMut(Segment<'_>, &'p str),
+) -> Result<Option<Range<usize>>, RegexError> {
+    let until = texts.end;
+    let mut rest = None;
+    let mut next = segments.next();
+    while let Some(segment) = next {
+        next = segments.next();
+        if rest.is_none() && matches!(segment, Segment::Rest { .. }) {
+            let behind = usize::from(next.is_some()) + segments.clone().count();
+            if texts.len() < behind {
                 return Ok(None);
             }
+            let taken = texts.start..until - behind;
+            texts.start = taken.end;
+            rest = Some(taken);
+        } else if !take(segment, path, &mut texts, next.is_none(), visit)? {
+            return Ok(None);
         }
-        Ok(rest.or_else(|| texts.is_empty().then_some(0..0)))
     }
+    Ok(rest.or_else(|| texts.is_empty().then_some(0..0)))
 }
 
 /// Whether `segment` agrees with the next text.

@@ -24,11 +24,15 @@ impl PathPattern {
         let mut start = usize::from(text.starts_with('/'));
         let first = start;
         let mut is_literal = true;
+        let (mut lead, mut lead_segments) = (0, 0);
         loop {
             let end = segment_end(text, start)?;
             let shape = parse_segment(text, start..end, regexes, &mut names)?;
             let plain = text.get(start..end).and_then(plain);
             is_literal &= matches!(plain, Some(Segment::Literal(_)));
+            if is_literal && first > 0 {
+                (lead, lead_segments) = (end as u16, lead_segments + 1);
+            }
             if let Some(Segment::Rest { .. }) = plain {
                 rests.push(start..end);
             }
@@ -41,7 +45,9 @@ impl PathPattern {
         check_rests(&rests, first, text.len())?;
         let shapes = (!shapes.is_empty()).then(|| Box::new(shapes.into()));
         is_literal |= !text.starts_with('/') && rests.first().is_none_or(|rest| rest.start > 0);
-        Ok(Self { text: text.into(), shapes, is_literal, tolerates_trailing_slash: false })
+        let text = text.into();
+        let tolerates_trailing_slash = false;
+        Ok(Self { text, shapes, lead, lead_segments, is_literal, tolerates_trailing_slash })
     }
 }
 

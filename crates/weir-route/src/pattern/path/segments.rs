@@ -99,6 +99,13 @@ impl PathSegments {
         self.rooted
     }
 
+    /// Whether the first segments, each with a `/` before it, are `lead`. Ambiguous unless
+    /// [`PathSegments::is_plain`].
+    pub(super) fn starts_with(&self, lead: &str) -> bool {
+        let behind = self.text.strip_prefix(lead);
+        behind.is_some_and(|behind| behind.is_empty() || behind.starts_with('/'))
+    }
+
     /// All segments, each with a `/` before it. Ambiguous unless [`PathSegments::is_plain`].
     pub fn text(&self) -> &str {
         &self.text
