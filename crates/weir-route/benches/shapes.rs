@@ -62,10 +62,9 @@ fn measure(shape: Shape, size: usize) {
         eprintln!("{stats:#?}");
     }
     let count = if shape == Shape::Opaque { SCANS } else { LOOKUPS };
-    let warm: Vec<Ask> = (0..WARM).map(|n| shape.ask(scatter(n, size))).collect();
-    let [warm_p50, warm_p99] = lookups(&index, &warm, count);
-    let spread: Vec<Ask> = (0..count).map(|n| shape.ask(scatter(n, size))).collect();
-    let [cold_p50, cold_p99] = lookups(&index, &spread, count);
+    let ask = |n| shape.ask(scatter(n, size));
+    let [warm_p50, warm_p99] = lookups(&index, ask, WARM, count);
+    let [cold_p50, cold_p99] = lookups(&index, ask, count, count);
     let [change_p50, change_p99] = changes(&index, shape, size);
     let bulk = bulk(&index, shape, size);
     let per_route = |bytes: usize| bytes as f64 / size as f64;
@@ -81,15 +80,17 @@ fn measure(shape: Shape, size: usize) {
     );
 }
 
-/// Nanoseconds of a lookup: median and 99th percentile.
-fn lookups(index: &Index<()>, asks: &[Ask], count: usize) -> [f64; 2] {
+/// Nanoseconds of a lookup: median and 99th percentile over `count` lookups, for the first `asks`
+/// requests over and over. Each is made where the one before was, as a worker reads them: a list of
+/// them would have the table's place in the caches.
+fn lookups(index: &Index<()>, ask: impl Fn(usize) -> Ask, asks: usize, count: usize) -> [f64; 2] {
     let mut scratch = Scratch::default();
-    let mut times = Vec::with_capacity(count + asks.len());
-    let rounds = count.div_ceil(asks.len());
+    let mut times = Vec::with_capacity(count + asks);
+    let rounds = count.div_ceil(asks);
     let mut worker = Ask::new("GET", "", "/", &[]);
     for round in 0..=rounds {
-        for ask in asks {
-            worker.read(ask);
+        for n in 0..asks {
+            worker.read(&ask(n));
             let request = black_box(&worker).request();
             let started = Instant::now();
             let found = index.lookup(&request, &mut scratch);

@@ -23,6 +23,8 @@ impl<T> Index<T> {
     /// Follows a lookup of `request` through as many places as `fetched` that have been fetched,
     /// and fetches the next one. A guess: of several ways it follows one, and what is not known of
     /// the request yet may be wrong.
+    // Called twice for a request: the second time, its code is near.
+    #[inline(never)]
     pub fn look_ahead(&self, request: &Request<'_>, fetched: usize, fetch: &impl Fetch) {
         let (mut next, mut fetched) = (self.root.as_ref(), fetched);
         while let Some(bucket) = next {

@@ -20,6 +20,8 @@ const LEAF_MAX: usize = 384;
 /// A leaf has `n / FREE_OF` free places for `n` entries. With as many, an entry is one or two
 /// places behind its own.
 const FREE_OF: usize = 3;
+/// Places in which an entry is most often, from its own on.
+const LIKELY: usize = 3;
 
 /// A persistent map from hashes to `V`.
 #[derive(Debug)]
@@ -52,16 +54,19 @@ pub(crate) struct Near<'m, V> {
 impl<'m, V> Near<'m, V> {
     #[inline]
     pub(crate) fn get(&self, key: u64) -> Option<&'m V> {
-        let rest = self.entries.iter().map_while(Option::as_ref);
-        let mut rest = rest.skip_while(|entry| entry.key < key);
-        rest.next().filter(|entry| entry.key == key).map(|entry| &entry.value)
+        let comes_before = |entry: &&Option<Entry<V>>| entry.as_ref().is_some_and(|e| e.key < key);
+        let mut rest = self.entries;
+        // Nothing is decided between these: a processor would guess it wrong.
+        if let Some((likely, _)) = rest.split_at_checked(LIKELY) {
+            rest = rest.get(likely.iter().filter(comes_before).count()..).unwrap_or_default();
+        }
+        let entry = rest.iter().find(|entry| !comes_before(entry))?.as_ref()?;
+        (entry.key == key).then_some(&entry.value)
     }
 
     /// Fetches where the value is, or is just behind.
     #[inline]
     pub(crate) fn fetch(&self, fetch: &impl Fetch) {
-        /// An entry is one or two places behind its own.
-        const LIKELY: usize = 3;
         fetch.fetch(self.entries.get(..LIKELY).unwrap_or(self.entries));
     }
 }

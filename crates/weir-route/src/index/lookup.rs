@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::hash::Hash;
-use super::node::{Branch, Bucket};
+use super::node::{Branch, Bucket, List};
 use super::ranked::Rank;
+use super::shown::Shown;
 use crate::predicate::WeightGroups;
 use crate::request::Request;
 use crate::route::Route;
@@ -55,23 +56,52 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
         }
     }
 
-    /// Looks through `bucket` for a better answer.
-    pub(crate) fn visit(&mut self, bucket: &'i Bucket<T>) {
-        match bucket {
-            Bucket::One(route) => {
-                (self.near)(&route.target);
-                self.try_route(route);
-            }
-            Bucket::List(list) => {
-                // Most of a list of thousands that are scanned lead nowhere.
-                if list.routes.find(&mut |route| self.try_route(route)).is_some()
-                    && let Some(best) = self.best
-                {
-                    (self.near)(&best.target);
+    /// Looks through `bucket` for a better answer. Of two ways on, it goes first where a route of
+    /// less rank may be: a match then cuts off most of the other.
+    pub(crate) fn visit(&mut self, mut bucket: &'i Bucket<T>) {
+        loop {
+            let branch = match bucket {
+                Bucket::One(route) => {
+                    (self.near)(&route.target);
+                    self.try_route(route);
+                    return;
                 }
-            }
-            Bucket::Branch(branch) if branch.least <= self.before => self.descend(branch),
-            Bucket::Branch(_) => {}
+                Bucket::List(list) => return self.try_list(list),
+                Bucket::Branch(branch) if branch.least > self.before => return,
+                Bucket::Branch(branch) => branch,
+            };
+            let found = match branch.dim.only(self.request, self.hash) {
+                Shown::Nothing => None,
+                Shown::Key(key) => {
+                    self.probed += 1;
+                    branch.values.get(key)
+                }
+                Shown::Several => return self.descend(branch),
+            };
+            bucket = match (found, &branch.any) {
+                // To know a single route's rank is to fetch it, and half of trying it.
+                (Some(found @ (Bucket::List(_) | Bucket::Branch(_))), Some(any))
+                    if any.least() < found.least() =>
+                {
+                    self.visit(any);
+                    found
+                }
+                (Some(found), Some(any)) => {
+                    self.visit(found);
+                    any
+                }
+                (Some(only), None) | (None, Some(only)) => only,
+                (None, None) => return,
+            };
+        }
+    }
+
+    fn try_list(&mut self, list: &'i List<T>) {
+        // Most of a list of thousands that are scanned lead nowhere.
+        if list.routes.find(&mut |route| self.try_route(route)).is_some()
+            && let Some(best) = self.best
+        {
+            (self.near)(&best.target);
         }
     }
 
@@ -92,13 +122,12 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
         true
     }
 
-    /// Visits what the request's keys lead to and `any`, whichever may have the least rank first:
-    /// the first match then cuts off most of the rest.
+    /// [`Self::visit`] of a branch of which the request may show several keys.
     fn descend(&mut self, branch: &'i Branch<T>) {
         let mut any = branch.any.as_ref();
         let mut first = None;
         let (request, hash) = (self.request, self.hash);
-        branch.dim.show(request, hash, &branch.sizes, |key| {
+        branch.dim.show_several(request, hash, &branch.sizes, &mut |key| {
             self.probed += 1;
             let Some(bucket) = branch.values.get(key) else { return };
             // A request may show one key a thousand times, or a thousand in turn.

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use weir_wire::Fields;
+use weir_wire::{Fields, NameSet};
 
 use super::dim::{Dim, IPV4, IPV6, header, leading_bits, pair};
 use super::hash::Hash;
@@ -13,9 +13,53 @@ use crate::predicate::{
 };
 use crate::request::Request;
 
+/// What a request shows in a dimension, seen at a glance.
+pub(crate) enum Shown {
+    Nothing,
+    Key(u64),
+    /// [`Dim::show_several`] tells which, or that there is none.
+    Several,
+}
+
 impl Dim {
-    /// Calls `visit` with every key that `request` shows here; `sizes` are those that are demanded.
+    /// What `request` shows here, where that is a single key or nothing, as it is in most.
     #[inline]
+    pub(crate) fn only(&self, request: &Request<'_>, hash: &Hash) -> Shown {
+        let parts = request.parts;
+        let text = match self {
+            Dim::Path => parts.path.text(),
+            Dim::Length => return Shown::Key(hash.number(parts.path.len() as u128, 0)),
+            Dim::Segment { at, from_end } => {
+                let at = place(*at, *from_end, parts.path.len());
+                let Some(text) = at.and_then(|at| parts.path.get(at)) else {
+                    return Shown::Nothing;
+                };
+                text
+            }
+            Dim::Host { port } => parts.host.text(*port),
+            Dim::Label { at, from_end, port } => {
+                let at = place(*at, *from_end, parts.host.len());
+                let Some(text) = at.and_then(|at| parts.host.label(at, *port)) else {
+                    return Shown::Nothing;
+                };
+                text
+            }
+            Dim::Method => return Shown::Key(hash.text(request.head.method())),
+            Dim::Header { name, .. }
+                if !request.head.fields.may_have(NameSet::of(name.as_bytes())) =>
+            {
+                return Shown::Nothing;
+            }
+            Dim::Cookie { .. } if !request.head.fields.may_have(NameSet::of(b"cookie")) => {
+                return Shown::Nothing;
+            }
+            Dim::Query { .. } if request.head.query().is_none() => return Shown::Nothing,
+            _ => return Shown::Several,
+        };
+        Shown::Key(hash.text(text.as_bytes()))
+    }
+
+    /// Calls `visit` with every key that `request` shows here; `sizes` are those that are demanded.
     pub(crate) fn show(
         &self,
         request: &Request<'_>,
@@ -23,36 +67,21 @@ impl Dim {
         sizes: &[u16],
         mut visit: impl FnMut(u64),
     ) {
-        let parts = request.parts;
-        match self {
-            Dim::Path => visit(hash.text(parts.path.text().as_bytes())),
-            Dim::Length => visit(hash.number(parts.path.len() as u128, 0)),
-            Dim::Segment { at, from_end } => {
-                let at = place(*at, *from_end, parts.path.len());
-                if let Some(text) = at.and_then(|at| parts.path.get(at)) {
-                    visit(hash.text(text.as_bytes()));
-                }
-            }
-            Dim::Host { port } => visit(hash.text(parts.host.text(*port).as_bytes())),
-            Dim::Label { at, from_end, port } => {
-                let at = place(*at, *from_end, parts.host.len());
-                if let Some(text) = at.and_then(|at| parts.host.label(at, *port)) {
-                    visit(hash.text(text.as_bytes()));
-                }
-            }
-            Dim::Method => visit(hash.text(request.head.method())),
-            Dim::Piece { of, place } => show_pieces(of, *place, request, hash, sizes, &mut visit),
-            Dim::Peer => show_networks(request.peer, hash, sizes, visit),
-            Dim::Client { proxies } => {
-                if let Some(client) = forwarded_client(request, *proxies) {
-                    show_networks(client, hash, sizes, visit);
-                }
-            }
-            _ => self.show_values(request, hash, &mut visit),
+        match self.only(request, hash) {
+            Shown::Nothing => {}
+            Shown::Key(key) => visit(key),
+            Shown::Several => self.show_several(request, hash, sizes, &mut visit),
         }
     }
 
-    fn show_values(&self, request: &Request<'_>, hash: &Hash, visit: &mut impl FnMut(u64)) {
+    /// [`Dim::show`] where a request may show several keys.
+    pub(crate) fn show_several(
+        &self,
+        request: &Request<'_>,
+        hash: &Hash,
+        sizes: &[u16],
+        visit: &mut impl FnMut(u64),
+    ) {
         let fields = &request.head.fields;
         match self {
             Dim::Header { name, split } => {
@@ -84,15 +113,19 @@ impl Dim {
                     visit(pair(name.as_bytes(), value, hash));
                 }
             }
+            Dim::Piece { of, place } => show_pieces(of, *place, request, hash, sizes, visit),
+            Dim::Peer => show_networks(request.peer, hash, sizes, visit),
+            Dim::Client { proxies } => {
+                if let Some(client) = forwarded_client(request, *proxies) {
+                    show_networks(client, hash, sizes, visit);
+                }
+            }
             Dim::Path
             | Dim::Length
             | Dim::Segment { .. }
             | Dim::Host { .. }
             | Dim::Label { .. }
-            | Dim::Method
-            | Dim::Piece { .. }
-            | Dim::Client { .. }
-            | Dim::Peer => {}
+            | Dim::Method => {}
         }
     }
 }
@@ -144,7 +177,7 @@ fn place(at: u16, from_end: bool, len: usize) -> Option<usize> {
     if from_end { len.checked_sub(at + 1) } else { Some(at) }
 }
 
-fn show_networks(peer: IpAddr, hash: &Hash, sizes: &[u16], mut visit: impl FnMut(u64)) {
+fn show_networks(peer: IpAddr, hash: &Hash, sizes: &[u16], visit: &mut impl FnMut(u64)) {
     let peer = peer.to_canonical();
     let family = if peer.is_ipv6() { IPV6 } else { IPV4 };
     for size in sizes.iter().filter(|size| (**size >= IPV6) == peer.is_ipv6()) {

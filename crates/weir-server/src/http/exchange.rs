@@ -154,11 +154,12 @@ pub(crate) async fn exchange(
     snapshot: &Snapshot,
     mut framing: RequestFraming,
 ) -> Next {
-    look_ahead(worker, snapshot, client, x, None);
+    let admitted = admit(x);
+    cut_up(worker, snapshot, client, x);
     x.record = Record::new(Some(client.peer));
     worker.deadlines.see(x.record.started);
     framing.upgrade = framing.upgrade && may_upgrade(x, framing.body);
-    let found = match admit(x) {
+    let found = match admitted {
         Ok(()) => find(worker, snapshot, client, x),
         Err(error) => return Box::pin(refuse(worker, client, x, snapshot, error)).await,
     };
@@ -244,26 +245,30 @@ struct Found<'s> {
     ambiguity: Option<Ambiguity>,
 }
 
-/// Has fetched what finding the route of a request will read, while other things are done: of a
-/// request of which only the first `bytes` are there, the first place; of one whose head is parsed,
-/// what comes behind it.
+/// Has the first place fetched that finding a route will read, for a request of which only the
+/// first `bytes` are there.
 pub(super) fn look_ahead(
     worker: &Worker,
     snapshot: &Snapshot,
     client: &Client,
     x: &Exchange,
-    bytes: Option<&[u8]>,
+    bytes: &[u8],
 ) {
-    if !snapshot.index.is_large() {
-        return;
+    if snapshot.index.is_large() {
+        let mut parts = worker.parts.borrow_mut();
+        parts.path.read(asked_path(bytes));
+        snapshot.index.look_ahead(&asked(client, &x.request, &parts), 0, &Caches);
     }
+}
+
+/// Cuts up path and host of a request for [`find`], and has fetched what comes behind the first
+/// place that it will read, while other things are done.
+fn cut_up(worker: &Worker, snapshot: &Snapshot, client: &Client, x: &Exchange) {
     let mut parts = worker.parts.borrow_mut();
-    match bytes {
-        Some(bytes) => parts.path.read(asked_path(bytes)),
-        None => parts.read(&x.request),
+    parts.read(&x.request);
+    if snapshot.index.is_large() {
+        snapshot.index.look_ahead(&asked(client, &x.request, &parts), 1, &Caches);
     }
-    let request = asked(client, &x.request, &parts);
-    snapshot.index.look_ahead(&request, usize::from(bytes.is_none()), &Caches);
 }
 
 /// The path in the request line that `bytes` begin with, as it is written there; nothing of a long
@@ -281,7 +286,7 @@ fn asked<'a>(client: &Client, head: &'a RequestHead, parts: &'a RequestParts) ->
     Request { head, parts, peer: client.peer.ip(), now_ms: 0, dice: 0 }
 }
 
-/// The route of a request, and what the rules for paths and origins say of it.
+/// The route of a request that was cut up, and what the rules for paths and origins say of it.
 fn find<'s>(
     worker: &'s Worker,
     snapshot: &'s Snapshot,
@@ -295,8 +300,7 @@ fn find<'s>(
         x.record.counted = worker.counters.number_of(&reserved.route);
         return Found { route, cors: CorsDecision::NotCors, ambiguity: None };
     }
-    let mut parts = worker.parts.borrow_mut();
-    parts.read(&x.request);
+    let parts = worker.parts.borrow();
     super::panic::point("predicates", &x.request);
     let request = Request {
         now_ms: worker.deadlines.wall_ms(),
