@@ -323,12 +323,17 @@ impl Fields {
     pub fn write_to(&self, out: &mut Vec<u8>) {
         // Lines that lie in the text as they are written, one behind the other, go in one piece.
         let mut run = 0..0;
+        let put_run = |run: Range<usize>, out: &mut Vec<u8>| {
+            if !run.is_empty() {
+                put(out, self.text.get(run).unwrap_or_default());
+            }
+        };
         for field in &self.list {
             let line = self.line(field);
             match &line {
                 Some(line) if line.start == run.end => run.end = line.end,
                 _ => {
-                    put(out, self.text.get(run).unwrap_or_default());
+                    put_run(run, out);
                     run = line.clone().unwrap_or_default();
                 }
             }
@@ -339,7 +344,7 @@ impl Fields {
                 }
             }
         }
-        put(out, self.text.get(run).unwrap_or_default());
+        put_run(run, out);
     }
 
     /// Where the line of `field` lies in the text, if it does so as it is written.

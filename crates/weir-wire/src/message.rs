@@ -124,21 +124,21 @@ impl RequestHead {
     /// fields, then the empty line. An empty path is written as `/`.
     pub fn write_to(&self, out: &mut Vec<u8>) {
         put(out, self.method());
-        put(out, b" ");
+        out.push(b' ');
         match (self.path(), self.authority()) {
             (b"", Some(authority)) if self.method() == b"CONNECT" => {
                 put(out, authority);
             }
-            (b"", _) => put(out, b"/"),
+            (b"", _) => out.push(b'/'),
             (path, _) => put(out, path),
         }
         if let Some(query) = self.query() {
-            put(out, b"?");
+            out.push(b'?');
             put(out, query);
         }
-        put(out, b" HTTP/1.1\r\n");
+        out.extend_from_slice(b" HTTP/1.1\r\n");
         self.fields.write_to(out);
-        put(out, b"\r\n");
+        out.extend_from_slice(b"\r\n");
     }
 }
 
@@ -183,14 +183,14 @@ impl ResponseHead {
 
     /// Writes the status line as HTTP/1.1, then the fields, then the empty line.
     pub fn write_to(&self, out: &mut Vec<u8>) {
-        put(out, b"HTTP/1.1 ");
+        out.extend_from_slice(b"HTTP/1.1 ");
         let digits = [self.status / 100 % 10, self.status / 10 % 10, self.status % 10];
         let [hundreds, tens, ones] = digits.map(|d| b'0' + d as u8);
-        put(out, &[hundreds, tens, ones, b' ']);
+        out.extend_from_slice(&[hundreds, tens, ones, b' ']);
         put(out, self.reason());
-        put(out, b"\r\n");
+        out.extend_from_slice(b"\r\n");
         self.fields.write_to(out);
-        put(out, b"\r\n");
+        out.extend_from_slice(b"\r\n");
     }
 }
 

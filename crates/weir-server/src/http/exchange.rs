@@ -223,14 +223,14 @@ pub(crate) async fn answer_panic(
 
 /// Refuses what is never served and brings the path into the form that is matched and sent.
 pub(super) fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
+    x.client_host.clear();
+    x.client_host.extend_from_slice(x.request.host());
     if matches!(x.request.method(), b"CONNECT" | b"TRACE") {
         return Err(ProxyError::new(ErrorKind::MethodNotAllowed));
     }
     if x.request.path() == b"*" {
         return Ok(());
     }
-    x.client_host.clear();
-    x.client_host.extend_from_slice(x.request.host());
     if let Some(path) = canonical_path(x.request.path())? {
         x.request.set_path(&path);
     }
@@ -265,7 +265,8 @@ pub(super) fn look_ahead(
 /// place that it will read, while other things are done.
 fn cut_up(worker: &Worker, snapshot: &Snapshot, client: &Client, x: &Exchange) {
     let mut parts = worker.parts.borrow_mut();
-    parts.read(&x.request);
+    parts.path.read(x.request.path());
+    parts.host.read(&x.client_host);
     if snapshot.index.is_large() {
         snapshot.index.look_ahead(&asked(client, &x.request, &parts), 1, &Caches);
     }
