@@ -203,12 +203,14 @@ struct HeadWait {
     timing: Timing,
     /// Interim responses so far.
     interims: usize,
+    /// Whether the client left is asked.
+    watches_client: bool,
 }
 
 impl HeadWait {
     fn new(client: &Client, outgoing: &Outgoing<'_>, upload: &Relay) -> Self {
         let timing = Timing::new(client, outgoing, upload);
-        Self { sink_failed: false, timing, interims: 0 }
+        Self { sink_failed: false, timing, interims: 0, watches_client: false }
     }
 
     /// What it means for the attempt that waiting came to `error`.
@@ -221,6 +223,21 @@ impl HeadWait {
         Failed { error, stale, unsent: x.upload.is_untouched() }
     }
 
+    /// Whether the client closed its connection. Most answers are there before that is worth being
+    /// told of: it is asked for from the next sweep on, or when the upstream has sent something.
+    fn is_client_gone(
+        &mut self,
+        worker: &Worker,
+        client: &mut Client,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        if std::mem::replace(&mut self.watches_client, true) {
+            return poll_gone(worker, client, cx);
+        }
+        client.deadline.nudge();
+        false
+    }
+
     /// Passes a 1xx on to a client that knows them.
     async fn relay_interim(
         &mut self,
@@ -231,7 +248,7 @@ impl HeadWait {
         self.interims += 1;
         if x.request.version != Version::Http10 {
             x.response.fields.remove(b"connection");
-            write_head(x)?;
+            write_head(&x.response, &mut x.down)?;
             client.deadline.set(outgoing.snapshot.settings.progress_window);
             let written = write_all(client, &x.down).await;
             // Part of it may be out: nothing can follow.
@@ -285,7 +302,7 @@ impl HeadWait {
         {
             return Poll::Ready(Ok(got));
         }
-        if x.upload.is_done() && poll_gone(worker, client, cx) {
+        if x.upload.is_done() && self.is_client_gone(worker, client, cx) {
             return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
         }
         if worker.drain.phase() == Phase::Stopped {

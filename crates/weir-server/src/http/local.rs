@@ -8,8 +8,8 @@ use weir_config::{RouteTarget, Snapshot};
 use weir_filter::filter::request_too_large;
 use weir_filter::{LocalResponse, ResponseContext};
 use weir_route::Route;
-use weir_wire::Version;
 use weir_wire::http1::{BodyKind, Connection, RequestFraming};
+use weir_wire::{ResponseHead, Version};
 
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
@@ -49,26 +49,32 @@ pub(crate) fn unsound() -> ProxyError {
     ProxyError::with(ErrorKind::Filter, "a filter set a value that cannot be sent")
 }
 
-/// Adds what the connection needs to say and writes the head to `x.down`.
+/// Adds what the connection of a client that speaks `version` needs to say and writes the head to
+/// `out`.
 ///
 /// # Errors
 /// The head cannot be sent; nothing of it was written.
-pub(crate) fn finish_head(x: &mut Exchange, keep: bool) -> Result<(), ProxyError> {
-    match (keep, x.request.version) {
-        (false, _) => x.response.fields.append(b"connection", b"close"),
-        (true, Version::Http10) => x.response.fields.append(b"connection", b"keep-alive"),
+pub(crate) fn finish_head(
+    response: &mut ResponseHead,
+    version: Version,
+    keep: bool,
+    out: &mut Vec<u8>,
+) -> Result<(), ProxyError> {
+    match (keep, version) {
+        (false, _) => response.fields.append(b"connection", b"close"),
+        (true, Version::Http10) => response.fields.append(b"connection", b"keep-alive"),
         (true, Version::Http11) => {}
     }
-    write_head(x)
+    write_head(response, out)
 }
 
-/// Writes the response head to `x.down`, if it can be sent.
-pub(crate) fn write_head(x: &mut Exchange) -> Result<(), ProxyError> {
-    x.down.clear();
-    if !x.response.fields.is_sound() {
+/// Writes a response head to `out`, and nothing else, if it can be sent.
+pub(crate) fn write_head(response: &ResponseHead, out: &mut Vec<u8>) -> Result<(), ProxyError> {
+    out.clear();
+    if !response.fields.is_sound() {
         return Err(unsound());
     }
-    x.response.write_to(&mut x.down);
+    response.write_to(out);
     Ok(())
 }
 
@@ -145,7 +151,7 @@ async fn send(
     if !matches!(x.response.status, 204 | 304) {
         x.response.fields.append(b"content-length", body.len().to_string().as_bytes());
     }
-    finish_head(x, keep)?;
+    finish_head(&mut x.response, x.request.version, keep, &mut x.down)?;
     if x.request.method() != b"HEAD" && !matches!(x.response.status, 204 | 304) {
         x.down.extend_from_slice(body);
     }
@@ -229,18 +235,22 @@ pub(crate) fn reason(status: u16) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Exchange, finish_head, write_head};
+    use weir_wire::{ResponseHead, Version};
+
+    use super::{finish_head, write_head};
     use crate::error::ErrorKind;
 
     fn check(value: &[u8], sent: bool) {
-        let mut x = Exchange::default();
-        x.down.extend_from_slice(b"of the response before");
-        x.response.set_status(200, b"OK");
-        x.response.fields.append(b"X-A", value);
-        let kinds = [write_head(&mut x), finish_head(&mut x, false)].map(|r| r.map_err(|e| e.kind));
+        let mut head = ResponseHead::default();
+        head.set_status(200, b"OK");
+        head.fields.append(b"X-A", value);
         let expected = if sent { Ok(()) } else { Err(ErrorKind::Filter) };
-        assert_eq!(kinds, [expected, expected], "{value:?}");
-        assert_eq!(!x.down.is_empty(), sent, "{value:?}");
+        let mut out = b"of the response before".to_vec();
+        let written = write_head(&head, &mut out).map_err(|error| error.kind);
+        assert_eq!((written, !out.is_empty()), (expected, sent), "{value:?}");
+        out.extend_from_slice(b"of the response before");
+        let written = finish_head(&mut head, Version::Http11, false, &mut out);
+        assert_eq!((written.map_err(|e| e.kind), !out.is_empty()), (expected, sent), "{value:?}");
     }
 
     #[test]

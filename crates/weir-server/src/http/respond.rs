@@ -46,10 +46,7 @@ pub(super) async fn respond(
     keep &= x.upload.is_done() && !must_close(worker, client, outgoing);
     x.download.restart(body, framing);
     x.download.withhold(withheld);
-    std::mem::swap(&mut x.down, x.download.lead());
-    let headed = finish_head(x, keep);
-    std::mem::swap(&mut x.down, x.download.lead());
-    headed?;
+    finish_head(&mut x.response, x.request.version, keep, x.download.lead())?;
     x.record.status = x.response.status;
     let filled = x.download.fill(&mut upstream.carry);
     x.record.head_sent = true;
@@ -99,7 +96,7 @@ async fn switch(
     x: &mut Exchange,
     upstream: Box<Upstream>,
 ) -> Result<Next, ProxyError> {
-    write_head(x)?;
+    write_head(&x.response, &mut x.down)?;
     x.record.status = 101;
     x.record.head_sent = true;
     x.record.sent_bytes = x.down.len() as u64;
