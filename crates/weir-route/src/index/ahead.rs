@@ -3,7 +3,6 @@
 
 use super::Index;
 use super::node::Bucket;
-use super::shown::Shown;
 use crate::request::Request;
 
 /// A table with fewer routes is in the processor's caches as it is.
@@ -38,18 +37,11 @@ impl<T> Index<T> {
             if !branch.dim.is_quick() {
                 continue;
             }
-            let key = match branch.dim.only(request, &self.hash) {
-                Shown::Nothing => continue,
-                Shown::Key(key) => key,
-                Shown::Several => {
-                    let mut first = None;
-                    branch.dim.show_several(request, &self.hash, &branch.sizes, &mut |key| {
-                        first = first.or(Some(key));
-                    });
-                    let Some(key) = first else { continue };
-                    key
-                }
-            };
+            let mut first = None;
+            branch.dim.show(request, &self.hash, &branch.sizes, |key| {
+                first = first.or(Some(key));
+            });
+            let Some(key) = first else { continue };
             let near = branch.values.near(key);
             // A few values at the top are always in the caches.
             if !branch.values.is_leaf() {

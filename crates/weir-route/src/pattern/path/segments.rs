@@ -147,6 +147,17 @@ mod tests {
     }
 
     #[test]
+    fn what_was_read_before_does_not_show() {
+        let paths: [&[u8]; 9] =
+            [b"/a/b", b"/a/b", b"", b"/a%2Fb", b"/a/b", b"*", b"/\xff", b"/a/b/", b"/"];
+        let mut reused = PathSegments::default();
+        for path in paths.iter().flat_map(|first| [*first, b"/a/b", *first, *first]) {
+            reused.read(path);
+            assert_eq!(format!("{reused:?}"), format!("{:?}", PathSegments::of(path)));
+        }
+    }
+
+    #[test]
     fn segments_are_decoded_and_lose_their_parameters() {
         check(b"/a/b", &["a", "b"]);
         check(b"/a/", &["a", ""]);
