@@ -256,11 +256,7 @@ pub(super) fn look_ahead(
 ) {
     if snapshot.index.is_large() {
         let mut parts = worker.parts.borrow_mut();
-        let (path, host) = asked_of(bytes);
-        parts.path.read(path);
-        if let Some(host) = host {
-            parts.host.read(host);
-        }
+        parts.path.read(asked_path(bytes));
         snapshot.index.look_ahead(&asked(client, &x.request, &parts), 0, &Caches);
     }
 }
@@ -276,22 +272,14 @@ fn cut_up(worker: &Worker, snapshot: &Snapshot, client: &Client, x: &Exchange) {
     }
 }
 
-/// The path in the request line that `bytes` begin with, as it is written there, and the Host if
-/// its line comes next, as it does from most clients; nothing of long lines, which take longer to
-/// read than what would be fetched.
-fn asked_of(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
-    const LINES_MAX: usize = 1024;
-    const HOST: &[u8] = b"host:";
-    let lines = bytes.get(..LINES_MAX).unwrap_or(bytes);
-    let target = memchr(b' ', lines).and_then(|at| lines.get(at + 1..)).unwrap_or_default();
+/// The path in the request line that `bytes` begin with, as it is written there; nothing of a long
+/// line, which takes longer to read than what would be fetched.
+fn asked_path(bytes: &[u8]) -> &[u8] {
+    const LINE_MAX: usize = 1024;
+    let line = bytes.get(..LINE_MAX).unwrap_or(bytes);
+    let target = memchr(b' ', line).and_then(|at| line.get(at + 1..)).unwrap_or_default();
     let end = memchr2(b' ', b'?', target).unwrap_or_default();
-    let (path, rest) = target.split_at(end);
-    let next = memchr(b'\n', rest).and_then(|at| rest.get(at + 1..)).unwrap_or_default();
-    let host = next.split_at_checked(HOST.len()).and_then(|(name, value)| {
-        let end = memchr(b'\n', value).filter(|_| name.eq_ignore_ascii_case(HOST))?;
-        Some(value.get(..end)?.trim_ascii())
-    });
-    (path, host)
+    target.get(..end).unwrap_or_default()
 }
 
 /// A request as the table sees it, but for time and chance.
@@ -423,29 +411,6 @@ fn pick(route: &Route<RouteTarget>) -> Result<Option<&Arc<Target>>, ProxyError> 
             let instance = service.instances.get(turn % count);
             let missing = || format!("Unable to find instance for {}", service.name);
             instance.map(Some).ok_or_else(|| ProxyError::with(ErrorKind::NoInstance, missing()))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::asked_of;
-
-    #[test]
-    fn path_and_host_are_guessed_from_the_first_lines() {
-        let long = format!("GET /{} HTTP/1.1\r\nHost: a\r\n", "x".repeat(2000));
-        for (bytes, path, host) in [
-            ("GET /a?b=/c HTTP/1.1\r\nhOST:  a.b:80 \r\n\r\n", "/a", Some("a.b:80")),
-            ("GET /a HTTP/1.1\nHost:a\n", "/a", Some("a")),
-            ("GET /a HTTP/1.1\r\nHost: a", "/a", None),
-            ("GET /a HTTP/1.1\r\nAccept: */*\r\nHost: a\r\n", "/a", None),
-            ("GET /a HTTP/1.1\r\nHost", "/a", None),
-            ("GET /a", "", None),
-            ("", "", None),
-            (&long, "", None),
-        ] {
-            let guessed = asked_of(bytes.as_bytes());
-            assert_eq!(guessed, (path.as_bytes(), host.map(str::as_bytes)), "{bytes:?}");
         }
     }
 }
