@@ -1,6 +1,6 @@
 //! Coarse deadlines: one sweep per worker instead of a timer per read.
 //!
-//! Setting a deadline is a store into a slot. A sweep every [`TICK_MS`] milliseconds (sooner when a
+//! Setting a deadline is a store. A sweep every [`TICK_MS`] milliseconds (sooner when a
 //! nearer deadline was set) wakes the tasks whose time has come; they see it by polling.
 
 use std::cell::{Cell, RefCell};
@@ -34,6 +34,7 @@ struct Slots {
     free: Vec<usize>,
 }
 
+/// What a task waited for when it last polled its deadline.
 #[derive(Debug)]
 struct Slot {
     at_ms: u64,
@@ -136,11 +137,14 @@ impl Deadlines {
     }
 }
 
-/// One slot: the deadline of one task.
+/// The deadline of one task. Most are taken away before the task waits: its slot is written when it
+/// does.
 #[derive(Debug)]
 pub(crate) struct Deadline {
     all: Rc<Deadlines>,
     slot: usize,
+    at_ms: Cell<u64>,
+    nudged: Cell<bool>,
 }
 
 impl Deadline {
@@ -155,14 +159,15 @@ impl Deadline {
             }
         };
         drop(slots);
-        Self { all: Rc::clone(all), slot }
+        Self { all: Rc::clone(all), slot, at_ms: Cell::new(NEVER), nudged: Cell::new(false) }
     }
 
-    /// Sets the deadline to `after` from now (as of the last look at the clock).
+    /// Sets the deadline to `after` from now (as of the last look at the clock), for a task that
+    /// polls it before it waits.
     pub(crate) fn set(&self, after: Duration) {
         let now = self.all.now_ms();
         let at_ms = now.saturating_add((after.as_millis() as u64).max(1));
-        self.store(at_ms);
+        self.at_ms.set(at_ms);
         if at_ms < self.all.next_sweep_ms.get() {
             self.all.sooner.notify_one();
         }
@@ -170,34 +175,28 @@ impl Deadline {
 
     /// Takes the deadline away.
     pub(crate) fn clear(&self) {
-        self.store(NEVER);
+        self.at_ms.set(NEVER);
     }
 
     /// Has the next sweep wake the task, within [`TICK_MS`], if it polls this deadline.
     pub(crate) fn nudge(&self) {
-        if let Some(slot) = self.all.slots.borrow_mut().list.get_mut(self.slot) {
-            slot.nudged = true;
-        }
+        self.nudged.set(true);
     }
 
     /// Whether the time has come; if not, the task is woken when it does.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> bool {
-        let mut slots = self.all.slots.borrow_mut();
-        let Some(slot) = slots.list.get_mut(self.slot) else { return false };
-        if slot.at_ms <= self.all.now_ms() {
+        if self.at_ms.get() <= self.all.now_ms() {
             return true;
         }
+        let mut slots = self.all.slots.borrow_mut();
+        let Some(slot) = slots.list.get_mut(self.slot) else { return false };
+        slot.at_ms = self.at_ms.get();
+        slot.nudged |= self.nudged.take();
         match &slot.waker {
             Some(waker) if waker.will_wake(cx.waker()) => {}
             _ => slot.waker = Some(cx.waker().clone()),
         }
         false
-    }
-
-    fn store(&self, at_ms: u64) {
-        if let Some(slot) = self.all.slots.borrow_mut().list.get_mut(self.slot) {
-            slot.at_ms = at_ms;
-        }
     }
 }
 

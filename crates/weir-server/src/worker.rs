@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Cache};
 use weir_config::Snapshot;
 use weir_route::RequestParts;
 use weir_route::index::Scratch;
@@ -50,7 +50,7 @@ pub(crate) struct Worker {
     pub(crate) files: Arc<Files>,
     /// How long a client may be idle now, beside its own keep-alive timeout.
     pub(crate) idle_ms_max: Cell<u64>,
-    shared: Arc<ArcSwap<Snapshot>>,
+    shared: RefCell<Cache<Arc<ArcSwap<Snapshot>>, Arc<Snapshot>>>,
     seen: RefCell<HeldSnapshot>,
     #[expect(clippy::vec_box, reason = "an exchange stays where it is: it is large")]
     spare: RefCell<Vec<Box<Exchange>>>,
@@ -71,7 +71,8 @@ impl Worker {
         files: Arc<Files>,
         seed: u64,
     ) -> Rc<Self> {
-        let snapshot = shared.load_full();
+        let mut shared = Cache::new(shared);
+        let snapshot = Arc::clone(shared.load());
         let scratch = ReadBuffer::new(snapshot.settings.read_buffer_bytes, files.pipes_max);
         Rc::new(Self {
             deadlines: Deadlines::new(counters.origin()),
@@ -88,7 +89,7 @@ impl Worker {
             files,
             idle_ms_max: Cell::new(u64::MAX),
             seen: RefCell::new(Rc::new(snapshot)),
-            shared,
+            shared: RefCell::new(shared),
             spare: RefCell::default(),
             dice: Cell::new(seed),
             tidied_at: Cell::default(),
@@ -98,10 +99,11 @@ impl Worker {
     /// The current snapshot. Counting references stays within this thread: a request costs the
     /// other workers nothing.
     pub(crate) fn snapshot(&self) -> HeldSnapshot {
-        let current = self.shared.load();
+        let mut shared = self.shared.borrow_mut();
+        let current = shared.load();
         let mut seen = self.seen.borrow_mut();
-        if !Arc::ptr_eq(&current, &seen) {
-            *seen = Rc::new(Arc::clone(&current));
+        if !Arc::ptr_eq(current, &seen) {
+            *seen = Rc::new(Arc::clone(current));
         }
         Rc::clone(&seen)
     }

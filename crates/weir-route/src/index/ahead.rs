@@ -30,7 +30,7 @@ impl<T> Index<T> {
         while let Some(bucket) = next {
             let branch = match bucket {
                 Bucket::One(route) => return fetch.fetch(std::slice::from_ref(&**route)),
-                Bucket::List(_) => return,
+                Bucket::List(list) => return fetch.fetch(std::slice::from_ref(&**list)),
                 Bucket::Branch(branch) => branch,
             };
             next = branch.any.as_ref();

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::hash::Hash;
+use super::methods::Methods;
 use super::node::{Branch, Bucket, List};
 use super::ranked::Rank;
 use super::shown::Shown;
@@ -97,8 +98,14 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
     }
 
     fn try_list(&mut self, list: &'i List<T>) {
+        let method = Methods::of(self.request.head.method());
+        let mut methods = list.methods.iter();
+        let found = list.routes.find(&mut |route| {
+            let can_match = methods.next().is_none_or(|methods| methods.meets(method));
+            can_match && self.try_route(route)
+        });
         // Most of a list of thousands that are scanned lead nowhere.
-        if list.routes.find(&mut |route| self.try_route(route)).is_some()
+        if found.is_some()
             && let Some(best) = self.best
         {
             (self.near)(&best.target);

@@ -11,6 +11,7 @@ mod dim;
 mod hash;
 pub(crate) mod keymap;
 mod lookup;
+mod methods;
 mod node;
 mod piece;
 mod ranked;

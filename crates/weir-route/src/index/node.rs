@@ -11,6 +11,7 @@ use super::choice;
 use super::dim::{Demand, Dim};
 use super::hash::Hash;
 use super::keymap::KeyMap;
+use super::methods::Methods;
 use super::ranked::{Op, Rank, Ranked};
 use crate::route::Route;
 
@@ -37,6 +38,8 @@ pub(crate) struct List<T> {
     pub(crate) routes: Ranked<T>,
     /// Number of routes when nothing was found that tells them apart.
     hopeless: usize,
+    /// With which methods the first of them can match: the others are not even fetched.
+    pub(crate) methods: [Methods; LIST_MAX],
 }
 
 /// Routes filed by what they demand of one thing.
@@ -180,7 +183,7 @@ impl<'a> Way<'a> {
             }
             hopeless = len;
         }
-        Some(Bucket::List(Arc::new(List { routes, hopeless })))
+        Some(Bucket::List(Arc::new(List { methods: Methods::of_first(&routes), routes, hopeless })))
     }
 
     fn update_branch<T>(&mut self, branch: &Branch<T>, ops: &[Op<'_, T>]) -> Option<Bucket<T>> {

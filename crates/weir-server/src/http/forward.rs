@@ -20,7 +20,7 @@ use super::exchange::{BodyRead, Exchange, Next};
 use super::framing::frame;
 use super::local::{unsound, write_head};
 use super::relay::{Framing, Relay, RelayError};
-use super::respond::respond;
+use super::respond::{begin, cut_short, switch};
 use super::timing::Timing;
 use super::upstream::{Upstream, Wanted, acquire, kept, poll_gone};
 use crate::drain::Phase;
@@ -37,6 +37,19 @@ pub(super) struct Outgoing<'a> {
     pub(super) framing: RequestFraming,
     pub(super) response_timeout: Option<Duration>,
     pub(super) content_max: Option<u64>,
+}
+
+impl<'a> Outgoing<'a> {
+    fn new(snapshot: &'a Snapshot, framing: RequestFraming, route: &Route<RouteTarget>) -> Self {
+        let settings = &snapshot.settings;
+        let response_timeout = route.target.timeouts().and_then(|timeouts| timeouts.response);
+        Self {
+            snapshot,
+            framing,
+            response_timeout: response_timeout.unwrap_or(settings.response_timeout),
+            content_max: smaller(route.target.chain.request_size_max(), settings.body_bytes_max),
+        }
+    }
 }
 
 /// Why an attempt ended without a final response head.
@@ -62,12 +75,7 @@ pub(crate) async fn forward(
 ) -> Result<Next, ProxyError> {
     let settings = &snapshot.settings;
     let timeouts = route.target.timeouts();
-    let outgoing = Outgoing {
-        snapshot,
-        framing,
-        response_timeout: timeouts.and_then(|t| t.response).unwrap_or(settings.response_timeout),
-        content_max: smaller(route.target.chain.request_size_max(), settings.body_bytes_max),
-    };
+    let outgoing = Outgoing::new(snapshot, framing, route);
     let ends = (client.peer, local_ip(client, snapshot.forwarding.names_itself()));
     prepare(ends, &mut client.carry, x, &outgoing, target, preserve_host)?;
     let mut wanted = Wanted {
@@ -87,33 +95,60 @@ pub(crate) async fn forward(
             }
         };
         let mut wait = HeadWait::new(client, &outgoing, &x.upload);
-        let failed = loop {
+        let answered = loop {
             let polled =
                 |cx: &mut Context<'_>| wait.poll(cx, worker, client, x, &outgoing, &mut upstream);
             match poll_fn(polled).await {
-                Ok(Got::Final(response)) => {
-                    client.deadline.clear();
-                    return respond(worker, client, x, &outgoing, route, upstream, response).await;
-                }
+                Ok(Got::Final(response)) => break Ok(response),
                 Ok(Got::Interim) => {
                     if let Err(error) = Box::pin(wait.relay_interim(client, x, &outgoing)).await {
-                        break Failed { error, stale: false, unsent: false };
+                        break Err(Failed { error, stale: false, unsent: false });
                     }
                 }
-                Err(error) => break wait.failed(x, &upstream, error),
+                Err(error) => break Err(wait.failed(x, &upstream, error)),
             }
         };
-        // One resend, on a new connection, and only where nothing can happen twice.
-        let again = failed.stale && !wanted.fresh;
-        if !again || !(failed.unsent || is_repeatable(x, framing)) {
-            return Err(failed.error);
+        client.deadline.clear();
+        match answered {
+            Ok(response) => {
+                let begun = begin(worker, client, x, &outgoing, route, &mut upstream, response)?;
+                let Some(mut responding) = begun else {
+                    return Box::pin(switch(client, x, &outgoing, upstream)).await;
+                };
+                let polled = |cx: &mut Context<'_>| {
+                    responding.poll(cx, worker, client, x, &outgoing, &mut upstream)
+                };
+                let mut relayed = poll_fn(polled).await;
+                client.deadline.clear();
+                if let Some(fault) = responding.fault() {
+                    relayed = Box::pin(cut_short(client, x, &outgoing, &fault)).await;
+                }
+                x.record.sent_bytes = x.download.moved;
+                return relayed.map(|()| responding.end(worker, client, x, &outgoing, upstream));
+            }
+            Err(failed) => resend(worker, x, &mut wanted, framing, failed)?,
         }
-        if !failed.unsent {
-            prepare_again(x);
-        }
-        worker.counters.resent();
-        wanted.fresh = true;
     }
+}
+
+/// Has the request sent once more, on a new connection, and only where nothing can happen twice.
+fn resend(
+    worker: &Worker,
+    x: &mut Exchange,
+    wanted: &mut Wanted<'_>,
+    framing: RequestFraming,
+    failed: Failed,
+) -> Result<(), ProxyError> {
+    let again = failed.stale && !wanted.fresh;
+    if !again || !(failed.unsent || is_repeatable(x, framing)) {
+        return Err(failed.error);
+    }
+    if !failed.unsent {
+        prepare_again(x);
+    }
+    worker.counters.resent();
+    wanted.fresh = true;
+    Ok(())
 }
 
 fn smaller(a: Option<u64>, b: Option<u64>) -> Option<u64> {

@@ -1,8 +1,6 @@
 //! From an upstream's response head to the last byte at the client.
 
-use std::future::poll_fn;
-use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use weir_config::RouteTarget;
 use weir_filter::forwarding::nominated;
@@ -16,86 +14,160 @@ use super::framing::frame_response;
 use super::local::{after_last, filter_response, finish_head, write_head};
 use super::relay::RelayError;
 use super::timing::Timing;
-use super::upstream::{Upstream, poll_gone};
+use super::upstream::{Upstream, keep, poll_gone};
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
-/// Runs the response filters and relays the response whose head came from `upstream`.
-pub(super) async fn respond(
-    worker: &Rc<Worker>,
-    client: &mut Client,
+/// A response on its way to the client.
+pub(super) struct Responding {
+    /// How the upstream framed it.
+    framing: ResponseFraming,
+    /// Another request may follow.
+    keep: bool,
+    timing: Timing,
+    upload_over: bool,
+    fault: Option<RelayError>,
+}
+
+/// Runs the response filters on the head that came from `upstream` and has the response start with
+/// it; `None` if the protocol is switched ([`switch`]).
+// Waits for nothing, as all of a usual response: no future is made for it.
+pub(super) fn begin(
+    worker: &Worker,
+    client: &Client,
     x: &mut Exchange,
     outgoing: &Outgoing<'_>,
     route: &Route<RouteTarget>,
-    mut upstream: Box<Upstream>,
-    response: ResponseFraming,
-) -> Result<Next, ProxyError> {
+    upstream: &mut Upstream,
+    framing: ResponseFraming,
+) -> Result<Option<Responding>, ProxyError> {
     let switching = x.response.status == 101;
-    let withheld = match response.body {
+    let withheld = match framing.body {
         BodyKind::Chunked => nominated(&x.response.fields),
         _ => Vec::new(),
     };
     outgoing.snapshot.forwarding.response(&mut x.response, switching);
     filter_response(x, Some(route))?;
     if switching {
-        client.deadline.set(outgoing.snapshot.settings.progress_window);
-        return Box::pin(switch(client, x, upstream)).await;
+        return Ok(None);
     }
-    let (framing, body, mut keep) = frame_response(x, response.body);
+    let (sent, body, mut keep) = frame_response(x, framing.body);
     keep &= x.upload.is_done() && !must_close(worker, client, outgoing);
-    x.download.restart(body, framing);
+    x.download.restart(body, sent);
     x.download.withhold(withheld);
     finish_head(&mut x.response, x.request.version, keep, x.download.lead())?;
     x.record.status = x.response.status;
-    let filled = x.download.fill(&mut upstream.carry);
+    let fault = x.download.fill(&mut upstream.carry).err();
     x.record.head_sent = true;
     super::panic::point("response body", &x.request);
-    let relayed = match filled {
-        Ok(()) => relay_both(worker, client, x, outgoing, &mut upstream).await,
-        Err(error) => Box::pin(cut_short(client, x, outgoing, &error)).await,
-    };
-    x.record.sent_bytes = x.download.moved;
-    relayed?;
-    let read = x.upload.is_done();
-    let reusable = response.connection == Connection::KeepAlive
-        && x.download.is_decoded()
-        && read
-        && response.body != BodyKind::UntilClose
-        // Bytes behind a complete response belong to nobody (http-checklist row 16).
-        && upstream.carry.is_empty()
-        // Servers that decline an upgrade do not agree on what follows: Node.js may wait for ever.
-        && !outgoing.framing.upgrade
-        && !worker.files.is_short();
-    if reusable {
-        std::mem::swap(&mut upstream.carry, &mut x.spare);
-        let now_ms = worker.deadlines.now_ms();
-        worker.pools.keep(upstream, &outgoing.snapshot.settings.pool, now_ms);
-    }
-    Ok(match keep {
-        true => Next::KeepAlive,
-        false => after_last(client, Some(outgoing.framing), read),
-    })
+    let (timing, upload_over) = (Timing::progress_only(), x.upload.is_done());
+    Ok(Some(Responding { framing, keep, timing, upload_over, fault }))
 }
 
-/// Ends a response whose body is broken: what came before the fault still goes out.
-async fn cut_short(
+impl Responding {
+    /// Relays the response, and what is left of the request, until the response is complete.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        worker: &Worker,
+        client: &mut Client,
+        x: &mut Exchange,
+        outgoing: &Outgoing<'_>,
+        upstream: &mut Upstream,
+    ) -> Poll<Result<(), ProxyError>> {
+        if self.fault.is_some() {
+            return Poll::Ready(Ok(()));
+        }
+        let (upload, download) = (&mut x.upload, &mut x.download);
+        let mut scratch = worker.scratch.borrow_mut();
+        if !self.upload_over {
+            let (from, to) = (&mut client.stream, &mut upstream.stream);
+            // A broken upload ends by itself; the response decides how the exchange ends.
+            self.upload_over =
+                upload.poll(cx, from, &mut client.carry, to, &mut scratch).is_ready();
+        }
+        let (from, to) = (&mut upstream.stream, &mut client.stream);
+        match download.poll(cx, from, &mut upstream.carry, to, &mut scratch) {
+            Poll::Ready(ended) => {
+                self.fault = ended.err();
+                return Poll::Ready(Ok(()));
+            }
+            Poll::Pending => {}
+        }
+        drop(scratch);
+        let gone = upload.is_done() && poll_gone(worker, client, cx);
+        if gone || worker.drain.phase() == Phase::Stopped {
+            return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
+        }
+        self.timing.arm(client, outgoing);
+        let uploading = (!self.upload_over).then_some(&*upload);
+        match self.timing.poll(cx, client, outgoing, uploading, Some(&*download)) {
+            Some(error) => Poll::Ready(Err(error)),
+            None => Poll::Pending,
+        }
+    }
+
+    /// What ended the response early, if anything did.
+    pub(super) fn fault(&mut self) -> Option<RelayError> {
+        self.fault.take()
+    }
+
+    /// What follows a response that is complete; `upstream` is kept if it can be.
+    pub(super) fn end(
+        &self,
+        worker: &Worker,
+        client: &Client,
+        x: &mut Exchange,
+        outgoing: &Outgoing<'_>,
+        mut upstream: Box<Upstream>,
+    ) -> Next {
+        let read = x.upload.is_done();
+        let reusable = self.framing.connection == Connection::KeepAlive
+            && x.download.is_decoded()
+            && read
+            && self.framing.body != BodyKind::UntilClose
+            // Bytes behind a complete response belong to nobody (http-checklist row 16).
+            && upstream.carry.is_empty()
+            // Servers that decline an upgrade do not agree on what follows: Node.js may wait for
+            // ever.
+            && !outgoing.framing.upgrade
+            && !worker.files.is_short();
+        if reusable {
+            std::mem::swap(&mut upstream.carry, &mut x.spare);
+            let now_ms = worker.deadlines.now_ms();
+            keep(upstream, &outgoing.snapshot.settings.pool, now_ms);
+        }
+        match self.keep {
+            true => Next::KeepAlive,
+            false => after_last(client, Some(outgoing.framing), read),
+        }
+    }
+}
+
+/// Ends a response that cannot go on: what came before a fault in its body still goes out.
+pub(super) async fn cut_short(
     client: &mut Client,
     x: &mut Exchange,
     outgoing: &Outgoing<'_>,
-    error: &RelayError,
+    fault: &RelayError,
 ) -> Result<(), ProxyError> {
+    if let RelayError::Sink = fault {
+        return Err(fault.of_download());
+    }
     client.deadline.set(outgoing.snapshot.settings.progress_window);
     let written = write_all(client, x.download.unwritten()).await;
-    written.and(Err(error.of_download()))
+    written.and(Err(fault.of_download()))
 }
 
 /// Sends the 101; from then on the connections belong to the tunnel.
-async fn switch(
+pub(super) async fn switch(
     client: &mut Client,
     x: &mut Exchange,
+    outgoing: &Outgoing<'_>,
     upstream: Box<Upstream>,
 ) -> Result<Next, ProxyError> {
+    client.deadline.set(outgoing.snapshot.settings.progress_window);
     write_head(&x.response, &mut x.down)?;
     x.record.status = 101;
     x.record.head_sent = true;
@@ -109,53 +181,4 @@ fn must_close(worker: &Worker, client: &Client, outgoing: &Outgoing<'_>) -> bool
     outgoing.framing.connection == Connection::Close
         || worker.lets_go()
         || max.is_some_and(|max| client.requests >= max)
-}
-
-/// Relays the response, and what is left of the request, until the response is complete.
-async fn relay_both(
-    worker: &Rc<Worker>,
-    client: &mut Client,
-    x: &mut Exchange,
-    outgoing: &Outgoing<'_>,
-    upstream: &mut Upstream,
-) -> Result<(), ProxyError> {
-    let (upload, download) = (&mut x.upload, &mut x.download);
-    let mut timing = Timing::progress_only();
-    let mut upload_over = upload.is_done();
-    let mut fault = None;
-    let result = poll_fn(|cx| {
-        let mut scratch = worker.scratch.borrow_mut();
-        if !upload_over {
-            let (from, to) = (&mut client.stream, &mut upstream.stream);
-            // A broken upload ends by itself; the response decides how the exchange ends.
-            upload_over = upload.poll(cx, from, &mut client.carry, to, &mut scratch).is_ready();
-        }
-        let (from, to) = (&mut upstream.stream, &mut client.stream);
-        match download.poll(cx, from, &mut upstream.carry, to, &mut scratch) {
-            Poll::Ready(Ok(())) => return Poll::Ready(Ok(())),
-            Poll::Ready(Err(error)) => {
-                fault = Some(error);
-                return Poll::Ready(Ok(()));
-            }
-            Poll::Pending => {}
-        }
-        drop(scratch);
-        let gone = upload.is_done() && poll_gone(worker, client, cx);
-        if gone || worker.drain.phase() == Phase::Stopped {
-            return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
-        }
-        timing.arm(client, outgoing);
-        let uploading = (!upload_over).then_some(&*upload);
-        match timing.poll(cx, client, outgoing, uploading, Some(&*download)) {
-            Some(error) => Poll::Ready(Err(error)),
-            None => Poll::Pending,
-        }
-    })
-    .await;
-    client.deadline.clear();
-    match fault {
-        Some(RelayError::Sink) => Err(RelayError::Sink.of_download()),
-        Some(error) => Box::pin(cut_short(client, x, outgoing, &error)).await,
-        None => result,
-    }
 }

@@ -1,6 +1,6 @@
 //! Connections to upstreams: kept for reuse, bounded, and thrown away when in doubt.
 
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
@@ -34,8 +34,8 @@ const FRESH_MS_MAX: u64 = TICK_MS / 2;
 #[derive(Debug)]
 pub(crate) struct Upstream {
     pub(crate) stream: Socket,
-    /// Whom it is connected to. The route that says so too is in no cache when a response ends.
-    target: Arc<Target>,
+    /// Where it is kept, while it is in use.
+    pool: Option<Rc<Pool>>,
     /// Bytes received behind the head last parsed.
     pub(crate) carry: Carry,
     /// It has served a request before, so it may turn out stale.
@@ -54,16 +54,16 @@ struct Idle {
 /// The connections of one worker to one target.
 #[derive(Debug, Default)]
 struct Pool {
-    idle: VecDeque<Idle>,
-    permits: Option<Arc<Semaphore>>,
-    waiting: usize,
-    idle_ms_max: u64,
+    idle: RefCell<VecDeque<Idle>>,
+    permits: OnceCell<Arc<Semaphore>>,
+    waiting: Cell<usize>,
+    idle_ms_max: Cell<u64>,
 }
 
 /// All pools of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct Pools {
-    by_target: RefCell<HashMap<Arc<Target>, Pool>>,
+    by_target: RefCell<HashMap<Arc<Target>, Rc<Pool>>>,
 }
 
 impl Pools {
@@ -74,76 +74,74 @@ impl Pools {
         settings: &PoolSettings,
         now_ms: u64,
     ) -> Option<Box<Upstream>> {
-        let mut pools = self.by_target.borrow_mut();
-        let pool = pools.get_mut(target)?;
-        while let Some(idle) = pool.idle.pop_back() {
-            let fresh = now_ms.saturating_sub(idle.since_ms) < ms(settings.idle_timeout);
-            if fresh && !is_spoilt(&idle.upstream.stream) {
-                return Some(idle.upstream);
+        let pools = self.by_target.borrow();
+        let pool = pools.get(target)?;
+        let mut idle = pool.idle.borrow_mut();
+        while let Some(Idle { mut upstream, since_ms }) = idle.pop_back() {
+            let fresh = now_ms.saturating_sub(since_ms) < ms(settings.idle_timeout);
+            if fresh && !is_spoilt(&upstream.stream) {
+                upstream.pool = Some(Rc::clone(pool));
+                return Some(upstream);
             }
         }
         None
-    }
-
-    /// Keeps a connection whose last response was complete, for the next request.
-    pub(crate) fn keep(&self, mut upstream: Box<Upstream>, settings: &PoolSettings, now_ms: u64) {
-        let age = now_ms.saturating_sub(upstream.opened_ms);
-        let old = settings.life_timeout.is_some_and(|life| age >= ms(life));
-        if !settings.enabled || old {
-            return;
-        }
-        upstream.carry.shrink();
-        upstream.reused = true;
-        let mut pools = self.by_target.borrow_mut();
-        let pool = match pools.get_mut(&upstream.target) {
-            Some(pool) => pool,
-            None => pools.entry(Arc::clone(&upstream.target)).or_default(),
-        };
-        pool.idle_ms_max = ms(settings.idle_timeout);
-        // A permit is for a connection in use: who waits must not wait for an idle one.
-        upstream._permit = None;
-        pool.idle.push_back(Idle { upstream, since_ms: now_ms });
     }
 
     /// Closes connections that were idle for too long or that the upstream closed; all that are
     /// idle if somebody is `short` of open files.
     pub(crate) fn evict(&self, now_ms: u64, short: bool) {
         self.by_target.borrow_mut().retain(|_, pool| {
-            let max = if short { 0 } else { pool.idle_ms_max };
-            pool.idle.retain(|idle| {
+            let max = if short { 0 } else { pool.idle_ms_max.get() };
+            let mut idle = pool.idle.borrow_mut();
+            idle.retain(|idle| {
                 now_ms.saturating_sub(idle.since_ms) < max && !is_spoilt(&idle.upstream.stream)
             });
-            !pool.idle.is_empty() || pool.waiting > 0 || pool.in_use() > 0
+            !idle.is_empty() || pool.is_in_use()
         });
     }
 
-    fn permits(&self, target: &Arc<Target>, bound: usize) -> Arc<Semaphore> {
-        let mut pools = self.by_target.borrow_mut();
-        let pool = pools.entry(Arc::clone(target)).or_default();
-        let make = || Arc::new(Semaphore::new(bound));
-        Arc::clone(pool.permits.get_or_insert_with(make))
-    }
-
-    /// Joins the queue of those waiting for a connection, if it has room.
-    fn enqueue(&self, target: &Arc<Target>, queue_max: usize) -> bool {
-        let mut pools = self.by_target.borrow_mut();
-        let pool = pools.entry(Arc::clone(target)).or_default();
-        let room = pool.waiting < queue_max;
-        pool.waiting += usize::from(room);
-        room
-    }
-
-    fn dequeue(&self, target: &Arc<Target>) {
-        if let Some(pool) = self.by_target.borrow_mut().get_mut(target) {
-            pool.waiting = pool.waiting.saturating_sub(1);
-        }
+    /// The pool of `target`, new if there is none.
+    fn of(&self, target: &Arc<Target>) -> Rc<Pool> {
+        Rc::clone(self.by_target.borrow_mut().entry(Arc::clone(target)).or_default())
     }
 }
 
 impl Pool {
-    fn in_use(&self) -> usize {
-        self.permits.as_ref().map_or(0, |permits| Arc::strong_count(permits) - 1)
+    fn permits(&self, bound: usize) -> Arc<Semaphore> {
+        Arc::clone(self.permits.get_or_init(|| Arc::new(Semaphore::new(bound))))
     }
+
+    /// Joins the queue of those waiting for a connection, if it has room.
+    fn enqueue(&self, queue_max: usize) -> bool {
+        let room = self.waiting.get() < queue_max;
+        self.waiting.set(self.waiting.get() + usize::from(room));
+        room
+    }
+
+    fn dequeue(&self) {
+        self.waiting.set(self.waiting.get().saturating_sub(1));
+    }
+
+    /// Whether it is needed without an idle connection: by one in use, or by who waits for one or
+    /// may open one.
+    fn is_in_use(self: &Rc<Self>) -> bool {
+        let permits = self.permits.get();
+        Rc::strong_count(self) > 1 || permits.is_some_and(|permits| Arc::strong_count(permits) > 1)
+    }
+}
+
+/// Keeps a connection whose last response was complete, for the next request.
+pub(crate) fn keep(mut upstream: Box<Upstream>, settings: &PoolSettings, now_ms: u64) {
+    let age = now_ms.saturating_sub(upstream.opened_ms);
+    let old = settings.life_timeout.is_some_and(|life| age >= ms(life));
+    // Without its pool: one that is kept must not keep what keeps it.
+    let Some(pool) = upstream.pool.take().filter(|_| settings.enabled && !old) else { return };
+    upstream.carry.shrink();
+    upstream.reused = true;
+    // A permit is for a connection in use: who waits must not wait for an idle one.
+    upstream._permit = None;
+    pool.idle_ms_max.set(ms(settings.idle_timeout));
+    pool.idle.borrow_mut().push_back(Idle { upstream, since_ms: now_ms });
 }
 
 /// What a connection is wanted for.
@@ -188,7 +186,7 @@ pub(crate) async fn acquire(
     worker.counters.upstream_opened();
     Ok(Box::new(Upstream {
         stream: Socket::watched(stream),
-        target: Arc::clone(wanted.target),
+        pool: Some(worker.pools.of(wanted.target)),
         carry: Carry::default(),
         reused: false,
         opened_ms: worker.deadlines.now_ms(),
@@ -218,16 +216,17 @@ async fn permit(
     wanted: &Wanted<'_>,
     max: usize,
 ) -> Result<OwnedSemaphorePermit, ProxyError> {
-    let permits = worker.pools.permits(wanted.target, max.div_ceil(wanted.workers.max(1)).max(1));
+    let pool = worker.pools.of(wanted.target);
+    let permits = pool.permits(max.div_ceil(wanted.workers.max(1)).max(1));
     if let Ok(permit) = Arc::clone(&permits).try_acquire_owned() {
         return Ok(permit);
     }
-    if !worker.pools.enqueue(wanted.target, wanted.pool.queue_max) {
+    if !pool.enqueue(wanted.pool.queue_max) {
         return Err(ProxyError::with(ErrorKind::PoolExhausted, "the acquire queue is full"));
     }
     let wait = permits.acquire_owned();
     let got = within(worker, client, wanted.pool.acquire_timeout, wait).await;
-    worker.pools.dequeue(wanted.target);
+    pool.dequeue();
     match got {
         Ok(Some(Ok(permit))) => Ok(permit),
         Ok(_) => Err(ProxyError::with(ErrorKind::PoolExhausted, "no connection became free")),

@@ -1,0 +1,89 @@
+//! The methods with which a route can match, in one byte: what a list knows of its routes without
+//! reading them.
+
+use super::ranked::Ranked;
+use crate::predicate::Predicate;
+use crate::route::Route;
+
+/// A set of methods; all but the usual ones count as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Methods(u8);
+
+impl Methods {
+    const ALL: Self = Self(u8::MAX);
+    const NONE: Self = Self(0);
+
+    /// The set of one method.
+    #[inline]
+    pub(crate) fn of(method: &[u8]) -> Self {
+        Self(match method {
+            b"GET" => 1,
+            b"POST" => 2,
+            b"PUT" => 4,
+            b"DELETE" => 8,
+            b"PATCH" => 16,
+            b"HEAD" => 32,
+            b"OPTIONS" => 64,
+            _ => 128,
+        })
+    }
+
+    /// Whether the two have a method in common, or may have one.
+    #[inline]
+    pub(crate) fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// What each of the first `N` routes can match with.
+    pub(super) fn of_first<T, const N: usize>(routes: &Ranked<T>) -> [Self; N] {
+        let mut methods = [Self::ALL; N];
+        for (methods, route) in methods.iter_mut().zip(routes.iter()) {
+            *methods = Self::of_route(route);
+        }
+        methods
+    }
+
+    fn of_route<T>(route: &Route<T>) -> Self {
+        route.all_predicates().fold(Self::ALL, |all, predicate| match predicate {
+            Predicate::Method(method) => {
+                let named = method.methods().iter().map(|name| Self::of(name.as_bytes()));
+                Self(all.0 & named.fold(Self::NONE, |a, b| Self(a.0 | b.0)).0)
+            }
+            _ => all,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::index::tables::{Ask, route};
+    use crate::index::{Index, Scratch};
+    use crate::predicate::PredicateOptions;
+
+    /// What finds a request with `method` on a path with these routes, and how many it tries.
+    fn check(routes: &[&str], method: &str, expected: Option<u64>, tried: u32) {
+        let options = PredicateOptions::default();
+        let build = |(n, methods): (u64, &&str)| {
+            let mut predicates = vec!["Path=/a".to_owned()];
+            predicates.extend(methods.split('&').filter(|m| !m.is_empty()).map(str::to_owned));
+            route(&options, n, 0, &predicates).expect("a route")
+        };
+        let index = Index::build((0..).zip(routes).map(build).collect());
+        let (ask, mut scratch) = (Ask::new(method, "h", "/a", &[]), Scratch::default());
+        let found = index.lookup(&ask.request(), &mut scratch).map(|route| route.position);
+        assert_eq!((found, scratch.tried()), (expected, tried), "{routes:?} {method}");
+    }
+
+    #[test]
+    fn routes_of_other_methods_are_not_tried() {
+        let rest = ["Method=GET,HEAD", "Method=POST", "Method=PUT,PATCH", "Method=DELETE,OPTIONS"];
+        for (method, expected) in [("GET", 0), ("POST", 1), ("PATCH", 2), ("OPTIONS", 3)] {
+            check(&rest, method, Some(expected), 1);
+        }
+        check(&rest, "PURGE", None, 0);
+        check(&rest, "get", None, 0);
+        check(&["Method=PURGE", "Method=LOCK"], "LOCK", Some(1), 2);
+        check(&["Method=POST", ""], "GET", Some(1), 1);
+        check(&["Method=GET&Method=POST", "Method=POST&Method=POST,GET"], "POST", Some(1), 1);
+    }
+}
