@@ -58,14 +58,15 @@ impl Deadlines {
 
     /// Milliseconds since the worker started, read from the system's clock.
     pub(crate) fn refresh(&self) -> u64 {
-        self.see(Instant::now())
+        self.look();
+        self.now_ms()
     }
 
-    /// Takes `now` as the current time.
-    pub(crate) fn see(&self, now: Instant) -> u64 {
-        let now_ms = now.saturating_duration_since(self.origin).as_millis() as u64;
-        self.now_ms.set(now_ms);
-        now_ms
+    /// Nanoseconds since the worker started, read from the system's clock.
+    pub(crate) fn look(&self) -> u64 {
+        let now_ns = self.origin.elapsed().as_nanos() as u64;
+        self.now_ms.set(now_ns / 1_000_000);
+        now_ns
     }
 
     /// Milliseconds since the worker started, as of the last look at the clock.

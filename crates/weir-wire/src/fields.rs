@@ -251,7 +251,12 @@ impl Fields {
         let mut found = 0;
         if self.names.meets(sort) {
             for field in &mut self.list {
-                if field.sort == sort && is_same_name(field.name.of(text), name) {
+                let old_name = field.name.of(text);
+                if field.sort == sort && is_same_name(old_name, name) {
+                    // Its line is in one piece then.
+                    if old_name == new_name.of(text) {
+                        field.name = new_name;
+                    }
                     field.value = new_value;
                     found += 1;
                 }
@@ -319,21 +324,22 @@ impl Fields {
         }
     }
 
-    /// Writes every line as `name: value CRLF` to `out`.
+    /// Writes every line as `name: value CRLF` to `out`, and the empty line behind them.
     pub fn write_to(&self, out: &mut Vec<u8>) {
+        self.write_behind(0..0, out);
+    }
+
+    /// [`Fields::write_to`] behind another line, which lies at `lead` of the text as it is written.
+    #[inline]
+    pub(crate) fn write_behind(&self, lead: Range<usize>, out: &mut Vec<u8>) {
         // Lines that lie in the text as they are written, one behind the other, go in one piece.
-        let mut run = 0..0;
-        let put_run = |run: Range<usize>, out: &mut Vec<u8>| {
-            if !run.is_empty() {
-                put(out, self.text.get(run).unwrap_or_default());
-            }
-        };
+        let mut run = lead;
         for field in &self.list {
             let line = self.line(field);
             match &line {
                 Some(line) if line.start == run.end => run.end = line.end,
                 _ => {
-                    put_run(run, out);
+                    self.put_run(run, out);
                     run = line.clone().unwrap_or_default();
                 }
             }
@@ -344,7 +350,25 @@ impl Fields {
                 }
             }
         }
-        put_run(run, out);
+        let end = run.end;
+        if !run.is_empty() && self.text.get(end..end + 2) == Some(b"\r\n") {
+            return self.put_run(run.start..end + 2, out);
+        }
+        self.put_run(run, out);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn put_run(&self, run: Range<usize>, out: &mut Vec<u8>) {
+        if !run.is_empty() {
+            put(out, self.text.get(run).unwrap_or_default());
+        }
+    }
+
+    /// Where `span` lies in the text with a line end behind it, if it does.
+    pub(crate) fn ended(&self, span: Span) -> Option<Range<usize>> {
+        let start = span.start as usize;
+        let end = start + span.len as usize;
+        (self.text.get(end..end + 2) == Some(b"\r\n")).then_some(start..end + 2)
     }
 
     /// Where the line of `field` lies in the text, if it does so as it is written.
@@ -373,7 +397,8 @@ mod tests {
         edit(&mut fields);
         let mut out = Vec::new();
         fields.write_to(&mut out);
-        assert_eq!(String::from_utf8_lossy(&out).replace("\r\n", "|"), expected);
+        let lines = String::from_utf8_lossy(&out).replace("\r\n", "|");
+        assert_eq!(lines, format!("{expected}|"));
     }
 
     #[test]
@@ -382,6 +407,7 @@ mod tests {
         check(|f| f.append(b"x-A", b"3"), "Host: a|X-A: 1|x-a: 2|Accept: */*|x-A: 3|");
         check(|f| f.prepend(b"A", b"3"), "A: 3|Host: a|X-A: 1|x-a: 2|Accept: */*|");
         check(|f| f.set(b"x-a", b"9"), "Host: a|X-A: 9|Accept: */*|");
+        check(|f| f.set(b"Host", b"b"), "Host: b|X-A: 1|x-a: 2|Accept: */*|");
         check(|f| f.set(b"New", b""), "Host: a|X-A: 1|x-a: 2|Accept: */*|New: |");
         check(|f| assert!(f.remove(b"X-a")), "Host: a|Accept: */*|");
         check(
@@ -414,7 +440,7 @@ mod tests {
         fields.prepend(b"I", b"9");
         let mut out = Vec::new();
         fields.write_to(&mut out);
-        let expected = "I: 9|B: 2|C: 3|D: |E: 5|G: 7|H: |";
+        let expected = "I: 9|B: 2|C: 3|D: |E: 5|G: 7|H: ||";
         assert_eq!(String::from_utf8_lossy(&out).replace("\r\n", "|"), expected);
     }
 

@@ -138,7 +138,6 @@ impl RequestHead {
         }
         out.extend_from_slice(b" HTTP/1.1\r\n");
         self.fields.write_to(out);
-        out.extend_from_slice(b"\r\n");
     }
 }
 
@@ -187,10 +186,14 @@ impl ResponseHead {
         let digits = [self.status / 100 % 10, self.status / 10 % 10, self.status % 10];
         let [hundreds, tens, ones] = digits.map(|d| b'0' + d as u8);
         out.extend_from_slice(&[hundreds, tens, ones, b' ']);
-        put(out, self.reason());
-        out.extend_from_slice(b"\r\n");
-        self.fields.write_to(out);
-        out.extend_from_slice(b"\r\n");
+        match self.fields.ended(self.reason) {
+            Some(line) => self.fields.write_behind(line, out),
+            None => {
+                put(out, self.reason());
+                out.extend_from_slice(b"\r\n");
+                self.fields.write_to(out);
+            }
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use memchr::{memchr, memchr2};
 use weir_config::{Ambiguity, RouteTarget, Snapshot, Upstream as RouteUpstream};
@@ -67,7 +66,8 @@ pub(crate) struct Exchange {
 /// What the log and the counters want to know at the end.
 #[derive(Debug)]
 pub(crate) struct Record {
-    pub(crate) started: Instant,
+    /// When the head was there, in nanoseconds since the worker started.
+    pub(crate) started_ns: u64,
     pub(crate) peer: Option<SocketAddr>,
     /// Status sent to the client; 0 if none was.
     pub(crate) status: u16,
@@ -107,15 +107,15 @@ impl Default for Exchange {
             down: Vec::new(),
             ahead: Carry::default(),
             spare: Carry::default(),
-            record: Record::new(None),
+            record: Record::new(None, 0),
         }
     }
 }
 
 impl Record {
-    fn new(peer: Option<SocketAddr>) -> Self {
+    fn new(peer: Option<SocketAddr>, started_ns: u64) -> Self {
         Self {
-            started: Instant::now(),
+            started_ns,
             peer,
             status: 0,
             head_sent: false,
@@ -156,8 +156,7 @@ pub(crate) async fn exchange(
 ) -> Next {
     let admitted = admit(x);
     cut_up(worker, snapshot, client, x);
-    x.record = Record::new(Some(client.peer));
-    worker.deadlines.see(x.record.started);
+    x.record = Record::new(Some(client.peer), worker.deadlines.look());
     framing.upgrade = framing.upgrade && may_upgrade(x, framing.body);
     let found = match admitted {
         Ok(()) => find(worker, snapshot, client, x),
@@ -200,8 +199,7 @@ pub(crate) async fn refuse(
     snapshot: &Snapshot,
     error: ProxyError,
 ) -> Next {
-    x.record = Record::new(Some(client.peer));
-    worker.deadlines.see(x.record.started);
+    x.record = Record::new(Some(client.peer), worker.deadlines.look());
     let next = answer_error(worker, client, x, None, snapshot, &error).await;
     finish(worker, snapshot, x, None);
     next

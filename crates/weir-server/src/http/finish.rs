@@ -1,6 +1,6 @@
 //! The end of every exchange: one access log line, one count.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use weir_config::{RouteTarget, Snapshot};
 use weir_route::Route;
@@ -16,9 +16,9 @@ pub(crate) fn finish(
     x: &mut Exchange,
     route: Option<&Route<RouteTarget>>,
 ) {
-    let now = Instant::now();
-    let now_ms = worker.deadlines.see(now);
-    let took = now.saturating_duration_since(x.record.started);
+    let now_ns = worker.deadlines.look();
+    let now_ms = worker.deadlines.now_ms();
+    let took = Duration::from_nanos(now_ns.saturating_sub(x.record.started_ns));
     worker.counters.finished(x.record.status);
     if snapshot.settings.metrics_enabled && route.is_some() {
         let record = &x.record;

@@ -183,7 +183,6 @@ pub fn write_chunk_size(out: &mut Vec<u8>, len: u64) {
 pub fn write_last_chunk(out: &mut Vec<u8>, trailers: &Trailers) {
     out.extend_from_slice(b"0\r\n");
     trailers.write_to(out);
-    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]
