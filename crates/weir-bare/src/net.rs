@@ -30,18 +30,9 @@ impl Reactor {
     /// # Errors
     /// The address cannot be had.
     pub fn listen(address: SocketAddr) -> anyhow::Result<Self> {
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), None)?;
-        socket.set_reuse_address(true)?;
-        // Accepted connections inherit it, which saves a call for each.
-        socket.set_tcp_nodelay(true)?;
-        socket.bind(&address.into()).with_context(|| format!("cannot listen on {address}"))?;
-        socket.listen(BACKLOG)?;
-        let listener = TcpListener::from(socket);
+        let listener = listen(address)?;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-        let mut out = io::stdout().lock();
-        writeln!(out, "listening {}", listener.local_addr()?)?;
-        out.flush()?;
         Ok(Self { epoll, listener, events: Vec::with_capacity(1024) })
     }
 
@@ -75,6 +66,24 @@ impl Reactor {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         Ok(epoll::add(&self.epoll, socket, EventData::new_u64(data), flags)?)
     }
+}
+
+/// Listens on `address`, without blocking, and prints where.
+///
+/// # Errors
+/// The address cannot be had.
+pub fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), None)?;
+    socket.set_reuse_address(true)?;
+    // Accepted connections inherit it, which saves a call for each.
+    socket.set_tcp_nodelay(true)?;
+    socket.bind(&address.into()).with_context(|| format!("cannot listen on {address}"))?;
+    socket.listen(BACKLOG)?;
+    let listener = TcpListener::from(socket);
+    let mut out = io::stdout().lock();
+    writeln!(out, "listening {}", listener.local_addr()?)?;
+    out.flush()?;
+    Ok(listener)
 }
 
 /// Begins to connect.

@@ -82,8 +82,8 @@ pub fn run(args: &ProxyArgs) -> anyhow::Result<()> {
         }
         match scenario {
             Scenario::Keepalive => {
-                use Peer::{Direct, Forwarder, Haproxy, Nginx, Weir};
-                let peers = [Weir, Nginx, Haproxy, Forwarder, Direct];
+                use Peer::{Copier, Direct, Forwarder, Haproxy, Nginx, Weir};
+                let peers = [Weir, Nginx, Haproxy, Copier, Forwarder, Direct];
                 keepalive::run(&plan, &peers, &mut report)?;
             }
             Scenario::Traffic => traffic::run(&plan, &mut report)?,
@@ -129,8 +129,9 @@ fn introduction(plan: &Plan<'_>) -> Vec<String> {
     vec![format!(
         "weir has {routes} with AddRequestHeader and PrefixPath, metrics on; nginx has one \
          location and HAProxy one backend, each with one added header; all have one worker and pooled \
-         upstream connections. The bare forwarder (`crates/weir-bare`) copies bytes and opens an \
-         upstream connection for each client connection. Requests draw one of weir's routes at \
+         upstream connections. The forwarders (`crates/weir-bare`) copy bytes and open an upstream \
+         connection for each client connection, one with tokio's copy_bidirectional, the bare one on \
+         epoll itself. Requests draw one of weir's routes at \
          random. CPU is user and system time of all processes of a proxy, from `/proc`. Subjects \
          take turns in random order; ratios are taken within a round, and shown as the median \
          (least–most) over the rounds."

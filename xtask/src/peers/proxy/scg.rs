@@ -41,9 +41,10 @@ pub fn run(args: &ScgArgs) -> anyhow::Result<()> {
     let plan = Plan::of(&bench, &args.common, args.max);
     let title = "Spring Cloud Gateway beside weir and its peers";
     let mut report = new_report("scg", title, &plan);
-    let peers = [Peer::Weir, Peer::Nginx, Peer::Haproxy, Peer::Scg, Peer::Forwarder, Peer::Direct];
+    use Peer::{Copier, Direct, Forwarder, Haproxy, Nginx, Scg, Weir};
+    let peers = [Weir, Nginx, Haproxy, Scg, Copier, Forwarder, Direct];
     let compared = keepalive::run(&plan, &peers, &mut report)?;
-    let against = [Peer::Weir];
+    let against = [Weir];
     let table = compared.table("CPU to weir's", crate::peers::compare::Per::Request, &against);
     report.readme = format!(
         "Spring Cloud Gateway 5.0.3 with {} ([run]({{folder}}/scg.md), `cargo xtask peers scg`):\n\n{}",

@@ -252,7 +252,7 @@ fn changes(
     upstream: SocketAddr,
 ) -> anyhow::Result<Vec<Option<f64>>> {
     let mut times = Vec::new();
-    if matches!(running.peer, Peer::Direct | Peer::Forwarder) {
+    if !running.peer.has_routes() {
         return Ok(times);
     }
     for number in 0..CHANGES {

@@ -30,7 +30,7 @@ pub fn add_route(
     anyhow::ensure!(!there, "{}: {target} is there before it is added", running.name);
     let began;
     match running.peer {
-        Peer::Direct | Peer::Forwarder => return Ok(None),
+        Peer::Direct | Peer::Forwarder | Peer::Copier => return Ok(None),
         Peer::Nginx => {
             let text = std::fs::read_to_string(&running.config)?;
             let (before, after) = text.rsplit_once("  }\n}\n").context("nginx.conf")?;

@@ -133,7 +133,7 @@ fn measure(
             Peer::Weir => true,
             Peer::Nginx | Peer::Haproxy | Peer::Scg => count <= PEERS_MAX,
             // They know no routes: once is enough.
-            Peer::Forwarder | Peer::Direct => count == COUNTS[0],
+            Peer::Forwarder | Peer::Copier | Peer::Direct => count == COUNTS[0],
         };
         let peers: Vec<Peer> = peers.iter().copied().filter(here).collect();
         let group = Group::start(plan, &peers, count, &given_up)?;

@@ -35,8 +35,10 @@ const SETTLE_SECONDS_MAX: u32 = 30;
 pub enum Peer {
     /// No proxy: the client asks the upstream.
     Direct,
-    /// The bare TCP forwarder of this repository.
+    /// The bare TCP forwarder of this repository, on epoll itself: the floor.
     Forwarder,
+    /// The one with tokio's `copy_bidirectional`: what the goal for keep-alive requests is set by.
+    Copier,
     /// nginx.
     Nginx,
     /// HAProxy.
@@ -53,10 +55,19 @@ impl Peer {
         match self {
             Self::Direct => "direct",
             Self::Forwarder => "bare forwarder",
+            Self::Copier => "tokio forwarder",
             Self::Nginx => "nginx",
             Self::Haproxy => "HAProxy",
             Self::Weir => "weir",
             Self::Scg => "SCG 5.0.3",
+        }
+    }
+
+    /// Whether it has routes: the others pass on whatever comes.
+    pub fn has_routes(self) -> bool {
+        match self {
+            Self::Direct | Self::Forwarder | Self::Copier => false,
+            Self::Nginx | Self::Haproxy | Self::Weir | Self::Scg => true,
         }
     }
 }
@@ -172,11 +183,12 @@ pub fn start(
     }
     let folder = bench.folder(name)?;
     let start = match peer {
-        Peer::Direct | Peer::Forwarder => {
+        Peer::Direct | Peer::Forwarder | Peer::Copier => {
             let address = free_address()?;
             let bare = bench.tools.bare.display().to_string();
             let (listen, to) = (address.to_string(), setup.upstream.to_string());
-            let command = [&*bare, "forward", "--listen", &listen, "--to", &to];
+            let how = if peer == Peer::Copier { "copy" } else { "forward" };
+            let command = [&*bare, how, "--listen", &listen, "--to", &to];
             let command = command.map(str::to_owned).to_vec();
             Start { command, address, admin: None, config: PathBuf::new() }
         }

@@ -1,0 +1,36 @@
+//! A TCP forwarder as most would write it with tokio. The goal for keep-alive requests was set
+//! against such a one (`docs/decisions/0022-two-floors.md`).
+
+use std::net::SocketAddr;
+
+use anyhow::Context;
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::net;
+
+/// Forwards until the process is ended.
+///
+/// # Errors
+/// The address cannot be had.
+pub fn run(listen: SocketAddr, to: SocketAddr) -> anyhow::Result<()> {
+    let listener = net::listen(listen)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    runtime.block_on(async {
+        let listener = TcpListener::from_std(listener).context("cannot wait for connections")?;
+        loop {
+            // What goes wrong with one connection is no reason to end the others.
+            if let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(forward(client, to));
+            }
+        }
+    })
+}
+
+/// Copies until both have sent their last byte or one fails, which ends both connections.
+async fn forward(mut client: TcpStream, to: SocketAddr) -> std::io::Result<()> {
+    let mut upstream = TcpStream::connect(to).await?;
+    upstream.set_nodelay(true)?;
+    copy_bidirectional(&mut client, &mut upstream).await?;
+    Ok(())
+}
