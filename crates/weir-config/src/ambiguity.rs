@@ -55,7 +55,7 @@ impl Snapshot {
         request: &Request<'_>,
         scratch: &mut Scratch,
     ) -> Option<Ambiguity> {
-        if route.target.ambiguous_paths() == AmbiguousPaths::Keep {
+        if request.head.path_is_plain() || route.target.ambiguous_paths() == AmbiguousPaths::Keep {
             return None;
         }
         let path = match (lenient_path(request.head.path()), route.target.ambiguous_paths()) {

@@ -60,9 +60,9 @@ mod tests {
     use super::RouteTarget;
 
     #[test]
-    fn a_route_is_four_lines_of_the_cache() {
+    fn a_route_is_five_lines_of_the_cache() {
         // With the two counts of the `Arc` around it.
         let bytes = size_of::<Route<RouteTarget>>() + 2 * size_of::<usize>();
-        assert!(bytes <= 256, "{bytes}");
+        assert!(bytes <= 320, "{bytes}");
     }
 }

@@ -49,7 +49,7 @@ fn what_is_told_is_what_is_taken() {
         "{ id: api-{n}, uri: 'http://127.0.0.1:9', predicates: [ 'Path=/{n}' ], filters: [ \
          'AddRequestHeader=x-route, api-{n}', 'PrefixPath=/ok/{n}' ], metadata: { owner: team-{n} } }",
         93..=107,
-        400,
+        420,
     );
     // Compiled expressions and what filters keep in boxes are not counted.
     check(

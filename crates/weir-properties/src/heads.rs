@@ -4,7 +4,7 @@ use weir_testkit::judge::{Delimiter, read_requests};
 use weir_wire::http1::{
     BodyKind, HeadLimits, Parsed, canonical_path, parse_request, parse_response,
 };
-use weir_wire::{RequestHead, ResponseHead, Version};
+use weir_wire::{RequestHead, ResponseHead, Version, is_plain_path};
 
 /// A request head: a prefix says the same as the whole or that it is partial; what was accepted is
 /// accepted again, with the same framing, after it was written; and the judge accepts it with that
@@ -25,6 +25,7 @@ pub fn request_head(input: &[u8]) {
     assert!(consumed <= input.len() && head.fields.is_sound());
     assert!(!head.method().is_empty());
     judged(input, &head, framing.body);
+    assert!(!head.path_is_plain() || is_plain_path(head.path()));
     if let Ok(Some(path)) = canonical_path(head.path()) {
         head.set_path(&path);
     }

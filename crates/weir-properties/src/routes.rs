@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use weir_route::index::{Fetch, Index, Scratch};
+use weir_route::index::{Ahead, Fetch, Index, Scratch};
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions, find};
 use weir_route::{Request, RequestParts, Route, parse_shortcut};
 use weir_wire::RequestHead;
@@ -68,7 +68,9 @@ pub fn route_index(input: &[u8]) {
         let parts = RequestParts::of(&head);
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let request = Request { head: &head, parts: &parts, peer, now_ms: 0, dice: 7 };
-        (0..4).for_each(|fetched| index.look_ahead(&request, fetched, &Nowhere));
+        let mut ahead = Ahead::default();
+        index.look_ahead_by_path(&parts.path, &mut ahead, &Nowhere);
+        (0..4).for_each(|_| index.look_ahead(&request, &mut ahead, &Nowhere));
         let found = index.lookup(&request, &mut scratch).map(|route| route.position);
         assert_eq!(found, index.scan(&request).map(|route| route.position));
     }

@@ -2,10 +2,10 @@
 
 /// Some elements: one of them without memory of its own or a pointer to follow.
 ///
-/// A route of a large table has one predicate with one pattern. Kept in the route itself, each
-/// saves a cache miss in every request for it.
+/// Most predicates have one pattern. Kept in the predicate itself, it saves a cache miss in every
+/// request for its route.
 #[derive(Clone, Debug)]
-pub enum OneOrMore<T> {
+pub(crate) enum OneOrMore<T> {
     /// The only one.
     One(T),
     /// None, or several.
@@ -14,7 +14,7 @@ pub enum OneOrMore<T> {
 
 impl<T> OneOrMore<T> {
     /// Memory of the elements in bytes, where they do not lie in this value itself.
-    pub fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             Self::One(_) => 0,
             Self::List(list) => size_of_val(&**list),

@@ -2,8 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::one_or_more::OneOrMore;
+use smallvec::SmallVec;
+
 use crate::predicate::Predicate;
+
+/// The predicates of a route, two of which lie in the route itself: Path and one more is what most
+/// have, and each place of memory that a lookup has to fetch costs as much as parsing a head
+/// (`docs/decisions/0012-route-layout.md`).
+pub type Predicates = SmallVec<[Predicate; 2]>;
 
 /// A compiled route. `T` is what a match leads to (upstream, filters, policy); the index never
 /// looks into it.
@@ -23,7 +29,7 @@ pub struct Route<T> {
     /// What a match leads to.
     pub target: T,
     /// All must hold, tried left to right, those of the group first.
-    pub predicates: OneOrMore<Predicate>,
+    pub predicates: Predicates,
     /// Identifier as defined.
     pub id: Arc<str>,
 }
@@ -40,13 +46,13 @@ pub struct RouteGroup {
     /// unique, below 2²⁴ − 1.
     pub place: u32,
     /// Conditions of all its routes, tried before their own.
-    pub predicates: OneOrMore<Predicate>,
+    pub predicates: Predicates,
 }
 
 impl<T> Route<T> {
     /// Every predicate that must hold: the group's, then the route's own.
     pub fn all_predicates(&self) -> impl Iterator<Item = &Predicate> + Clone {
-        let shared = self.group.as_ref().map_or(&[][..], |group| &group.predicates);
+        let shared = self.group.as_ref().map_or(&[][..], |group| &*group.predicates);
         shared.iter().chain(self.predicates.iter())
     }
 
@@ -56,6 +62,8 @@ impl<T> Route<T> {
         const COUNTS: usize = 2 * size_of::<usize>();
         let predicates: usize = self.predicates.iter().map(Predicate::heap_bytes).sum();
         let id = COUNTS + self.id.len();
-        COUNTS + size_of::<Self>() + id + self.predicates.heap_bytes() + predicates
+        let elsewhere = if self.predicates.spilled() { self.predicates.capacity() } else { 0 };
+        let list = elsewhere * size_of::<Predicate>();
+        COUNTS + size_of::<Self>() + id + list + predicates
     }
 }

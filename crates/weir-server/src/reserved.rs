@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 
 use weir_config::{RouteTarget, Upstream};
 use weir_filter::{Chain, Scheme, Target};
-use weir_route::{OneOrMore, Route};
+use weir_route::{Predicates, Route};
 
 /// Paths that go to one address, whatever the routes say. This is how probes reach
 /// `/actuator/health` on the main port: for the data plane it is one more upstream.
@@ -47,7 +47,7 @@ impl Reserved {
             id: Arc::from(paths.base.as_str()),
             order: i32::MIN,
             position: u64::MAX,
-            predicates: OneOrMore::default(),
+            predicates: Predicates::default(),
             group: None,
             target,
         };

@@ -180,7 +180,7 @@ pub(crate) fn fetch<T>(values: &[T]) {
         /// Bytes of a line of the cache.
         const LINE: usize = 64;
         /// Bytes that are fetched at most.
-        const LINES: usize = 4 * LINE;
+        const LINES: usize = 5 * LINE;
         let start = values.as_ptr().cast::<i8>();
         for at in (0..size_of_val(values).min(LINES)).step_by(LINE) {
             #[expect(unsafe_code, reason = "fetching has no safe binding")]

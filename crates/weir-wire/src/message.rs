@@ -25,6 +25,7 @@ pub struct RequestHead {
     pub fields: Fields,
     method: Span,
     path: Span,
+    path_is_plain: bool,
     query: Option<Span>,
     authority: Option<Span>,
     received_path: Span,
@@ -47,6 +48,14 @@ impl RequestHead {
     /// Raw path; starts with `/`, or is `*` (OPTIONS), or empty (CONNECT).
     pub fn path(&self) -> &[u8] {
         self.fields.slice(self.path)
+    }
+
+    /// Whether the path is known to be one that every server reads in the same way
+    /// ([`is_plain_path`]): a received one that is. Of one that was set, nothing is known.
+    ///
+    /// [`is_plain_path`]: crate::is_plain_path
+    pub fn path_is_plain(&self) -> bool {
+        self.path_is_plain
     }
 
     /// Raw query without `?`; `Some(b"")` for a bare `?`.
@@ -95,6 +104,7 @@ impl RequestHead {
     pub fn set_path(&mut self, path: &[u8]) {
         self.fields.require(is_path(path));
         self.path = self.fields.intern(path);
+        self.path_is_plain = false;
     }
 
     /// Replaces the raw query (`None` removes the `?` too). Bytes as for [`RequestHead::set_path`],
@@ -104,16 +114,18 @@ impl RequestHead {
         self.query = query.map(|q| self.fields.intern(q));
     }
 
-    /// Fills this head from spans that a parser found in text already interned.
+    /// Fills this head from spans that a parser found in text already interned; `plain` tells
+    /// whether the path is known to be.
     pub(crate) fn adopt(
         &mut self,
         method: Span,
-        path: Span,
+        (path, plain): (Span, bool),
         query: Option<Span>,
         auth: Option<Span>,
     ) {
         self.method = method;
         self.path = path;
+        self.path_is_plain = plain;
         self.query = query;
         self.authority = auth;
         self.received_path = path;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_route::predicate::BuildContext;
-use weir_route::{OneOrMore, RouteDefinition, RouteGroup};
+use weir_route::{Predicates, RouteDefinition, RouteGroup};
 
 use super::{Compiler, List, Part, Problem, timeouts};
 use crate::diagnostic::Code;
@@ -37,7 +37,7 @@ impl Compiler {
     fn new_group(&self, place: u32, definition: RouteDefinition) -> Group {
         let mut problems = Vec::new();
         let context = BuildContext { options: &self.options.predicates, route_id: &definition.id };
-        let mut predicates = Vec::with_capacity(definition.predicates.len());
+        let mut predicates = Predicates::with_capacity(definition.predicates.len());
         for (at, named) in definition.predicates.iter().enumerate() {
             let Some(built) = self.predicate(at, named, &context, &mut problems) else { continue };
             if built.weight().is_some() {
@@ -59,7 +59,7 @@ impl Compiler {
             let (id, order) = (definition.id.as_str().into(), definition.order);
             Arc::new(RouteGroup { id, order, place, predicates })
         };
-        let (shared, place) = (standing(predicates.into()), standing(OneOrMore::default()));
+        let (shared, place) = (standing(predicates), standing(Predicates::default()));
         Group { shared, place, problems, definition }
     }
 

@@ -23,7 +23,7 @@ use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, ChainEntry, Scheme, Target};
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
-use weir_route::{ArgError, NamedArgs, OneOrMore, Route, RouteDefinition, RouteGroup};
+use weir_route::{ArgError, NamedArgs, Predicates, Route, RouteDefinition, RouteGroup};
 
 pub use problem::{Part, Problem};
 pub(crate) use remarks::{Told, about_filter, group_remarks, remarks};
@@ -193,17 +193,13 @@ impl Compiler {
         }))
     }
 
-    fn predicates(
-        &self,
-        definition: &RouteDefinition,
-        problems: &mut Vec<Problem>,
-    ) -> OneOrMore<Predicate> {
+    fn predicates(&self, definition: &RouteDefinition, problems: &mut Vec<Problem>) -> Predicates {
         let context = BuildContext { options: &self.options.predicates, route_id: &definition.id };
-        let mut built = Vec::with_capacity(definition.predicates.len());
+        let mut built = Predicates::with_capacity(definition.predicates.len());
         for (at, named) in definition.predicates.iter().enumerate() {
             built.extend(self.predicate(at, named, &context, problems));
         }
-        built.into()
+        built
     }
 
     fn predicate(

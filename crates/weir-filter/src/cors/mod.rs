@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use weir_route::index::{Change, Index, POSITION_MAX, Scratch};
 use weir_route::predicate::{self, BuildContext, PredicateOptions};
-use weir_route::{ArgError, Arguments, OneOrMore, Request, Route, RouteGroup};
+use weir_route::{ArgError, Arguments, Predicates, Request, Route, RouteGroup};
 
 use crate::context::LocalResponse;
 use origin::is_same_origin;
@@ -199,7 +199,7 @@ fn compile(
         id: pattern.into(),
         order: route.order,
         position: route.position,
-        predicates: OneOrMore::One(path),
+        predicates: Predicates::from_iter([path]),
         group: route.group.clone(),
         target: Arc::clone(&route.rule),
     }))

@@ -8,8 +8,8 @@ pub mod shapes;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use weir_route::predicate::{BuildContext, Predicate, PredicateOptions, find};
-use weir_route::{OneOrMore, Request, RequestParts, Route, RouteGroup, parse_shortcut};
+use weir_route::predicate::{BuildContext, PredicateOptions, find};
+use weir_route::{Predicates, Request, RequestParts, Route, RouteGroup, parse_shortcut};
 use weir_wire::RequestHead;
 
 /// A route of `predicates`, each a shortcut such as `Path=/a`; `None` if one is refused.
@@ -48,11 +48,7 @@ pub fn group(
     Some(Arc::new(RouteGroup { id: id.as_str().into(), order, place, predicates }))
 }
 
-fn built(
-    options: &PredicateOptions,
-    id: &str,
-    predicates: &[String],
-) -> Option<OneOrMore<Predicate>> {
+fn built(options: &PredicateOptions, id: &str, predicates: &[String]) -> Option<Predicates> {
     let context = BuildContext { options, route_id: id };
     let build = |text: &String| {
         let written = parse_shortcut(text, false).ok()?;

@@ -1,9 +1,15 @@
 //! Fetching what a lookup will read before it does: of a large table, nothing is in the processor's
 //! caches (`docs/decisions/0015-huge-pages.md`).
 
+use std::slice;
+use std::sync::Arc;
+
 use super::Index;
-use super::node::Bucket;
+use super::node::{Branch, Bucket, List};
+use super::shown::Shown;
+use crate::pattern::PathSegments;
 use crate::request::Request;
+use crate::route::Route;
 
 /// A table with fewer routes is in the processor's caches as it is.
 const ROUTES_MIN: usize = 2_000;
@@ -14,42 +20,121 @@ pub trait Fetch {
     fn fetch<V>(&self, values: &[V]);
 }
 
+/// How much of the way of a lookup has been fetched: nothing at first.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ahead {
+    /// Places that wait for one another.
+    places: usize,
+    /// Up to the route, as far as can be foreseen.
+    whole: bool,
+}
+
+impl Ahead {
+    /// Whether anything has been fetched.
+    pub fn has_begun(&self) -> bool {
+        self.places > 0 || self.whole
+    }
+
+    /// Whether nothing is left to fetch.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+}
+
 impl<T> Index<T> {
-    /// Whether [`Index::look_ahead`] is worth its while.
+    /// Whether looking ahead is worth its while.
     pub fn is_large(&self) -> bool {
         self.len() >= ROUTES_MIN
     }
 
-    /// Follows a lookup of `request` through as many places as `fetched` that have been fetched,
-    /// and fetches the next one. A guess: of several ways it follows one, and what is not known of
-    /// the request yet may be wrong.
-    // Called twice for a request: the second time, its code is near.
+    /// [`Index::look_ahead`] for a request of which nothing but the path is known yet.
     #[inline(never)]
-    pub fn look_ahead(&self, request: &Request<'_>, fetched: usize, fetch: &impl Fetch) {
-        let (mut next, mut fetched) = (self.root.as_ref(), fetched);
+    pub fn look_ahead_by_path(&self, path: &PathSegments, ahead: &mut Ahead, fetch: &impl Fetch) {
+        let shown = |branch: &Branch<T>| branch.dim.only_path(path, &self.hash);
+        self.fetch_next(shown, |_| None, ahead, fetch);
+    }
+
+    /// Follows a lookup of `request` through the places that have been fetched, and fetches the
+    /// next one, if there is one. A guess: of several ways it follows one.
+    // Called up to three times for a request: the second time, its code is near.
+    #[inline(never)]
+    pub fn look_ahead(&self, request: &Request<'_>, ahead: &mut Ahead, fetch: &impl Fetch) {
+        if ahead.whole {
+            return;
+        }
+        let shown = |branch: &Branch<T>| {
+            let mut shown = Shown::Nothing;
+            branch.dim.show(request, &self.hash, &branch.sizes, |key| {
+                if let Shown::Nothing = shown {
+                    shown = Shown::Key(key);
+                }
+            });
+            shown
+        };
+        self.fetch_next(shown, |list| list.can_match(request).next(), ahead, fetch);
+    }
+
+    /// `shown` tells what the request shows to a branch, [`Shown::Several`] if that is not known
+    /// yet, and `likely` which route of a list it may be for.
+    #[inline]
+    fn fetch_next(
+        &self,
+        shown: impl Fn(&Branch<T>) -> Shown,
+        likely: impl Fn(&List<T>) -> Option<&Arc<Route<T>>>,
+        ahead: &mut Ahead,
+        fetch: &impl Fetch,
+    ) {
+        let (mut next, mut left) = (self.root.as_ref(), ahead.places);
+        // Branches at the top, and their few values, are always in the caches.
+        let mut is_top = true;
         while let Some(bucket) = next {
             let branch = match bucket {
-                Bucket::One(route) => return fetch.fetch(std::slice::from_ref(&**route)),
-                Bucket::List(list) => return fetch.fetch(std::slice::from_ref(&**list)),
-                Bucket::Branch(branch) => branch,
+                Bucket::One(route) => {
+                    ahead.whole = true;
+                    return fetch.fetch(slice::from_ref(&**route));
+                }
+                Bucket::List(list) if left == 0 => {
+                    ahead.places += 1;
+                    return fetch.fetch(slice::from_ref(&**list));
+                }
+                Bucket::List(list) => {
+                    ahead.whole = true;
+                    likely(list).into_iter().for_each(|r| fetch.fetch(slice::from_ref(&**r)));
+                    return;
+                }
+                Bucket::Branch(branch) if is_top => branch,
+                Bucket::Branch(branch) => {
+                    let Some(fewer) = left.checked_sub(1) else {
+                        ahead.places += 1;
+                        return fetch.fetch(slice::from_ref(&**branch));
+                    };
+                    left = fewer;
+                    branch
+                }
             };
             next = branch.any.as_ref();
             if !branch.dim.is_quick() {
                 continue;
             }
-            let mut first = None;
-            branch.dim.show(request, &self.hash, &branch.sizes, |key| {
-                first = first.or(Some(key));
-            });
-            let Some(key) = first else { continue };
+            let key = match shown(branch) {
+                Shown::Key(key) => key,
+                Shown::Nothing => continue,
+                Shown::Several => return,
+            };
             let near = branch.values.near(key);
-            // A few values at the top are always in the caches.
-            if !branch.values.is_leaf() {
-                let Some(left) = fetched.checked_sub(1) else { return near.fetch(fetch) };
-                fetched = left;
+            let is_near = is_top && branch.values.is_leaf();
+            if !is_near {
+                let Some(fewer) = left.checked_sub(1) else {
+                    ahead.places += 1;
+                    return near.fetch(fetch);
+                };
+                left = fewer;
             }
-            next = near.get(key).or(next);
+            if let Some(bucket) = near.get(key) {
+                (next, is_top) = (Some(bucket), is_near);
+            }
         }
+        ahead.whole = true;
     }
 }
 
@@ -57,7 +142,7 @@ impl<T> Index<T> {
 mod tests {
     use std::cell::RefCell;
 
-    use super::{Fetch, ROUTES_MIN};
+    use super::{Ahead, Fetch, ROUTES_MIN};
     use crate::Route;
     use crate::index::tables::route;
     use crate::index::tables::shapes::{FLAT, Shape};
@@ -91,7 +176,9 @@ mod tests {
                 let (ask, fetched) = (shape.ask(*n), Fetched::default());
                 let found = index.lookup(&ask.request(), &mut scratch).expect("a route");
                 let route = (std::ptr::from_ref(&**found) as usize, size_of::<Route<()>>());
-                (0..4).for_each(|places| index.look_ahead(&ask.request(), places, &fetched));
+                let mut ahead = Ahead::default();
+                index.look_ahead_by_path(&ask.request().parts.path, &mut ahead, &fetched);
+                (0..5).for_each(|_| index.look_ahead(&ask.request(), &mut ahead, &fetched));
                 fetched.0.into_inner().last() == Some(&route)
             };
             let asked: Vec<_> = (0..2 * ROUTES_MIN).step_by(7).collect();
@@ -106,7 +193,10 @@ mod tests {
     fn where_a_route_is_looked_for_is_fetched_before_it() {
         let index = table(Shape::Exact, 2 * ROUTES_MIN);
         let (ask, fetched) = (Shape::Exact.ask(17), Fetched::default());
-        (0..2).for_each(|places| index.look_ahead(&ask.request(), places, &fetched));
+        let mut ahead = Ahead::default();
+        index.look_ahead_by_path(&ask.request().parts.path, &mut ahead, &fetched);
+        index.look_ahead(&ask.request(), &mut ahead, &fetched);
+        index.look_ahead(&ask.request(), &mut ahead, &fetched);
         let fetched = fetched.0.into_inner();
         assert!(matches!(*fetched, [(_, 1..=96), (_, size)] if size == size_of::<Route<()>>()));
     }

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::hash::Hash;
-use super::methods::Methods;
 use super::node::{Branch, Bucket, List};
 use super::ranked::Rank;
 use super::shown::Shown;
@@ -98,12 +97,10 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
     }
 
     fn try_list(&mut self, list: &'i List<T>) {
-        let method = Methods::of(self.request.head.method());
-        let mut methods = list.methods.iter();
-        let found = list.routes.find(&mut |route| {
-            let can_match = methods.next().is_none_or(|methods| methods.meets(method));
-            can_match && self.try_route(route)
-        });
+        let found = match &list.many {
+            None => list.can_match(self.request).find(|route| self.try_route(route)),
+            Some(many) => many.routes.find(&mut |route| self.try_route(route)),
+        };
         // Most of a list of thousands that are scanned lead nowhere.
         if found.is_some()
             && let Some(best) = self.best
@@ -172,7 +169,7 @@ impl<T> Bucket<T> {
     ) {
         match self {
             Bucket::One(route) => found.push(route),
-            Bucket::List(list) => found.extend(list.routes.iter()),
+            Bucket::List(list) => found.extend(list.iter()),
             Bucket::Branch(branch) => {
                 branch.dim.show(request, hash, &branch.sizes, |key| {
                     if let Some(bucket) = branch.values.get(key)

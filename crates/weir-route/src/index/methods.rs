@@ -1,7 +1,6 @@
 //! The methods with which a route can match, in one byte: what a list knows of its routes without
 //! reading them.
 
-use super::ranked::Ranked;
 use crate::predicate::Predicate;
 use crate::route::Route;
 
@@ -11,7 +10,7 @@ pub(crate) struct Methods(u8);
 
 impl Methods {
     const ALL: Self = Self(u8::MAX);
-    const NONE: Self = Self(0);
+    pub(super) const NONE: Self = Self(0);
 
     /// The set of one method.
     #[inline]
@@ -34,16 +33,8 @@ impl Methods {
         self.0 & other.0 != 0
     }
 
-    /// What each of the first `N` routes can match with.
-    pub(super) fn of_first<T, const N: usize>(routes: &Ranked<T>) -> [Self; N] {
-        let mut methods = [Self::ALL; N];
-        for (methods, route) in methods.iter_mut().zip(routes.iter()) {
-            *methods = Self::of_route(route);
-        }
-        methods
-    }
-
-    fn of_route<T>(route: &Route<T>) -> Self {
+    /// What a route can match with.
+    pub(super) fn of_route<T>(route: &Route<T>) -> Self {
         route.all_predicates().fold(Self::ALL, |all, predicate| match predicate {
             Predicate::Method(method) => {
                 let named = method.methods().iter().map(|name| Self::of(name.as_bytes()));

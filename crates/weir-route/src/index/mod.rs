@@ -31,7 +31,7 @@ use crate::predicate::{Predicate, PredicateError, WeightChange, WeightGroups};
 use crate::request::Request;
 use crate::route::Route;
 
-pub use ahead::Fetch;
+pub use ahead::{Ahead, Fetch};
 pub use hash::DEFAULT_SEED;
 pub use ranked::POSITION_MAX;
 pub use shadow::Shadowed;

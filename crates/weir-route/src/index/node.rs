@@ -13,6 +13,7 @@ use super::hash::Hash;
 use super::keymap::KeyMap;
 use super::methods::Methods;
 use super::ranked::{Op, Rank, Ranked};
+use crate::request::Request;
 use crate::route::Route;
 
 /// A list longer than this branches if that helps.
@@ -32,14 +33,22 @@ pub(crate) enum Bucket<T> {
     Branch(Arc<Branch<T>>),
 }
 
-/// Routes that are tried one after the other.
+/// Routes that are tried one after the other: at most [`LIST_MAX`] that lie in the list itself, one
+/// place of memory, or else more.
 #[derive(Debug)]
 pub(crate) struct List<T> {
+    pub(crate) few: [Option<Arc<Route<T>>>; LIST_MAX],
+    /// With which methods each of them can match: the others are not even fetched.
+    pub(crate) methods: [Methods; LIST_MAX],
+    pub(crate) many: Option<Box<Many<T>>>,
+}
+
+/// Routes of which there are more than a list has room for.
+#[derive(Debug)]
+pub(crate) struct Many<T> {
     pub(crate) routes: Ranked<T>,
     /// Number of routes when nothing was found that tells them apart.
     hopeless: usize,
-    /// With which methods the first of them can match: the others are not even fetched.
-    pub(crate) methods: [Methods; LIST_MAX],
 }
 
 /// Routes filed by what they demand of one thing.
@@ -92,7 +101,7 @@ impl<T> Bucket<T> {
     pub(crate) fn least(&self) -> Rank {
         match self {
             Bucket::One(route) => Rank::of(route),
-            Bucket::List(list) => list.routes.first().map_or(Rank::LAST, |r| Rank::of(r)),
+            Bucket::List(list) => list.first().map_or(Rank::LAST, |r| Rank::of(r)),
             Bucket::Branch(branch) => branch.least,
         }
     }
@@ -101,7 +110,7 @@ impl<T> Bucket<T> {
     pub(crate) fn for_each<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<Route<T>>)) {
         match self {
             Bucket::One(route) => visit(route),
-            Bucket::List(list) => list.routes.iter().for_each(visit),
+            Bucket::List(list) => list.iter().for_each(visit),
             Bucket::Branch(branch) => {
                 let mut stack = Vec::new();
                 branch.values.for_each(&mut |bucket| stack.push(bucket));
@@ -111,6 +120,49 @@ impl<T> Bucket<T> {
                 }
             }
         }
+    }
+}
+
+impl<T> List<T> {
+    fn new(routes: Ranked<T>, hopeless: usize) -> Self {
+        let (mut few, mut methods) = ([const { None }; LIST_MAX], [Methods::NONE; LIST_MAX]);
+        if routes.len() > LIST_MAX {
+            return Self { few, methods, many: Some(Box::new(Many { routes, hopeless })) };
+        }
+        for ((few, methods), route) in few.iter_mut().zip(&mut methods).zip(routes.iter()) {
+            (*few, *methods) = (Some(Arc::clone(route)), Methods::of_route(route));
+        }
+        Self { few, methods, many: None }
+    }
+
+    /// All routes in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Route<T>>> {
+        self.few.iter().flatten().chain(self.many.iter().flat_map(|many| many.routes.iter()))
+    }
+
+    /// Those of a few that can match with the method of `request`.
+    #[inline]
+    pub(crate) fn can_match(&self, request: &Request<'_>) -> impl Iterator<Item = &Arc<Route<T>>> {
+        let method = Methods::of(request.head.method());
+        let routes = self.few.iter().flatten().zip(&self.methods);
+        routes.filter(move |(_, methods)| methods.meets(method)).map(|(route, _)| route)
+    }
+
+    /// The first one.
+    pub(crate) fn first(&self) -> Option<&Arc<Route<T>>> {
+        let first = || self.many.as_ref().and_then(|many| many.routes.first());
+        self.few[0].as_ref().or_else(first)
+    }
+
+    /// Number of routes.
+    pub(crate) fn len(&self) -> usize {
+        self.many.as_ref().map_or(self.few.iter().flatten().count(), |many| many.routes.len())
+    }
+
+    /// Bytes of it, without the routes.
+    pub(crate) fn bytes(&self) -> usize {
+        let many = self.many.as_ref().map(|many| size_of::<Many<T>>() + many.routes.bytes());
+        size_of::<Self>() + many.unwrap_or_default()
     }
 }
 
@@ -157,7 +209,14 @@ impl<'a> Way<'a> {
                 let one = Ranked::default().update(&[Op { route, put: true }]);
                 self.bucket_of(one.update(ops), 0)
             }
-            Some(Bucket::List(list)) => self.bucket_of(list.routes.update(ops), list.hopeless),
+            Some(Bucket::List(list)) => match &list.many {
+                Some(many) => self.bucket_of(many.routes.update(ops), many.hopeless),
+                None => {
+                    let put = |route| Op { route, put: true };
+                    let few: Vec<_> = list.few.iter().flatten().map(put).collect();
+                    self.bucket_of(Ranked::default().update(&few).update(ops), 0)
+                }
+            },
             Some(Bucket::Branch(branch)) => self.update_branch(branch, ops),
         }
     }
@@ -183,7 +242,7 @@ impl<'a> Way<'a> {
             }
             hopeless = len;
         }
-        Some(Bucket::List(Arc::new(List { methods: Methods::of_first(&routes), routes, hopeless })))
+        Some(Bucket::List(Arc::new(List::new(routes, hopeless))))
     }
 
     fn update_branch<T>(&mut self, branch: &Branch<T>, ops: &[Op<'_, T>]) -> Option<Bucket<T>> {

@@ -364,15 +364,14 @@ mod tests {
 
     use super::{Op, Rank, Ranked};
     use crate::index::tables::random::cases;
-    use crate::one_or_more::OneOrMore;
-    use crate::route::{Route, RouteGroup};
+    use crate::route::{Predicates, Route, RouteGroup};
 
     fn route(order: i32, position: u64, group: Option<(i32, u32)>) -> Arc<Route<()>> {
         let group = group.map(|(order, place)| {
-            let predicates = OneOrMore::default();
+            let predicates = Predicates::default();
             Arc::new(RouteGroup { id: "g".into(), order, place, predicates })
         });
-        let predicates = OneOrMore::default();
+        let predicates = Predicates::default();
         Arc::new(Route { id: "r".into(), order, position, predicates, group, target: () })
     }
 

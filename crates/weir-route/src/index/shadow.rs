@@ -68,7 +68,7 @@ fn covering<'i, T>(
         |earlier: &Arc<Route<T>>| Rank::of(earlier) < rank && cover::covers(earlier, route);
     match bucket {
         Bucket::One(earlier) => Some(earlier).filter(|earlier| covers(earlier)),
-        Bucket::List(list) => list.routes.iter().take(COMPARED_MAX).find(|route| covers(route)),
+        Bucket::List(list) => list.iter().take(COMPARED_MAX).find(|route| covers(route)),
         Bucket::Branch(branch) if branch.least < rank => {
             let mut keys = Vec::new();
             let demands = way.keys(route, &branch.dim, &mut keys);

@@ -7,6 +7,7 @@ use weir_wire::{Fields, NameSet};
 use super::dim::{Dim, IPV4, IPV6, header, leading_bits, pair};
 use super::hash::Hash;
 use super::piece::{self, Place, Subject};
+use crate::pattern::PathSegments;
 use crate::predicate::{
     cookie_octets, cookie_values, cookies, forwarded_client, header_line_texts, header_texts,
     header_values, query_octets, query_parameters, query_values,
@@ -27,14 +28,8 @@ impl Dim {
     pub(crate) fn only(&self, request: &Request<'_>, hash: &Hash) -> Shown {
         let parts = request.parts;
         let text = match self {
-            Dim::Path => parts.path.text(),
-            Dim::Length => return Shown::Key(hash.number(parts.path.len() as u128, 0)),
-            Dim::Segment { at, from_end } => {
-                let at = place(*at, *from_end, parts.path.len());
-                let Some(text) = at.and_then(|at| parts.path.get(at)) else {
-                    return Shown::Nothing;
-                };
-                text
+            Dim::Path | Dim::Length | Dim::Segment { .. } => {
+                return self.only_path(&parts.path, hash);
             }
             Dim::Host { port } => parts.host.text(*port),
             Dim::Label { at, from_end, port } => {
@@ -57,6 +52,21 @@ impl Dim {
             _ => return Shown::Several,
         };
         Shown::Key(hash.text(text.as_bytes()))
+    }
+
+    /// [`Dim::only`] of a request of which nothing but the path is known: [`Shown::Several`] where
+    /// that does not tell.
+    #[inline]
+    pub(crate) fn only_path(&self, path: &PathSegments, hash: &Hash) -> Shown {
+        let text = match self {
+            Dim::Path => Some(path.text()),
+            Dim::Length => return Shown::Key(hash.number(path.len() as u128, 0)),
+            Dim::Segment { at, from_end } => {
+                place(*at, *from_end, path.len()).and_then(|at| path.get(at))
+            }
+            _ => return Shown::Several,
+        };
+        text.map_or(Shown::Nothing, |text| Shown::Key(hash.text(text.as_bytes())))
     }
 
     /// Calls `visit` with every key that `request` shows here; `sizes` are those that are demanded.

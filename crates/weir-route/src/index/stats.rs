@@ -109,8 +109,8 @@ impl Walk {
         match bucket {
             Bucket::One(_) => self.stats.alone += 1,
             Bucket::List(list) => {
-                self.stats.bytes += COUNTS + size_of::<List<T>>() + list.routes.bytes();
-                let len = list.routes.len();
+                self.stats.bytes += COUNTS + list.bytes();
+                let len = list.len();
                 if len <= LIST_MAX {
                     self.stats.in_short_lists += len;
                 } else {
@@ -140,7 +140,7 @@ impl Walk {
     fn crowded<T>(&mut self, list: &List<T>) {
         // Of each kind: the first one, how many there are, whether there is another text.
         let mut kinds: BTreeMap<String, (String, usize, bool)> = BTreeMap::new();
-        for predicate in list.routes.iter().flat_map(|route| route.all_predicates()) {
+        for predicate in list.iter().flat_map(|route| route.all_predicates()) {
             let text = predicate.to_string();
             let kind = text.split(':').next().unwrap_or_default().to_owned();
             let (first, count, differ) = kinds.entry(kind).or_insert((text.clone(), 0, false));
@@ -148,12 +148,12 @@ impl Walk {
             *differ |= *first != text;
         }
         let differ =
-            kinds.into_values().filter(|(_, count, differ)| *differ || *count < list.routes.len());
+            kinds.into_values().filter(|(_, count, differ)| *differ || *count < list.len());
         let only_by = differ.map(|(text, count, _)| (text, count)).collect();
         self.stats.crowded.push(Crowded {
-            routes: list.routes.len(),
-            first: list.routes.first().map_or(0, |route| route.position),
-            ids: list.routes.iter().take(ROUTES_SHOWN).map(|route| route.id.clone()).collect(),
+            routes: list.len(),
+            first: list.first().map_or(0, |route| route.position),
+            ids: list.iter().take(ROUTES_SHOWN).map(|route| route.id.clone()).collect(),
             way: self.way.clone(),
             only_by,
         });

@@ -10,6 +10,7 @@ use memchr::{memchr, memchr2};
 use weir_config::{Ambiguity, RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_filter::cors::CorsDecision;
 use weir_filter::{LocalResponse, RequestContext, Target, Verdict};
+use weir_route::index::Ahead;
 use weir_route::{Request, RequestParts, Route, Vars};
 use weir_wire::http1::{BodyKind, RequestFraming, canonical_path};
 use weir_wire::{RequestHead, ResponseHead};
@@ -48,6 +49,8 @@ pub(crate) struct Exchange {
     pub(crate) response: ResponseHead,
     /// The Host asked for, before filters and forwarding rules changed it.
     pub(crate) client_host: Vec<u8>,
+    /// What has been fetched of where its route is.
+    pub(crate) foreseen: Ahead,
     pub(crate) vars: Vars,
     pub(crate) cors_fields: Vec<(&'static str, Vec<u8>)>,
     /// The request on its way to the upstream, head and body.
@@ -100,6 +103,7 @@ impl Default for Exchange {
             request: RequestHead::default(),
             response: ResponseHead::default(),
             client_host: Vec::new(),
+            foreseen: Ahead::default(),
             vars: Vars::default(),
             cors_fields: Vec::new(),
             upload: Relay::default(),
@@ -132,6 +136,7 @@ impl Exchange {
     /// Forgets the last exchange, keeping the memory. Heads are cleared by what reads them.
     pub(crate) fn clear(&mut self) {
         self.client_host.clear();
+        self.foreseen = Ahead::default();
         self.vars.clear();
         self.cors_fields.clear();
         self.down.clear();
@@ -226,7 +231,7 @@ pub(super) fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
     if matches!(x.request.method(), b"CONNECT" | b"TRACE") {
         return Err(ProxyError::new(ErrorKind::MethodNotAllowed));
     }
-    if x.request.path() == b"*" {
+    if x.request.path_is_plain() || x.request.path() == b"*" {
         return Ok(());
     }
     if let Some(path) = canonical_path(x.request.path())? {
@@ -243,30 +248,43 @@ struct Found<'s> {
     ambiguity: Option<Ambiguity>,
 }
 
-/// Has the first place fetched that finding a route will read, for a request of which only the
-/// first `bytes` are there.
-pub(super) fn look_ahead(
+/// Has the first place fetched that finding a route will read, if the path tells which. `bytes` are
+/// what there is of the request.
+pub(super) fn look_ahead_by_path(
     worker: &Worker,
     snapshot: &Snapshot,
-    client: &Client,
-    x: &Exchange,
+    x: &mut Exchange,
     bytes: &[u8],
 ) {
     if snapshot.index.is_large() {
-        let mut parts = worker.parts.borrow_mut();
-        parts.path.read(asked_path(bytes));
-        snapshot.index.look_ahead(&asked(client, &x.request, &parts), 0, &Caches);
+        let path = &mut worker.parts.borrow_mut().path;
+        path.read(asked_path(bytes));
+        snapshot.index.look_ahead_by_path(path, &mut x.foreseen, &Caches);
     }
 }
 
-/// Cuts up path and host of a request for [`find`], and has fetched what comes behind the first
-/// place that it will read, while other things are done.
-fn cut_up(worker: &Worker, snapshot: &Snapshot, client: &Client, x: &Exchange) {
+/// Has the next place fetched that finding a route will read, now that the head is there.
+pub(super) fn look_ahead(worker: &Worker, snapshot: &Snapshot, client: &Client, x: &mut Exchange) {
+    if snapshot.index.is_large() && !x.foreseen.is_whole() {
+        let mut parts = worker.parts.borrow_mut();
+        // Where the path comes first, a Host is seldom asked for; then this guess may be wrong.
+        if !x.foreseen.has_begun() {
+            parts.host.read(x.request.host());
+        }
+        let asked = asked(client, &x.request, &parts);
+        snapshot.index.look_ahead(&asked, &mut x.foreseen, &Caches);
+    }
+}
+
+/// Cuts up path and host of a request for [`find`], and has fetched what it will read next, while
+/// other things are done.
+fn cut_up(worker: &Worker, snapshot: &Snapshot, client: &Client, x: &mut Exchange) {
     let mut parts = worker.parts.borrow_mut();
     parts.path.read(x.request.path());
     parts.host.read(&x.client_host);
-    if snapshot.index.is_large() {
-        snapshot.index.look_ahead(&asked(client, &x.request, &parts), 1, &Caches);
+    if snapshot.index.is_large() && !x.foreseen.is_whole() {
+        let asked = asked(client, &x.request, &parts);
+        snapshot.index.look_ahead(&asked, &mut x.foreseen, &Caches);
     }
 }
 

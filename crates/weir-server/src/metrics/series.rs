@@ -344,14 +344,14 @@ mod tests {
 
     use weir_config::{RouteTarget, Upstream};
     use weir_filter::Chain;
-    use weir_route::{OneOrMore, Route};
+    use weir_route::{Predicates, Route};
 
     use super::{Kind, Listed, MORE_MAX, ROUTES_MAX, RouteNumber, Timers, WINDOW_MS};
 
     fn route(id: &str) -> Route<RouteTarget> {
         let (chain, upstream, policy) = (Chain::default(), Upstream::None, None);
         let target = RouteTarget { chain, upstream, policy, series: 0.into() };
-        let (id, predicates) = (id.into(), OneOrMore::default());
+        let (id, predicates) = (id.into(), Predicates::default());
         Route { group: None, position: 0, order: 0, target, predicates, id }
     }
 

@@ -242,7 +242,7 @@ fn adopt_target(head: &mut RequestHead, method: Span, target: Span, parts: &Targ
         TargetPath::Asterisk => head.fields.intern(b"*"),
     };
     let authority = parts.authority.as_ref().map(part);
-    head.adopt(method, path, parts.query.as_ref().map(part), authority);
+    head.adopt(method, (path, parts.plain), parts.query.as_ref().map(part), authority);
     if let Some(authority) = authority {
         let host = head.fields.slice(authority).to_vec();
         head.fields.set(b"Host", &host);

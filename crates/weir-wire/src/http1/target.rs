@@ -155,6 +155,9 @@ pub(super) struct Target {
     /// Of absolute-form and authority-form.
     pub authority: Option<Range<usize>>,
     pub path: TargetPath,
+    /// The path is plain ([`is_plain_path`]). One that comes with a query or an authority is not
+    /// looked at.
+    pub plain: bool,
     pub query: Option<Range<usize>>,
 }
 
@@ -175,18 +178,25 @@ pub(super) fn read_target(method: &[u8], target: &[u8]) -> Result<Target, HeadEr
             return Err(HeadError::Target("CONNECT needs host:port"));
         }
         let path = TargetPath::Written(0..0);
-        return Ok(Target { authority: Some(0..target.len()), path, query: None });
+        return Ok(Target { authority: Some(0..target.len()), path, plain: false, query: None });
+    }
+    // What most are, seen in one pass.
+    if is_plain_path(target) {
+        let path = TargetPath::Written(0..target.len());
+        return Ok(Target { authority: None, path, plain: true, query: None });
     }
     check_target(target)?;
     if target.first() == Some(&b'/') {
         let (path, query) = split_query(target, 0);
-        return Ok(Target { authority: None, path: TargetPath::Written(path), query });
+        let path = TargetPath::Written(path);
+        return Ok(Target { authority: None, path, plain: false, query });
     }
     if target == b"*" {
         if method != b"OPTIONS" {
             return Err(HeadError::Target("* is for OPTIONS only"));
         }
-        return Ok(Target { authority: None, path: TargetPath::Written(0..1), query: None });
+        let path = TargetPath::Written(0..1);
+        return Ok(Target { authority: None, path, plain: false, query: None });
     }
     read_absolute(method, target)
 }
@@ -211,7 +221,7 @@ fn read_absolute(method: &[u8], target: &[u8]) -> Result<Target, HeadError> {
         (true, None) if method == b"OPTIONS" => TargetPath::Asterisk,
         (true, _) => TargetPath::Slash,
     };
-    Ok(Target { authority: Some(start..start + len), path, query })
+    Ok(Target { authority: Some(start..start + len), path, plain: false, query })
 }
 
 fn split_query(target: &[u8], start: usize) -> (Range<usize>, Option<Range<usize>>) {

@@ -94,6 +94,24 @@ fn hosts() {
 }
 
 #[test]
+fn a_path_that_every_server_reads_alike_is_known_to_be() {
+    let mut head = RequestHead::default();
+    let mut check = |target: &str, expected: bool| {
+        let text = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n");
+        parse_request(text.as_bytes(), &mut head, &HeadLimits::default()).unwrap();
+        assert_eq!(head.path_is_plain(), expected, "{target}");
+    };
+    for other in ["/a//b", "/a.b", "/a%20b", "/a;b", "/a?b", "http://a/b", "http://a"] {
+        check(other, false);
+        check("/", true);
+        check("/a/b-c_d/7", true);
+    }
+    assert!(head.path_is_plain());
+    head.set_path(b"/a");
+    assert!(!head.path_is_plain());
+}
+
+#[test]
 fn the_authority_of_the_target_replaces_host() {
     let host_of = |input: &str| {
         let mut head = RequestHead::default();
