@@ -56,7 +56,7 @@ impl<T> Index<T> {
 
     /// Follows a lookup of `request` through the places that have been fetched, and fetches the
     /// next one, if there is one. A guess: of several ways it follows one.
-    // Called up to three times for a request: the second time, its code is near.
+    // Called twice for a request: the second time, its code is near.
     #[inline(never)]
     pub fn look_ahead(&self, request: &Request<'_>, ahead: &mut Ahead, fetch: &impl Fetch) {
         if ahead.whole {
