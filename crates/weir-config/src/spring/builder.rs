@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::expand;
 use super::key;
-use super::tree::{Content, Data, NONE, Text, Tree};
+use super::tree::{Content, Data, Kind, NONE, Text, Tree};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
@@ -30,6 +30,8 @@ struct Frame {
     children: usize,
     /// A key that waits for its value.
     key: Option<Text>,
+    /// Some key is a dotted path.
+    paths: bool,
     anchor: usize,
 }
 
@@ -43,8 +45,10 @@ pub(super) struct Builder {
     /// Nodes that aliases and merges have added.
     copied: usize,
     root: Option<u32>,
-    /// Some key is a dotted path, so that the tree must be expanded.
-    paths: bool,
+    /// Most collections that were open at once.
+    depth: usize,
+    /// Maps that have a dotted path as a key, unless some were copied.
+    paths: Vec<u32>,
     problems: Vec<Diagnostic>,
 }
 
@@ -57,7 +61,8 @@ impl Builder {
             anchors: HashMap::new(),
             copied: 0,
             root: None,
-            paths: false,
+            depth: 0,
+            paths: Vec::new(),
             problems: Vec::new(),
         }
     }
@@ -70,7 +75,7 @@ impl Builder {
             && frame.key.is_none()
         {
             frame.key = Some(kept);
-            self.paths |= key::is_path(text);
+            frame.paths |= key::is_path(text);
             return;
         }
         let null = plain && matches!(text, "" | "~" | "null" | "Null" | "NULL");
@@ -96,7 +101,9 @@ impl Builder {
             false => Content::Map { first: NONE, count: 0 },
         };
         let id = self.tree.push(content, at.start as usize, at.end as usize);
-        self.frames.push(Frame { id, list, children: self.pending.len(), key: None, anchor });
+        let children = self.pending.len();
+        self.frames.push(Frame { id, list, children, key: None, paths: false, anchor });
+        self.depth = self.depth.max(self.frames.len());
         Ok(())
     }
 
@@ -110,6 +117,9 @@ impl Builder {
         let children = self.pending.get(frame.children..).unwrap_or_default();
         self.tree.adopt(frame.id, children, frame.list);
         self.pending.truncate(frame.children);
+        if frame.paths {
+            self.paths.push(frame.id);
+        }
         self.done(frame.id, frame.anchor);
         Ok(())
     }
@@ -127,13 +137,42 @@ impl Builder {
         Ok(())
     }
 
+    /// Adds the elements of the list that `other` is to the list that is open. `false`, and nothing
+    /// is done, unless that is what reading them here would have done.
+    pub fn take_elements(&mut self, other: Self) -> bool {
+        let is_list = self.frames.last().is_some_and(|frame| frame.list);
+        let root = other.root.and_then(|root| other.tree.node(root));
+        let Some(list) = root.filter(|root| is_list && root.kind() == Kind::List) else {
+            return false;
+        };
+        // Its outermost list is this one.
+        let depth = self.frames.len() - 1 + other.depth;
+        if depth > DEPTH_MAX || !other.anchors.is_empty() {
+            return false;
+        }
+        let elements: Vec<u32> = list.children().map(|child| child.id()).collect();
+        let behind = self.tree.append(other.tree);
+        self.pending.extend(elements.into_iter().map(|id| id + behind));
+        self.depth = self.depth.max(depth);
+        self.paths.extend(other.paths.into_iter().map(|id| id + behind));
+        self.problems.extend(other.problems);
+        true
+    }
+
     /// The finished tree. Problems that do not stop the reading go to `problems`.
     pub fn finish(self, problems: &mut Vec<Diagnostic>) -> Tree {
         let mut tree = self.tree;
         problems.extend(self.problems);
         tree.root = self.root.unwrap_or(tree.root);
-        if self.paths {
-            expand::expand(&mut tree, problems);
+        let mut paths = self.paths;
+        if self.copied > 0 {
+            // Some of the maps may be no part of the tree any more.
+            paths.clear();
+            expand::maps_with_paths(&tree, tree.root, &mut paths);
+        }
+        if !paths.is_empty() {
+            // What is copied may lie one deeper than a collection that is open.
+            expand::expand(&mut tree, &paths, DEPTH_MAX + 1, problems);
         }
         tree
     }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::key::{self, Segment};
-use super::tree::{Content, NONE, Text, Tree};
+use super::tree::{Content, Kind, NONE, Text, Tree};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 
@@ -27,12 +27,27 @@ pub(super) struct Expansion {
     levels: HashMap<u32, Level>,
 }
 
-/// Expands every dotted key of `tree`.
-pub(super) fn expand(tree: &mut Tree, problems: &mut Vec<Diagnostic>) {
+/// Expands every dotted key of `tree`, which is `depth` levels deep and has such keys in `maps`: of
+/// one that is part of another, that one comes later.
+pub(super) fn expand(tree: &mut Tree, maps: &[u32], depth: usize, problems: &mut Vec<Diagnostic>) {
     let mut expansion = Expansion::default();
-    expansion.node(tree, tree.root);
+    let mut deeper = 0;
+    for map in maps {
+        deeper += expansion.map(tree, *map);
+    }
     expansion.seal(tree, problems);
-    bound_depth(tree, problems);
+    if depth + deeper > DEPTH_MAX {
+        bound_depth(tree, problems);
+    }
+}
+
+/// Adds the maps at and below `id` that have dotted keys, in the order [`expand`] wants.
+pub(super) fn maps_with_paths(tree: &Tree, id: u32, maps: &mut Vec<u32>) {
+    let Some(node) = tree.node(id) else { return };
+    node.children().for_each(|child| maps_with_paths(tree, child.id(), maps));
+    if node.kind() == Kind::Map && node.children().any(|child| key::is_path(child.key())) {
+        maps.push(id);
+    }
 }
 
 /// Cuts off what lies deeper than [`DEPTH_MAX`], so that later walks may recurse.
@@ -55,24 +70,19 @@ pub(super) fn bound_depth(tree: &mut Tree, problems: &mut Vec<Diagnostic>) {
 }
 
 impl Expansion {
-    /// Children first, so that what is inserted is already expanded.
-    fn node(&mut self, tree: &mut Tree, id: u32) {
-        let Some(node) = tree.node(id) else { return };
+    /// Expands the keys of a map; gives by how many levels it is deeper at most.
+    fn map(&mut self, tree: &mut Tree, id: u32) -> usize {
+        let Some(node) = tree.node(id) else { return 0 };
         let children: Vec<u32> = node.children().map(|child| child.id()).collect();
-        let map = matches!(node.kind(), super::tree::Kind::Map);
-        let paths = map && node.children().any(|child| key::is_path(child.key()));
-        for child in &children {
-            self.node(tree, *child);
-        }
-        if !paths {
-            return;
-        }
+        let mut deeper = 0;
         tree.adopt(id, &[], false);
         for child in children {
             let Some(text) = tree.nodes.get(child as usize).map(|data| data.key) else { continue };
             let path = path_of(tree, text);
+            deeper = deeper.max(path.len().saturating_sub(1));
             self.insert(tree, id, &path, child);
         }
+        deeper
     }
 
     /// Adds a text under a dotted key below the root, as flat formats do. The later one wins.
@@ -168,7 +178,7 @@ impl Level {
     fn load(tree: &mut Tree, id: u32) -> Self {
         let mut level = Self::default();
         let Some(node) = tree.node(id) else { return level };
-        let list = matches!(node.kind(), super::tree::Kind::List);
+        let list = matches!(node.kind(), Kind::List);
         let children: Vec<u32> = node.children().map(|child| child.id()).collect();
         for (at, child) in children.iter().enumerate() {
             let name = match list {

@@ -7,6 +7,7 @@
 mod builder;
 mod environment;
 mod expand;
+mod halves;
 mod json;
 pub(crate) mod key;
 mod layers;

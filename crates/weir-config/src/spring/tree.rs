@@ -143,6 +143,28 @@ impl Tree {
         Some(Span { source: self.source, start: text.start, end: text.start + text.len })
     }
 
+    /// Adds the nodes of another tree of the same source, in order; gives what their numbers have
+    /// grown by.
+    pub(super) fn append(&mut self, other: Self) -> u32 {
+        let (behind, extra) = (offset(self.nodes.len()), offset(self.extra.len()));
+        let moved = |id: u32| if id == NONE { NONE } else { id + behind };
+        let kept = |text: Text| match text.start & EXTRA {
+            0 => text,
+            _ => Text { start: text.start + extra, ..text },
+        };
+        self.extra.push_str(&other.extra);
+        self.nodes.extend(other.nodes.into_iter().map(|data| {
+            let content = match data.content {
+                Content::Null => Content::Null,
+                Content::Scalar { text, plain } => Content::Scalar { text: kept(text), plain },
+                Content::List { first, count } => Content::List { first: moved(first), count },
+                Content::Map { first, count } => Content::Map { first: moved(first), count },
+            };
+            Data { content, key: kept(data.key), next: moved(data.next), ..data }
+        }));
+        behind
+    }
+
     /// Chains `children` under `parent`, which becomes a list or a map.
     pub(super) fn adopt(&mut self, parent: u32, children: &[u32], list: bool) {
         for pair in children.windows(2) {

@@ -3,6 +3,7 @@
 //! Built on the event parser that serde-saphyr brings (`granit_parser`): serde's data model has no
 //! room for the place of every node of a tree of unknown shape; the events carry it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_saphyr::granit_parser::{
@@ -10,6 +11,7 @@ use serde_saphyr::granit_parser::{
 };
 
 use super::builder::{Builder, DEPTH_MAX, Refusal};
+use super::halves;
 use super::tree::Tree;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
@@ -26,26 +28,19 @@ pub(super) fn parse(
     text: &Arc<str>,
     problems: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Tree>, Diagnostic> {
-    let bom = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-    let body = text.get(bom..).unwrap_or_default();
-    let places = Places { source, bom };
-    let mut trees = Vec::new();
-    let mut document: Option<Builder> = None;
-    for next in Parser::new_from_str_with_options(body, parser_options()) {
-        let (event, span) = next.map_err(|error| places.syntax(&error))?;
-        match (event, &mut document) {
-            (Event::DocumentStart(..), slot) => *slot = Some(Builder::new(source, text)),
-            (Event::DocumentEnd, slot) => {
-                trees.extend(slot.take().map(|builder| builder.finish(problems)));
-            }
-            (event, Some(builder)) => {
-                let at = places.span(&span);
-                feed(builder, event, at).map_err(|refusal| refused(refusal, at))?;
-            }
-            (_, None) => {}
+    let from = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let body = text.get(from..).unwrap_or_default();
+    let whole = Reading { source, text, body, from, left_out: None };
+    let mut documents = Vec::new();
+    let read = match halves::read(&whole) {
+        Some(read) => {
+            documents = read;
+            Ok(())
         }
-    }
-    Ok(trees)
+        None => whole.read(&mut documents, None),
+    };
+    let trees = documents.into_iter().map(|builder| builder.finish(problems)).collect();
+    read.map(|()| trees)
 }
 
 fn parser_options() -> Options {
@@ -56,27 +51,6 @@ fn parser_options() -> Options {
     };
     options.set_emit_comments(false);
     options
-}
-
-fn feed(builder: &mut Builder, event: Event<'_>, at: Span) -> Result<(), Refusal> {
-    match event {
-        Event::Scalar(text, style, anchor, tag) => {
-            let plain = style == ScalarStyle::Plain && is_untyped(tag.as_deref())?;
-            builder.scalar(&text, plain, at, anchor);
-            Ok(())
-        }
-        Event::SequenceStart(_, anchor, tag) => {
-            is_untyped(tag.as_deref())?;
-            builder.open(true, at, anchor)
-        }
-        Event::MappingStart(_, anchor, tag) => {
-            is_untyped(tag.as_deref())?;
-            builder.open(false, at, anchor)
-        }
-        Event::SequenceEnd | Event::MappingEnd => builder.close(),
-        Event::Alias(anchor) => builder.alias(anchor),
-        _ => Ok(()),
-    }
 }
 
 /// Whether a plain scalar keeps its implicit type: `!!str 12` does not.
@@ -99,22 +73,106 @@ fn refused((code, message): Refusal, at: Span) -> Diagnostic {
     Diagnostic::new(code, message).at(at).help(help)
 }
 
-/// Turns the parser's places into ours.
-struct Places {
-    source: u32,
-    /// Bytes of a byte order mark, which the parser does not see.
-    bom: usize,
+/// What a parser is given: a source, or some of its lines.
+pub(super) struct Reading<'t> {
+    pub source: u32,
+    /// The source.
+    pub text: &'t Arc<str>,
+    /// What the parser sees of it.
+    pub body: &'t str,
+    /// Where that begins in the source: behind a byte order mark, which the parser does not see.
+    pub from: usize,
+    /// From which byte of `body` on how many bytes of the source have been left out before it.
+    pub left_out: Option<(usize, usize)>,
 }
 
-impl Places {
+/// What takes the place of the scalar that is all of these bytes of the source.
+pub(super) struct Instead<'f> {
+    pub at: Range<usize>,
+    pub fill: &'f mut dyn FnMut(&mut Builder),
+}
+
+impl Reading<'_> {
+    /// Adds every document to `documents`.
+    ///
+    /// # Errors
+    /// As for [`parse`]. The documents before it have been added.
+    pub(super) fn read(
+        &self,
+        documents: &mut Vec<Builder>,
+        mut instead: Option<Instead<'_>>,
+    ) -> Result<(), Diagnostic> {
+        let mut document: Option<Builder> = None;
+        for next in Parser::new_from_str_with_options(self.body, parser_options()) {
+            let (event, span) = next.map_err(|error| self.syntax(&error))?;
+            match (event, &mut document) {
+                (Event::DocumentStart(..), slot) => {
+                    *slot = Some(Builder::new(self.source, self.text));
+                }
+                (Event::DocumentEnd, slot) => documents.extend(slot.take()),
+                (event, Some(builder)) => {
+                    let at = self.span(&span);
+                    let bytes = at.start as usize..at.end as usize;
+                    match &mut instead {
+                        Some(instead)
+                            if matches!(event, Event::Scalar(..)) && instead.at == bytes =>
+                        {
+                            (instead.fill)(builder);
+                        }
+                        _ => self.feed(builder, event, at).map_err(|error| refused(error, at))?,
+                    }
+                }
+                (_, None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn feed(&self, builder: &mut Builder, event: Event<'_>, at: Span) -> Result<(), Refusal> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let plain = style == ScalarStyle::Plain && is_untyped(tag.as_deref())?;
+                builder.scalar(self.in_source(&text), plain, at, anchor);
+                Ok(())
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                is_untyped(tag.as_deref())?;
+                builder.open(true, at, anchor)
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                is_untyped(tag.as_deref())?;
+                builder.open(false, at, anchor)
+            }
+            Event::SequenceEnd | Event::MappingEnd => builder.close(),
+            Event::Alias(anchor) => builder.alias(anchor),
+            _ => Ok(()),
+        }
+    }
+
+    /// The place in the source of a byte of `body`.
+    fn offset(&self, n: usize) -> usize {
+        let left_out = self.left_out.filter(|(behind, _)| n >= *behind);
+        n + self.from + left_out.map_or(0, |(_, bytes)| bytes)
+    }
+
+    /// The same text where it lies in the source, if it lies in `body`.
+    fn in_source<'a>(&'a self, text: &'a str) -> &'a str {
+        let start = (text.as_ptr() as usize).wrapping_sub(self.body.as_ptr() as usize);
+        if start.checked_add(text.len()).is_none_or(|end| end > self.body.len()) {
+            return text;
+        }
+        let start = self.offset(start);
+        self.text.get(start..start + text.len()).unwrap_or(text)
+    }
+
     fn span(&self, span: &EventSpan) -> Span {
         let range = span.byte_range().unwrap_or_default();
-        let offset = |n: usize| u32::try_from(n + self.bom).unwrap_or(u32::MAX);
+        let offset = |n| u32::try_from(self.offset(n)).unwrap_or(u32::MAX);
         Span { source: self.source, start: offset(range.start), end: offset(range.end) }
     }
 
     fn syntax(&self, error: &ScanError) -> Diagnostic {
-        let offset = error.marker().byte_offset().unwrap_or_default() + self.bom;
+        let offset = self.offset(error.marker().byte_offset().unwrap_or_default());
         let start = u32::try_from(offset).unwrap_or(u32::MAX);
         let at = Span { source: self.source, start, end: start.saturating_add(1) };
         if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
