@@ -14,6 +14,13 @@ use crate::route::Route;
 /// Buckets, by address of their branch and key.
 pub(crate) type Seen = HashSet<(usize, u64)>;
 
+/// What there is in a branch for a request.
+enum Probe<'i, T> {
+    Found(Option<&'i Bucket<T>>),
+    /// The request may show several keys.
+    Several,
+}
+
 /// One lookup under way: what is asked, and the best answer so far.
 pub(crate) struct Search<'i, 'q, T, N> {
     pub(crate) request: &'q Request<'q>,
@@ -58,7 +65,12 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
 
     /// Looks through `bucket` for a better answer. Of two ways on, it goes first where a route of
     /// less rank may be: a match then cuts off most of the other.
-    pub(crate) fn visit(&mut self, mut bucket: &'i Bucket<T>) {
+    pub(crate) fn visit(&mut self, bucket: &'i Bucket<T>) {
+        self.visit_probed(bucket, None);
+    }
+
+    /// [`Self::visit`] of a bucket of which, if it is a branch, it is known what is found there.
+    fn visit_probed(&mut self, mut bucket: &'i Bucket<T>, mut probed: Option<Probe<'i, T>>) {
         loop {
             let branch = match bucket {
                 Bucket::One(route) => {
@@ -70,29 +82,43 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
                 Bucket::Branch(branch) if branch.least > self.before => return,
                 Bucket::Branch(branch) => branch,
             };
-            let found = match branch.dim.only(self.request, self.hash) {
-                Shown::Nothing => None,
-                Shown::Key(key) => {
-                    self.probed += 1;
-                    branch.values.get(key)
-                }
-                Shown::Several => return self.descend(branch),
+            let probe = probed.take().unwrap_or_else(|| self.probe(branch));
+            let Probe::Found(found) = probe else { return self.descend(branch) };
+            // Looked up before it is sure to be needed: what is read here and there is in memory that
+            // takes long to come, and the processor waits for both at once.
+            let after = match &branch.any {
+                Some(Bucket::Branch(any)) => Some(self.probe(any)),
+                _ => None,
             };
             bucket = match (found, &branch.any) {
                 // To know a single route's rank is to fetch it, and half of trying it.
                 (Some(found @ (Bucket::List(_) | Bucket::Branch(_))), Some(any))
                     if any.least() < found.least() =>
                 {
-                    self.visit(any);
+                    self.visit_probed(any, after);
                     found
                 }
-                (Some(found), Some(any)) => {
-                    self.visit(found);
+                (found, Some(any)) => {
+                    found.into_iter().for_each(|found| self.visit(found));
+                    probed = after;
                     any
                 }
-                (Some(only), None) | (None, Some(only)) => only,
+                (Some(only), None) => only,
                 (None, None) => return,
             };
+        }
+    }
+
+    /// What is found in `branch` for the one key that the request shows, if it is one at most.
+    #[inline]
+    fn probe(&mut self, branch: &'i Branch<T>) -> Probe<'i, T> {
+        match branch.dim.only(self.request, self.hash) {
+            Shown::Nothing => Probe::Found(None),
+            Shown::Key(key) => {
+                self.probed += 1;
+                Probe::Found(branch.values.get(key))
+            }
+            Shown::Several => Probe::Several,
         }
     }
 

@@ -31,15 +31,13 @@ const WINDOWS: usize = 3;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct RouteNumber(u32);
 
-/// What [`RouteTarget::series`] says of a route that has no number, for want of room.
-const NO_ROOM: u32 = u32::MAX;
-
 /// The routes that have timers of their own, one list for all workers. A route that is read again
 /// keeps its number if it keeps its id and uri; so does one that is replaced, while there is room.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
     names: Mutex<Names>,
-    /// No other route gets a number: to ask for it would touch what else is not needed of a route.
+    /// No other route gets a number, and none is written to again: among a million, most requests
+    /// are the first of their route.
     full: AtomicBool,
 }
 
@@ -66,18 +64,14 @@ impl Listed {
     /// The number of `route`.
     pub(crate) fn number(&self, route: &Route<RouteTarget>) -> RouteNumber {
         match route.target.series.load(Ordering::Relaxed) {
+            0 if self.full.load(Ordering::Relaxed) => RouteNumber::default(),
             0 => self.enter(route),
-            NO_ROOM => RouteNumber::default(),
             number => RouteNumber(number),
         }
     }
 
     #[cold]
     fn enter(&self, route: &Route<RouteTarget>) -> RouteNumber {
-        if self.full.load(Ordering::Relaxed) {
-            route.target.series.store(NO_ROOM, Ordering::Relaxed);
-            return RouteNumber::default();
-        }
         let name = Name::of(route);
         let mut names = self.names();
         let Names { numbers, list } = &mut *names;
@@ -91,8 +85,9 @@ impl Listed {
             })
         });
         self.full.store(list.len() >= ROUTES_MAX, Ordering::Relaxed);
-        route.target.series.store(number.map_or(NO_ROOM, |number| number.0), Ordering::Relaxed);
-        number.unwrap_or_default()
+        let number = number.unwrap_or_default();
+        route.target.series.store(number.0, Ordering::Relaxed);
+        number
     }
 
     /// Gives those of `routes`, all that were read again, the numbers of the routes they replace.
