@@ -47,7 +47,7 @@ enum Scenario {
     Short,
     /// Memory at 100 busy and 10,000 idle connections
     Memory,
-    /// 3,000 connections in a second; with --full 20,000 users, too
+    /// 3,000 connections in a second; with --full 10,000 and 20,000 users, too
     Burst,
     /// System calls per request
     Calls,
