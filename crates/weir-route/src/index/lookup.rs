@@ -84,8 +84,8 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
             };
             let probe = probed.take().unwrap_or_else(|| self.probe(branch));
             let Probe::Found(found) = probe else { return self.descend(branch) };
-            // Looked up before it is sure to be needed: what is read here and there is in memory that
-            // takes long to come, and the processor waits for both at once.
+            // Looked up before it is sure to be needed: what is read here and there is in memory
+            // that takes long to come, and the processor waits for both at once.
             let after = match &branch.any {
                 Some(Bucket::Branch(any)) => Some(self.probe(any)),
                 _ => None,
