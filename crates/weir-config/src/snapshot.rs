@@ -23,8 +23,8 @@ pub struct RouteTarget {
     pub upstream: Upstream,
     /// What `metadata` says to the gateway; `None` for most routes, and one word for them.
     pub policy: Option<Arc<RoutePolicy>>,
-    /// The number of its counters, 0 before its first request. It lies here because that is in a
-    /// cache when a request is routed.
+    /// The number of its counters; 0 before its first request, and for good if it is counted
+    /// together with others. It lies here because that is in a cache when a request is routed.
     pub series: AtomicU32,
 }
 

@@ -47,7 +47,7 @@ pub(super) struct Builder {
     root: Option<u32>,
     /// Most collections that were open at once.
     depth: usize,
-    /// Maps that have a dotted path as a key, unless some were copied.
+    /// Maps that have a dotted path as a key; not looked at if nodes were copied.
     paths: Vec<u32>,
     problems: Vec<Diagnostic>,
 }
