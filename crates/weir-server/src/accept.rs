@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SocketFlags, acceptfrom_with};
@@ -15,8 +15,8 @@ use tokio::io::unix::AsyncFd;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
-use tokio::time::Instant;
 
+use crate::deadline::Deadlines;
 use crate::drain::{Listening, Phase};
 use crate::files::{Admission, Files};
 use crate::http::downstream::serve;
@@ -50,7 +50,8 @@ pub(crate) async fn accept_own(
         worker.deadlines.refresh();
         admit(worker, accepted, admission, OpenConnection::new(&worker.counters));
     };
-    accept_until_drained(listener, &worker.counters, &worker.files, stopped, take).await;
+    let (counters, files) = (&worker.counters, &worker.files);
+    accept_until_drained(listener, counters, files, &worker.deadlines, stopped, take).await;
 }
 
 /// Serves what the acceptors hand to this worker.
@@ -86,6 +87,7 @@ async fn accept_until_drained(
     listener: TcpListener,
     counters: &WorkerCounters,
     files: &Arc<Files>,
+    deadlines: &Rc<Deadlines>,
     mut stopped: watch::Receiver<Phase>,
     take: impl Fn(Accepted, Admission),
 ) {
@@ -98,15 +100,17 @@ async fn accept_until_drained(
     };
     tokio::select! {
         biased;
-        () = accept_all(&listener, counters, files, &take) => return,
+        () = accept_all(&listener, counters, files, deadlines, &take) => return,
         _ = stopped.wait_for(|phase| *phase >= Phase::Draining) => {}
     }
     if let Err(error) = turn_away(listener.get_ref()) {
         tracing::debug!(%error, "connections that come while the listener closes are reset");
     }
-    // The end of the time is what ends it; an error means that nothing more can be taken.
-    let rest = accept_all(&listener, counters, files, &take);
-    let _ = tokio::time::timeout(LAST_HANDSHAKES, rest).await;
+    // The end of the time is what ends it, unless nothing more can be taken.
+    tokio::select! {
+        () = accept_all(&listener, counters, files, deadlines, &take) => {}
+        () = deadlines.sleep(LAST_HANDSHAKES) => {}
+    }
 }
 
 /// Gives every connection that arrives to `take`. Ends only if the socket cannot be used at all.
@@ -114,9 +118,10 @@ async fn accept_all(
     listener: &AsyncFd<TcpListener>,
     counters: &WorkerCounters,
     files: &Arc<Files>,
+    deadlines: &Rc<Deadlines>,
     take: impl Fn(Accepted, Admission),
 ) {
-    let mut entrance = Entrance { files, refusing: false, told: None };
+    let mut entrance = Entrance { files, deadlines, refusing: false, told: None };
     loop {
         let Ok(mut ready) = listener.readable().await else { return };
         for _ in 0..ACCEPTS_MAX {
@@ -162,6 +167,7 @@ fn is_awaited(listener: &TcpListener) -> bool {
 /// What lets connections in at one listening socket.
 struct Entrance<'a> {
     files: &'a Arc<Files>,
+    deadlines: &'a Rc<Deadlines>,
     /// The last who came had waited in vain.
     refusing: bool,
     /// When the log last told that there are too few files.
@@ -179,7 +185,7 @@ impl Entrance<'_> {
             return None;
         }
         self.tell("clients wait until others leave: there are no open files left for them");
-        let admission = self.files.admission(!self.refusing).await;
+        let admission = self.files.admission(self.deadlines, !self.refusing).await;
         self.refusing = admission.refused;
         Some(admission)
     }
@@ -190,7 +196,7 @@ impl Entrance<'_> {
             return;
         }
         self.tell(&format!("cannot accept connections: {error}"));
-        tokio::time::sleep(ACCEPT_PAUSE).await;
+        self.deadlines.sleep(ACCEPT_PAUSE).await;
     }
 
     fn tell(&mut self, what: &str) {
@@ -221,7 +227,7 @@ impl Acceptor {
         listener: TcpListener,
     ) -> Result<JoinHandle<()>, StartError> {
         let builder = std::thread::Builder::new().name(format!("weir-acceptor-{n}"));
-        let run = move || match Builder::new_current_thread().enable_all().build() {
+        let run = move || match Builder::new_current_thread().enable_io().build() {
             Ok(runtime) => runtime.block_on(self.run(listener)),
             Err(error) => tracing::error!(%error, "an acceptor has no runtime"),
         };
@@ -232,7 +238,14 @@ impl Acceptor {
         let stopped = self.stopped.clone();
         let first = self.counters.first().map(Arc::clone).unwrap_or_default();
         let take = |accepted, admission| self.hand_over(accepted, admission);
-        accept_until_drained(listener, &first, &self.files, stopped, take).await;
+        let deadlines = Deadlines::new(Instant::now());
+        let accept = accept_until_drained(listener, &first, &self.files, &deadlines, stopped, take);
+        tokio::select! {
+            () = accept => {}
+            Err(error) = Rc::clone(&deadlines).run() => {
+                tracing::error!(%error, "an acceptor has no timer");
+            }
+        }
     }
 
     /// Ties go round, so that a burst spreads evenly before the counts show it.

@@ -4,11 +4,16 @@
 //! nearer deadline was set) wakes the tasks whose time has come; they see it by polling.
 
 use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io;
 use std::rc::Rc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
+
+use crate::timer::Timer;
 
 /// Longest time between two sweeps, which is also how late a long deadline may be.
 pub(crate) const TICK_MS: u64 = 100;
@@ -81,17 +86,29 @@ impl Deadlines {
     }
 
     /// Sweeps for ever.
-    pub(crate) async fn run(self: Rc<Self>) {
+    ///
+    /// # Errors
+    /// The system has no timer for it.
+    pub(crate) async fn run(self: Rc<Self>) -> io::Result<Infallible> {
+        let timer = Timer::new()?;
         loop {
             let nearest = self.sweep();
             let now = self.now_ms();
             let wait = nearest.saturating_sub(now).clamp(1, TICK_MS);
             self.next_sweep_ms.set(now + wait);
             tokio::select! {
-                () = tokio::time::sleep(Duration::from_millis(wait)) => {}
+                slept = timer.sleep(Duration::from_millis(wait)) => slept?,
                 () = self.sooner.notified() => {}
             }
         }
+    }
+
+    /// Waits for `time`, as exactly as a deadline is kept.
+    pub(crate) async fn sleep(self: &Rc<Self>, time: Duration) {
+        self.refresh();
+        let deadline = Deadline::new(self);
+        deadline.set(time);
+        poll_fn(|cx| if deadline.poll(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
     /// Wakes every task that has a slot, whatever its deadline.

@@ -5,16 +5,19 @@
 //! Who comes when they are used up waits, unaccepted, for the next that is free; if none becomes
 //! so, one of a few that are kept for it is used to say 503 (`docs/decisions/0011-open-files.md`).
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
+use crate::deadline::Deadlines;
+
 /// How long those who come are left waiting while no file becomes free at all; then they are told.
 const WAIT: Duration = Duration::from_secs(5);
-/// Files of a worker or acceptor: its listening socket and what its runtime has (epoll, a wake-up),
-/// rounded up.
+/// Files of a worker or acceptor: its listening socket, its timer, and what its runtime has (epoll,
+/// a wake-up), rounded up.
 const FILES_PER_THREAD: u64 = 8;
 /// Files the process has without doing anything: standard streams, store, log, the admin API's
 /// listeners and runtime, signals.
@@ -125,11 +128,19 @@ impl Files {
 
     /// Waits for a file for somebody who is there; if `patient`, not only until one is free for
     /// saying that there is no room.
-    pub(crate) async fn admission(self: &Arc<Self>, patient: bool) -> Admission {
+    pub(crate) async fn admission(
+        self: &Arc<Self>,
+        deadlines: &Rc<Deadlines>,
+        patient: bool,
+    ) -> Admission {
         let _crowded = Counted::on(&self.crowded);
         self.waits.fetch_add(1, Ordering::Relaxed);
-        if patient && let Ok(file) = tokio::time::timeout(WAIT, self.client()).await {
-            return file;
+        if patient {
+            tokio::select! {
+                biased;
+                file = self.client() => return file,
+                () = deadlines.sleep(WAIT) => {}
+            }
         }
         tokio::select! {
             biased;
@@ -213,8 +224,10 @@ mod tests {
     use std::pin::pin;
     use std::sync::Arc;
     use std::task::{Context, Poll, Waker};
+    use std::time::Instant;
 
     use super::{Files, FilesPlan};
+    use crate::deadline::Deadlines;
 
     #[test]
     fn shares_by_limit() {
@@ -269,11 +282,14 @@ mod tests {
             pipes_max: 0,
         };
         let files = Files::new(&plan);
+        let deadlines = Deadlines::new(Instant::now());
         let first = files.try_client().expect("there is room");
-        let Poll::Ready(told) = poll(files.admission(false)) else { panic!("nobody is told") };
+        let Poll::Ready(told) = poll(files.admission(&deadlines, false)) else {
+            panic!("nobody is told")
+        };
         assert!(told.refused);
         {
-            let mut second = pin!(files.admission(false));
+            let mut second = pin!(files.admission(&deadlines, false));
             let mut look = || second.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             assert!(look().is_pending(), "two at a time are told");
             assert!(files.is_crowded() && !files.is_short());

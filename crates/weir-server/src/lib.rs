@@ -20,6 +20,7 @@ mod reserved;
 mod resolve;
 mod server;
 mod sys;
+mod timer;
 mod worker;
 
 pub use error::{ErrorKind, ProxyError, Side};

@@ -316,7 +316,8 @@ impl Plan<'_> {
 
 /// Runs a worker until the server stops.
 fn run(mut builder: Builder, worker: &Rc<Worker>, intake: Intake, stopped: watch::Receiver<Phase>) {
-    let runtime = match builder.enable_all().build_local(LocalOptions::default()) {
+    // No timers but those of `Deadlines`: see `timer`.
+    let runtime = match builder.enable_io().build_local(LocalOptions::default()) {
         Ok(runtime) => runtime,
         Err(error) => {
             tracing::error!(%error, "a worker has no runtime");
@@ -324,11 +325,10 @@ fn run(mut builder: Builder, worker: &Rc<Worker>, intake: Intake, stopped: watch
         }
     };
     runtime.block_on(async {
-        tokio::task::spawn_local(Rc::clone(&worker.deadlines).run());
         let tidying = Rc::clone(worker);
         tokio::task::spawn_local(async move {
             loop {
-                tokio::time::sleep(TIDY).await;
+                tidying.deadlines.sleep(TIDY).await;
                 tidying.tidy();
             }
         });
@@ -342,10 +342,18 @@ fn run(mut builder: Builder, worker: &Rc<Worker>, intake: Intake, stopped: watch
                 Intake::Handed(receiver) => accept_handed(&accepting, receiver).await,
             }
         });
-        while phases.wait_for(|phase| *phase >= Phase::Draining).await.is_ok() {
-            worker.deadlines.wake_all();
-            if phases.wait_for(|phase| *phase == Phase::Stopped).await.is_ok() {
-                break;
+        let stopped = async {
+            while phases.wait_for(|phase| *phase >= Phase::Draining).await.is_ok() {
+                worker.deadlines.wake_all();
+                if phases.wait_for(|phase| *phase == Phase::Stopped).await.is_ok() {
+                    break;
+                }
+            }
+        };
+        tokio::select! {
+            () = stopped => {}
+            Err(error) = Rc::clone(&worker.deadlines).run() => {
+                tracing::error!(%error, "a worker has no timer");
             }
         }
         worker.deadlines.wake_all();

@@ -87,7 +87,7 @@ impl<'i, 'q, T, N: FnMut(&'i T)> Search<'i, 'q, T, N> {
             // Looked up before it is sure to be needed: what is read here and there is in memory
             // that takes long to come, and the processor waits for both at once.
             let after = match &branch.any {
-                Some(Bucket::Branch(any)) => Some(self.probe(any)),
+                Some(Bucket::Branch(any)) if any.least <= self.before => Some(self.probe(any)),
                 _ => None,
             };
             bucket = match (found, &branch.any) {
