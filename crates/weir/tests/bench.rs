@@ -276,9 +276,13 @@ fn other_tools_files_become_plans_that_run() {
 
 /// Runs `weir LINE`, which must be refused, and looks for `expected` in what it says.
 fn refused(folder: &Path, line: &str, expected: &str) {
+    refused_with(1, folder, line, expected);
+}
+
+fn refused_with(code: i32, folder: &Path, line: &str, expected: &str) {
     let output = weir(folder, line);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "weir {line}: {errors}");
+    assert_eq!(output.status.code(), Some(code), "weir {line}: {errors}");
     assert!(errors.contains(expected), "weir {line}: no '{expected}' in\n{errors}");
 }
 
@@ -307,6 +311,8 @@ fn what_is_not_understood_is_told_with_its_place() {
     refused(here, "bench report none.json", "there is no result in it");
     refused(here, &format!("bench compare r.json {url}"), "give two of the same kind");
     refused(here, &format!("bench {url} -H no-colon"), "write 'Name: value'");
+    refused_with(2, here, &format!("bench --json {url}"), "`--json -` writes to standard output");
+    refused_with(2, here, &format!("bench wrk --html {url}"), "a URL is no file");
     refused(here, "bench ftp://127.0.0.1/", "speaks http:// only");
     refused(here, "bench --users 3 --loops 1 -q http://127.0.0.1:1/", "is the server running");
 }

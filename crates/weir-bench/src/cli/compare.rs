@@ -37,7 +37,7 @@ pub(super) struct CompareArgs {
     request: RequestArgs,
     /// Write the answers and what they rest on, or the changes of a history, as JSON ('-' for
     /// standard output)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::result_file)]
     json: Option<std::path::PathBuf>,
 }
 

@@ -56,7 +56,7 @@ pub(super) struct JmhArgs {
     #[command(flatten)]
     request: RequestArgs,
     /// Write the rows as JSON ('-' for standard output)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::result_file)]
     json: Option<std::path::PathBuf>,
 }
 

@@ -12,6 +12,8 @@ mod seek;
 mod single;
 mod sweep;
 
+use std::path::PathBuf;
+
 use crate::outcome::Outcome;
 
 /// Every threshold met, or none given.
@@ -102,6 +104,17 @@ pub(crate) fn exit_code(outcome: &Outcome) -> u8 {
     } else {
         OK
     }
+}
+
+/// A file for a result. A URL behind an option that wants a file was meant to be loaded.
+///
+/// # Errors
+/// It is a URL.
+pub(crate) fn result_file(text: &str) -> Result<PathBuf, String> {
+    if text.contains("://") {
+        return Err("a URL is no file; `--json -` writes to standard output".to_owned());
+    }
+    Ok(text.into())
 }
 
 /// Writes to standard output; a reader that has gone away is no failure.

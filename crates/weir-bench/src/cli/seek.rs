@@ -40,7 +40,7 @@ pub(super) struct SeekArgs {
     #[command(flatten)]
     request: RequestArgs,
     /// Write all trials as JSON ('-' for standard output)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::result_file)]
     json: Option<std::path::PathBuf>,
 }
 

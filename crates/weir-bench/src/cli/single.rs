@@ -122,16 +122,16 @@ pub(super) struct OutputArgs {
     #[arg(long, value_name = "CONDITION", value_parser = Threshold::parse)]
     pub(super) threshold: Vec<Threshold>,
     /// Write the result as JSON ('-' for standard output)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::result_file)]
     pub(super) json: Option<PathBuf>,
     /// Write the report as one HTML page
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::result_file)]
     pub(super) html: Option<PathBuf>,
     /// Write the per-second table as CSV
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::result_file)]
     pub(super) csv: Option<PathBuf>,
     /// Write HDR interval logs
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::result_file)]
     pub(super) hlog: Option<PathBuf>,
     /// Show nothing while it runs
     #[arg(short = 'q', long)]

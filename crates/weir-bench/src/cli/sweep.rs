@@ -45,7 +45,7 @@ pub(super) struct SweepArgs {
     #[command(flatten)]
     request: RequestArgs,
     /// Write all results as JSON ('-' for standard output)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = super::result_file)]
     json: Option<std::path::PathBuf>,
 }
 

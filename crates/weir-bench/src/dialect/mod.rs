@@ -17,10 +17,10 @@ use anyhow::Context;
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct KeepArgs {
     /// Write weir's result as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = crate::cli::result_file)]
     pub json: Option<std::path::PathBuf>,
     /// Write weir's report as one HTML page
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = crate::cli::result_file)]
     pub html: Option<std::path::PathBuf>,
 }
 
