@@ -33,41 +33,40 @@ fn go(
     show: Show,
     keep: &KeepArgs,
     render: impl Fn(&Outcome, &Target) -> String,
-) -> anyhow::Result<u8> {
+) -> anyhow::Result<Outcome> {
     let (json, html) = (keep.json.clone(), keep.html.clone());
     let output = OutputArgs { json, html, ..OutputArgs::default() };
     output.check()?;
     super::single::reach(&mut plan)?;
     let outcome = conduct(&plan, &target.url(), &[], show)?;
-    if !OutputArgs::json_on_stdout(keep.json.as_deref()) {
+    if !output.on_stdout() {
         super::say(&format!("{}\n{}", render(&outcome, &target), report::text::verdict(&outcome)));
     }
     output.write(&outcome)?;
-    Ok(super::exit_code(&outcome))
+    Ok(outcome)
 }
 
 pub(super) fn ab(args: &AbArgs) -> anyhow::Result<u8> {
     let show = if args.quiet { Show::Nothing } else { Show::Lines };
     let csv = args.csv.as_ref().map(std::path::Path::new);
     OutputArgs::check_file(csv)?;
-    let written = std::cell::RefCell::new(Ok(()));
-    let code = go(args.plan()?, show, &args.keep, |outcome, target| {
-        if let Some(path) = csv {
-            let name = || path.display().to_string();
-            *written.borrow_mut() =
-                std::fs::write(path, ab::percentages_csv(outcome)).with_context(name);
-        }
-        args.render(outcome, target)
-    })?;
-    written.into_inner().map(|()| code)
+    let render = |outcome: &Outcome, target: &Target| args.render(outcome, target);
+    let outcome = go(args.plan()?, show, &args.keep, render)?;
+    if let Some(path) = csv {
+        let written = std::fs::write(path, ab::percentages_csv(&outcome));
+        written.with_context(|| path.display().to_string())?;
+    }
+    Ok(super::exit_code(&outcome))
 }
 
 pub(super) fn wrk(args: &WrkArgs) -> anyhow::Result<u8> {
-    go(args.plan()?, Show::Nothing, &args.keep, |outcome, target| args.render(outcome, target))
+    let render = |outcome: &Outcome, target: &Target| args.render(outcome, target);
+    Ok(super::exit_code(&go(args.plan()?, Show::Nothing, &args.keep, render)?))
 }
 
 pub(super) fn wrk2(args: &Wrk2Args) -> anyhow::Result<u8> {
-    go(args.plan()?, Show::Nothing, &args.wrk.keep, |outcome, target| args.render(outcome, target))
+    let render = |outcome: &Outcome, target: &Target| args.render(outcome, target);
+    Ok(super::exit_code(&go(args.plan()?, Show::Nothing, &args.wrk.keep, render)?))
 }
 
 pub(super) fn hey(raw: &RawArgs) -> anyhow::Result<u8> {
@@ -80,5 +79,6 @@ pub(super) fn hey(raw: &RawArgs) -> anyhow::Result<u8> {
             return Ok(error.exit_code() as u8);
         }
     };
-    go(args.plan()?, Show::Nothing, &args.keep, |outcome, _| args.render(outcome))
+    let render = |outcome: &Outcome, _: &Target| args.render(outcome);
+    Ok(super::exit_code(&go(args.plan()?, Show::Nothing, &args.keep, render)?))
 }

@@ -112,7 +112,7 @@ pub(crate) fn exit_code(outcome: &Outcome) -> u8 {
 /// It is a URL.
 pub(crate) fn result_file(text: &str) -> Result<PathBuf, String> {
     if text.contains("://") {
-        return Err("a URL is no file; `--json -` writes to standard output".to_owned());
+        return Err("a URL is no file; `-` is standard output".to_owned());
     }
     Ok(text.into())
 }

@@ -40,7 +40,7 @@ pub(super) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
     args.output.check()?;
     reach(&mut plan)?;
     let outcome = conduct(&plan, &file.target, &thresholds, args.output.show())?;
-    if !OutputArgs::json_on_stdout(args.output.json.as_deref()) {
+    if !args.output.on_stdout() {
         super::say(&report::text::render(&outcome));
     }
     args.output.write(&outcome)?;

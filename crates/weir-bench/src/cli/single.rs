@@ -10,7 +10,7 @@ use crate::verdict::Threshold;
 use crate::{report, units};
 use anyhow::{Context, bail};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -124,13 +124,13 @@ pub(super) struct OutputArgs {
     /// Write the result as JSON ('-' for standard output)
     #[arg(long, value_name = "FILE", value_parser = super::result_file)]
     pub(super) json: Option<PathBuf>,
-    /// Write the report as one HTML page
+    /// Write the report as one HTML page ('-' for standard output)
     #[arg(long, value_name = "FILE", value_parser = super::result_file)]
     pub(super) html: Option<PathBuf>,
-    /// Write the per-second table as CSV
+    /// Write the per-second table as CSV ('-' for standard output)
     #[arg(long, value_name = "FILE", value_parser = super::result_file)]
     pub(super) csv: Option<PathBuf>,
-    /// Write HDR interval logs
+    /// Write HDR interval logs ('-' for standard output)
     #[arg(long, value_name = "FILE", value_parser = super::result_file)]
     pub(super) hlog: Option<PathBuf>,
     /// Show nothing while it runs
@@ -259,62 +259,78 @@ pub(super) fn reach(plan: &mut Plan) -> anyhow::Result<()> {
 }
 
 impl OutputArgs {
+    fn files(&self) -> impl Iterator<Item = &Path> {
+        [&self.json, &self.html, &self.csv, &self.hlog].into_iter().flatten().map(PathBuf::as_path)
+    }
+
     /// Whether every file can be written: a long run should not end with finding out.
     pub(super) fn check(&self) -> anyhow::Result<()> {
-        let files = [&self.json, &self.html, &self.csv, &self.hlog];
-        files.into_iter().try_for_each(|path| Self::check_file(path.as_deref()))
+        if self.files().filter(|path| is_stdout(path)).count() > 1 {
+            bail!("one result at most can go to standard output: name a file for the others");
+        }
+        self.files().try_for_each(|path| Self::check_file(Some(path)))
+    }
+
+    /// Whether standard output is a result's, so that nothing else may be printed there.
+    pub(super) fn on_stdout(&self) -> bool {
+        self.files().any(is_stdout)
     }
 
     /// Whether one result can be written.
-    pub(super) fn check_file(path: Option<&std::path::Path>) -> anyhow::Result<()> {
-        let Some(path) = path.filter(|path| path.as_os_str() != "-") else { return Ok(()) };
+    pub(super) fn check_file(path: Option<&Path>) -> anyhow::Result<()> {
+        let Some(path) = path.filter(|path| !is_stdout(path)) else { return Ok(()) };
         let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
         opened.map(drop).with_context(|| path.display().to_string())
     }
 
     /// Whether standard output is the JSON's, so that nothing else may be printed there.
-    pub(super) fn json_on_stdout(path: Option<&std::path::Path>) -> bool {
-        path.is_some_and(|path| path.as_os_str() == "-")
+    pub(super) fn json_on_stdout(path: Option<&Path>) -> bool {
+        path.is_some_and(is_stdout)
     }
 
     /// Writes `outcome` wherever it is asked for.
     pub(super) fn write(&self, outcome: &Outcome) -> anyhow::Result<()> {
-        let file = |path: &PathBuf, text: String| {
-            std::fs::write(path, text).with_context(|| path.display().to_string())
-        };
         Self::write_json(self.json.as_deref(), outcome)?;
         if let Some(path) = &self.html {
             let outcomes = vec![outcome.clone()];
             let stored = report::Stored { outcomes, ..Default::default() };
-            file(path, report::html::render(&stored)?)?;
+            put(path, &report::html::render(&stored)?)?;
         }
         if let Some(path) = &self.csv {
-            file(path, report::csv::render(outcome))?;
+            put(path, &report::csv::render(outcome))?;
         }
         if let Some(path) = &self.hlog {
-            file(path, report::hlog::render(outcome)?)?;
+            put(path, &report::hlog::render(outcome)?)?;
         }
         Ok(())
     }
 
     /// Writes any result as JSON to a file, or to standard output for `-`.
     pub(super) fn write_json(
-        path: Option<&std::path::Path>,
+        path: Option<&Path>,
         value: &impl serde::Serialize,
     ) -> anyhow::Result<()> {
         let Some(path) = path else { return Ok(()) };
-        let text = serde_json::to_string_pretty(value)? + "\n";
-        if Self::json_on_stdout(Some(path)) {
-            super::say(&text);
-            return Ok(());
-        }
-        std::fs::write(path, text).with_context(|| path.display().to_string())
+        put(path, &(serde_json::to_string_pretty(value)? + "\n"))
     }
 
     /// What to show while it runs.
     pub(super) fn show(&self) -> Show {
         if self.quiet { Show::Nothing } else { Show::Screen }
     }
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Writes a result to a file, or to standard output for `-`.
+fn put(path: &Path, text: &str) -> anyhow::Result<()> {
+    if is_stdout(path) {
+        super::say(text);
+        return Ok(());
+    }
+    std::fs::write(path, text).with_context(|| path.display().to_string())
 }
 
 /// Runs it.
@@ -330,7 +346,7 @@ pub(super) fn run(args: &SingleArgs) -> anyhow::Result<u8> {
     output.check()?;
     reach(&mut plan)?;
     let outcome = conduct(&plan, &target.url(), &output.threshold, output.show())?;
-    if !OutputArgs::json_on_stdout(output.json.as_deref()) {
+    if !output.on_stdout() {
         super::say(&report::text::render(&outcome));
     }
     output.write(&outcome)?;

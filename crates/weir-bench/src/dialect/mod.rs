@@ -16,10 +16,10 @@ use anyhow::Context;
 /// Where a dialect's result goes besides standard output.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct KeepArgs {
-    /// Write weir's result as JSON
+    /// Write weir's result as JSON ('-' for standard output)
     #[arg(long, value_name = "FILE", value_parser = crate::cli::result_file)]
     pub json: Option<std::path::PathBuf>,
-    /// Write weir's report as one HTML page
+    /// Write weir's report as one HTML page ('-' for standard output)
     #[arg(long, value_name = "FILE", value_parser = crate::cli::result_file)]
     pub html: Option<std::path::PathBuf>,
 }
