@@ -36,10 +36,8 @@ impl Timer {
     /// # Errors
     /// The system refuses.
     pub(crate) async fn sleep(&self, time: Duration) -> io::Result<()> {
-        let mut once =
-            Itimerspec { it_interval: Timespec::default(), it_value: Timespec::default() };
-        once.it_value.tv_sec = time.as_secs() as i64;
-        once.it_value.tv_nsec = time.subsec_nanos().into();
+        let it_value = Timespec::try_from(time).map_err(io::Error::other)?;
+        let once = Itimerspec { it_interval: Timespec::default(), it_value };
         timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::empty(), &once)?;
         loop {
             let mut ready = self.0.readable().await?;
