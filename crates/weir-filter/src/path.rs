@@ -3,7 +3,6 @@
 use smol_str::SmolStr;
 use weir_route::Vars;
 use weir_wire::http1::{LenientPath, PathError, canonical_path, lenient_path};
-use weir_wire::is_plain_path;
 
 use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
 use crate::template::{Piece, Template, encode, variable};
@@ -31,8 +30,7 @@ pub(crate) fn replace_path(
     if path.first() != Some(&b'/') {
         return Err(invalid(filter, path, "does not start with `/`"));
     }
-    if is_plain_path(path) {
-        context.head.set_path(path);
+    if context.head.set_plain_path(path) {
         return Ok(Verdict::Continue);
     }
     match canonical_path(path) {
@@ -86,22 +84,26 @@ pub(crate) fn is_path_byte(byte: u8) -> bool {
 /// A template for a path or its beginning (Spring class `UriTemplate`): values and text are
 /// percent-encoded, a query or fragment in it is dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct PathTemplate(SmolStr);
+pub(crate) struct PathTemplate {
+    text: SmolStr,
+    /// Nothing in it is to be replaced or encoded.
+    is_path: bool,
+}
 
 impl PathTemplate {
     /// A template as written.
     pub(crate) fn new(text: &str) -> Self {
-        Self(text.into())
+        Self { text: text.into(), is_path: text.bytes().all(is_path_byte) }
     }
 
     /// The template as written.
     pub(crate) fn text(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     /// The names of its variables.
     pub(crate) fn variables(&self) -> Vec<&str> {
-        Template(&self.0).variables().collect()
+        Template(&self.text).variables().collect()
     }
 
     /// Gives the path to `take`. Allocates only if there is something to replace or to encode.
@@ -109,12 +111,12 @@ impl PathTemplate {
     /// # Errors
     /// A variable that is not set.
     pub(crate) fn expand(&self, vars: &Vars, take: impl FnOnce(&str)) -> Result<(), FilterError> {
-        if self.0.bytes().all(is_path_byte) {
-            take(&self.0);
+        if self.is_path {
+            take(&self.text);
             return Ok(());
         }
-        let mut path = String::with_capacity(self.0.len() + 32);
-        for piece in Template(&self.0).pieces() {
+        let mut path = String::with_capacity(self.text.len() + 32);
+        for piece in Template(&self.text).pieces() {
             match piece {
                 Piece::Variable(name) => encode(variable(vars, name)?, is_path_byte, &mut path),
                 Piece::Text(text) => {
@@ -132,8 +134,9 @@ impl PathTemplate {
 
     /// Why every request will fail.
     pub(crate) fn caution(&self) -> Option<String> {
-        let absolute = self.0.starts_with('/') || self.0.starts_with('{');
-        (!absolute).then(|| format!("`{}` does not start with `/`: requests fail with 500", self.0))
+        let text = &self.text;
+        let absolute = text.starts_with(['/', '{']);
+        (!absolute).then(|| format!("`{text}` does not start with `/`: requests fail with 500"))
     }
 }
 

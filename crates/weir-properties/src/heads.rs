@@ -2,13 +2,14 @@
 
 use weir_testkit::judge::{Delimiter, read_requests};
 use weir_wire::http1::{
-    BodyKind, HeadLimits, Parsed, canonical_path, parse_request, parse_response,
+    BodyKind, HeadError, HeadLimits, Parsed, RequestFraming, canonical_path, parse_request,
+    parse_response,
 };
 use weir_wire::{RequestHead, ResponseHead, Version, is_plain_path};
 
-/// A request head: a prefix says the same as the whole or that it is partial; what was accepted is
-/// accepted again, with the same framing, after it was written; and the judge accepts it with that
-/// framing too.
+/// A request head: a prefix says the same as the whole or that it is partial, and so it does behind
+/// an empty line; what was accepted is accepted again, with the same framing, after it was written;
+/// and the judge accepts it with that framing too.
 ///
 /// # Panics
 /// If it does not hold.
@@ -21,6 +22,7 @@ pub fn request_head(input: &[u8]) {
         let prefix = parse_request(&input[..end], &mut early, &limits);
         assert!(prefix == Ok(Parsed::Partial) || prefix == whole, "{end}: {prefix:?} {whole:?}");
     }
+    behind_an_empty_line(input, &head, whole, &limits);
     let Ok(Parsed::Complete { consumed, framing }) = whole else { return };
     assert!(consumed <= input.len() && head.fields.is_sound());
     assert!(!head.method().is_empty());
@@ -48,8 +50,36 @@ pub fn request_head(input: &[u8]) {
     }
 }
 
+/// A head that is not read in one pass any more says the same.
+fn behind_an_empty_line(
+    input: &[u8],
+    head: &RequestHead,
+    whole: Result<Parsed<RequestFraming>, HeadError>,
+    limits: &HeadLimits,
+) {
+    if matches!(input, [b'\r' | b'\n', ..]) {
+        return;
+    }
+    let limits = HeadLimits { head_bytes_max: limits.head_bytes_max + 2, ..*limits };
+    let mut other = RequestHead::default();
+    let parsed = parse_request(&[b"\r\n", input].concat(), &mut other, &limits);
+    let Ok(Parsed::Complete { consumed, framing }) = whole else {
+        assert_eq!(parsed, whole);
+        return;
+    };
+    assert_eq!(parsed, Ok(Parsed::Complete { consumed: consumed + 2, framing }));
+    assert_eq!((head.version, head.path_is_plain()), (other.version, other.path_is_plain()));
+    assert!(head.fields.iter().eq(other.fields.iter()));
+    let parts = |head: &RequestHead| {
+        let parts = [Some(head.method()), Some(head.path()), head.query(), head.authority()];
+        parts.map(|part| part.map(<[u8]>::to_vec))
+    };
+    assert_eq!(parts(head), parts(&other));
+}
+
 /// A response head: a prefix says the same as the whole or that it is partial; what was accepted is
-/// accepted again, with the same body, after it was written.
+/// accepted with another blank before its first value, and again, with the same body, after it was
+/// written.
 ///
 /// # Panics
 /// If it does not hold.
@@ -65,6 +95,19 @@ pub fn response_head(input: &[u8]) {
         }
         let Ok(Parsed::Complete { consumed, framing }) = whole else { return };
         assert!(consumed <= input.len() && (100..1000).contains(&head.status));
+        if let Some(line) = input.windows(2).position(|pair| pair == b"\r\n")
+            && let Some(len) = input[line..consumed].iter().position(|byte| *byte == b':')
+        {
+            let (before, behind) = input.split_at(line + len + 1);
+            let limits = HeadLimits { head_bytes_max: limits.head_bytes_max + 1, ..limits };
+            let mut other = ResponseHead::default();
+            let text = [before, b" ", behind].concat();
+            let parsed = parse_response(&text, method, &mut other, &limits);
+            assert_eq!(parsed, Ok(Parsed::Complete { consumed: consumed + 1, framing }));
+            assert_eq!((head.status, head.version), (other.status, other.version));
+            assert_eq!(head.reason(), other.reason());
+            assert!(head.fields.iter().eq(other.fields.iter()));
+        }
         if method != b"GET" && framing.tunnel {
             assert_eq!(framing.body, BodyKind::None);
         }

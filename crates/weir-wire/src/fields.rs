@@ -19,8 +19,12 @@ pub struct Span {
 impl Span {
     /// The bytes of this span within `text`; empty if it does not lie inside.
     pub fn of(self, text: &[u8]) -> &[u8] {
+        text.get(self.range()).unwrap_or_default()
+    }
+
+    fn range(self) -> Range<usize> {
         let start = self.start as usize;
-        text.get(start..start + self.len as usize).unwrap_or_default()
+        start..start + self.len as usize
     }
 }
 
@@ -138,10 +142,21 @@ impl Fields {
         Span { start, len: bytes.len() as u32 }
     }
 
+    /// Appends `bytes` and what lies at `span` to the text and gives the span of both.
+    pub(crate) fn intern_before(&mut self, bytes: &[u8], span: Span) -> Span {
+        let Span { start, len } = self.intern(bytes);
+        self.text.extend_from_within(span.range());
+        Span { start, len: len + span.len }
+    }
+
     /// Adds a field whose name and value already lie in the text (see [`Fields::intern`]).
     #[inline(never)]
     pub fn push_spans(&mut self, name: Span, value: Span) {
-        let sort = NameSet::of(name.of(&self.text));
+        self.push_sorted(NameSet::of(name.of(&self.text)), name, value);
+    }
+
+    /// [`Fields::push_spans`] before the text is there.
+    pub(crate) fn push_sorted(&mut self, sort: NameSet, name: Span, value: Span) {
         self.names = self.names.with(sort);
         self.list.push(Field { name, value, sort });
     }
@@ -208,8 +223,7 @@ impl Fields {
 
     /// Appends a line to the text, and gives the spans of its parts.
     fn intern_written(&mut self, line: FieldLine<'_>) -> (Span, Span) {
-        let FieldLine { text, name_len } = line;
-        let Span { start, len } = self.intern(text);
+        let (Span { start, len }, name_len) = (self.intern(line.text), line.name_len);
         let name = Span { start, len: name_len };
         (name, Span { start: start + name_len + 2, len: len.saturating_sub(name_len + 4) })
     }
@@ -366,21 +380,17 @@ impl Fields {
 
     /// Where `span` lies in the text with a line end behind it, if it does.
     pub(crate) fn ended(&self, span: Span) -> Option<Range<usize>> {
-        let start = span.start as usize;
-        let end = start + span.len as usize;
+        let Range { start, end } = span.range();
         (self.text.get(end..end + 2) == Some(b"\r\n")).then_some(start..end + 2)
     }
 
     /// Where the line of `field` lies in the text, if it does so as it is written.
     fn line(&self, field: &Field) -> Option<Range<usize>> {
-        let start = field.name.start as usize;
-        let name_end = start + field.name.len as usize;
-        let value = field.value.start as usize;
-        let end = value + field.value.len as usize;
-        let is_written = name_end + 2 == value
-            && self.text.get(name_end..value) == Some(b": ")
-            && self.text.get(end..end + 2) == Some(b"\r\n");
-        is_written.then_some(start..end + 2)
+        let (name, value) = (field.name.range(), field.value.range());
+        let is_written = name.end + 2 == value.start
+            && self.text.get(name.end..value.start) == Some(b": ")
+            && self.text.get(value.end..value.end + 2) == Some(b"\r\n");
+        is_written.then_some(name.start..value.end + 2)
     }
 }
 

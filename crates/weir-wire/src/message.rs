@@ -1,7 +1,7 @@
 //! Request and response heads, as received and as edited by filters.
 
 use crate::fields::{Fields, Span};
-use crate::syntax::{is_field_value, is_path, is_target, is_token, put};
+use crate::syntax::{is_field_value, is_path, is_plain_path, is_target, is_token, put};
 
 /// HTTP version of a message. Order is age.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,9 +51,8 @@ impl RequestHead {
     }
 
     /// Whether the path is known to be one that every server reads in the same way
-    /// ([`is_plain_path`]): a received one that is. Of one that was set, nothing is known.
-    ///
-    /// [`is_plain_path`]: crate::is_plain_path
+    /// ([`is_plain_path`]): a received one that is. Of one that was set, nothing is known but what
+    /// [`RequestHead::set_plain_path`] found.
     pub fn path_is_plain(&self) -> bool {
         self.path_is_plain
     }
@@ -105,6 +104,27 @@ impl RequestHead {
         self.fields.require(is_path(path));
         self.path = self.fields.intern(path);
         self.path_is_plain = false;
+    }
+
+    /// Puts `prefix` in front of the path if that is known to be plain; tells whether. The prefix
+    /// is plain too and has no slash at its end: who has it has checked that.
+    pub fn prefix_plain_path(&mut self, prefix: &[u8]) -> bool {
+        debug_assert!(is_plain_path(prefix) && !prefix.ends_with(b"/"));
+        if self.path_is_plain {
+            self.path = self.fields.intern_before(prefix, self.path);
+        }
+        self.path_is_plain
+    }
+
+    /// As [`RequestHead::set_path`], if every server reads `path` in the same way
+    /// ([`is_plain_path`]); tells whether.
+    pub fn set_plain_path(&mut self, path: &[u8]) -> bool {
+        let plain = is_plain_path(path);
+        if plain {
+            self.path = self.fields.intern(path);
+            self.path_is_plain = true;
+        }
+        plain
     }
 
     /// Replaces the raw query (`None` removes the `?` too). Bytes as for [`RequestHead::set_path`],
@@ -268,6 +288,21 @@ mod tests {
         head.set_path(b"\n");
         head.clear();
         assert!(head.fields.is_sound());
+    }
+
+    #[test]
+    fn plain_paths_stay_plain() {
+        let plain = |h: &mut RequestHead, path| assert!(h.set_plain_path(path));
+        let prefixed = |h: &mut RequestHead| h.prefix_plain_path(b"/p/q");
+        check(|h| plain(h, b"/x"), "GET /x?b HTTP/1.1|Host: c||", true);
+        check(|h| assert!(!h.set_plain_path(b"/.")), "GET /a?b HTTP/1.1|Host: c||", true);
+        // Nothing is known of the one that was set.
+        check(|h| assert!(!prefixed(h)), "GET /a?b HTTP/1.1|Host: c||", true);
+        let both = |h: &mut RequestHead| {
+            plain(h, b"/x/");
+            assert!(prefixed(h) && prefixed(h) && h.path_is_plain());
+        };
+        check(both, "GET /p/q/p/q/x/?b HTTP/1.1|Host: c||", true);
     }
 
     #[test]

@@ -14,6 +14,8 @@ const PLAIN: u8 = 8;
 const VALUE: u8 = 16;
 /// Of `TARGET`, what may stand in a path.
 const PATH: u8 = 32;
+/// The byte between two segments of a path.
+const SLASH: u8 = 64;
 
 const CLASSES: [u8; 256] = classes();
 
@@ -38,6 +40,9 @@ const fn classes() -> [u8; 256] {
         if alnum || is_one_of(byte, b"-_~!$&'()*+,=:@/") {
             table[at] |= PLAIN;
         }
+        if byte == b'/' {
+            table[at] |= SLASH;
+        }
         if byte == b'\t' || (byte >= b' ' && byte != 0x7f) {
             table[at] |= VALUE;
         }
@@ -58,8 +63,13 @@ const fn is_one_of(byte: u8, set: &[u8]) -> bool {
 }
 
 #[inline]
+fn classes_of(byte: u8) -> u8 {
+    CLASSES.get(usize::from(byte)).copied().unwrap_or_default()
+}
+
+#[inline]
 fn has_class(byte: u8, class: u8) -> bool {
-    CLASSES.get(usize::from(byte)).is_some_and(|classes| classes & class != 0)
+    classes_of(byte) & class != 0
 }
 
 /// Whether `byte` may be part of a token.
@@ -83,8 +93,7 @@ pub(crate) fn is_host_byte(byte: u8) -> bool {
 /// Whether all of `bytes` have `class`. No early exit: hardly any has not.
 #[inline]
 fn all_have(bytes: &[u8], class: u8) -> bool {
-    let of = |byte: u8| CLASSES.get(usize::from(byte)).copied().unwrap_or_default();
-    bytes.iter().fold(class, |all, &byte| all & of(byte)) != 0
+    bytes.iter().fold(class, |all, &byte| all & classes_of(byte)) != 0
 }
 
 /// Whether `bytes` may be a path or query (`%` and `?` included).
@@ -100,8 +109,15 @@ pub(crate) fn is_path(bytes: &[u8]) -> bool {
 /// Whether every server reads this path in the same way: it starts with `/` and has no dots,
 /// escapes, parameters and doubled slashes. Tells in one pass what most paths are.
 pub fn is_plain_path(path: &[u8]) -> bool {
-    let doubled = || path.windows(2).fold(false, |any, pair| any | (pair == b"//"));
-    path.first() == Some(&b'/') && all_have(path, PLAIN) && !doubled()
+    // No early exit, as in `all_have`.
+    let (mut all, mut doubled, mut before) = (PLAIN, 0, 0);
+    for &byte in path {
+        let classes = classes_of(byte);
+        all &= classes;
+        doubled |= classes & before;
+        before = classes;
+    }
+    path.first() == Some(&b'/') && all != 0 && doubled & SLASH == 0
 }
 
 /// Whether two names are the same but for case: `eq_ignore_ascii_case`, in a few words instead of
@@ -134,19 +150,62 @@ fn half_words(name: &[u8]) -> Option<u64> {
 
 /// Whether eight bytes are the same but for the case of ASCII letters.
 fn is_same_word(a: u64, b: u64) -> bool {
-    const EACH: u64 = u64::MAX / 255;
-    const CASE: u64 = EACH * 0x20;
-    const TOP: u64 = EACH * 0x80;
     let differing = a ^ b;
-    if differing & !CASE != 0 {
-        return false;
-    }
-    // What differs are letters: from `a` to `z` in lower case, without a byte's top bit.
-    let lower = (a | CASE) & !TOP;
+    differing & !CASE == 0 && differing & !(letters(a) >> 2) == 0
+}
+
+/// A byte in each byte of a word.
+const EACH: u64 = u64::MAX / 255;
+/// What tells the cases of a letter apart.
+const CASE: u64 = EACH * 0x20;
+const TOP: u64 = EACH * 0x80;
+
+/// The top bit of each byte of `word` that is an ASCII letter.
+#[inline]
+fn letters(word: u64) -> u64 {
+    // From `a` to `z` in lower case, without a byte's top bit.
+    let lower = (word | CASE) & !TOP;
     let from_a = lower + EACH * (0x80 - b'a' as u64);
     let beyond_z = lower + EACH * (0x7f - b'z' as u64);
-    let letters = from_a & !beyond_z & !a & TOP;
-    differing & !(letters >> 2) == 0
+    from_a & !beyond_z & !word & TOP
+}
+
+/// How many bytes of a token `bytes` begins with.
+#[inline]
+pub(crate) fn token_len(bytes: &[u8]) -> usize {
+    // Names are letters and hyphens, but for a few.
+    let mut len = 0;
+    for word in bytes.as_chunks().0 {
+        let word = u64::from_le_bytes(*word);
+        let differing = word ^ (EACH * b'-' as u64);
+        let hyphens = !(((differing & !TOP) + !TOP) | differing) & TOP;
+        let others = !(letters(word) | hyphens) & TOP;
+        if others != 0 {
+            len += others.trailing_zeros() as usize / 8;
+            break;
+        }
+        len += 8;
+    }
+    let rest = bytes.get(len..).unwrap_or_default();
+    len + rest.iter().position(|byte| !is_token_byte(*byte)).unwrap_or(rest.len())
+}
+
+/// How many bytes `bytes` begins with that are `lowest` or above and no DEL.
+#[inline]
+pub(crate) fn text_len(bytes: &[u8], lowest: u8) -> usize {
+    let (words, rest) = bytes.as_chunks();
+    for (at, word) in words.iter().enumerate() {
+        // The top bit of each byte that ends the run, and perhaps of some behind the first such.
+        let word = u64::from_le_bytes(*word);
+        let below = word.wrapping_sub(EACH * u64::from(lowest)) & !word;
+        let del = word ^ (EACH * 0x7f);
+        let ends = (below | (del.wrapping_sub(EACH) & !del)) & TOP;
+        if ends != 0 {
+            return at * 8 + ends.trailing_zeros() as usize / 8;
+        }
+    }
+    let ends = |byte: &u8| *byte < lowest || *byte == 0x7f;
+    words.len() * 8 + rest.iter().position(ends).unwrap_or(rest.len())
 }
 
 /// Appends `bytes` to `out`. Once, not at each of its calls, as [`is_same_name`].
@@ -196,7 +255,7 @@ pub(crate) fn percent_byte(digits: Option<&[u8]>) -> Option<u8> {
 mod tests {
     use super::{
         is_field_value, is_plain_path, is_same_name, is_token, list_members, percent_byte,
-        trim_blanks,
+        text_len, token_len, trim_blanks,
     };
     use crate::http1::{LenientPath, canonical_path, lenient_path};
 
@@ -230,6 +289,42 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Each text of up to 19 bytes of `sample`, and each with any one other byte in it.
+    fn each_text(sample: &[u8], check: impl Fn(&[u8])) {
+        for len in 0..20 {
+            let mut text: Vec<u8> = sample.iter().copied().cycle().take(len).collect();
+            check(&text);
+            for at in 0..len {
+                for byte in 0..=255 {
+                    let before = std::mem::replace(&mut text[at], byte);
+                    check(&text);
+                    text[at] = before;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn tokens_end_at_any_other_byte() {
+        let check = |text: &[u8]| {
+            let expected = text.iter().take_while(|byte| is_token(&[**byte])).count();
+            assert_eq!(token_len(text), expected, "{text:?}");
+        };
+        each_text(b"aZ-zA--", check);
+        each_text(b"_a9!~", check);
+    }
+
+    #[test]
+    fn runs_of_text_end_at_any_byte_below_and_at_del() {
+        each_text(b"! ~\x80\xff", |text| {
+            for lowest in [b' ', b'!'] {
+                let goes_on = |byte: &&u8| **byte >= lowest && **byte != 0x7f;
+                let expected = text.iter().take_while(goes_on).count();
+                assert_eq!(text_len(text, lowest), expected, "{text:?}");
+            }
+        });
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
+use weir_wire::is_plain_path;
 
 use super::{Behaviour, Build, Filter, FilterOptions, required};
 use crate::assembly::Assembly;
@@ -38,10 +39,16 @@ GET /v1/orders/a%20b?q=1 HTTP/1.1
 
 /// Puts a prefix in front of the path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct PrefixPath(PathTemplate);
+pub struct PrefixPath {
+    prefix: PathTemplate,
+    /// The prefix is a plain path without a slash at its end.
+    is_plain: bool,
+}
 
 fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
-    Ok(Filter::PrefixPath(PrefixPath(PathTemplate::new(args.required("prefix")?))))
+    let prefix = args.required("prefix")?;
+    let is_plain = is_plain_path(prefix.as_bytes()) && !prefix.ends_with('/');
+    Ok(Filter::PrefixPath(PrefixPath { prefix: PathTemplate::new(prefix), is_plain }))
 }
 
 impl Behaviour for PrefixPath {
@@ -53,8 +60,11 @@ impl Behaviour for PrefixPath {
         if std::mem::replace(context.prefixed, true) {
             return Ok(Verdict::Continue);
         }
+        if self.is_plain && context.head.prefix_plain_path(self.prefix.text().as_bytes()) {
+            return Ok(Verdict::Continue);
+        }
         let mut path = Assembly::new();
-        self.0.expand(context.vars, |prefix| {
+        self.prefix.expand(context.vars, |prefix| {
             let prefix = prefix.as_bytes();
             path.push(prefix.strip_suffix(b"/").unwrap_or(prefix));
         })?;
@@ -63,19 +73,19 @@ impl Behaviour for PrefixPath {
     }
 
     fn variables(&self) -> Vec<&str> {
-        self.0.variables()
+        self.prefix.variables()
     }
 
     fn caution(&self) -> Option<String> {
-        self.0.caution()
+        self.prefix.caution()
     }
 
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
-        styled.text("prefix", self.0.text())
+        styled.text("prefix", self.prefix.text())
     }
 
     fn explain(&self) -> String {
-        format!("puts `{}` in front of the path", self.0.text())
+        format!("puts `{}` in front of the path", self.prefix.text())
     }
 }
 
@@ -89,6 +99,8 @@ mod tests {
         let var = "predicates:\n- Path=/var/{v}/**\nfilters:\n- PrefixPath=/p/{v}";
         check_path("- PrefixPath=/mypath", "/a%20b%2Fc?q=1", "/mypath/a%20b%2Fc?q=1");
         check_path("- PrefixPath=/s/", "/a", "/s/a");
+        check_path("- PrefixPath=/", "/a", "/a");
+        check_path("- PrefixPath=/p/q", "/", "/p/q/");
         check_path("- PrefixPath=/a b", "/c//d", "/a%20b/c//d");
         check_path("- PrefixPath=bare", "/a", "500");
         check_path("- PrefixPath=/{nope}", "/a", "500");

@@ -307,8 +307,8 @@ impl HeadWait {
         outgoing: &Outgoing<'_>,
         upstream: &mut Upstream,
     ) -> Poll<Result<Got, ProxyError>> {
+        let mut scratch = worker.scratch.borrow_mut();
         if !x.upload.is_done() && !self.sink_failed {
-            let mut scratch = worker.scratch.borrow_mut();
             let (from, to) = (&mut client.stream, &mut upstream.stream);
             match x.upload.poll(cx, from, &mut client.carry, to, &mut scratch) {
                 Poll::Pending => {}
@@ -320,7 +320,6 @@ impl HeadWait {
             }
         }
         loop {
-            let mut scratch = worker.scratch.borrow_mut();
             let count = match poll_read(&mut upstream.stream, cx, scratch.buffer()) {
                 Poll::Pending => break,
                 Poll::Ready(Err(_) | Ok(0)) => return Poll::Ready(Err(closed(upstream))),
@@ -332,11 +331,11 @@ impl HeadWait {
         }
         // After an interim response, a final head may be there already.
         if !upstream.carry.is_empty()
-            && let Some(got) =
-                take_head(x, outgoing, upstream, &mut worker.scratch.borrow_mut(), 0)?
+            && let Some(got) = take_head(x, outgoing, upstream, &mut scratch, 0)?
         {
             return Poll::Ready(Ok(got));
         }
+        drop(scratch);
         if x.upload.is_done() && self.is_client_gone(worker, client, cx) {
             return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
         }

@@ -52,10 +52,9 @@ fn escaped_end(authority: &[u8]) -> Option<usize> {
 }
 
 fn is_port(port: &[u8]) -> bool {
-    if port.len() > 5 || !port.iter().all(u8::is_ascii_digit) {
-        return false;
-    }
-    port.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0')) <= 65535
+    let append =
+        |sum: u32, &digit: &u8| digit.is_ascii_digit().then(|| sum * 10 + u32::from(digit - b'0'));
+    port.len() <= 5 && port.iter().try_fold(0, append).is_some_and(|port| port <= 65535)
 }
 
 #[cfg(test)]

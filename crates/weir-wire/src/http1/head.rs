@@ -1,9 +1,10 @@
 //! Request and response heads from bytes, strict as RFC 9112 allows.
 //!
-//! Tokens come from `httparse`; what it tolerates (line ends without CR, empty lines without end,
-//! any byte in a target) is refused here. Every framing decision (Content-Length,
-//! Transfer-Encoding, Host, Connection, Upgrade, Expect) is made once, by `framing`, so no later
-//! stage looks at those fields again.
+//! A head that is written as nearly all are is read by `regular`. Tokens of any other come from
+//! `httparse`; what it tolerates (line ends without CR, empty lines without end, any byte in a
+//! target) is refused here. Every framing decision (Content-Length, Transfer-Encoding, Host,
+//! Connection, Upgrade, Expect) is made once, by `framing`, so no later stage looks at those fields
+//! again.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -11,8 +12,9 @@ use std::mem::MaybeUninit;
 use httparse::Status;
 
 use super::framing::{FramingFields, RequestFraming, ResponseFraming, forbids_length};
+use super::regular::{self, RequestLine, StatusLine};
 use super::target::{Target, TargetPath, read_target};
-use crate::fields::Span;
+use crate::fields::{Fields, Span};
 use crate::message::{RequestHead, ResponseHead, Version};
 use crate::syntax::is_token_byte;
 
@@ -109,14 +111,26 @@ pub fn parse_request(
     head: &mut RequestHead,
     limits: &HeadLimits,
 ) -> Result<Parsed<RequestFraming>, HeadError> {
-    head.clear();
     let window = input.get(..limits.head_bytes_max).unwrap_or(input);
+    head.clear();
+    if let Some((consumed, framing)) = read_regular_request(window, head, limits) {
+        return Ok(Parsed::Complete { consumed, framing });
+    }
+    parse_irregular_request(window, head, limits)
+}
+
+/// [`parse_request`] of a head that is not regular, or as if it were not.
+pub(super) fn parse_irregular_request(
+    window: &[u8],
+    head: &mut RequestHead,
+    limits: &HeadLimits,
+) -> Result<Parsed<RequestFraming>, HeadError> {
+    head.clear();
     let Some(skipped) = skip_empty_lines(window)? else { return partial(window, limits) };
     let text = window.get(skipped..).unwrap_or_default();
-    match read_request(text, head, limits) {
-        Ok(None) => partial(window, limits),
-        Ok(Some((len, framing))) => Ok(Parsed::Complete { consumed: skipped + len, framing }),
-        Err(error) => Err(error),
+    match read_request(text, head, limits)? {
+        None => partial(window, limits),
+        Some((len, framing)) => Ok(Parsed::Complete { consumed: skipped + len, framing }),
     }
 }
 
@@ -134,8 +148,22 @@ pub fn parse_response(
     head: &mut ResponseHead,
     limits: &HeadLimits,
 ) -> Result<Parsed<ResponseFraming>, HeadError> {
-    head.clear();
     let window = input.get(..limits.head_bytes_max).unwrap_or(input);
+    head.clear();
+    if let Some((consumed, framing)) = read_regular_response(window, method, head, limits) {
+        return Ok(Parsed::Complete { consumed, framing });
+    }
+    parse_irregular_response(window, method, head, limits)
+}
+
+/// [`parse_response`] of a head that is not regular, or as if it were not.
+pub(super) fn parse_irregular_response(
+    window: &[u8],
+    method: &[u8],
+    head: &mut ResponseHead,
+    limits: &HeadLimits,
+) -> Result<Parsed<ResponseFraming>, HeadError> {
+    head.clear();
     if matches!(window, [b'\r' | b'\n', ..]) {
         return Err(HeadError::Syntax("empty line before the status line"));
     }
@@ -167,6 +195,37 @@ fn skip_empty_lines(input: &[u8]) -> Result<Option<usize>, HeadError> {
     Err(HeadError::Syntax("empty lines before the request line"))
 }
 
+/// A request head that is acceptable and written as nearly all are. For any other, what `head` has
+/// then is of no use.
+fn read_regular_request(
+    window: &[u8],
+    head: &mut RequestHead,
+    limits: &HeadLimits,
+) -> Option<(usize, RequestFraming)> {
+    let (line, at) = regular::request_line(window)?;
+    check_lengths(&line, limits).ok()?;
+    let len = regular::fields(window, at, fields_max(limits), &mut head.fields)?;
+    head.fields.intern(window.get(..len)?);
+    Some((len, accept_request(&line, head).ok()?))
+}
+
+/// As [`read_regular_request`].
+fn read_regular_response(
+    window: &[u8],
+    method: &[u8],
+    head: &mut ResponseHead,
+    limits: &HeadLimits,
+) -> Option<(usize, ResponseFraming)> {
+    let (line, at) = regular::status_line(window)?;
+    let len = regular::fields(window, at, fields_max(limits), &mut head.fields)?;
+    head.fields.intern(window.get(..len)?);
+    Some((len, accept_response(&line, method, head).ok()?))
+}
+
+fn fields_max(limits: &HeadLimits) -> usize {
+    limits.fields_max.min(FIELDS_CAP)
+}
+
 type Slots<'b> = [MaybeUninit<httparse::Header<'b>>; FIELDS_CAP];
 
 fn read_request(
@@ -175,12 +234,23 @@ fn read_request(
     limits: &HeadLimits,
 ) -> Result<Option<(usize, RequestFraming)>, HeadError> {
     let mut slots: Slots<'_> = [const { MaybeUninit::uninit() }; FIELDS_CAP];
-    let slots = slots.get_mut(..limits.fields_max.min(FIELDS_CAP)).unwrap_or_default();
+    let slots = slots.get_mut(..fields_max(limits)).unwrap_or_default();
     let mut parsed = httparse::Request::new(&mut []);
     match parsed.parse_with_uninit_headers(text, slots) {
         Ok(Status::Complete(len)) => {
             let text = text.get(..len).unwrap_or_default();
-            accept_request(text, &parsed, head, limits).map(|framing| Some((len, framing)))
+            let (Some(method), Some(target)) = (parsed.method, parsed.path) else {
+                return Err(HeadError::Syntax("request line"));
+            };
+            let line = RequestLine {
+                method: span_in(text, method.as_bytes()),
+                target: span_in(text, target.as_bytes()),
+                version: version(parsed.version),
+            };
+            check_lengths(&line, limits)?;
+            check_line_ends(text, parsed.headers)?;
+            push_fields(text, parsed.headers, &mut head.fields);
+            accept_request(&line, head).map(|framing| Some((len, framing)))
         }
         Ok(Status::Partial) => check_request_line(text, limits).map(|()| None),
         Err(httparse::Error::Version) => {
@@ -201,33 +271,37 @@ fn read_request(
     }
 }
 
-fn accept_request(
-    text: &[u8],
-    parsed: &httparse::Request<'_, '_>,
-    head: &mut RequestHead,
-    limits: &HeadLimits,
-) -> Result<RequestFraming, HeadError> {
-    let (Some(method), Some(target)) = (parsed.method, parsed.path) else {
-        return Err(HeadError::Syntax("request line"));
-    };
-    if method.len() > METHOD_BYTES_MAX {
+/// Copies a head and its field lines into `fields`.
+fn push_fields(text: &[u8], headers: &[httparse::Header<'_>], fields: &mut Fields) {
+    fields.intern(text);
+    for header in headers {
+        fields.push_spans(span_in(text, header.name.as_bytes()), span_in(text, header.value));
+    }
+}
+
+/// The version of which `httparse` tells the second number.
+fn version(minor: Option<u8>) -> Version {
+    if minor == Some(0) { Version::Http10 } else { Version::Http11 }
+}
+
+fn check_lengths(line: &RequestLine, limits: &HeadLimits) -> Result<(), HeadError> {
+    if line.method.len as usize > METHOD_BYTES_MAX {
         return Err(HeadError::MethodTooLong);
     }
-    if target.len() > limits.target_bytes_max {
+    if line.target.len as usize > limits.target_bytes_max {
         return Err(HeadError::TargetTooLong);
     }
-    check_line_ends(text, parsed.headers)?;
-    head.version = if parsed.version == Some(0) { Version::Http10 } else { Version::Http11 };
-    head.fields.intern(text);
-    for header in parsed.headers.iter() {
-        let name = span_in(text, header.name.as_bytes());
-        head.fields.push_spans(name, span_in(text, header.value));
-    }
-    let parts = read_target(method.as_bytes(), target.as_bytes())?;
+    Ok(())
+}
+
+/// Takes over a head whose field lines `head` has already.
+fn accept_request(line: &RequestLine, head: &mut RequestHead) -> Result<RequestFraming, HeadError> {
+    head.version = line.version;
+    let parts = read_target(head.fields.slice(line.method), head.fields.slice(line.target))?;
     let fields = FramingFields::read(head.version, &head.fields)?;
     fields.check_host(head.version)?;
     let framing = fields.of_request(head.version);
-    adopt_target(head, span_in(text, method.as_bytes()), span_in(text, target.as_bytes()), &parts);
+    adopt_target(head, line.method, line.target, &parts);
     Ok(framing)
 }
 
@@ -256,7 +330,7 @@ fn read_response(
     limits: &HeadLimits,
 ) -> Result<Option<(usize, ResponseFraming)>, HeadError> {
     let mut slots: Slots<'_> = [const { MaybeUninit::uninit() }; FIELDS_CAP];
-    let slots = slots.get_mut(..limits.fields_max.min(FIELDS_CAP)).unwrap_or_default();
+    let slots = slots.get_mut(..fields_max(limits)).unwrap_or_default();
     let mut parsed = httparse::Response::new(&mut []);
     let mut config = httparse::ParserConfig::default();
     // RFC 9112 section 5.1: a proxy removes such blanks, and the name's span does not have them.
@@ -264,7 +338,14 @@ fn read_response(
     match config.parse_response_with_uninit_headers(&mut parsed, text, slots) {
         Ok(Status::Complete(len)) => {
             let text = text.get(..len).unwrap_or_default();
-            accept_response(text, &parsed, method, head).map(|framing| Some((len, framing)))
+            check_line_ends(text, parsed.headers)?;
+            push_fields(text, parsed.headers, &mut head.fields);
+            let line = StatusLine {
+                version: version(parsed.version),
+                status: parsed.code.unwrap_or_default(),
+                reason: reason_in(text),
+            };
+            accept_response(&line, method, head).map(|framing| Some((len, framing)))
         }
         Ok(Status::Partial) => Ok(None),
         Err(httparse::Error::Version) => read_response(&as_http11(text, 0)?, method, head, limits),
@@ -272,21 +353,18 @@ fn read_response(
     }
 }
 
+/// Takes over a head whose field lines `head` has already.
 fn accept_response(
-    text: &[u8],
-    parsed: &httparse::Response<'_, '_>,
+    line: &StatusLine,
     method: &[u8],
     head: &mut ResponseHead,
 ) -> Result<ResponseFraming, HeadError> {
-    check_line_ends(text, parsed.headers)?;
-    let status = parsed.code.filter(|code| *code >= 100).ok_or(HeadError::Syntax("status"))?;
-    head.version = if parsed.version == Some(0) { Version::Http10 } else { Version::Http11 };
-    head.fields.intern(text);
-    for header in parsed.headers.iter() {
-        let name = span_in(text, header.name.as_bytes());
-        head.fields.push_spans(name, span_in(text, header.value));
+    let status = line.status;
+    if status < 100 {
+        return Err(HeadError::Syntax("status"));
     }
-    head.adopt(status, reason_in(text));
+    head.version = line.version;
+    head.adopt(status, line.reason);
     let fields = FramingFields::read(head.version, &head.fields)?;
     let framing = fields.of_response(head.version, status, method);
     if forbids_length(status, method) {

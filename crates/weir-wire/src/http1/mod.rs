@@ -6,6 +6,7 @@ mod chunk;
 mod framing;
 mod head;
 mod lenient;
+mod regular;
 mod target;
 #[cfg(test)]
 mod tests;
