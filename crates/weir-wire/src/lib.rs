@@ -11,4 +11,6 @@ mod syntax;
 
 pub use fields::{FieldLine, Fields, NameSet, Span};
 pub use message::{RequestHead, ResponseHead, Version};
-pub use syntax::{is_field_value, is_plain_path, is_token, list_members, trim_blanks};
+pub use syntax::{
+    each_place, has_either, is_field_value, is_plain_path, is_token, list_members, trim_blanks,
+};

@@ -170,6 +170,43 @@ fn letters(word: u64) -> u64 {
     from_a & !beyond_z & !word & TOP
 }
 
+/// The top bit of each byte of `word` that is `byte`.
+#[inline]
+fn marked(word: u64, byte: u8) -> u64 {
+    let differing = word ^ (EACH * u64::from(byte));
+    !(((differing & !TOP) + !TOP) | differing) & TOP
+}
+
+/// Calls `visit` with each place of `byte` in `bytes`, in order. For texts too short for `memchr`.
+#[inline]
+pub fn each_place(bytes: &[u8], byte: u8, mut visit: impl FnMut(usize)) {
+    let (words, rest) = bytes.as_chunks();
+    for (at, word) in words.iter().enumerate() {
+        let mut marks = marked(u64::from_le_bytes(*word), byte);
+        while marks != 0 {
+            visit(at * 8 + marks.trailing_zeros() as usize / 8);
+            marks &= marks - 1;
+        }
+    }
+    for (at, other) in rest.iter().enumerate() {
+        if *other == byte {
+            visit(words.len() * 8 + at);
+        }
+    }
+}
+
+/// Whether one of two bytes is in `bytes`. For texts too short for `memchr2`.
+#[inline]
+pub fn has_either(bytes: &[u8], one: u8, other: u8) -> bool {
+    let (words, rest) = bytes.as_chunks();
+    let marks = |word: &[u8; 8]| {
+        let word = u64::from_le_bytes(*word);
+        marked(word, one) | marked(word, other)
+    };
+    let any = words.iter().fold(0, |any, word| any | marks(word));
+    any != 0 || rest.iter().any(|byte| *byte == one || *byte == other)
+}
+
 /// How many bytes of a token `bytes` begins with.
 #[inline]
 pub(crate) fn token_len(bytes: &[u8]) -> usize {
@@ -177,9 +214,7 @@ pub(crate) fn token_len(bytes: &[u8]) -> usize {
     let mut len = 0;
     for word in bytes.as_chunks().0 {
         let word = u64::from_le_bytes(*word);
-        let differing = word ^ (EACH * b'-' as u64);
-        let hyphens = !(((differing & !TOP) + !TOP) | differing) & TOP;
-        let others = !(letters(word) | hyphens) & TOP;
+        let others = !(letters(word) | marked(word, b'-')) & TOP;
         if others != 0 {
             len += others.trailing_zeros() as usize / 8;
             break;
@@ -254,8 +289,8 @@ pub(crate) fn percent_byte(digits: Option<&[u8]>) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::{
-        is_field_value, is_plain_path, is_same_name, is_token, list_members, percent_byte,
-        text_len, token_len, trim_blanks,
+        each_place, has_either, is_field_value, is_plain_path, is_same_name, is_token,
+        list_members, percent_byte, text_len, token_len, trim_blanks,
     };
     use crate::http1::{LenientPath, canonical_path, lenient_path};
 
@@ -314,6 +349,18 @@ mod tests {
         };
         each_text(b"aZ-zA--", check);
         each_text(b"_a9!~", check);
+    }
+
+    #[test]
+    fn every_place_is_found() {
+        each_text(b"/a//%./", |text| {
+            for byte in [b'/', b'%', 0, 0xd0] {
+                let (mut found, is_it) = (Vec::new(), |at: &usize| text[*at] == byte);
+                each_place(text, byte, |at| found.push(at));
+                assert_eq!(found, (0..text.len()).filter(is_it).collect::<Vec<_>>(), "{text:?}");
+                assert_eq!(has_either(text, byte, b'.'), !found.is_empty() || text.contains(&b'.'));
+            }
+        });
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use smol_str::SmolStr;
+use weir_wire::each_place;
 
 use super::PatternError;
 use super::glob::{Glob, Item};
@@ -386,21 +387,19 @@ impl HostLabels {
         }
         self.raw.clear();
         self.raw.extend_from_slice(raw);
-        self.text.clear();
         self.ends.clear();
-        match std::str::from_utf8(raw) {
-            Ok(text) => self.text.push_str(text),
-            Err(_) => self.text.push_str(&String::from_utf8_lossy(raw)),
-        }
-        self.text.make_ascii_lowercase();
-        let digits =
-            self.text.len() - self.text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-        let port_len = match self.text.len() - digits {
-            before if self.text.get(..before).is_some_and(|t| t.ends_with(':')) => digits + 1,
-            _ => 0,
-        };
-        self.name_len = self.text.len() - port_len;
-        if self.name_len > 1 && self.text.get(..self.name_len).is_some_and(|t| t.ends_with('.')) {
+        let mut text = std::mem::take(&mut self.text).into_bytes();
+        text.clear();
+        text.extend_from_slice(raw);
+        text.make_ascii_lowercase();
+        self.text = String::from_utf8(text)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        let text = self.text.as_bytes();
+        let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let before = text.len() - digits;
+        let has_port = text.get(..before).is_some_and(|text| text.ends_with(b":"));
+        self.name_len = if has_port { before - 1 } else { text.len() };
+        if self.name_len > 1 && text.get(self.name_len - 1) == Some(&b'.') {
             self.name_len -= 1;
             self.text.remove(self.name_len);
         }
@@ -408,7 +407,7 @@ impl HostLabels {
             return;
         }
         let name = self.text.as_bytes().get(..self.name_len).unwrap_or_default();
-        self.ends.extend(memchr::memchr_iter(b'.', name).map(|at| at as u32));
+        each_place(name, b'.', |at| self.ends.push(at as u32));
         self.ends.push(self.name_len as u32);
     }
 

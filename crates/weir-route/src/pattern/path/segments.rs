@@ -1,5 +1,7 @@
 //! A request path cut into decoded segments, once per request.
 
+use weir_wire::{each_place, has_either};
+
 /// The segments of one path: percent-decoded, without `;parameters`. Reuse one value for many
 /// requests: nothing is freed.
 ///
@@ -29,31 +31,23 @@ impl PathSegments {
         if self.plain && raw == self.text.as_bytes() && !raw.is_empty() {
             return;
         }
-        self.text.clear();
         self.ends.clear();
         self.rooted = raw.is_empty() || raw.first() == Some(&b'/');
-        self.plain = true;
-        for (at, &byte) in raw.iter().enumerate() {
-            match byte {
-                b'/' if at > 0 => self.ends.push(at as u32),
-                b'%' | b';' => self.plain = false,
-                _ => {}
-            }
+        self.plain = !has_either(raw, b'%', b';');
+        // Copied before it is checked: from where a copy begins, more of it is checked at once.
+        let mut text = std::mem::take(&mut self.text).into_bytes();
+        text.clear();
+        if self.plain && raw.first() == Some(&b'/') {
+            text.extend_from_slice(raw);
         }
-        let Some(rest) = raw.strip_prefix(b"/") else {
-            self.ends.clear();
-            return;
-        };
-        match std::str::from_utf8(raw) {
-            Ok(text) if self.plain => {
-                self.text.push_str(text);
-                self.ends.push(raw.len() as u32);
-            }
-            _ => {
-                self.ends.clear();
-                self.read_decoding(rest);
-            }
+        self.text = String::from_utf8(text).unwrap_or_default();
+        let Some(rest) = raw.strip_prefix(b"/") else { return };
+        // It has escapes or parameters, or is no UTF-8.
+        if self.text.is_empty() {
+            return self.read_decoding(rest);
         }
+        each_place(rest, b'/', |at| self.ends.push(at as u32 + 1));
+        self.ends.push(raw.len() as u32);
     }
 
     fn read_decoding(&mut self, rest: &[u8]) {
