@@ -50,8 +50,7 @@ pub(super) fn ab(args: &AbArgs) -> anyhow::Result<u8> {
     let show = if args.quiet { Show::Nothing } else { Show::Lines };
     let csv = args.csv.as_ref().map(std::path::Path::new);
     OutputArgs::check_file(csv)?;
-    let render = |outcome: &Outcome, target: &Target| args.render(outcome, target);
-    let outcome = go(args.plan()?, show, &args.keep, render)?;
+    let outcome = go(args.plan()?, show, &args.keep, |outcome, on| args.render(outcome, on))?;
     if let Some(path) = csv {
         let written = std::fs::write(path, ab::percentages_csv(&outcome));
         written.with_context(|| path.display().to_string())?;
@@ -60,13 +59,13 @@ pub(super) fn ab(args: &AbArgs) -> anyhow::Result<u8> {
 }
 
 pub(super) fn wrk(args: &WrkArgs) -> anyhow::Result<u8> {
-    let render = |outcome: &Outcome, target: &Target| args.render(outcome, target);
-    Ok(super::exit_code(&go(args.plan()?, Show::Nothing, &args.keep, render)?))
+    go(args.plan()?, Show::Nothing, &args.keep, |outcome, on| args.render(outcome, on))
+        .map(|outcome| super::exit_code(&outcome))
 }
 
 pub(super) fn wrk2(args: &Wrk2Args) -> anyhow::Result<u8> {
-    let render = |outcome: &Outcome, target: &Target| args.render(outcome, target);
-    Ok(super::exit_code(&go(args.plan()?, Show::Nothing, &args.wrk.keep, render)?))
+    go(args.plan()?, Show::Nothing, &args.wrk.keep, |outcome, on| args.render(outcome, on))
+        .map(|outcome| super::exit_code(&outcome))
 }
 
 pub(super) fn hey(raw: &RawArgs) -> anyhow::Result<u8> {
@@ -79,6 +78,6 @@ pub(super) fn hey(raw: &RawArgs) -> anyhow::Result<u8> {
             return Ok(error.exit_code() as u8);
         }
     };
-    let render = |outcome: &Outcome, _: &Target| args.render(outcome);
-    Ok(super::exit_code(&go(args.plan()?, Show::Nothing, &args.keep, render)?))
+    go(args.plan()?, Show::Nothing, &args.keep, |outcome, _| args.render(outcome))
+        .map(|outcome| super::exit_code(&outcome))
 }

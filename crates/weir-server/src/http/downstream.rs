@@ -226,7 +226,7 @@ fn first_head(
 
 /// Reads one head into `x.request`. Parses again only when a line has ended, so that a client
 /// sending single bytes costs no more than one that does not: at most `fields_max` times
-/// `head_bytes_max` bytes are looked at, however they come.
+/// `head_bytes_max` bytes are looked at in each of two ways, however they come.
 async fn read_head(
     worker: &Worker,
     client: &mut Client,
