@@ -41,6 +41,8 @@ pub struct Case {
 pub struct Script {
     /// It does not wait for the request's body.
     pub early: bool,
+    /// What it sends before it reads the request's body.
+    pub interim: Vec<u8>,
     /// What it sends.
     pub bytes: Vec<u8>,
     /// And then.
@@ -179,6 +181,11 @@ impl Case {
             ">fin" => self.finishes = true,
             "<" => self.answer().bytes.extend(unescape(rest, place)),
             "<early" => self.answer().early = true,
+            "<body" => {
+                let answer = self.answer();
+                answer.early = true;
+                answer.interim = std::mem::take(&mut answer.bytes);
+            }
             "<close" => self.answer().end = ScriptEnd::Close,
             "<reset" => self.answer().end = ScriptEnd::Reset,
             "<next" => self.answers.push(Script::default()),

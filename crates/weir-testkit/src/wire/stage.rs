@@ -369,9 +369,16 @@ async fn send(client: &mut Client, bytes: &[u8], cut: Cut) {
 }
 
 fn answer(script: Script) -> Answer {
-    let answer =
-        if script.bytes.is_empty() { Answer::nothing() } else { Answer::raw(script.bytes) };
-    let answer = if script.early { answer.early() } else { answer };
+    let mut answer = Answer::nothing();
+    if script.early {
+        answer = answer.early();
+    }
+    if !script.interim.is_empty() {
+        answer = answer.write(script.interim).read_body();
+    }
+    if !script.bytes.is_empty() {
+        answer = answer.write(script.bytes);
+    }
     match script.end {
         ScriptEnd::Keep => answer,
         ScriptEnd::Close => answer.close(),
