@@ -279,12 +279,19 @@ impl Bench {
     pub fn paced(
         &self,
         running: &mut Running,
-        paced: &bench::Paced,
+        gets: &bench::Gets,
     ) -> anyhow::Result<bench::Latency> {
-        let plan = self.work.path().join("plan.yml");
-        std::fs::write(&plan, paced.plan())?;
-        let arguments = ["plan", &plan.display().to_string()].map(str::to_owned);
-        self.bench(running, &arguments, Duration::from_secs(paced.seconds))
+        let latency = self.gets(gets);
+        running.check()?;
+        latency
+    }
+
+    /// Throughput: the closed loop of `weir bench`, which needs less of its core than wrk.
+    ///
+    /// # Errors
+    /// As for wrk.
+    pub fn closed(&self, running: &mut Running, gets: &bench::Gets) -> anyhow::Result<Sample> {
+        self.watched(running, || Ok(self.gets(gets)?.counted()))
     }
 
     /// Runs `weir bench` with some arguments.
@@ -297,13 +304,25 @@ impl Bench {
         arguments: &[String],
         longest: Duration,
     ) -> anyhow::Result<bench::Latency> {
+        let latency = self.generate(arguments, longest);
+        running.check()?;
+        latency
+    }
+
+    fn gets(&self, gets: &bench::Gets) -> anyhow::Result<bench::Latency> {
+        let plan = self.work.path().join("plan.yml");
+        std::fs::write(&plan, gets.plan())?;
+        let arguments = ["plan", &plan.display().to_string()].map(str::to_owned);
+        self.generate(&arguments, Duration::from_secs(gets.seconds))
+    }
+
+    fn generate(&self, arguments: &[String], longest: Duration) -> anyhow::Result<bench::Latency> {
         let result = self.work.path().join("result.json");
         let _ = std::fs::remove_file(&result);
         let mut command = vec![self.tools.weir.display().to_string(), "bench".to_owned()];
         command.extend(arguments.iter().cloned());
         command.extend(["-q", "--json", &result.display().to_string()].map(str::to_owned));
         let (output, shown) = self.client(&command, longest)?;
-        running.check()?;
         let json = std::fs::read_to_string(&result)
             .with_context(|| format!("{shown} wrote no result:\n{output}"))?;
         bench::parse(&json)

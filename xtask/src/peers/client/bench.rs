@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use weir_bench::outcome::Distribution;
 
+use super::Counted;
+
 /// What is used of it; times in nanoseconds.
 #[derive(Debug, Deserialize)]
 struct Outcome {
@@ -45,6 +47,13 @@ pub struct Latency {
     pub verdict: String,
 }
 
+impl Latency {
+    /// The same as a count of answers.
+    pub fn counted(&self) -> Counted {
+        Counted { requests: self.ok + self.failed, errors: self.failed, rate: self.rate }
+    }
+}
+
 /// Reads it.
 ///
 /// # Errors
@@ -67,42 +76,60 @@ pub fn parse(json: &str) -> anyhow::Result<Latency> {
     })
 }
 
-/// A plan for `weir bench plan`: GETs at a fixed rate whose targets are drawn at random.
+/// A plan for `weir bench plan`: GETs whose targets are drawn at random.
 #[derive(Clone, Debug)]
-pub struct Paced {
+pub struct Gets {
     /// `http://` URL without a path.
     pub base: String,
     /// Path with `${random(0,N)}` in it.
     pub path: String,
-    /// Requests per second.
-    pub rate: f64,
+    /// Requests per second, at random times; `None`: the next one after each answer.
+    pub rate: Option<f64>,
     /// Connections.
     pub connections: usize,
     /// Seconds.
     pub seconds: u64,
 }
 
-impl Paced {
+impl Gets {
     /// The plan as YAML (JSON is YAML).
     pub fn plan(&self) -> String {
-        let plan = serde_json::json!({
-            "target": self.base,
-            "load": {
-                "connections": self.connections,
-                "threads": 1,
-                "duration": format!("{}s", self.seconds),
-                "rate": self.rate.round().max(1.0),
-                "arrival": "poisson",
-            },
-            "requests": [{ "path": self.path, "name": "get" }],
+        let mut load = serde_json::json!({
+            "connections": self.connections,
+            "threads": 1,
+            "duration": format!("{}s", self.seconds),
         });
-        plan.to_string()
+        if let Some(rate) = self.rate {
+            load["rate"] = rate.round().max(1.0).into();
+            load["arrival"] = "poisson".into();
+        }
+        let requests = serde_json::json!([{ "path": self.path, "name": "get" }]);
+        serde_json::json!({ "target": self.base, "load": load, "requests": requests }).to_string()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{Gets, parse};
+
+    #[test]
+    fn only_an_open_loop_has_a_rate() {
+        let gets = |rate| Gets {
+            base: "http://127.0.0.1:1".to_owned(),
+            path: "/${random(0,9)}".to_owned(),
+            rate,
+            connections: 64,
+            seconds: 3,
+        };
+        let plan = |rate| serde_json::from_str::<serde_json::Value>(&gets(rate).plan()).unwrap();
+        let (open, closed) = (plan(Some(1000.4)), plan(None));
+        assert_eq!(
+            (open["load"]["rate"].as_f64(), &open["load"]["arrival"]),
+            (Some(1000.0), &"poisson".into())
+        );
+        assert_eq!((closed["load"].get("rate"), closed["load"].get("arrival")), (None, None));
+        assert_eq!((&open["requests"], &open["target"]), (&closed["requests"], &closed["target"]));
+    }
 
     #[test]
     fn results_are_read() {
@@ -114,6 +141,8 @@ mod tests {
         assert_eq!((got.ok, got.failed, got.opened, &*got.verdict), (3, 1, 2, "rate-met"));
         let times = [got.mean_ms, got.p50_ms, got.p95_ms, got.p99_ms, got.max_ms];
         assert_eq!(times, [2.5, 1.0, 4.0, 4.0, 4.0]);
+        let counted = got.counted();
+        assert_eq!((counted.requests, counted.errors, counted.rate), (4, 1, 10.5));
         assert!(parse("{}").is_err());
     }
 }

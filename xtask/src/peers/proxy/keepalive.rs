@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Plan;
 use crate::peers::bench::interleaved;
-use crate::peers::client::bench::{Latency, Paced};
+use crate::peers::client::bench::{Gets, Latency};
 use crate::peers::client::wrk::{Extra, script};
 use crate::peers::compare::{Compared, Per};
 use crate::peers::report::{Report, Table};
@@ -33,15 +33,14 @@ pub(super) fn run(
             plan.bench.wrk(running, CONNECTIONS, &lua, plan.seconds)?;
         }
     }
-    let compared =
-        Compared::of(plan.bench, plan.rounds, &mut fleet.running, "keep-alive", |running| {
-            plan.bench.wrk(running, CONNECTIONS, &lua, plan.seconds)
-        })?;
     let against = [Peer::Nginx, Peer::Copier, Peer::Forwarder];
-    let mut table =
-        compared.table("64 keep-alive connections, 3-byte bodies", Per::Request, &against);
+    let title = |client| format!("64 keep-alive connections, 3-byte bodies, {client}");
+    let what = "keep-alive by wrk";
+    let by_wrk = Compared::of(plan.bench, plan.rounds, &mut fleet.running, what, |running| {
+        plan.bench.wrk(running, CONNECTIONS, &lua, plan.seconds)
+    })?;
+    let mut table = by_wrk.table(&title("by wrk"), Per::Request, &against);
     table.note(format!("wrk -t1 -c64 -d{}s, requests from a script", plan.seconds));
-    table.note("Goals: weir ≤ 0.85 × nginx, ≤ 1.10 × the tokio forwarder.");
     for running in &fleet.running {
         if running.process.is_some() {
             let command = plan.bench.shown(running.command());
@@ -49,18 +48,39 @@ pub(super) fn run(
         }
     }
     report.tables.push(table);
+    report.samples.insert("keepalive-wrk".to_owned(), by_wrk.json());
+    let what = "keep-alive by weir bench";
+    let compared = Compared::of(plan.bench, plan.rounds, &mut fleet.running, what, |running| {
+        plan.bench.closed(running, &gets(plan, running, None))
+    })?;
+    let mut table = compared.table(&title("by weir bench"), Per::Request, &against);
+    table.note(format!("weir bench plan: closed loop, 64 connections, {} s", plan.seconds));
+    table.note("Goals: weir ≤ 0.85 × nginx, ≤ 1.10 × the tokio forwarder.");
+    report.tables.push(table);
     report.samples.insert("keepalive".to_owned(), compared.json());
-    summarise(&compared, report);
+    summarise(&compared, "by weir bench", report);
+    summarise(&by_wrk, "by wrk", report);
     latency(plan, &mut fleet.running, &compared, report)?;
     Ok(compared)
 }
 
-fn summarise(compared: &Compared, report: &mut Report) {
+/// GETs of the routes that weir has.
+fn gets(plan: &Plan<'_>, running: &Running, rate: Option<f64>) -> Gets {
+    Gets {
+        base: format!("http://{}", running.address),
+        path: format!("/${{random(0,{})}}", plan.routes - 1),
+        rate,
+        connections: CONNECTIONS,
+        seconds: plan.seconds,
+    }
+}
+
+fn summarise(compared: &Compared, client: &str, report: &mut Report) {
     let goals = [(Peer::Nginx, "≤ 0.85"), (Peer::Copier, "≤ 1.10"), (Peer::Forwarder, "the floor")];
     for (peer, goal) in goals {
         let pair = compared.position(Peer::Weir).zip(compared.position(peer));
         if let Some(ratio) = pair.and_then(|(weir, other)| compared.ratio(weir, other)) {
-            let what = format!("keep-alive, CPU to {}", peer.name());
+            let what = format!("keep-alive {client}, CPU to {}", peer.name());
             super::summarise(report, &what, ratio.show(2), goal);
         }
     }
@@ -94,14 +114,7 @@ fn latency(
     let rounds = plan.rounds;
     let results = interleaved(plan.bench, rounds, &mut runs, |round, run| {
         let running = &mut running[run.at];
-        let paced = Paced {
-            base: format!("http://{}", running.address),
-            path: format!("/${{random(0,{})}}", plan.routes - 1),
-            rate: run.rate,
-            connections: CONNECTIONS,
-            seconds: plan.seconds,
-        };
-        let latency = plan.bench.paced(running, &paced)?;
+        let latency = plan.bench.paced(running, &gets(plan, running, Some(run.rate)))?;
         eprintln!(
             "latency, round {round}/{rounds}: {:<18} {:>9} req/s p99 {:.2} ms, {}",
             running.name,

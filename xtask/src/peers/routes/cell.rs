@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Plan;
 use super::change::add_route;
 use crate::peers::bench::{Sample, interleaved};
-use crate::peers::client::bench::{Latency, Paced};
+use crate::peers::client::bench::{Gets, Latency};
 use crate::peers::client::wrk::{Extra, script};
 use crate::peers::process::Process;
 use crate::peers::shapes::Shape;
@@ -235,14 +235,14 @@ fn latency(
     let rates = samples.iter().map(|sample| sample.counted.rate);
     let rate = crate::peers::stats::Spread::of(rates).map_or(1.0, |rate| rate.median);
     let most = if running.name == REFERENCE { 0 } else { routes - 1 };
-    let paced = Paced {
+    let gets = Gets {
         base: format!("http://{}", running.address),
         path: format!("/${{random(0,{most})}}"),
-        rate: rate * SHARE,
+        rate: Some(rate * SHARE),
         connections: CONNECTIONS,
         seconds: plan.seconds,
     };
-    plan.bench.paced(running, &paced)
+    plan.bench.paced(running, &gets)
 }
 
 /// Adds routes one after the other.
