@@ -149,6 +149,11 @@ impl Relay {
         self.pending.memory() + self.held.memory()
     }
 
+    /// Content lies in a buffer that is to be given back.
+    pub(crate) fn has_buffer(&self) -> bool {
+        self.held.is_lent()
+    }
+
     /// Closes a pipe that holds what will not be sent any more.
     pub(crate) fn drop_pipe(&mut self) {
         self.piped = None;

@@ -28,6 +28,8 @@ pub(super) struct Responding {
     timing: Timing,
     upload_over: bool,
     fault: Option<RelayError>,
+    /// What else is ready has been read, so that this may be sent (decision 0027).
+    has_turn: bool,
 }
 
 /// Runs the response filters on the head that came from `upstream` and has the response start with
@@ -62,7 +64,8 @@ pub(super) fn begin(
     x.record.head_sent = true;
     super::panic::point("response body", &x.request);
     let (timing, upload_over) = (Timing::progress_only(), x.upload.is_done());
-    Ok(Some(Responding { framing, keep, timing, upload_over, fault }))
+    let has_turn = x.download.has_buffer();
+    Ok(Some(Responding { framing, keep, timing, upload_over, fault, has_turn }))
 }
 
 impl Responding {
@@ -78,6 +81,10 @@ impl Responding {
     ) -> Poll<Result<(), ProxyError>> {
         if self.fault.is_some() {
             return Poll::Ready(Ok(()));
+        }
+        if !std::mem::replace(&mut self.has_turn, true) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
         }
         let (upload, download) = (&mut x.upload, &mut x.download);
         let mut scratch = worker.scratch.borrow_mut();
