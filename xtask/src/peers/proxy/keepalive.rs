@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Plan;
+use super::{Plan, ROUNDS_TIMES};
 use crate::peers::bench::interleaved;
 use crate::peers::client::bench::{Gets, Latency};
 use crate::peers::client::wrk::{Extra, script};
@@ -35,8 +35,9 @@ pub(super) fn run(
     }
     let against = [Peer::Nginx, Peer::Copier, Peer::Forwarder];
     let title = |client| format!("64 keep-alive connections, 3-byte bodies, {client}");
+    let rounds = plan.rounds * ROUNDS_TIMES;
     let what = "keep-alive by wrk";
-    let by_wrk = Compared::of(plan.bench, plan.rounds, &mut fleet.running, what, |running| {
+    let by_wrk = Compared::of(plan.bench, rounds, &mut fleet.running, what, |running| {
         plan.bench.wrk(running, CONNECTIONS, &lua, plan.seconds)
     })?;
     let mut table = by_wrk.table(&title("by wrk"), Per::Request, &against);
@@ -50,7 +51,7 @@ pub(super) fn run(
     report.tables.push(table);
     report.samples.insert("keepalive-wrk".to_owned(), by_wrk.json());
     let what = "keep-alive by weir bench";
-    let compared = Compared::of(plan.bench, plan.rounds, &mut fleet.running, what, |running| {
+    let compared = Compared::of(plan.bench, rounds, &mut fleet.running, what, |running| {
         plan.bench.closed(running, &gets(plan, running, None))
     })?;
     let mut table = compared.table(&title("by weir bench"), Per::Request, &against);

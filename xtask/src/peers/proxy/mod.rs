@@ -22,6 +22,9 @@ pub use scg::run as run_scg;
 
 /// Routes that weir has loaded unless a scenario says otherwise.
 const ROUTES: u64 = 100_000;
+/// How often more the rounds are where the difference that is asked for is smaller than the
+/// scatter.
+const ROUNDS_TIMES: usize = 3;
 
 /// Arguments of `xtask peers proxy`.
 #[derive(Debug, clap::Args)]

@@ -4,17 +4,13 @@ use std::net::SocketAddr;
 
 use anyhow::Context;
 
-use super::Plan;
+use super::{Plan, ROUNDS_TIMES};
 use crate::peers::client::wrk::{Extra, script};
 use crate::peers::compare::{Compared, Per};
 use crate::peers::report::{Report, Table};
 use crate::peers::shapes::Shape;
 use crate::peers::stats::{Spread, grouped};
 use crate::peers::subject::{self, Peer, Running, Setup, Weir};
-
-/// How often more the rounds are where the difference that is asked for is smaller than the
-/// scatter.
-const ROUNDS_TIMES: usize = 3;
 
 /// A variant: its name, and how it differs.
 struct Variant {
