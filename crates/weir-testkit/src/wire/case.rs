@@ -183,6 +183,7 @@ impl Case {
             "<early" => self.answer().early = true,
             "<body" => {
                 let answer = self.answer();
+                assert!(!answer.bytes.is_empty(), "{place}: nothing is sent before <body");
                 answer.early = true;
                 answer.interim = std::mem::take(&mut answer.bytes);
             }

@@ -8,6 +8,7 @@ use anyhow::Context;
 use super::{Plan, keepalive, new_report};
 use crate::peers::Common;
 use crate::peers::bench::Bench;
+use crate::peers::compare::Per;
 use crate::peers::subject::{self, Peer, Setup, Weir};
 use crate::peers::tools::Tool;
 
@@ -44,14 +45,13 @@ pub fn run(args: &ScgArgs) -> anyhow::Result<()> {
     use Peer::{Copier, Direct, Forwarder, Haproxy, Nginx, Scg, Weir};
     let peers = [Weir, Nginx, Haproxy, Scg, Copier, Forwarder, Direct];
     let compared = keepalive::run(&plan, &peers, &mut report)?;
-    let against = [Weir];
-    let table = compared.table("CPU to weir's", crate::peers::compare::Per::Request, &against);
+    let table = compared.table("CPU to weir's, by weir bench", Per::Request, &[Weir]);
     report.readme = format!(
         "Spring Cloud Gateway 5.0.3 with {} ([run]({{folder}}/scg.md), `cargo xtask peers scg`):\n\n{}",
         if args.max == 1 { "one route".to_owned() } else { format!("{} routes", args.max) },
         table.markdown()
     );
-    report.tables.insert(1, table);
+    report.tables.insert(2, table);
     args.common.finish(&bench, &report, true)
 }
 
