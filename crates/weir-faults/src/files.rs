@@ -7,13 +7,15 @@ use weir_testkit::{Answer, Client, Gate, Gateway, Origin, PATIENCE};
 
 use crate::tally::{Size, Tally};
 use crate::traffic::{Kind, Manners, Traffic, upstream};
-use crate::weir::{Weir, config, metric, open_files, settles, ticks};
+use crate::weir::{Weir, config, metric, open_files, rises, settles, ticks};
 
 /// Files the gateway may open.
 const FILES: usize = 256;
 /// Of the 100 ticks in a second of each processor, those an idle gateway may use while it cannot
 /// accept. One that spins uses all of at least one.
 const TICKS_PER_SECOND_MAX: u64 = 50;
+/// Counts who had to wait for a file.
+const WAITS: &str = "weir_accept_waits_total";
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
@@ -49,6 +51,8 @@ async fn silent(tally: &mut Tally, weir: &Weir, idle: Duration) {
         crowd.push(Client::connect(gateway.address()).await);
     }
     let mut last = Client::connect(gateway.address()).await;
+    // Who says nothing is accepted a second late (`weir.server.defer-accept`).
+    rises(&gateway, WAITS).await;
     let before = ticks(&gateway);
     tokio::time::sleep(idle).await;
     let used = ticks(&gateway) - before;
@@ -136,7 +140,7 @@ async fn recovers(tally: &mut Tally, gateway: &Gateway) {
     settles(gateway, "weir_connections", 0.0).await;
     let mut client = Client::connect(gateway.address()).await;
     asks(tally, gateway, &mut client, "after all had left").await;
-    let waits = metric(gateway, "weir_accept_waits_total").await;
+    let waits = metric(gateway, WAITS).await;
     tally.check(waits > 0.0, || "there were files enough for everybody".to_owned());
     let failed = metric(gateway, "weir_accept_failures_total").await;
     tally.check(failed == 0.0, || format!("{failed} accepts failed for want of files"));

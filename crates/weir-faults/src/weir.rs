@@ -45,11 +45,16 @@ pub(crate) fn config(origin: SocketAddr, more: &str) -> String {
     )
 }
 
-/// The value of a metric without labels; 0 if it is not there.
+/// The value of a metric, by its name and labels; 0 if it is not there.
+///
+/// # Panics
+/// If the gateway does not show its metrics.
 pub(crate) async fn metric(gateway: &Gateway, name: &str) -> f64 {
     let mut client = Client::connect(gateway.admin()).await;
     let request = "GET /actuator/prometheus HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    let text = client.exchange(request).await.text();
+    let response = client.exchange(request).await;
+    let text = response.text();
+    assert_eq!(response.status, 200, "metrics: {text}");
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value.and_then(|value| value.parse().ok()).unwrap_or_default()
 }
@@ -59,13 +64,25 @@ pub(crate) async fn metric(gateway: &Gateway, name: &str) -> f64 {
 /// # Panics
 /// If it does not become so.
 pub(crate) async fn settles(gateway: &Gateway, name: &str, value: f64) {
+    wait_until(gateway, name, &format!("is not {value}"), |now| now == value).await;
+}
+
+/// Waits until a metric is more than 0.
+///
+/// # Panics
+/// If it does not become so.
+pub(crate) async fn rises(gateway: &Gateway, name: &str) {
+    wait_until(gateway, name, "does not rise", |now| now > 0.0).await;
+}
+
+async fn wait_until(gateway: &Gateway, name: &str, not: &str, done: impl Fn(f64) -> bool) {
     let since = Instant::now();
     loop {
         let now = metric(gateway, name).await;
-        if now == value {
+        if done(now) {
             return;
         }
-        assert!(since.elapsed() < PATIENCE, "{name} stays at {now} instead of {value}");
+        assert!(since.elapsed() < PATIENCE, "{name} {not}: {now}");
         tokio::time::sleep(LOOK).await;
     }
 }
