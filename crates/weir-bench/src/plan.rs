@@ -3,7 +3,7 @@
 
 use crate::arrival::{Arrival, Schedule};
 use crate::dice::Dice;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use std::time::Duration;
 pub struct Plan {
     /// Where to connect; connections take the addresses in turn.
     pub addresses: Vec<SocketAddr>,
+    /// Where connections come from, in turn; none: the system chooses.
+    pub local_addresses: Vec<IpAddr>,
     /// What to send.
     pub requests: Vec<Request>,
     /// Which request comes next.
@@ -140,12 +142,18 @@ impl Mix {
     }
 }
 
+/// Those of `locals` from which a connection to `address` can come.
+pub(crate) fn fitting(locals: &[IpAddr], address: SocketAddr) -> impl Iterator<Item = IpAddr> {
+    locals.iter().copied().filter(move |local| local.is_ipv4() == address.is_ipv4())
+}
+
 impl Plan {
     /// A closed loop of `connections` on one request: the starting point of every command.
     pub fn closed(addresses: Vec<SocketAddr>, request: Request, connections: usize) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             addresses,
+            local_addresses: Vec::new(),
             requests: vec![request],
             mix: Mix::weighted([1]),
             arrival: Arrival::Closed,
@@ -160,6 +168,14 @@ impl Plan {
             feeders: Vec::new(),
             slots: 0,
         }
+    }
+
+    /// Where connection number `n` comes from and goes to. There is an address to go to.
+    pub fn ends(&self, n: usize) -> (Option<IpAddr>, SocketAddr) {
+        let address = self.addresses[n % self.addresses.len()];
+        let locals = || fitting(&self.local_addresses, address);
+        let turn = (n / self.addresses.len()).checked_rem(locals().count());
+        (turn.and_then(|turn| locals().nth(turn)), address)
     }
 
     /// Names of the groups of requests, in their order.

@@ -166,7 +166,8 @@ fn connections(outcome: &Outcome) -> Vec<String> {
     let without_port = count(outcome, Failure::NoPort);
     if without_port > 0 {
         told.push(format!(
-            "no local port for {without_port} connections: {} ports, {} in TIME_WAIT",
+            "no local port for {without_port} connections: {} ports, {} in TIME_WAIT; \
+             --local-address gives each address its own",
             network.ports, network.time_wait
         ));
     }

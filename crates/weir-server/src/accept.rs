@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +19,7 @@ use tokio::sync::watch;
 
 use crate::deadline::Deadlines;
 use crate::drain::{Listening, Phase};
-use crate::files::{Admission, Files};
+use crate::files::{Admission, Counted, Files};
 use crate::http::downstream::serve;
 use crate::listener::turn_away;
 use crate::metrics::{OpenConnection, WorkerCounters};
@@ -32,6 +33,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const TOLD_AGAIN: Duration = Duration::from_secs(10);
 /// How long handshakes that had begun may take to be accepted once draining begins.
 const LAST_HANDSHAKES: Duration = Duration::from_millis(300);
+/// A queue that has not been empty for so long does not end by itself.
+const QUEUE_MAX: Duration = Duration::from_millis(500);
 /// Connections accepted in a row before those accepted are served.
 const ACCEPTS_MAX: usize = 32;
 
@@ -121,7 +124,7 @@ async fn accept_all(
     deadlines: &Rc<Deadlines>,
     take: impl Fn(Accepted, Admission),
 ) {
-    let mut entrance = Entrance { files, deadlines, refusing: false, told: None };
+    let mut entrance = Entrance::new(files, deadlines);
     loop {
         let Ok(mut ready) = listener.readable().await else { return };
         for _ in 0..ACCEPTS_MAX {
@@ -138,7 +141,10 @@ async fn accept_all(
                     break;
                 }
                 // There are no more.
-                Err(_) => break,
+                Err(_) => {
+                    entrance.queue = None;
+                    break;
+                }
             }
         }
         drop(ready);
@@ -170,11 +176,24 @@ struct Entrance<'a> {
     deadlines: &'a Rc<Deadlines>,
     /// The last who came had waited in vain.
     refusing: bool,
+    /// Those who wait, since there was no file for the first of them.
+    queue: Option<Queue<'a>>,
     /// When the log last told that there are too few files.
     told: Option<Instant>,
 }
 
-impl Entrance<'_> {
+/// Clients who wait at one listening socket.
+struct Queue<'a> {
+    since: Instant,
+    /// It does not end by itself.
+    long: Option<Counted<'a>>,
+}
+
+impl<'a> Entrance<'a> {
+    fn new(files: &'a Arc<Files>, deadlines: &'a Rc<Deadlines>) -> Self {
+        Self { files, deadlines, refusing: false, queue: None, told: None }
+    }
+
     /// How the next is let in; `None` if there is no file for it and nobody is there.
     async fn admission(&mut self, listener: &TcpListener) -> Option<Admission> {
         if let Some(file) = self.files.try_client() {
@@ -182,12 +201,29 @@ impl Entrance<'_> {
             return Some(file);
         }
         if !is_awaited(listener) {
+            self.queue = None;
             return None;
         }
         self.tell("clients wait until others leave: there are no open files left for them");
-        let admission = self.files.admission(self.deadlines, !self.refusing).await;
+        let admission = self.wait().await;
         self.refusing = admission.refused;
         Some(admission)
+    }
+
+    /// Waits for the first of the queue to be let in, or told that there is no room.
+    async fn wait(&mut self) -> Admission {
+        let new = || Queue { since: Instant::now(), long: None };
+        let queue = self.queue.get_or_insert_with(new);
+        let mut admission = pin!(self.files.admission(self.deadlines, !self.refusing));
+        if queue.long.is_none() {
+            let left = QUEUE_MAX.saturating_sub(queue.since.elapsed());
+            tokio::select! {
+                biased;
+                admission = &mut admission => return admission,
+                () = self.deadlines.sleep(left) => queue.long = Some(self.files.queue()),
+            }
+        }
+        admission.await
     }
 
     async fn pause(&mut self, error: &io::Error) {
@@ -262,5 +298,69 @@ impl Acceptor {
         };
         // Fails only when the worker is gone.
         let _ = sender.send((accepted, admission, OpenConnection::new(counters)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::rc::Rc;
+    use std::time::{Duration, Instant};
+
+    use tokio::runtime::Builder;
+
+    use super::Entrance;
+    use crate::deadline::Deadlines;
+    use crate::files::{Files, FilesPlan};
+
+    /// Nobody who is idle has to leave because of a queue that ends by itself.
+    #[test]
+    fn a_queue_is_long_from_its_second_half_second_until_it_is_empty() {
+        let plan = FilesPlan {
+            clients_max: 1,
+            upstreams_min: 1,
+            refusals_max: 1,
+            admin_max: 1,
+            pipes_max: 0,
+        };
+        let files = Files::new(&plan);
+        let deadlines = Deadlines::new(Instant::now());
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let address = listener.local_addr().expect("its address");
+        let mut entrance = Entrance::new(&files, &deadlines);
+        let test = async {
+            let first = entrance.admission(&listener).await.expect("there is room");
+            assert!(entrance.admission(&listener).await.is_none(), "nobody is there");
+
+            let _client = TcpStream::connect(address).expect("a connection");
+            let leaves = async {
+                tokio::task::yield_now().await;
+                drop(first);
+            };
+            let (second, ()) = tokio::join!(entrance.admission(&listener), leaves);
+            assert!(second.as_ref().is_some_and(|place| !place.refused) && !files.is_overrun());
+
+            let leaves = async {
+                while !files.is_overrun() {
+                    deadlines.sleep(Duration::from_millis(10)).await;
+                }
+                drop(second);
+            };
+            let (third, ()) = tokio::join!(entrance.admission(&listener), leaves);
+            assert!(third.is_some_and(|place| !place.refused), "the wait goes on");
+            assert!(files.is_overrun(), "nobody has seen the queue empty");
+
+            let _last = files.try_client().expect("there is room");
+            let _accepted = listener.accept().expect("whoever waited");
+            assert!(entrance.admission(&listener).await.is_none(), "nobody is there");
+            assert!(!files.is_overrun());
+        };
+        let runtime = Builder::new_current_thread().enable_io().build().expect("a runtime");
+        runtime.block_on(async {
+            tokio::select! {
+                () = test => {}
+                Err(error) = Rc::clone(&deadlines).run() => panic!("no timer: {error}"),
+            }
+        });
     }
 }

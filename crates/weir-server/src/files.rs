@@ -77,6 +77,8 @@ pub(crate) struct Files {
     refusals: Semaphore,
     /// Listeners with somebody to accept for whom there is no file.
     crowded: AtomicUsize,
+    /// Listeners with a queue that does not end.
+    queues: AtomicUsize,
     /// Requests that need an upstream connection for which there is no file.
     starved: AtomicUsize,
     waits: AtomicU64,
@@ -112,6 +114,7 @@ impl Files {
             clients: Semaphore::new(plan.clients_max),
             refusals: Semaphore::new(plan.refusals_max),
             crowded: AtomicUsize::new(0),
+            queues: AtomicUsize::new(0),
             starved: AtomicUsize::new(0),
             waits: AtomicU64::new(0),
             pipes_max: plan.pipes_max,
@@ -180,6 +183,16 @@ impl Files {
         self.crowded.load(Ordering::Relaxed) > 0
     }
 
+    /// One more listener has a queue that does not end, as long as this lives.
+    pub(crate) fn queue(&self) -> Counted<'_> {
+        Counted::on(&self.queues)
+    }
+
+    /// Whether clients wait, and those who leave by themselves are too few for them.
+    pub(crate) fn is_overrun(&self) -> bool {
+        self.queues.load(Ordering::Relaxed) > 0
+    }
+
     /// Whether anybody waits for a file that an idle connection to an upstream has.
     pub(crate) fn is_short(&self) -> bool {
         let any = self.crowded.load(Ordering::Relaxed) + self.starved.load(Ordering::Relaxed) > 0;
@@ -193,7 +206,8 @@ impl Files {
 }
 
 /// Adds one to a counter while it lives, however a wait ends.
-struct Counted<'a>(&'a AtomicUsize);
+#[derive(Debug)]
+pub(crate) struct Counted<'a>(&'a AtomicUsize);
 
 impl<'a> Counted<'a> {
     fn on(counter: &'a AtomicUsize) -> Self {

@@ -145,11 +145,11 @@ impl Worker {
         }
     }
 
-    /// Has idle clients leave sooner and sooner while others wait for their places: those idle for
-    /// longest go first.
+    /// Has idle clients leave sooner and sooner while others wait for their places and do not get
+    /// them by taking turns with busy ones: those idle for longest go first.
     fn make_room(&self) {
         let max = self.idle_ms_max.get();
-        if !self.files.is_crowded() {
+        if !self.files.is_overrun() {
             self.idle_ms_max.set(max.saturating_mul(4));
             return;
         }

@@ -3,13 +3,13 @@
 use crate::arrival::{Arrival, Profile, Schedule, Spacing, Think, Users};
 use crate::conduct::{Show, conduct};
 use crate::outcome::Outcome;
-use crate::plan::{Expect, Plan, Stop};
+use crate::plan::{Expect, Plan, Stop, fitting};
 use crate::target::{Shape, Target};
 use crate::trace::Trace;
 use crate::verdict::Threshold;
 use crate::{report, units};
 use anyhow::{Context, bail};
-use std::net::TcpStream;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -110,6 +110,10 @@ pub(super) struct RequestArgs {
     /// A connection per request
     #[arg(long)]
     pub(super) no_keepalive: bool,
+    /// Address of this machine to connect from; several (A,B or repeated) take turns, and each has
+    /// local ports of its own
+    #[arg(long = "local-address", value_name = "ADDRESS", value_delimiter = ',')]
+    pub(super) local_addresses: Vec<IpAddr>,
     /// Status that counts as success [default: below 400]; may be repeated
     #[arg(long, value_name = "CODE")]
     pub(super) expect_status: Vec<u16>,
@@ -203,6 +207,7 @@ impl RequestArgs {
         let addresses = target.resolve().map_err(anyhow::Error::msg)?;
         let mut plan = Plan::closed(addresses, request, 1);
         plan.keep_alive = !self.no_keepalive;
+        plan.local_addresses.clone_from(&self.local_addresses);
         Ok(plan)
     }
 }
@@ -243,11 +248,13 @@ impl RequestArgs {
 /// Leaves the addresses that take a connection.
 ///
 /// # Errors
-/// When none does: a run would only tell the same many times.
+/// When none does, or none can come from where it should: a run would tell that many times.
 pub(super) fn reach(plan: &mut Plan) -> anyhow::Result<()> {
+    check_local_addresses(plan)?;
     let mut refused = None;
-    plan.addresses.retain(|address| match TcpStream::connect_timeout(address, plan.timeout) {
-        Ok(_) => true,
+    let (locals, timeout) = (&plan.local_addresses, plan.timeout);
+    plan.addresses.retain(|address| match crate::driver::reach(locals, *address, timeout) {
+        Ok(()) => true,
         Err(error) => {
             refused = Some(anyhow::Error::new(error).context(format!(
                 "nothing can be sent to {address}: is the server running, and is the URL right?"
@@ -256,6 +263,24 @@ pub(super) fn reach(plan: &mut Plan) -> anyhow::Result<()> {
         }
     });
     refused.filter(|_| plan.addresses.is_empty()).map_or(Ok(()), Err)
+}
+
+/// Leaves the addresses that connections can be made to from where they are to come from.
+fn check_local_addresses(plan: &mut Plan) -> anyhow::Result<()> {
+    if plan.local_addresses.is_empty() {
+        return Ok(());
+    }
+    for local in &plan.local_addresses {
+        crate::driver::can_come_from(*local).with_context(|| {
+            format!("nothing can be sent from {local}: is it an address of this machine?")
+        })?;
+    }
+    let locals = &plan.local_addresses;
+    plan.addresses.retain(|address| fitting(locals, *address).next().is_some());
+    if plan.addresses.is_empty() {
+        bail!("the server has no address of the kind (IPv4, IPv6) that --local-address gives");
+    }
+    Ok(())
 }
 
 impl OutputArgs {

@@ -49,6 +49,9 @@ pub struct AbArgs {
     /// Method
     #[arg(short = 'm', conflicts_with = "head")]
     method: Option<String>,
+    /// Address to connect from
+    #[arg(short = 'B', value_name = "ADDRESS")]
+    local_address: Option<std::net::IpAddr>,
     /// Do not show percentiles
     #[arg(short = 'd')]
     no_percentiles: bool,
@@ -131,6 +134,7 @@ impl AbArgs {
         plan.stop =
             Stop { requests: Some(requests), after: self.timelimit.map(Duration::from_secs) };
         plan.timeout = Duration::from_secs(self.timeout);
+        plan.local_addresses.extend(self.local_address);
         Ok((plan, target))
     }
 

@@ -9,6 +9,8 @@ mod source;
 mod transfer;
 mod worker;
 
+pub(crate) use socket::{can_come_from, reach};
+
 use crate::arrival::Arrival;
 use crate::clock::{Clock, Nanos, SECOND, nanos};
 use crate::plan::Plan;

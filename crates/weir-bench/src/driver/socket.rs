@@ -1,15 +1,52 @@
 //! Sockets of the driver, and what the kernel says about the thread that drives them.
 
 use super::ThreadUse;
+use crate::plan::fitting;
 use crate::record::Failure;
+use nix::sys::socket::{setsockopt, sockopt};
 use rustix::event::epoll;
 use rustix::io::Errno;
-use std::net::TcpStream;
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// Whether connections can come from `local`.
+///
+/// # Errors
+/// This machine has no such address.
+pub(crate) fn can_come_from(local: IpAddr) -> std::io::Result<()> {
+    let domain = socket2::Domain::for_address((local, 0).into());
+    come_from(&socket2::Socket::new(domain, socket2::Type::STREAM, None)?, local)
+}
+
+/// Makes a connection to `address`, from one of `locals` if there are any, and closes it.
+///
+/// # Errors
+/// It does not come about within `timeout`.
+pub(crate) fn reach(
+    locals: &[IpAddr],
+    address: SocketAddr,
+    timeout: Duration,
+) -> std::io::Result<()> {
+    let domain = socket2::Domain::for_address(address);
+    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;
+    if let Some(local) = fitting(locals, address).next() {
+        come_from(&socket, local)?;
+    }
+    socket.connect_timeout(&address.into(), timeout)
+}
+
+/// Has a connection come from `local`. Its port is chosen when it connects, so that a port in use
+/// for one server can be used for another.
+fn come_from(socket: &socket2::Socket, local: IpAddr) -> std::io::Result<()> {
+    setsockopt(socket, sockopt::IpBindAddressNoPort, &true)?;
+    socket.bind(&SocketAddr::from((local, 0)).into())
+}
 
 /// Begins to connect to `address` and registers the socket, edge-triggered, under `data`.
 pub(super) fn open(
-    address: std::net::SocketAddr,
+    local: Option<IpAddr>,
+    address: SocketAddr,
     epoll: &OwnedFd,
     data: u64,
     keep_alive: bool,
@@ -18,6 +55,9 @@ pub(super) fn open(
     let socket = socket2::Socket::new(socket2::Domain::for_address(address), kind, None)?;
     if keep_alive {
         socket.set_tcp_nodelay(true)?;
+    }
+    if let Some(local) = local {
+        come_from(&socket, local)?;
     }
     match socket.connect(&address.into()) {
         Ok(()) => {}

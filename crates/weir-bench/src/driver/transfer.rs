@@ -35,9 +35,9 @@ impl Worker<'_> {
             return self.write(index);
         }
         connection.phase = Phase::Connecting;
-        let address = self.plan.addresses[self.address % self.plan.addresses.len()];
+        let (local, address) = self.plan.ends(self.address);
         self.address += 1;
-        match open(address, &self.epoll, u64::from(index), self.plan.keep_alive) {
+        match open(local, address, &self.epoll, u64::from(index), self.plan.keep_alive) {
             Ok(socket) => {
                 connection.socket = Some(socket);
                 // On a local network the handshake may be over already: try, and save a wait.

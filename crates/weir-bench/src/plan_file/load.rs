@@ -5,6 +5,7 @@ use crate::plan::{Plan, Stop};
 use crate::units;
 use anyhow::bail;
 use serde::Deserialize;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ pub struct Load {
     warmup: Option<String>,
     timeout: Option<String>,
     seed: Option<u64>,
+    local_addresses: Vec<IpAddr>,
     pub(super) keep_alive: Option<bool>,
     pub(super) http10: bool,
 }
@@ -99,6 +101,7 @@ impl Load {
         plan.warmup = time(&self.warmup)?.unwrap_or_default();
         plan.timeout = time(&self.timeout)?.unwrap_or(plan.timeout);
         plan.seed = seed;
+        plan.local_addresses.clone_from(&self.local_addresses);
         Ok(())
     }
 }

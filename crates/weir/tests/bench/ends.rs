@@ -34,7 +34,9 @@ fn running_out_of_ports_is_a_verdict_of_its_own() {
         "$WEIR" origin --quiet --listen 127.0.0.1:8000 > listening & origin=$!
         until grep -q listening listening; do kill -0 $origin || exit 1; sleep 0.02; done
         "$WEIR" bench http://127.0.0.1:8000/ok -c 40 -n 200 -q --threshold 'p99<1s'
-        code=$?; kill $origin; exit $code"#;
+        code=$?
+        "$WEIR" bench http://127.0.0.1:8000/ok -c 40 -n 200 -q --local-address 127.0.0.2,127.0.0.3,127.0.0.4
+        kill $origin; exit $code"#;
     let folder = tempfile::tempdir().expect("a folder");
     let output = Command::new("unshare")
         .args(["-rn", "sh", "-c", script])
@@ -49,6 +51,7 @@ fn running_out_of_ports_is_a_verdict_of_its_own() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(4), "{text}");
     assert!(text.contains("PORTS EXHAUSTED") && text.contains("20 ports, "), "{text}");
+    assert!(text.contains("--local-address") && text.contains("succeeded           200"), "{text}");
 }
 
 #[test]

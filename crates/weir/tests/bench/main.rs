@@ -225,6 +225,31 @@ fn an_access_log_is_imported_and_replayed() {
     assert_eq!(json(here.join("r.json"))["requests"][0]["name"], "all");
 }
 
+/// Linux has all of 127.0.0.0/8 as addresses of its own.
+#[test]
+fn connections_come_from_where_they_are_to_come_from() {
+    let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));
+    let (here, url) = (folder.path(), origin.url("/anything"));
+    for (locals, successes) in [("127.0.0.2", 0), ("127.0.0.3", 20), ("127.0.0.2, 127.0.0.3", 10)] {
+        let plan = format!(
+            "target: {}\nload: {{ requests: 20, connections: 4, threads: 1, local_addresses: \
+             [{locals}], keep_alive: false }}\nrequests: [{{ path: /anything, checks: \
+             [{{ json: /origin, equals: 127.0.0.3 }}] }}]\n",
+            origin.url("")
+        );
+        std::fs::write(here.join("plan.yaml"), plan).expect("a file");
+        weir(here, "bench plan plan.yaml -q --json r.json");
+        let ok = json(here.join("r.json"))["ok"].as_u64();
+        assert_eq!(ok, Some(successes), "from {locals}");
+    }
+    let ok = ["succeeded            20"];
+    check(here, &format!("bench {url} -n 20 -q --local-address 127.0.0.2,::1"), &[0], &ok);
+    check(here, &format!("bench ab -n 20 -c 2 -B 127.0.0.2 {url}"), &[0], &["requests:      20"]);
+    let no = format!("bench {url} -n 1 -q --local-address 192.0.2.1");
+    refused(here, &no, "nothing can be sent from 192.0.2.1: is it an address of this machine?");
+    refused(here, &format!("bench {url} -n 1 -q --local-address ::1"), "no address of the kind");
+}
+
 #[test]
 fn other_tools_files_become_plans_that_run() {
     let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));
