@@ -112,7 +112,7 @@ fn latency(
             }
         }
     }
-    let rounds = plan.rounds;
+    let rounds = plan.rounds * ROUNDS_TIMES;
     let results = interleaved(plan.bench, rounds, &mut runs, |round, run| {
         let running = &mut running[run.at];
         let latency = plan.bench.paced(running, &gets(plan, running, Some(run.rate)))?;
