@@ -316,14 +316,8 @@ mod tests {
     /// Nobody who is idle has to leave because of a queue that ends by itself.
     #[test]
     fn a_queue_is_long_from_its_second_half_second_until_it_is_empty() {
-        let plan = FilesPlan {
-            clients_max: 1,
-            upstreams_min: 1,
-            refusals_max: 1,
-            admin_max: 1,
-            pipes_max: 0,
-        };
-        let files = Files::new(&plan);
+        // One client at a time.
+        let files = Files::new(&FilesPlan::of(0, 1, false));
         let deadlines = Deadlines::new(Instant::now());
         let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
         let address = listener.local_addr().expect("its address");
