@@ -4,7 +4,7 @@ use crate::units::show_count;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors needed besides connections: standard streams, pollers, results, `/proc`.
-const OTHERS: u64 = 100;
+pub const OTHERS: u64 = 100;
 
 /// Lets the process open as many files as the system allows, and gives that number; `None` for as
 /// many as it likes.

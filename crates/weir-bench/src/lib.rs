@@ -8,7 +8,7 @@ pub mod arrival;
 pub mod cli;
 pub mod clock;
 pub mod conduct;
-mod descriptors;
+pub mod descriptors;
 pub mod dialect;
 pub mod dice;
 pub mod driver;

@@ -1,9 +1,13 @@
 //! The JSON of `weir bench`.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use weir_bench::outcome::Distribution;
+use weir_bench::record::FailureCount;
 
 use super::Counted;
+use crate::peers::stats::grouped;
 
 /// What is used of it; times in nanoseconds.
 #[derive(Debug, Deserialize)]
@@ -11,6 +15,7 @@ struct Outcome {
     verdict: Verdict,
     ok: u64,
     failed: u64,
+    failures: BTreeMap<String, FailureCount>,
     rate: f64,
     opened: u64,
     response: Distribution,
@@ -29,6 +34,8 @@ pub struct Latency {
     pub ok: u64,
     /// Failures of any kind.
     pub failed: u64,
+    /// Failures by kind.
+    pub failures: BTreeMap<String, u64>,
     /// Successes per second.
     pub rate: f64,
     /// Connections opened.
@@ -48,6 +55,20 @@ pub struct Latency {
 }
 
 impl Latency {
+    /// The failures of all runs by kind, such as `3 (closed 1, timeout 2)`.
+    pub fn failed<'a>(all: impl IntoIterator<Item = &'a Latency>) -> String {
+        let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+        for (kind, count) in all.into_iter().flat_map(|latency| &latency.failures) {
+            *kinds.entry(kind).or_default() += count;
+        }
+        let sum = grouped(kinds.values().sum::<u64>() as f64, 0);
+        if kinds.is_empty() {
+            return sum;
+        }
+        let kinds: Vec<String> = kinds.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
+        format!("{sum} ({})", kinds.join(", "))
+    }
+
     /// The same as a count of answers.
     pub fn counted(&self) -> Counted {
         Counted { requests: self.ok + self.failed, errors: self.failed, rate: self.rate }
@@ -65,6 +86,7 @@ pub fn parse(json: &str) -> anyhow::Result<Latency> {
     Ok(Latency {
         ok: outcome.ok,
         failed: outcome.failed,
+        failures: outcome.failures.into_iter().map(|(kind, of)| (kind, of.count)).collect(),
         rate: outcome.rate,
         opened: outcome.opened,
         mean_ms: ms(response.mean_ns),
@@ -110,7 +132,9 @@ impl Gets {
 
 #[cfg(test)]
 mod tests {
-    use super::{Gets, parse};
+    use std::collections::BTreeMap;
+
+    use super::{Gets, Latency, parse};
 
     #[test]
     fn only_an_open_loop_has_a_rate() {
@@ -134,11 +158,14 @@ mod tests {
     #[test]
     fn results_are_read() {
         let json = r#"{ "verdict": { "limit": "rate-met", "evidence": [] }, "ok": 3, "failed": 1,
-            "rate": 10.5, "opened": 2, "more": 1, "response": { "count": 4, "min_ns": 1000000,
+            "failures": { "never sent": { "count": 1, "first_ns": 5, "last_ns": 5 } }, "rate": 10.5, "opened": 2, "more": 1, "response": { "count": 4, "min_ns": 1000000,
             "mean_ns": 2500000.0, "max_ns": 4000000, "stdev_ns": 0.5,
             "buckets": [[1000000, 2], [2000000, 1], [4100000, 1]] } }"#;
         let got = parse(json).unwrap();
         assert_eq!((got.ok, got.failed, got.opened, &*got.verdict), (3, 1, 2, "rate-met"));
+        assert_eq!(got.failures, BTreeMap::from([("never sent".to_owned(), 1)]));
+        assert_eq!(Latency::failed([&got, &got]), "2 (never sent 2)");
+        assert_eq!(Latency::failed([]), "0");
         let times = [got.mean_ms, got.p50_ms, got.p95_ms, got.p99_ms, got.max_ms];
         assert_eq!(times, [2.5, 1.0, 4.0, 4.0, 4.0]);
         let counted = got.counted();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
+use weir_bench::descriptors::OTHERS;
 
 use super::Plan;
 use crate::peers::bench::interleaved;
@@ -13,8 +14,6 @@ use crate::peers::subject::{self, Peer, Running, Setup, Weir};
 
 /// Runs of the burst.
 const RUNS: usize = 8;
-/// Files that `weir bench` asks for besides its connections.
-const CLIENT_FILES: u64 = 100;
 /// As clients have addresses of their own: a closed connection keeps its port for a minute, and one
 /// address has 28,000.
 const LOCAL_ADDRESSES: &str = "127.0.0.2,127.0.0.3,127.0.0.4,127.0.0.5";
@@ -65,7 +64,7 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
     if plan.full {
         // A connection takes a file at each end, and the client needs some besides. Half as many:
         // where client and upstream have one core, it may not do for all.
-        let all = 20_000.min(plan.bench.files.saturating_sub(CLIENT_FILES));
+        let all = 20_000.min(plan.bench.files.saturating_sub(OTHERS));
         for users in [all / 2, all] {
             let count = grouped(users as f64, 0);
             let crowd = Crowd {
@@ -122,7 +121,7 @@ fn measure(
             running.name.clone(),
             latencies.len().to_string(),
             sum(|latency| latency.ok),
-            sum(|latency| latency.failed),
+            Latency::failed(latencies),
             show(|latency| latency.mean_ms),
             show(|latency| latency.p95_ms),
             show(|latency| latency.p99_ms),

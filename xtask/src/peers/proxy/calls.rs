@@ -1,5 +1,6 @@
 //! System calls of a keep-alive request, counted by strace in a run of their own.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -13,25 +14,6 @@ use crate::peers::shapes::drawn;
 use crate::peers::subject::{Peer, Running};
 use crate::peers::tools::{Tool, path};
 
-/// Calls that move bytes or make and end connections.
-const SOCKET: [&str; 16] = [
-    "recvfrom",
-    "sendto",
-    "read",
-    "write",
-    "readv",
-    "writev",
-    "recvmsg",
-    "sendmsg",
-    "splice",
-    "tee",
-    "accept4",
-    "connect",
-    "socket",
-    "close",
-    "shutdown",
-    "setsockopt",
-];
 /// Calls that wait for events.
 const WAIT: [&str; 3] = ["epoll_wait", "epoll_pwait", "epoll_pwait2"];
 /// Requests of the two runs whose difference is taken.
@@ -41,6 +23,11 @@ const MANY: u64 = 25_000;
 const LONGEST: Duration = Duration::from_secs(60);
 /// How long strace may take to attach.
 const ATTACH: Duration = Duration::from_secs(1);
+/// How long the connections of a run may take to end, which both runs count.
+const END: Duration = Duration::from_secs(1);
+
+/// Calls by name, and whether they name a socket: a timer is read by `read` too.
+type Calls = BTreeMap<(String, bool), u64>;
 
 pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
     let mut fleet = plan.fleet(&[Peer::Weir, Peer::Nginx, Peer::Haproxy, Peer::Forwarder])?;
@@ -57,16 +44,20 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
                 continue;
             }
         };
-        let each = |calls: u64| calls as f64 / (MANY - FEW) as f64;
-        let sum = |names: &[&str]| {
-            let these = calls.iter().filter(|(name, _)| names.contains(&name.as_str()));
-            each(these.map(|(_, calls)| calls).sum())
+        let sum = |which: &dyn Fn(&str, bool) -> bool| {
+            let these = calls.iter().filter(|((name, socket), _)| which(name, *socket));
+            these.map(|(_, calls)| calls).sum::<u64>() as f64 / (MANY - FEW) as f64
         };
-        let frequent = calls.iter().filter(|(_, calls)| each(*calls) >= 0.01);
+        let mut frequent: Vec<(f64, &str)> =
+            calls.keys().map(|(name, _)| (sum(&|other, _| other == name), &**name)).collect();
+        frequent.retain(|(each, _)| *each >= 0.01);
+        frequent.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        frequent.dedup();
         let frequent: Vec<String> =
-            frequent.map(|(name, calls)| format!("{name} {:.2}", each(*calls))).collect();
-        let all = each(calls.iter().map(|(_, calls)| calls).sum());
-        let (socket, wait) = (format!("{:.2}", sum(&SOCKET)), format!("{:.2}", sum(&WAIT)));
+            frequent.iter().map(|(each, name)| format!("{name} {each:.2}")).collect();
+        let all = sum(&|_, _| true);
+        let socket = format!("{:.2}", sum(&|_, socket| socket));
+        let wait = format!("{:.2}", sum(&|name, _| WAIT.contains(&name)));
         eprintln!("calls: {:<18} {socket} socket calls per request", running.name);
         if running.peer == Peer::Weir {
             super::summarise(report, "socket calls per request", socket.clone(), "≤ 4");
@@ -74,29 +65,32 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
         let all = format!("{all:.2}");
         table.row([running.name.clone(), socket, wait, all, frequent.join(", ")]);
         let key = format!("calls {}", running.name);
+        let calls: Vec<_> = calls
+            .iter()
+            .map(|((name, socket), count)| {
+                serde_json::json!({ "name": name, "socket": socket, "count": count })
+            })
+            .collect();
         report.samples.insert(key, serde_json::json!({ "requests": MANY - FEW, "calls": calls }));
     }
     table.note(format!(
-        "strace -c -f of weir bench -t 1 -c 64, once with {FEW} requests and once with {MANY}: the \
-         difference is what requests take without opening their connections. strace slows what it \
-         watches, so waits are fewer or more than without it.",
+        "strace -f -y of weir bench -t 1 -c 64, once with {FEW} requests and once with {MANY}: the \
+         difference is what requests take without opening and ending their connections. Socket \
+         calls are all that name a socket. strace slows what it watches, so waits are fewer or \
+         more than without it.",
     ));
     table.note("Goal: 4 socket calls at most.");
     report.tables.push(table);
     Ok(())
 }
 
-/// Calls that so many requests take, by name, most frequent first. wrk would stop in the middle of
-/// some.
-fn count(
-    plan: &Plan<'_>,
-    running: &mut Running,
-    requests: u64,
-) -> anyhow::Result<Vec<(String, u64)>> {
+/// Calls that so many requests take. wrk would stop in the middle of some.
+fn count(plan: &Plan<'_>, running: &mut Running, requests: u64) -> anyhow::Result<Calls> {
     let folder = plan.bench.folder("strace")?;
-    let summary = folder.join("summary");
-    let mut command = vec![path(Tool::Strace)?, "-c".to_owned(), "-f".to_owned()];
-    command.extend(["-o".to_owned(), summary.display().to_string()]);
+    let trace = folder.join("trace");
+    let mut command = vec![path(Tool::Strace)?];
+    command.extend(["-f", "-y", "-s", "0", "-o"].map(str::to_owned));
+    command.push(trace.display().to_string());
     for pid in running.family() {
         command.extend(["-p".to_owned(), pid.to_string()]);
     }
@@ -107,71 +101,94 @@ fn count(
     let (url, requests) = (format!("http://{}{path}", running.address), requests.to_string());
     let load = [&*url, "-t", "1", "-c", "64", "-n", &requests].map(str::to_owned);
     let answers = plan.bench.bench(running, &load, LONGEST)?;
+    plan.bench.interrupt.sleep(END)?;
     strace.signal(Signal::INT);
     strace.finish(Duration::from_secs(20), &plan.bench.interrupt)?;
-    let text = std::fs::read_to_string(&summary).context("strace wrote nothing")?;
-    let calls = parse(&text);
-    anyhow::ensure!(!calls.is_empty(), "strace counted nothing:\n{text}");
+    let calls = parse(&std::fs::read_to_string(&trace).context("strace wrote nothing")?);
+    std::fs::remove_file(&trace)?;
+    anyhow::ensure!(!calls.is_empty(), "strace saw no call");
     let Latency { ok, failed, .. } = answers;
     anyhow::ensure!(ok.to_string() == requests, "{ok} of {requests} succeeded, {failed} failed");
     Ok(calls)
 }
 
-/// The calls of `long` that `short` does not have, most frequent first.
-fn difference(long: &[(String, u64)], short: &[(String, u64)]) -> Vec<(String, u64)> {
-    let before = |name: &str| short.iter().find(|(other, _)| other == name).map_or(0, |two| two.1);
-    let calls = long.iter().map(|(name, count)| (name.clone(), count.saturating_sub(before(name))));
-    let mut calls: Vec<_> = calls.filter(|(_, count)| *count > 0).collect();
-    calls.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+/// The calls of `long` that `short` does not have.
+fn difference(long: &Calls, short: &Calls) -> Calls {
+    let mut calls = long.clone();
+    for (call, count) in &mut calls {
+        *count = count.saturating_sub(short.get(call).copied().unwrap_or(0));
+    }
+    calls.retain(|_, count| *count > 0);
     calls
 }
 
-/// Reads the table of `strace -c`: calls by name, most frequent first.
-fn parse(text: &str) -> Vec<(String, u64)> {
-    let mut calls = Vec::new();
+/// Counts what `strace -f -y` wrote, a call a line: `PID name(FD<socket:[N]>, ...) = RESULT`. A
+/// call that another thread's interrupted is counted by its first half.
+fn parse(text: &str) -> Calls {
+    let mut calls = Calls::new();
     for line in text.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        // % time, seconds, usecs/call, calls, [errors], syscall
-        let (Some(&name), Some(Ok(count))) = (words.last(), words.get(3).map(|word| word.parse()))
-        else {
-            continue;
-        };
-        if words.len() >= 5 && name != "total" {
-            calls.push((name.to_owned(), count));
+        let call = line.split_once(' ').map_or("", |(_pid, call)| call.trim_start());
+        let Some((name, rest)) = call.split_once('(') else { continue };
+        if !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            *calls.entry((name.to_owned(), rest.contains("<socket:["))).or_default() += 1;
         }
     }
-    calls.sort_by_key(|(_, count): &(String, u64)| std::cmp::Reverse(*count));
     calls
 }
 
 #[cfg(test)]
 mod tests {
-    #[test]
-    fn what_both_runs_have_is_left_out() {
-        let counted = |calls: &[(&str, u64)]| -> Vec<(String, u64)> {
-            calls.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
-        };
-        let long = counted(&[("sendto", 900), ("recvfrom", 800), ("accept4", 64), ("madvise", 1)]);
-        let short = counted(&[("recvfrom", 100), ("sendto", 300), ("accept4", 64), ("mmap", 9)]);
-        let expected = counted(&[("recvfrom", 700), ("sendto", 600), ("madvise", 1)]);
-        assert_eq!(super::difference(&long, &short), expected);
+    use super::{Calls, difference, parse};
+
+    fn counted(calls: &[(&str, bool, u64)]) -> Calls {
+        calls.iter().map(|(name, socket, count)| (((*name).to_owned(), *socket), *count)).collect()
     }
 
     #[test]
-    fn summaries_are_read() {
-        let text = "\
-% time     seconds  usecs/call     calls    errors syscall
------- ----------- ----------- --------- --------- ----------------
- 60.00    0.600000           3    200000           sendto
- 39.00    0.390000           1    210000     10000 recvfrom
-  1.00    0.010000           1       500           epoll_pwait2
------- ----------- ----------- --------- --------- ----------------
-100.00    1.000000           2    410500     10000 total
-";
-        let expected = [("recvfrom", 210_000), ("sendto", 200_000), ("epoll_pwait2", 500)];
-        let got = super::parse(text);
-        let got: Vec<(&str, u64)> = got.iter().map(|(name, calls)| (&**name, *calls)).collect();
-        assert_eq!(got, expected);
-        assert!(super::parse("strace: attach: Operation not permitted").is_empty());
+    fn what_both_runs_have_is_left_out() {
+        let long = counted(&[
+            ("sendto", true, 900),
+            ("recvfrom", true, 800),
+            ("accept4", true, 64),
+            ("read", false, 5),
+            ("read", true, 1),
+        ]);
+        let short = counted(&[
+            ("recvfrom", true, 100),
+            ("sendto", true, 300),
+            ("accept4", true, 64),
+            ("read", false, 9),
+        ]);
+        let expected =
+            counted(&[("recvfrom", true, 700), ("sendto", true, 600), ("read", true, 1)]);
+        assert_eq!(difference(&long, &short), expected);
+    }
+
+    #[test]
+    fn traces_are_read() {
+        let text = r#"
+4242 recvfrom(12<socket:[901]>, ""..., 16384, 0, NULL, NULL) = 78
+4242  sendto(13<socket:[902]>, ""..., 91, MSG_NOSIGNAL, NULL, 0 <unfinished ...>
+4243  read(7<anon_inode:[timerfd]>, ""..., 8) = 8
+4242  <... sendto resumed>)             = 91
+4242  accept4(5<socket:[900]>, NULL, NULL, SOCK_CLOEXEC) = -1 EAGAIN (Try again)
+4242  socket(AF_INET, SOCK_STREAM, IPPROTO_IP) = 14<socket:[903]>
+4242  epoll_wait(3<anon_inode:[eventpoll]>, [{events=EPOLLIN, data={u32=1, u64=1}}], 1024, -1) = 1
+4242  recvfrom(12<socket:[901]>, "", 16384, 0, NULL, NULL) = 0
+4242 --- SIGTERM {si_signo=SIGTERM, si_code=SI_USER, si_pid=1, si_uid=0} ---
+4243 +++ exited with 0 +++
+"#;
+        let expected = counted(&[
+            ("recvfrom", true, 2),
+            ("sendto", true, 1),
+            ("read", false, 1),
+            ("accept4", true, 1),
+            ("socket", true, 1),
+            ("epoll_wait", false, 1),
+        ]);
+        assert_eq!(parse(text), expected);
+        assert!(
+            parse("strace: attach: ptrace(PTRACE_SEIZE, 1): Operation not permitted").is_empty()
+        );
     }
 }

@@ -185,7 +185,6 @@ fn row(
     let p99 = times(|latency| latency.p99_ms);
     let theirs: Vec<f64> = nginx.into_iter().flatten().map(|latency| latency.p99_ms).collect();
     let ratio = Spread::ratio(&p99, &theirs).map(|ratio| ratio.show(2)).unwrap_or_default();
-    let failed: u64 = latencies.iter().map(|latency| latency.failed).sum();
     let mut verdicts: Vec<&str> = latencies.iter().map(|latency| &*latency.verdict).collect();
     verdicts.sort_unstable();
     verdicts.dedup();
@@ -195,7 +194,7 @@ fn row(
         show(&times(|latency| latency.p50_ms)),
         show(&p99),
         ratio,
-        grouped(failed as f64, 0),
+        Latency::failed(latencies),
         verdicts.join(", "),
     ]
 }
