@@ -41,6 +41,7 @@ $1 == "L" || $1 == "S" || $1 == "M" {
   close(state)
 }
 END {
+  if (!ended) print "the end of the requests was not seen: what follows has the shutdown in it"
   for (key in used) {
     split(key, part, " "); line = part[1] " " part[2]; all += used[key]
     if (!((line, part[3]) in seen)) { seen[line, part[3]] = 1; threads[line]++ }
@@ -80,14 +81,16 @@ echo "warming up: $requests requests" >&2
 load "$requests"
 echo yes >"$work/begin"
 echo "tracing: $requests requests" >&2
+began=$SECONDS
 load "$requests"
+took=$((SECONDS - began))
 echo yes >"$work/end"
 sleep 2
 base=$(awk -v file="$(readlink -f "$weir")" '$NF == file { sub(/-.*/, "", $1); print $1; exit }' "/proc/$pid/maps")
 kill -TERM $pid
 wait $pid || true
 wait $reader
-echo "$workers workers, each of $requests requests on $((workers * 8)) connections:"
+echo "$workers workers, each of $requests requests on $((workers * 8)) connections, traced for $took s:"
 cat "$work/result"
 echo "by function, the accesses to such lines for each request:"
 awk -v base="$base" '
@@ -95,6 +98,6 @@ awk -v base="$base" '
   { sub(/,.*/, "", $4); printf "%x\n", number($4) - number(base) }' "$work/places" >"$work/pcs"
 addr2line -f -C -e "$weir" <"$work/pcs" | awk 'NR % 2' >"$work/functions"
 paste "$work/functions" "$work/places" | awk -F'\t' -v requests="$requests" '
-  { split($2, part, " "); sum[$1, part[2]] += part[5]; functions[$1]; all[$1] += part[5] }
+  { split($2, part, " "); sum[$1, part[2]] += part[5]; functions[$1] }
   END { for (f in functions) printf "%10.2f reads %10.2f writes  %s\n", sum[f, "read"] / requests, sum[f, "write"] / requests, f }' |
   sort -k3 -n -r | awk '$1 + $3 >= 0.1'

@@ -56,7 +56,7 @@ pub struct Latency {
 
 impl Latency {
     /// The failures of all runs by kind, such as `3 (closed 1, timeout 2)`.
-    pub fn failed<'a>(all: impl IntoIterator<Item = &'a Latency>) -> String {
+    pub fn show_failures<'a>(all: impl IntoIterator<Item = &'a Latency>) -> String {
         let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
         for (kind, count) in all.into_iter().flat_map(|latency| &latency.failures) {
             *kinds.entry(kind).or_default() += count;
@@ -158,14 +158,15 @@ mod tests {
     #[test]
     fn results_are_read() {
         let json = r#"{ "verdict": { "limit": "rate-met", "evidence": [] }, "ok": 3, "failed": 1,
-            "failures": { "never sent": { "count": 1, "first_ns": 5, "last_ns": 5 } }, "rate": 10.5, "opened": 2, "more": 1, "response": { "count": 4, "min_ns": 1000000,
+            "failures": { "never sent": { "count": 1, "first_ns": 5, "last_ns": 5 } },
+            "rate": 10.5, "opened": 2, "more": 1, "response": { "count": 4, "min_ns": 1000000,
             "mean_ns": 2500000.0, "max_ns": 4000000, "stdev_ns": 0.5,
             "buckets": [[1000000, 2], [2000000, 1], [4100000, 1]] } }"#;
         let got = parse(json).unwrap();
         assert_eq!((got.ok, got.failed, got.opened, &*got.verdict), (3, 1, 2, "rate-met"));
         assert_eq!(got.failures, BTreeMap::from([("never sent".to_owned(), 1)]));
-        assert_eq!(Latency::failed([&got, &got]), "2 (never sent 2)");
-        assert_eq!(Latency::failed([]), "0");
+        assert_eq!(Latency::show_failures([&got, &got]), "2 (never sent 2)");
+        assert_eq!(Latency::show_failures([]), "0");
         let times = [got.mean_ms, got.p50_ms, got.p95_ms, got.p99_ms, got.max_ms];
         assert_eq!(times, [2.5, 1.0, 4.0, 4.0, 4.0]);
         let counted = got.counted();

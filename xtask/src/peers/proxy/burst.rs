@@ -121,7 +121,7 @@ fn measure(
             running.name.clone(),
             latencies.len().to_string(),
             sum(|latency| latency.ok),
-            Latency::failed(latencies),
+            Latency::show_failures(latencies),
             show(|latency| latency.mean_ms),
             show(|latency| latency.p95_ms),
             show(|latency| latency.p99_ms),

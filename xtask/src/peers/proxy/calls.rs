@@ -44,20 +44,22 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
                 continue;
             }
         };
-        let sum = |which: &dyn Fn(&str, bool) -> bool| {
-            let these = calls.iter().filter(|((name, socket), _)| which(name, *socket));
-            these.map(|(_, calls)| calls).sum::<u64>() as f64 / (MANY - FEW) as f64
-        };
-        let mut frequent: Vec<(f64, &str)> =
-            calls.keys().map(|(name, _)| (sum(&|other, _| other == name), &**name)).collect();
-        frequent.retain(|(each, _)| *each >= 0.01);
-        frequent.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-        frequent.dedup();
+        let each = |calls: u64| calls as f64 / (MANY - FEW) as f64;
+        let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
+        for ((name, _socket), count) in &calls {
+            *by_name.entry(name).or_default() += count;
+        }
+        let on_sockets = calls.iter().filter(|((_name, socket), _)| *socket);
+        let on_sockets = each(on_sockets.map(|(_, count)| count).sum());
+        let waits = each(WAIT.iter().filter_map(|name| by_name.get(name)).sum());
+        let all = each(by_name.values().sum());
+        let mut frequent: Vec<(&str, f64)> =
+            by_name.into_iter().map(|(name, count)| (name, each(count))).collect();
+        frequent.retain(|(_, each)| *each >= 0.01);
+        frequent.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         let frequent: Vec<String> =
-            frequent.iter().map(|(each, name)| format!("{name} {each:.2}")).collect();
-        let all = sum(&|_, _| true);
-        let socket = format!("{:.2}", sum(&|_, socket| socket));
-        let wait = format!("{:.2}", sum(&|name, _| WAIT.contains(&name)));
+            frequent.iter().map(|(name, each)| format!("{name} {each:.2}")).collect();
+        let (socket, wait) = (format!("{on_sockets:.2}"), format!("{waits:.2}"));
         eprintln!("calls: {:<18} {socket} socket calls per request", running.name);
         if running.peer == Peer::Weir {
             super::summarise(report, "socket calls per request", socket.clone(), "≤ 4");

@@ -194,7 +194,7 @@ fn row(
         show(&times(|latency| latency.p50_ms)),
         show(&p99),
         ratio,
-        Latency::failed(latencies),
+        Latency::show_failures(latencies),
         verdicts.join(", "),
     ]
 }
