@@ -342,6 +342,8 @@ fn run(mut builder: Builder, worker: &Rc<Worker>, intake: Intake, stopped: watch
                 Intake::Handed(receiver) => accept_handed(&accepting, receiver).await,
             }
         });
+        // A task of its own: a sweep then does not poll the phase, which all workers share.
+        let timer = tokio::task::spawn_local(Rc::clone(&worker.deadlines).run());
         let stopped = async {
             while phases.wait_for(|phase| *phase >= Phase::Draining).await.is_ok() {
                 worker.deadlines.wake_all();
@@ -352,7 +354,11 @@ fn run(mut builder: Builder, worker: &Rc<Worker>, intake: Intake, stopped: watch
         };
         tokio::select! {
             () = stopped => {}
-            Err(error) = Rc::clone(&worker.deadlines).run() => {
+            ended = timer => {
+                let error = match ended {
+                    Ok(Err(error)) => error,
+                    Err(error) => error.into(),
+                };
                 tracing::error!(%error, "a worker has no timer");
             }
         }
