@@ -13,6 +13,9 @@ use crate::tree::root;
 /// Version of cargo-deny that `deny.toml` is written for.
 const VERSION: &str = "0.20.2";
 
+/// The platform that `deny.toml` judges for.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
 /// Every dependency that deny.toml does not let in.
 pub fn findings() -> Vec<String> {
     match judge(root()) {
@@ -23,14 +26,22 @@ pub fn findings() -> Vec<String> {
 
 /// What `cargo deny` finds in the workspace at `root`, warnings included.
 fn judge(root: &Path) -> anyhow::Result<Vec<String>> {
+    let manifest = root.join("Cargo.toml");
+    let mut fetch = Command::new(env!("CARGO"));
+    fetch.args(["fetch", "--locked", "--quiet", "--target", TARGET, "--manifest-path"]);
+    // Before a first build; with all of it there, nothing is asked of the registry.
+    ensure!(
+        fetch.arg(&manifest).status()?.success(),
+        "what Cargo.lock names could not be fetched: try again with the crate registry in reach"
+    );
     let mut checks = vec!["licenses", "bans", "sources"];
-    // Nothing is fetched here: they are judged where somebody keeps a copy of the database.
+    // Not fetched here: they are judged where somebody keeps a copy of the database.
     if has_advisories().unwrap_or(false) {
         checks.push("advisories");
     }
     let output = Command::new(tool()?)
         .args(["--format", "json", "--offline", "--locked", "--manifest-path"])
-        .arg(root.join("Cargo.toml"))
+        .arg(&manifest)
         .args(["check", "--deny", "warnings"])
         .args(checks)
         .output()
