@@ -48,11 +48,11 @@ pub struct PeersArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum Measure {
-    /// What a proxied request costs: 8 minutes, an hour with --full
+    /// What a proxied request costs: 35 minutes, longer with --full
     Proxy(proxy::ProxyArgs),
     /// What the number of routes costs: 15 minutes, hours with --full
     Routes(routes::RoutesArgs),
-    /// Spring Cloud Gateway beside the others: 5 minutes; or alone, as a target
+    /// Spring Cloud Gateway beside the others: 20 minutes; or alone, as a target
     Scg(proxy::ScgArgs),
     /// What each makes of the cases of tests/wire: 5 minutes
     Wire(crate::wire::WireArgs),
