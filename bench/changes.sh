@@ -9,18 +9,11 @@
 #                                              spends no time on importing them
 # WEIR=target/released/weir is the program as it is released (`cargo xtask release`).
 set -euo pipefail
-weir=${WEIR:-$(cd "$(dirname "$0")/.." && pwd)/target/release/weir}
+. "$(dirname "$0")/common.sh"
 routes=${1:-100000} pairs=${2:-6} seconds=${3:-10} rate=${4:-1000} changes=${5:-1000}
-work=$(mktemp -d)
 store=${STORE:-$work/store}
-pids=()
-trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
 
-wait_for() { until grep -q "^$2" "$1"; do sleep 0.05; done; awk -v w="$2" '$1 == w { print $NF }' "$1"; }
-: >"$work/origin.log"
-"$weir" origin --listen 127.0.0.1:0 --quiet >"$work/origin.log" 2>&1 & pids+=($!)
-until grep -q 127.0.0.1 "$work/origin.log"; do sleep 0.05; done
-origin=$(grep -o '127.0.0.1:[0-9]*' "$work/origin.log" | head -1)
+start_origin
 # The routes name a service, so that a store outlives the port of its origin.
 cat >"$work/empty.yml" <<Y
 server: { address: 127.0.0.1, port: 0 }

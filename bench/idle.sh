@@ -5,22 +5,12 @@
 # Usage: bench/idle.sh [connections]     (10000)
 # WEIR=target/released/weir is the program as it is released (`cargo xtask release`).
 set -euo pipefail
-weir=${WEIR:-$(cd "$(dirname "$0")/.." && pwd)/target/release/weir}
+. "$(dirname "$0")/common.sh"
 count=${1:-10000}
-work=$(mktemp -d)
-pids=()
-trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
 
-wait_for() { until grep -q "^$2" "$1"; do sleep 0.05; done; awk -v w="$2" '$1 == w { print $NF }' "$1"; }
-: >"$work/origin.log"
-"$weir" origin --listen 127.0.0.1:0 --quiet >"$work/origin.log" 2>&1 & pids+=($!)
-until grep -q 127.0.0.1 "$work/origin.log"; do sleep 0.05; done
-origin=$(grep -o '127.0.0.1:[0-9]*' "$work/origin.log" | head -1)
+start_origin
 { printf 'server: { address: 127.0.0.1, port: 0 }\nweir: { admin.port: 0, store.path: %s }\n' "$work/store"
-  printf 'spring.cloud.gateway.server.webflux:\n  routes:\n'
-  for n in 0 1 2 3 4 5 6 7 8 9; do
-    printf '    - { id: api-%d, uri: "http://%s", predicates: [ "Path=/%d" ], filters: [ "AddRequestHeader=x-route, api-%d", "SetPath=/ok" ] }\n' $n "$origin" $n $n
-  done; } >"$work/routes.yml"
+  ten_routes; } >"$work/routes.yml"
 "$weir" run "$work/routes.yml" >"$work/weir.log" 2>&1 & pids+=($!)
 pid=$!
 gateway=$(wait_for "$work/weir.log" listening)

@@ -6,8 +6,7 @@
 #        WEIR=path/of/weir bench/memory.sh    (default: target/release/weir)
 # WEIR=target/released/weir is the program as it is released (`cargo xtask release`).
 set -euo pipefail
-weir=${WEIR:-$(cd "$(dirname "$0")/.." && pwd)/target/release/weir}
-work=$(mktemp -d)
+. "$(dirname "$0")/common.sh"
 pid=
 trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
 [ $# -gt 0 ] || set -- 10 1000 10000 100000 1000000

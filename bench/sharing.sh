@@ -6,22 +6,17 @@
 # Usage: bench/sharing.sh [workers [requests]]     (2 2000)
 # WEIR=target/released/weir is the program as it is released (`cargo xtask release`).
 set -euo pipefail
-weir=${WEIR:-$(cd "$(dirname "$0")/.." && pwd)/target/release/weir}
+. "$(dirname "$0")/common.sh"
 workers=${1:-2}
 requests=${2:-2000}
-work=$(mktemp -d)
-pids=()
-trap 'kill "${pids[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
+for tool in valgrind addr2line mkfifo; do
+  command -v $tool >/dev/null || { echo "error: no $tool: install Debian's valgrind and binutils" >&2; exit 1; }
+done
 
-"$weir" origin --listen 127.0.0.1:0 --quiet >"$work/origin.log" 2>&1 & pids+=($!)
-until grep -q 127.0.0.1 "$work/origin.log"; do sleep 0.05; done
-origin=$(grep -o '127.0.0.1:[0-9]*' "$work/origin.log" | head -1)
+start_origin
 { printf 'server: { address: 127.0.0.1, port: 0 }\n'
   printf 'weir: { admin.port: -1, server: { workers: %d, huge-pages: false }, store.path: %s }\n' "$workers" "$work/store"
-  printf 'spring.cloud.gateway.server.webflux:\n  routes:\n'
-  for n in 0 1 2 3 4 5 6 7 8 9; do
-    printf '    - { id: api-%d, uri: "http://%s", predicates: [ "Path=/%d" ], filters: [ "AddRequestHeader=x-route, api-%d", "PrefixPath=/p", "SetPath=/ok" ] }\n' $n "$origin" $n $n
-  done; } >"$work/routes.yml"
+  ten_routes '"PrefixPath=/p", '; } >"$work/routes.yml"
 
 cat >"$work/trace.awk" <<'AWK'
 function show(what, n) { printf "%-52s %10.2f\n", what, n / requests }
@@ -66,17 +61,13 @@ AWK
 
 mkfifo "$work/trace"
 : >"$work/places"
-awk -v requests="$requests" -v begin="$work/begin" -v end="$work/end" -v places="$work/places" -f "$work/trace.awk" <"$work/trace" >"$work/result" & reader=$!
+awk -v requests="$requests" -v begin="$work/begin" -v end="$work/end" -v places="$work/places" -f "$work/trace.awk" <"$work/trace" >"$work/result" & reader=$!; pids+=($reader)
 valgrind --tool=lackey --trace-mem=yes --trace-sched=yes --log-file="$work/trace" \
   "$weir" run "$work/routes.yml" >"$work/weir.log" 2>&1 & pids+=($!)
 pid=$!
 echo "starting under valgrind" >&2
-until grep -q '^listening' "$work/weir.log"; do
-  kill -0 $pid 2>/dev/null || { cat "$work/weir.log" >&2; exit 1; }
-  sleep 0.2
-done
-gateway=$(awk '$1 == "listening" { print $NF }' "$work/weir.log")
-load() { "$weir" bench "http://$gateway/5" -q -t 1 -c $((workers * 8)) -n "$1" --timeout 120s --json "$work/load.json" >/dev/null; }
+gateway=$(wait_for "$work/weir.log" listening)
+load() { "$weir" bench "http://$gateway/5" -q -t 1 -c $((workers * 8)) -n "$1" --timeout 120s >/dev/null; }
 echo "warming up: $requests requests" >&2
 load "$requests"
 echo yes >"$work/begin"
