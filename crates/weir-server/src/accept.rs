@@ -1,5 +1,6 @@
 //! Taking connections from the listening sockets to the workers.
 
+use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::pin::pin;
@@ -11,19 +12,18 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SocketFlags, acceptfrom_with};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
-use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
 
 use crate::deadline::Deadlines;
 use crate::drain::{Listening, Phase};
+use crate::executor::{Executor, spawn, yield_now};
 use crate::files::{Admission, Counted, Files};
 use crate::http::downstream::serve;
 use crate::listener::turn_away;
 use crate::metrics::{OpenConnection, WorkerCounters};
 use crate::net::Socket;
+use crate::poller::Watched;
 use crate::server::StartError;
 use crate::worker::Worker;
 
@@ -81,7 +81,9 @@ fn admit(
     }
     worker.counters.connection_accepted();
     let stream = Socket::fresh(stream);
-    tokio::task::spawn_local(serve(Rc::clone(worker), stream, peer, admission, open));
+    if let Err(error) = spawn(serve(Rc::clone(worker), stream, peer, admission, open)) {
+        tracing::error!(%error, "a connection is not served");
+    }
 }
 
 /// Gives every connection to `take` until `stopped` says to drain, then what had begun to connect,
@@ -94,7 +96,7 @@ async fn accept_until_drained(
     mut stopped: watch::Receiver<Phase>,
     take: impl Fn(Accepted, Admission),
 ) {
-    let listener = match watch(listener) {
+    let listener = match Watched::new(listener) {
         Ok(listener) => listener,
         Err(error) => {
             tracing::error!(%error, "cannot listen");
@@ -106,7 +108,7 @@ async fn accept_until_drained(
         () = accept_all(&listener, counters, files, deadlines, &take) => return,
         _ = stopped.wait_for(|phase| *phase >= Phase::Draining) => {}
     }
-    if let Err(error) = turn_away(listener.get_ref()) {
+    if let Err(error) = turn_away(listener.file()) {
         tracing::debug!(%error, "connections that come while the listener closes are reset");
     }
     // The end of the time is what ends it, unless nothing more can be taken.
@@ -118,7 +120,7 @@ async fn accept_until_drained(
 
 /// Gives every connection that arrives to `take`. Ends only if the socket cannot be used at all.
 async fn accept_all(
-    listener: &AsyncFd<TcpListener>,
+    listener: &Watched<TcpListener>,
     counters: &WorkerCounters,
     files: &Arc<Files>,
     deadlines: &Rc<Deadlines>,
@@ -126,35 +128,29 @@ async fn accept_all(
 ) {
     let mut entrance = Entrance::new(files, deadlines);
     loop {
-        let Ok(mut ready) = listener.readable().await else { return };
+        poll_fn(|_| listener.poll_readable()).await;
         for _ in 0..ACCEPTS_MAX {
-            let Some(admission) = entrance.admission(listener.get_ref()).await else {
-                ready.clear_ready();
+            let Some(admission) = entrance.admission(listener.file()).await else {
+                listener.clear_readable();
                 break;
             };
-            match ready.try_io(|listener| accept(listener.get_ref())) {
-                Ok(Ok(accepted)) => take(accepted, admission),
-                Ok(Err(error)) => {
+            match listener.try_read(accept) {
+                Ok(accepted) => take(accepted, admission),
+                // There are no more.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    entrance.queue = None;
+                    break;
+                }
+                Err(error) => {
                     drop(admission);
                     counters.accept_failed();
                     entrance.pause(&error).await;
                     break;
                 }
-                // There are no more.
-                Err(_) => {
-                    entrance.queue = None;
-                    break;
-                }
             }
         }
-        drop(ready);
-        tokio::task::yield_now().await;
+        yield_now().await;
     }
-}
-
-#[expect(deprecated, reason = "its unsafe successor asks for what a `TcpListener` guarantees")]
-fn watch(listener: TcpListener) -> io::Result<AsyncFd<TcpListener>> {
-    AsyncFd::with_interest(listener, Interest::READABLE)
 }
 
 fn accept(listener: &TcpListener) -> io::Result<Accepted> {
@@ -263,9 +259,11 @@ impl Acceptor {
         listener: TcpListener,
     ) -> Result<JoinHandle<()>, StartError> {
         let builder = std::thread::Builder::new().name(format!("weir-acceptor-{n}"));
-        let run = move || match Builder::new_current_thread().enable_io().build() {
-            Ok(runtime) => runtime.block_on(self.run(listener)),
-            Err(error) => tracing::error!(%error, "an acceptor has no runtime"),
+        let run = move || {
+            let done = Executor::new().and_then(|executor| executor.run(self.run(listener)));
+            if let Err(error) = done {
+                tracing::error!(%error, "an acceptor has ended");
+            }
         };
         builder.spawn(run).map_err(StartError::Thread)
     }
@@ -307,10 +305,9 @@ mod tests {
     use std::rc::Rc;
     use std::time::{Duration, Instant};
 
-    use tokio::runtime::Builder;
-
     use super::Entrance;
     use crate::deadline::Deadlines;
+    use crate::executor::{Executor, yield_now};
     use crate::files::{Files, FilesPlan};
 
     /// Nobody who is idle has to leave because of a queue that ends by itself.
@@ -328,7 +325,7 @@ mod tests {
 
             let _client = TcpStream::connect(address).expect("a connection");
             let leaves = async {
-                tokio::task::yield_now().await;
+                yield_now().await;
                 drop(first);
             };
             let (second, ()) = tokio::join!(entrance.admission(&listener), leaves);
@@ -349,12 +346,13 @@ mod tests {
             assert!(entrance.admission(&listener).await.is_none(), "nobody is there");
             assert!(!files.is_overrun());
         };
-        let runtime = Builder::new_current_thread().enable_io().build().expect("a runtime");
-        runtime.block_on(async {
+        let executor = Executor::new().expect("an executor");
+        let done = executor.run(async {
             tokio::select! {
                 () = test => {}
                 Err(error) = Rc::clone(&deadlines).run() => panic!("no timer: {error}"),
             }
         });
+        done.expect("a run");
     }
 }

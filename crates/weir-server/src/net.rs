@@ -1,16 +1,17 @@
 //! Connections: reads and writes that never wait, and being woken when they can go on.
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr, TcpStream as StdStream};
-use std::task::{Context, Poll, ready};
+use std::task::{Poll, ready};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
-use socket2::{SockRef, TcpKeepalive};
-use tokio::io::Interest;
-use tokio::net::TcpStream;
+use socket2::{Domain, SockRef, TcpKeepalive, Type};
 
 use crate::pipe::Pipe;
+use crate::poller::Watched;
 
 /// When a silent peer is asked whether it is still there, and how often before it counts as gone:
 /// two minutes in all. One that went without a word, as a host that loses its power, would be
@@ -26,6 +27,27 @@ pub(crate) fn watch_over<'s>(socket: impl Into<SockRef<'s>>) -> io::Result<()> {
     socket.into().set_tcp_keepalive(&SILENCE)
 }
 
+/// A new connection to `address`, which takes a while.
+///
+/// # Errors
+/// There is none.
+pub(crate) async fn connect_to(address: SocketAddr) -> io::Result<Watched<StdStream>> {
+    let socket =
+        socket2::Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), None)?;
+    match socket.connect(&address.into()) {
+        Err(error) if error.raw_os_error() != Some(Errno::INPROGRESS.raw_os_error()) => {
+            return Err(error);
+        }
+        Ok(()) | Err(_) => {}
+    }
+    let stream = Watched::new(StdStream::from(socket))?;
+    poll_fn(|_| stream.poll_writable()).await;
+    match stream.file().take_error()? {
+        Some(error) => Err(error),
+        None => Ok(stream),
+    }
+}
+
 /// A TCP connection.
 ///
 /// One just accepted is read and written before it is registered with the runtime's poller. Most
@@ -39,7 +61,7 @@ enum State {
     /// Not registered with the poller.
     Fresh(StdStream),
     /// Registered.
-    Watched(TcpStream),
+    Watched(Watched<StdStream>),
     /// Registering failed.
     Lost,
 }
@@ -51,7 +73,7 @@ impl Socket {
     }
 
     /// A connection that is registered.
-    pub(crate) fn watched(stream: TcpStream) -> Self {
+    pub(crate) fn watched(stream: Watched<StdStream>) -> Self {
         Self(State::Watched(stream))
     }
 
@@ -64,7 +86,7 @@ impl Socket {
     pub(crate) fn local_addr(&self) -> Option<SocketAddr> {
         match &self.0 {
             State::Fresh(stream) => stream.local_addr().ok(),
-            State::Watched(stream) => stream.local_addr().ok(),
+            State::Watched(watched) => watched.file().local_addr().ok(),
             State::Lost => None,
         }
     }
@@ -73,19 +95,19 @@ impl Socket {
     pub(crate) fn end(&self) -> bool {
         match &self.0 {
             State::Fresh(stream) => stream.shutdown(Shutdown::Write).is_ok(),
-            State::Watched(stream) => SockRef::from(stream).shutdown(Shutdown::Write).is_ok(),
+            State::Watched(watched) => watched.file().shutdown(Shutdown::Write).is_ok(),
             State::Lost => false,
         }
     }
 
-    fn register(&mut self) -> io::Result<&TcpStream> {
+    fn register(&mut self) -> io::Result<&Watched<StdStream>> {
         if let State::Fresh(_) = self.0
             && let State::Fresh(stream) = std::mem::replace(&mut self.0, State::Lost)
         {
-            self.0 = State::Watched(TcpStream::from_std(stream)?);
+            self.0 = State::Watched(Watched::new(stream)?);
         }
         match &self.0 {
-            State::Watched(stream) => Ok(stream),
+            State::Watched(watched) => Ok(watched),
             State::Fresh(_) | State::Lost => Err(io::ErrorKind::NotConnected.into()),
         }
     }
@@ -93,12 +115,9 @@ impl Socket {
     fn read_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match &self.0 {
             State::Fresh(stream) => Ok(recv(stream, buffer, RecvFlags::empty())?.1),
-            State::Watched(stream) => {
-                let len = buffer.len();
-                attempt(stream, Interest::READABLE, len, || {
-                    Ok(recv(stream, buffer, RecvFlags::empty())?.1)
-                })
-            }
+            State::Watched(watched) => watched.try_read_some(buffer.len(), |stream| {
+                Ok(recv(stream, buffer, RecvFlags::empty())?.1)
+            }),
             State::Lost => Err(io::ErrorKind::NotConnected.into()),
         }
     }
@@ -107,8 +126,8 @@ impl Socket {
         let flags = SendFlags::NOSIGNAL;
         match &self.0 {
             State::Fresh(stream) => Ok(send(stream, bytes, flags)?),
-            State::Watched(stream) => {
-                attempt(stream, Interest::WRITABLE, bytes.len(), || Ok(send(stream, bytes, flags)?))
+            State::Watched(watched) => {
+                watched.try_write_some(bytes.len(), |stream| Ok(send(stream, bytes, flags)?))
             }
             State::Lost => Err(io::ErrorKind::NotConnected.into()),
         }
@@ -118,7 +137,7 @@ impl Socket {
         match &self.0 {
             State::Fresh(stream) => pipe.take(stream, max),
             // Less than asked for may be all that there is room for in the pipe.
-            State::Watched(stream) => stream.try_io(Interest::READABLE, || pipe.take(stream, max)),
+            State::Watched(watched) => watched.try_read(|stream| pipe.take(stream, max)),
             State::Lost => Err(io::ErrorKind::NotConnected.into()),
         }
     }
@@ -126,8 +145,8 @@ impl Socket {
     fn splice_to_now(&self, pipe: &mut Pipe) -> io::Result<usize> {
         match &self.0 {
             State::Fresh(stream) => pipe.give(stream),
-            State::Watched(stream) => {
-                attempt(stream, Interest::WRITABLE, pipe.held(), || pipe.give(stream))
+            State::Watched(watched) => {
+                watched.try_write_some(pipe.held(), |stream| pipe.give(stream))
             }
             State::Lost => Err(io::ErrorKind::NotConnected.into()),
         }
@@ -138,42 +157,19 @@ impl Socket {
         let mut nothing = SendAncillaryBuffer::default();
         match &self.0 {
             State::Fresh(stream) => Ok(sendmsg(stream, slices, &mut nothing, flags)?),
-            State::Watched(stream) => {
+            State::Watched(watched) => {
                 let len = slices.iter().map(|slice| slice.len()).sum();
-                attempt(stream, Interest::WRITABLE, len, || {
-                    Ok(sendmsg(stream, slices, &mut nothing, flags)?)
-                })
+                watched
+                    .try_write_some(len, |stream| Ok(sendmsg(stream, slices, &mut nothing, flags)?))
             }
             State::Lost => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 }
 
-/// Makes one call on a connection if it is known to be ready. With an edge-triggered poller, a call
-/// that moved less than asked for has left nothing to do until the next event: noting that saves
-/// the call that would find out.
-fn attempt(
-    stream: &TcpStream,
-    interest: Interest,
-    asked: usize,
-    call: impl FnOnce() -> io::Result<usize>,
-) -> io::Result<usize> {
-    let mut moved = None;
-    let result = stream.try_io(interest, || {
-        let count = call()?;
-        if 0 < count && count < asked {
-            moved = Some(count);
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        Ok(count)
-    });
-    moved.map_or(result, Ok)
-}
-
 /// Makes a call that reads, as soon as it does not have to wait.
 fn poll_reading(
     socket: &mut Socket,
-    cx: &mut Context<'_>,
     mut call: impl FnMut(&Socket) -> io::Result<usize>,
 ) -> Poll<io::Result<usize>> {
     loop {
@@ -181,14 +177,13 @@ fn poll_reading(
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             other => return Poll::Ready(other),
         }
-        ready!(socket.register()?.poll_read_ready(cx))?;
+        ready!(socket.register()?.poll_readable());
     }
 }
 
 /// Makes a call that writes something, as soon as it does not have to wait.
 fn poll_writing(
     socket: &mut Socket,
-    cx: &mut Context<'_>,
     mut call: impl FnMut(&Socket) -> io::Result<usize>,
 ) -> Poll<io::Result<usize>> {
     loop {
@@ -197,61 +192,47 @@ fn poll_writing(
             Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
             other => return Poll::Ready(other),
         }
-        ready!(socket.register()?.poll_write_ready(cx))?;
+        ready!(socket.register()?.poll_writable());
     }
 }
 
 /// Reads once into `buffer`; `Ok(0)` is the end of the stream.
-pub(crate) fn poll_read(
-    socket: &mut Socket,
-    cx: &mut Context<'_>,
-    buffer: &mut [u8],
-) -> Poll<io::Result<usize>> {
-    poll_reading(socket, cx, |socket| socket.read_now(buffer))
+pub(crate) fn poll_read(socket: &mut Socket, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+    poll_reading(socket, |socket| socket.read_now(buffer))
 }
 
 /// Writes once; there must be something to write.
-pub(crate) fn poll_write(
-    socket: &mut Socket,
-    cx: &mut Context<'_>,
-    bytes: &[u8],
-) -> Poll<io::Result<usize>> {
-    poll_writing(socket, cx, |socket| socket.write_now(bytes))
+pub(crate) fn poll_write(socket: &mut Socket, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    poll_writing(socket, |socket| socket.write_now(bytes))
 }
 
 /// Writes once, from several places; there must be something to write.
 pub(crate) fn poll_write_vectored(
     socket: &mut Socket,
-    cx: &mut Context<'_>,
     slices: &[IoSlice<'_>],
 ) -> Poll<io::Result<usize>> {
-    poll_writing(socket, cx, |socket| socket.write_slices_now(slices))
+    poll_writing(socket, |socket| socket.write_slices_now(slices))
 }
 
 /// Takes up to `max` received bytes into `pipe`, once; `Ok(0)` is the end of the stream.
 pub(crate) fn poll_splice_from(
     socket: &mut Socket,
-    cx: &mut Context<'_>,
     pipe: &mut Pipe,
     max: usize,
 ) -> Poll<io::Result<usize>> {
-    poll_reading(socket, cx, |socket| socket.splice_from_now(pipe, max))
+    poll_reading(socket, |socket| socket.splice_from_now(pipe, max))
 }
 
 /// Sends what `pipe` holds, once; it must hold something.
-pub(crate) fn poll_splice_to(
-    socket: &mut Socket,
-    cx: &mut Context<'_>,
-    pipe: &mut Pipe,
-) -> Poll<io::Result<usize>> {
-    poll_writing(socket, cx, |socket| socket.splice_to_now(pipe))
+pub(crate) fn poll_splice_to(socket: &mut Socket, pipe: &mut Pipe) -> Poll<io::Result<usize>> {
+    poll_writing(socket, |socket| socket.splice_to_now(pipe))
 }
 
 /// Waits until a write may succeed. Costs no system call.
-pub(crate) fn poll_writable(socket: &mut Socket, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+pub(crate) fn poll_writable(socket: &mut Socket) -> Poll<io::Result<()>> {
     match &socket.0 {
         State::Fresh(_) => Poll::Ready(Ok(())),
-        _ => socket.register()?.poll_write_ready(cx),
+        _ => socket.register()?.poll_writable().map(Ok),
     }
 }
 

@@ -11,14 +11,15 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use tokio::runtime::{Builder, LocalOptions};
+use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use weir_config::{AccessLogFormat, Settings, Snapshot};
 
 use crate::accept::{Acceptor, Handed, accept_handed, accept_own};
 use crate::access_log::{self, LogBuffer};
 use crate::drain::{DrainState, Listening, Phase};
+use crate::executor::{Executor, spawn, yield_now};
 use crate::files::{Files, FilesPlan};
 use crate::http::hops::Identity;
 use crate::listener::{Asked, BindError, Bound, SocketBuffers, bind};
@@ -293,14 +294,15 @@ impl Plan<'_> {
         let (snapshot, drain) = (Arc::clone(self.snapshot), Arc::clone(self.drain));
         let (stopped, reserved) = (self.stopped.clone(), self.reserved.clone());
         let (identity, files) = (Arc::clone(&self.identity), Arc::clone(&self.files));
-        let runtime = Builder::new_current_thread();
         let body = move || {
             let log = log.map(|(format, sender)| {
                 LogBuffer::new(format.unwrap_or(AccessLogFormat::Common), sender)
             });
             let worker =
                 Worker::new(snapshot, counters, drain, log, reserved, identity, files, seed);
-            run(runtime, &worker, intake, stopped);
+            if let Err(error) = run(&worker, intake, stopped) {
+                tracing::error!(%error, "a worker has ended");
+            }
         };
         let builder = std::thread::Builder::new().name(format!("weir-worker-{n}"));
         if !self.settings.pinning {
@@ -315,58 +317,58 @@ impl Plan<'_> {
 }
 
 /// Runs a worker until the server stops.
-fn run(mut builder: Builder, worker: &Rc<Worker>, intake: Intake, stopped: watch::Receiver<Phase>) {
-    // No timers but those of `Deadlines`: see `timer`.
-    let runtime = match builder.enable_io().build_local(LocalOptions::default()) {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            tracing::error!(%error, "a worker has no runtime");
-            return;
+fn run(worker: &Rc<Worker>, intake: Intake, stopped: watch::Receiver<Phase>) -> io::Result<()> {
+    // Names are looked up by threads of its own; nothing else is left to it.
+    let names = Builder::new_current_thread().build()?;
+    let _entered = names.enter();
+    Executor::new()?.run(serve_until_stopped(worker, intake, stopped))?
+}
+
+async fn serve_until_stopped(
+    worker: &Rc<Worker>,
+    intake: Intake,
+    stopped: watch::Receiver<Phase>,
+) -> io::Result<()> {
+    let tidying = Rc::clone(worker);
+    spawn(async move {
+        loop {
+            tidying.deadlines.sleep(TIDY).await;
+            tidying.tidy();
+        }
+    })?;
+    let accepting = Rc::clone(worker);
+    let mut phases = stopped.clone();
+    spawn(async move {
+        match intake {
+            Intake::Own(listener, _listening) => {
+                accept_own(&accepting, listener, stopped).await;
+            }
+            Intake::Handed(receiver) => accept_handed(&accepting, receiver).await,
+        }
+    })?;
+    // A task of its own: a sweep then does not poll the phase, which all workers share.
+    let (failed, has_failed) = oneshot::channel();
+    let deadlines = Rc::clone(&worker.deadlines);
+    spawn(async move {
+        let Err(error) = deadlines.run().await;
+        let _ = failed.send(error);
+    })?;
+    let stopped = async {
+        while phases.wait_for(|phase| *phase >= Phase::Draining).await.is_ok() {
+            worker.deadlines.wake_all();
+            if phases.wait_for(|phase| *phase == Phase::Stopped).await.is_ok() {
+                break;
+            }
         }
     };
-    runtime.block_on(async {
-        let tidying = Rc::clone(worker);
-        tokio::task::spawn_local(async move {
-            loop {
-                tidying.deadlines.sleep(TIDY).await;
-                tidying.tidy();
-            }
-        });
-        let accepting = Rc::clone(worker);
-        let mut phases = stopped.clone();
-        let accept = tokio::task::spawn_local(async move {
-            match intake {
-                Intake::Own(listener, _listening) => {
-                    accept_own(&accepting, listener, stopped).await;
-                }
-                Intake::Handed(receiver) => accept_handed(&accepting, receiver).await,
-            }
-        });
-        // A task of its own: a sweep then does not poll the phase, which all workers share.
-        let timer = tokio::task::spawn_local(Rc::clone(&worker.deadlines).run());
-        let stopped = async {
-            while phases.wait_for(|phase| *phase >= Phase::Draining).await.is_ok() {
-                worker.deadlines.wake_all();
-                if phases.wait_for(|phase| *phase == Phase::Stopped).await.is_ok() {
-                    break;
-                }
-            }
-        };
-        tokio::select! {
-            () = stopped => {}
-            ended = timer => {
-                let error = match ended {
-                    Ok(Err(error)) => error,
-                    Err(error) => error.into(),
-                };
-                tracing::error!(%error, "a worker has no timer");
-            }
-        }
-        worker.deadlines.wake_all();
-        accept.abort();
-        // Let the tasks see the phase and close what they hold.
-        for _ in 0..16 {
-            tokio::task::yield_now().await;
-        }
-    });
+    let result = tokio::select! {
+        () = stopped => Ok(()),
+        Ok(error) = has_failed => Err(error),
+    };
+    worker.deadlines.wake_all();
+    // Let the tasks see the phase and close what they hold.
+    for _ in 0..16 {
+        yield_now().await;
+    }
+    result
 }

@@ -12,6 +12,7 @@ use weir_route::index::Scratch;
 use crate::access_log::LogBuffer;
 use crate::deadline::{Deadline, Deadlines};
 use crate::drain::{DrainState, Phase};
+use crate::executor::tidy_here;
 use crate::files::Files;
 use crate::http::body::ReadBuffer;
 use crate::http::exchange::Exchange;
@@ -165,6 +166,7 @@ impl Worker {
         self.make_room();
         self.scratch.borrow_mut().tidy();
         self.deadlines.tidy();
+        tidy_here();
         self.spare.borrow_mut().truncate(SPARE_EXCHANGES_MAX / 16);
         if let Some(log) = &self.log {
             log.flush();

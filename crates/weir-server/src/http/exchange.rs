@@ -24,6 +24,7 @@ use super::local::{answer, answer_error};
 use super::relay::Relay;
 use super::upstream::Upstream;
 use crate::error::{ErrorKind, ProxyError};
+use crate::executor::others_first;
 use crate::metrics::RouteNumber;
 use crate::sys::{Caches, fetch};
 use crate::worker::Worker;
@@ -160,8 +161,9 @@ pub(crate) async fn exchange(
     mut framing: RequestFraming,
 ) -> Next {
     let admitted = admit(x);
-    cut_up(worker, snapshot, client, x);
     x.record = Record::new(Some(client.peer), worker.deadlines.look());
+    others_first().await;
+    cut_up(worker, snapshot, client, x);
     framing.upgrade = framing.upgrade && may_upgrade(x, framing.body);
     let found = match admitted {
         Ok(()) => find(worker, snapshot, client, x),

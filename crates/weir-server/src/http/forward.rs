@@ -260,14 +260,9 @@ impl HeadWait {
 
     /// Whether the client closed its connection. Most answers are there before that is worth being
     /// told of: it is asked for from the next sweep on, or when the upstream has sent something.
-    fn is_client_gone(
-        &mut self,
-        worker: &Worker,
-        client: &mut Client,
-        cx: &mut Context<'_>,
-    ) -> bool {
+    fn is_client_gone(&mut self, worker: &Worker, client: &mut Client) -> bool {
         if std::mem::replace(&mut self.watches_client, true) {
-            return poll_gone(worker, client, cx);
+            return poll_gone(worker, client);
         }
         client.deadline.nudge();
         false
@@ -320,7 +315,7 @@ impl HeadWait {
             }
         }
         loop {
-            let count = match poll_read(&mut upstream.stream, cx, scratch.buffer()) {
+            let count = match poll_read(&mut upstream.stream, scratch.buffer()) {
                 Poll::Pending => break,
                 Poll::Ready(Err(_) | Ok(0)) => return Poll::Ready(Err(closed(upstream))),
                 Poll::Ready(Ok(count)) => count,
@@ -336,7 +331,7 @@ impl HeadWait {
             return Poll::Ready(Ok(got));
         }
         drop(scratch);
-        if x.upload.is_done() && self.is_client_gone(worker, client, cx) {
+        if x.upload.is_done() && self.is_client_gone(worker, client) {
             return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
         }
         if worker.drain.phase() == Phase::Stopped {

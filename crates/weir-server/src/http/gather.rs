@@ -4,7 +4,7 @@
 //! the receiver does not take it at once.
 
 use std::io::{self, IoSlice};
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use crate::net::{Socket, poll_write, poll_write_vectored};
 
@@ -72,7 +72,6 @@ impl Gather {
     /// any more.
     pub(super) fn poll_write(
         &mut self,
-        cx: &mut Context<'_>,
         sink: &mut Socket,
         input: &[u8],
         moved: &mut u64,
@@ -82,7 +81,7 @@ impl Gather {
                 let mut slices = [IoSlice::new(&[]); RUNS_MAX * 2 + 1];
                 let (count, all) = self.slices(input, &mut slices);
                 let slices = slices.get(..count).unwrap_or_default();
-                (poll_write_vectored(sink, cx, slices), all)
+                (poll_write_vectored(sink, slices), all)
             };
             let written = match written {
                 Poll::Ready(written) => written?,
@@ -97,7 +96,7 @@ impl Gather {
         }
         while self.sent < self.own.len() {
             let rest = self.own.get(self.sent..).unwrap_or_default();
-            let count = std::task::ready!(poll_write(sink, cx, rest))?;
+            let count = std::task::ready!(poll_write(sink, rest))?;
             self.sent += count;
             *moved += count as u64;
         }

@@ -3,32 +3,24 @@
 //! Nothing of ours is meant to panic, and lints see to it; but one fault in a filter must not cost
 //! a worker's other connections.
 
-use std::any::Any;
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::Poll;
 
 use weir_wire::RequestHead;
+
+use crate::executor::caught;
 
 /// What `work` comes to; `None` if it panics, which is logged.
 ///
 /// What it worked on is left as it was then. Everything a worker shares holds through that: cells
 /// are borrowed for as long as a value lives, and scratch memory is cleared before use.
 pub(super) async fn contained<T>(mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
-    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
-        Ok(polled) => polled.map(Some),
-        Err(panic) => {
-            tracing::error!(panic = text(panic.as_ref()), "a request met a fault of the gateway");
-            Poll::Ready(None)
-        }
+    poll_fn(|cx| match caught("a request", || work.as_mut().poll(cx)) {
+        Some(polled) => polled.map(Some),
+        None => Poll::Ready(None),
     })
     .await
-}
-
-fn text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
 }
 
 /// Where tests let a request panic that names `place` in `X-Panic`; nothing otherwise.

@@ -228,12 +228,12 @@ impl Relay {
     ) -> Poll<Result<(), RelayError>> {
         let mut taken = 0;
         loop {
-            let flushed = self.poll_flush(cx, sink);
+            let flushed = self.poll_flush(sink);
             scratch.take_back(&mut self.held);
             if let Err(error) = std::task::ready!(flushed) {
                 return Poll::Ready(Err(error));
             }
-            if let Err(error) = std::task::ready!(self.poll_drain(cx, sink, &mut scratch.pipes)) {
+            if let Err(error) = std::task::ready!(self.poll_drain(sink, &mut scratch.pipes)) {
                 return Poll::Ready(Err(error));
             }
             if self.decoded {
@@ -249,9 +249,9 @@ impl Relay {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            let polled = match self.poll_splice(cx, source, sink, &mut scratch.pipes) {
+            let polled = match self.poll_splice(source, sink, &mut scratch.pipes) {
                 Some(polled) => polled,
-                None => poll_read(source, cx, scratch.buffer()),
+                None => poll_read(source, scratch.buffer()),
             };
             match polled {
                 Poll::Pending => return Poll::Pending,
@@ -268,7 +268,7 @@ impl Relay {
                     self.is_bulk = count >= BULK_BYTES_MIN;
                     let took = match self.piped {
                         Some(_) => self.pass(count),
-                        None => self.take(cx, scratch.read(count), carry, sink),
+                        None => self.take(scratch.read(count), carry, sink),
                     };
                     if let Err(error) = took {
                         return Poll::Ready(Err(error));
@@ -281,7 +281,6 @@ impl Relay {
     /// Takes content into a pipe; `None` if it is to be read, as it is or as there is no pipe.
     fn poll_splice(
         &mut self,
-        cx: &mut Context<'_>,
         source: &mut Socket,
         sink: &mut Socket,
         pipes: &mut Pipes,
@@ -293,13 +292,13 @@ impl Relay {
         }
         let mut pipe = pipes.take()?;
         // A pipe is not taken for a receiver that waits.
-        if poll_writable(sink, cx).is_pending() {
+        if poll_writable(sink).is_pending() {
             pipes.take_back(pipe);
             self.waiting = Waiting::Sink;
             return Some(Poll::Pending);
         }
         let max = usize::try_from(bare).unwrap_or(usize::MAX).min(SPLICE_BYTES_MAX);
-        let polled = poll_splice_from(source, cx, &mut pipe, max);
+        let polled = poll_splice_from(source, &mut pipe, max);
         if let Poll::Ready(Err(error)) = &polled
             && is_refusal(error)
         {
@@ -326,7 +325,6 @@ impl Relay {
     /// when the receiver does not take it. What follows the body goes to `carry`.
     fn take(
         &mut self,
-        cx: &mut Context<'_>,
         bytes: &[u8],
         carry: &mut Carry,
         sink: &mut Socket,
@@ -337,7 +335,7 @@ impl Relay {
             self.pending.settle(bytes);
         }
         carry.push(bytes.get(decoded?..).unwrap_or_default());
-        match self.pending.poll_write(cx, sink, bytes, &mut self.moved) {
+        match self.pending.poll_write(sink, bytes, &mut self.moved) {
             Poll::Ready(Err(_)) => Err(RelayError::Sink),
             // What is left is tried again by the caller, who tells which end is waited for.
             Poll::Ready(Ok(())) | Poll::Pending => Ok(()),
@@ -399,16 +397,12 @@ impl Relay {
         }
     }
 
-    fn poll_flush(
-        &mut self,
-        cx: &mut Context<'_>,
-        sink: &mut Socket,
-    ) -> Poll<Result<(), RelayError>> {
+    fn poll_flush(&mut self, sink: &mut Socket) -> Poll<Result<(), RelayError>> {
         if self.pending.is_empty() {
             return Poll::Ready(Ok(()));
         }
         let input = self.held.as_slice();
-        match self.pending.poll_write(cx, sink, input, &mut self.moved) {
+        match self.pending.poll_write(sink, input, &mut self.moved) {
             Poll::Ready(result) => Poll::Ready(result.map_err(|_| RelayError::Sink)),
             Poll::Pending => {
                 self.waiting = Waiting::Sink;
@@ -418,14 +412,9 @@ impl Relay {
     }
 
     /// Gives the receiver what is in the pipe.
-    fn poll_drain(
-        &mut self,
-        cx: &mut Context<'_>,
-        sink: &mut Socket,
-        pipes: &mut Pipes,
-    ) -> Poll<Result<(), RelayError>> {
+    fn poll_drain(&mut self, sink: &mut Socket, pipes: &mut Pipes) -> Poll<Result<(), RelayError>> {
         while let Some(mut pipe) = self.piped.take() {
-            let polled = poll_splice_to(sink, cx, &mut pipe);
+            let polled = poll_splice_to(sink, &mut pipe);
             if pipe.held() > 0 {
                 self.piped = Some(pipe);
             } else {

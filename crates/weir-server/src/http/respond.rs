@@ -17,6 +17,7 @@ use super::timing::Timing;
 use super::upstream::{Upstream, keep, poll_gone};
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
+use crate::executor::others_are_ready;
 use crate::worker::Worker;
 
 /// A response on its way to the client.
@@ -82,7 +83,7 @@ impl Responding {
         if self.fault.is_some() {
             return Poll::Ready(Ok(()));
         }
-        if !std::mem::replace(&mut self.has_turn, true) {
+        if !std::mem::replace(&mut self.has_turn, true) && others_are_ready() {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -103,7 +104,7 @@ impl Responding {
             Poll::Pending => {}
         }
         drop(scratch);
-        let gone = upload.is_done() && poll_gone(worker, client, cx);
+        let gone = upload.is_done() && poll_gone(worker, client);
         if gone || worker.drain.phase() == Phase::Stopped {
             return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
         }

@@ -3,7 +3,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use std::task::Poll;
 use std::time::Duration;
 
 use hashbrown::HashMap;
-use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use weir_config::PoolSettings;
 use weir_filter::Target;
@@ -21,7 +20,8 @@ use super::downstream::Client;
 use crate::deadline::TICK_MS;
 use crate::error::{ErrorKind, ProxyError};
 use crate::files::UpstreamFile;
-use crate::net::{Socket, is_spoilt, poll_read, watch_over};
+use crate::net::{Socket, connect_to, is_spoilt, poll_read, watch_over};
+use crate::poller::Watched;
 use crate::worker::Worker;
 
 /// Bytes a client may send ahead while its request waits; beyond, they stay in the kernel.
@@ -238,7 +238,7 @@ async fn connect(
     worker: &Rc<Worker>,
     client: &mut Client,
     wanted: &Wanted<'_>,
-) -> Result<TcpStream, ProxyError> {
+) -> Result<Watched<TcpStream>, ProxyError> {
     let target = wanted.target;
     let timed_out = || {
         let host = format!("connection timed out: {}:{}", target.host, target.port);
@@ -258,14 +258,14 @@ async fn connect(
 }
 
 /// Tries the addresses one after another.
-async fn dial(addresses: &[SocketAddr], target: &Target) -> Result<TcpStream, ProxyError> {
+async fn dial(addresses: &[SocketAddr], target: &Target) -> Result<Watched<TcpStream>, ProxyError> {
     let mut last = None;
     for address in addresses {
-        match TcpStream::connect(address).await {
+        match connect_to(*address).await {
             Ok(stream) => {
                 // Failing to set them costs latency, or time if the upstream vanishes.
-                let _ = stream.set_nodelay(true);
-                let _ = watch_over(&stream);
+                let _ = stream.file().set_nodelay(true);
+                let _ = watch_over(stream.file());
                 return Ok(stream);
             }
             Err(error) => last = Some(error),
@@ -289,7 +289,7 @@ async fn within<T>(
         if let Poll::Ready(done) = work.as_mut().poll(cx) {
             return Poll::Ready(Ok(Some(done)));
         }
-        if poll_gone(worker, client, cx) {
+        if poll_gone(worker, client) {
             return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
         }
         if client.deadline.poll(cx) { Poll::Ready(Ok(None)) } else { Poll::Pending }
@@ -300,11 +300,7 @@ async fn within<T>(
 }
 
 /// Whether the client closed its connection; what it sent ahead is kept, up to a bound.
-pub(crate) fn poll_gone(
-    worker: &Worker,
-    client: &mut Client,
-    cx: &mut std::task::Context<'_>,
-) -> bool {
+pub(crate) fn poll_gone(worker: &Worker, client: &mut Client) -> bool {
     if client.stream.is_fresh() {
         // A short exchange is over before it is worth a system call to be told.
         let age_ms = worker.deadlines.now_ms().saturating_sub(client.accepted_ms);
@@ -315,7 +311,7 @@ pub(crate) fn poll_gone(
     }
     while client.carry.len() < AHEAD_BYTES_MAX {
         let mut scratch = worker.scratch.borrow_mut();
-        match poll_read(&mut client.stream, cx, scratch.buffer()) {
+        match poll_read(&mut client.stream, scratch.buffer()) {
             Poll::Pending => return false,
             Poll::Ready(Ok(0) | Err(_)) => {
                 client.ended = true;

@@ -1,0 +1,428 @@
+//! Runs the tasks of one thread.
+//!
+//! What belongs to one thread needs no locks: a task is woken by its number, and only who wakes it
+//! from another thread comes by way of a lock and the poller's bell
+//! (`docs/decisions/0028-own-executor.md`).
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use slab::Slab;
+
+use crate::poller::Poller;
+
+/// Turns of tasks between two looks at what has happened: enough, most of the time, for all that is
+/// ready at once.
+const TURNS_MAX: usize = 256;
+
+/// Places for tasks, files or turns that are kept, used or not.
+const PLACES_MIN: usize = 256;
+
+/// Which task of a thread. A number is used again when its task has ended: whoever still holds it
+/// wakes another one, which finds nothing to do.
+pub(crate) type TaskId = u32;
+
+/// What [`Executor::run`] was given.
+const MAIN: TaskId = TaskId::MAX;
+
+type Work = Pin<Box<dyn Future<Output = ()>>>;
+
+/// The tasks of one thread, and what wakes them.
+pub(crate) struct Executor {
+    tasks: RefCell<Slab<Task>>,
+    /// Those to be polled, in turn.
+    ready: RefCell<VecDeque<TaskId>>,
+    is_main_ready: Cell<bool>,
+    current: Cell<TaskId>,
+    poller: Poller,
+    door: Arc<Door>,
+}
+
+struct Task {
+    /// Nothing while it is polled.
+    work: Option<(Work, Waker)>,
+    is_ready: bool,
+}
+
+/// Where other threads come to wake tasks of this one.
+struct Door {
+    woken: Mutex<Vec<TaskId>>,
+    bell: mio::Waker,
+}
+
+/// Wakes a task, from whatever thread.
+struct Wakeup {
+    task: TaskId,
+    door: Arc<Door>,
+}
+
+thread_local! {
+    /// What runs on this thread.
+    static HERE: RefCell<Option<Rc<Executor>>> = const { RefCell::new(None) };
+}
+
+impl Executor {
+    /// One without tasks.
+    ///
+    /// # Errors
+    /// The system gives no files for it.
+    pub(crate) fn new() -> io::Result<Rc<Self>> {
+        let (poller, bell) = Poller::new()?;
+        Ok(Rc::new(Self {
+            tasks: RefCell::default(),
+            ready: RefCell::default(),
+            is_main_ready: Cell::new(false),
+            current: Cell::new(MAIN),
+            poller,
+            door: Arc::new(Door { woken: Mutex::default(), bell }),
+        }))
+    }
+
+    /// Runs `work` to its end, and the tasks that are spawned on this thread until then. Those that
+    /// are left are dropped.
+    ///
+    /// # Errors
+    /// The system does not tell what happens.
+    pub(crate) fn run<T>(self: &Rc<Self>, work: impl Future<Output = T>) -> io::Result<T> {
+        let outer = HERE.replace(Some(Rc::clone(self)));
+        let result = self.run_here(pin!(work));
+        // One by one, borrowing nothing: what a task drops may wake another.
+        loop {
+            let first = self.tasks.borrow().iter().next().map(|(key, _)| key);
+            let Some(first) = first else { break };
+            let task = self.tasks.borrow_mut().try_remove(first);
+            drop(task);
+        }
+        HERE.set(outer);
+        result
+    }
+
+    fn run_here<T>(&self, mut work: Pin<&mut impl Future<Output = T>>) -> io::Result<T> {
+        let waker = self.waker(MAIN);
+        self.wake(MAIN);
+        loop {
+            for _ in 0..TURNS_MAX {
+                let next = self.ready.borrow_mut().pop_front();
+                match next {
+                    None => break,
+                    Some(MAIN) => {
+                        self.is_main_ready.set(false);
+                        self.current.set(MAIN);
+                        let mut cx = Context::from_waker(&waker);
+                        if let Poll::Ready(done) = work.as_mut().poll(&mut cx) {
+                            return Ok(done);
+                        }
+                    }
+                    Some(task) => self.turn(task),
+                }
+            }
+            let is_busy = !self.ready.borrow().is_empty();
+            if self.poller.wait(is_busy, |task| self.wake(task))? {
+                self.door.take().into_iter().for_each(|task| self.wake(task));
+            }
+        }
+    }
+
+    /// Polls a task, which is gone if that is its end.
+    fn turn(&self, task: TaskId) {
+        let taken = self.tasks.borrow_mut().get_mut(task as usize).and_then(|task| {
+            task.is_ready = false;
+            task.work.take()
+        });
+        let Some((mut work, waker)) = taken else { return };
+        self.current.set(task);
+        let mut cx = Context::from_waker(&waker);
+        let is_pending = caught("a task", || work.as_mut().poll(&mut cx).is_pending());
+        if is_pending == Some(true) {
+            if let Some(task) = self.tasks.borrow_mut().get_mut(task as usize) {
+                task.work = Some((work, waker));
+            }
+            return;
+        }
+        // Before its number is free: what it drops may wake it.
+        drop(work);
+        self.tasks.borrow_mut().try_remove(task as usize);
+    }
+
+    /// Has a task polled in its turn.
+    fn wake(&self, task: TaskId) {
+        let was_ready = match task {
+            MAIN => self.is_main_ready.replace(true),
+            _ => match self.tasks.borrow_mut().get_mut(task as usize) {
+                Some(task) => std::mem::replace(&mut task.is_ready, true),
+                None => return,
+            },
+        };
+        if !was_ready {
+            self.ready.borrow_mut().push_back(task);
+        }
+    }
+
+    fn spawn(&self, work: Work) {
+        let mut tasks = self.tasks.borrow_mut();
+        let entry = tasks.vacant_entry();
+        let task = entry.key() as TaskId;
+        entry.insert(Task { work: Some((work, self.waker(task))), is_ready: true });
+        self.ready.borrow_mut().push_back(task);
+    }
+
+    fn waker(&self, task: TaskId) -> Waker {
+        Waker::from(Arc::new(Wakeup { task, door: Arc::clone(&self.door) }))
+    }
+
+    fn tidy(&self) {
+        tidy(&mut self.tasks.borrow_mut());
+        self.poller.tidy();
+        let mut ready = self.ready.borrow_mut();
+        if ready.capacity() > PLACES_MIN && ready.len() <= ready.capacity() / 4 {
+            ready.shrink_to(PLACES_MIN);
+        }
+    }
+
+    /// The task that is polled.
+    pub(crate) fn current(&self) -> TaskId {
+        self.current.get()
+    }
+
+    /// What watches the files of this thread.
+    pub(crate) fn poller(&self) -> &Poller {
+        &self.poller
+    }
+}
+
+/// What runs on this thread.
+///
+/// # Errors
+/// Nothing does.
+pub(crate) fn here() -> io::Result<Rc<Executor>> {
+    let nothing = || io::Error::other("nothing runs tasks on this thread");
+    HERE.with_borrow(|here| here.as_ref().map(Rc::clone)).ok_or_else(nothing)
+}
+
+/// Starts a task on this thread, of which one calls this.
+///
+/// # Errors
+/// Nothing runs tasks on this thread.
+pub(crate) fn spawn(work: impl Future<Output = ()> + 'static) -> io::Result<()> {
+    here()?.spawn(Box::pin(work));
+    Ok(())
+}
+
+/// Lets go of the places that a crowd has left at the end of a list.
+pub(crate) fn tidy<T>(list: &mut Slab<T>) {
+    if list.capacity() > PLACES_MIN && list.len() <= list.capacity() / 2 {
+        list.shrink_to_fit();
+    }
+}
+
+/// Lets go of what this thread holds for tasks and files that are gone.
+pub(crate) fn tidy_here() {
+    if let Ok(here) = here() {
+        here.tidy();
+    }
+}
+
+/// Goes to the end of the queue. Now and then what has happened is looked at in between.
+pub(crate) async fn yield_now() {
+    let mut has_yielded = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Lets the other tasks that are ready have their turns first, if there are any: what all of them
+/// do next is done together, which the processor's caches like
+/// (`docs/decisions/0028-own-executor.md`).
+pub(crate) async fn others_first() {
+    if others_are_ready() {
+        yield_now().await;
+    }
+}
+
+/// Whether other tasks of this thread are to be polled.
+pub(crate) fn others_are_ready() -> bool {
+    HERE.with_borrow(|here| here.as_ref().is_some_and(|here| !here.ready.borrow().is_empty()))
+}
+
+/// What `call` gives; `None` if it panics, which is logged as a fault that `whom` met.
+pub(crate) fn caught<T>(whom: &str, call: impl FnOnce() -> T) -> Option<T> {
+    let panic = match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(value) => return Some(value),
+        Err(panic) => panic,
+    };
+    tracing::error!(panic = text(panic.as_ref()), "{whom} met a fault of the gateway");
+    None
+}
+
+fn text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
+}
+
+impl Door {
+    fn wake(&self, task: TaskId) {
+        let is_first = {
+            let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
+            woken.push(task);
+            woken.len() == 1
+        };
+        if is_first && let Err(error) = self.bell.wake() {
+            tracing::error!(%error, "a thread cannot be woken");
+        }
+    }
+
+    fn take(&self) -> Vec<TaskId> {
+        std::mem::take(&mut *self.woken.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Wake for Wakeup {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // Not even what runs here can be asked for while the thread ends.
+        let is_here = HERE.try_with(|here| match &*here.borrow() {
+            Some(here) if Arc::ptr_eq(&here.door, &self.door) => {
+                here.wake(self.task);
+                true
+            }
+            _ => false,
+        });
+        if is_here != Ok(true) {
+            self.door.wake(self.task);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::future::{pending, poll_fn};
+    use std::rc::Rc;
+    use std::task::Poll;
+    use std::time::Duration;
+
+    use tokio::sync::{Notify, oneshot};
+
+    use super::{Executor, here, spawn, yield_now};
+
+    fn run<T>(work: impl Future<Output = T>) -> T {
+        Executor::new().and_then(|executor| executor.run(work)).expect("a run")
+    }
+
+    #[test]
+    fn tasks_have_their_turns_in_the_order_in_which_they_are_woken() {
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        run(async {
+            for name in ["a", "b"] {
+                let seen = Rc::clone(&seen);
+                let work = async move {
+                    for turn in 0..2 {
+                        seen.borrow_mut().push((name, turn));
+                        yield_now().await;
+                    }
+                };
+                spawn(work).expect("a task");
+            }
+            yield_now().await;
+            assert_eq!(*seen.borrow(), [("a", 0), ("b", 0)]);
+            yield_now().await;
+        });
+        assert_eq!(*seen.borrow(), [("a", 0), ("b", 0), ("a", 1), ("b", 1)]);
+    }
+
+    #[test]
+    fn a_task_that_is_woken_twice_has_one_turn() {
+        let (mut turns, notify) = (0, Notify::new());
+        run(async {
+            let mut notified = std::pin::pin!(notify.notified());
+            let count = poll_fn(|cx| {
+                turns += 1;
+                if notified.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(());
+                }
+                cx.waker().wake_by_ref();
+                cx.waker().wake_by_ref();
+                if turns == 3 {
+                    notify.notify_one();
+                }
+                Poll::Pending
+            });
+            count.await;
+        });
+        assert_eq!(turns, 4);
+    }
+
+    #[test]
+    fn another_thread_wakes_a_task_that_waits() {
+        let (sender, receiver) = oneshot::channel();
+        let other = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            sender.send("from there")
+        });
+        assert_eq!(run(receiver), Ok("from there"));
+        assert_eq!(other.join().expect("a thread"), Ok(()));
+    }
+
+    #[test]
+    fn a_panic_ends_one_task() {
+        let (sender, receiver) = oneshot::channel();
+        let got = run(async {
+            spawn(async { panic!("a fault in a task") }).expect("a task");
+            let next = async move {
+                let _ = sender.send("the next");
+            };
+            spawn(next).expect("a task");
+            receiver.await
+        });
+        assert_eq!(got, Ok("the next"));
+    }
+
+    #[test]
+    fn places_of_a_crowd_that_has_left_are_let_go() {
+        run(async {
+            let here = here().expect("what runs here");
+            let places = || (here.tasks.borrow().len(), here.tasks.borrow().capacity() > 10_000);
+            spawn(pending()).expect("a task");
+            for _ in 0..10_000 {
+                spawn(async {}).expect("a task");
+            }
+            assert_eq!(places(), (10_001, true));
+            yield_now().await;
+            assert_eq!(places(), (1, true));
+            here.tidy();
+            assert_eq!(places(), (1, false));
+        });
+    }
+
+    #[test]
+    fn tasks_that_are_left_are_dropped_with_the_run() {
+        let shared = Rc::new(());
+        let kept = Rc::clone(&shared);
+        run(async move {
+            let work = async move {
+                let _kept = kept;
+                pending::<()>().await;
+            };
+            spawn(work).expect("a task");
+            yield_now().await;
+        });
+        assert_eq!(Rc::strong_count(&shared), 1);
+        assert!(here().is_err() && spawn(async {}).is_err(), "nothing runs here any more");
+    }
+}
