@@ -16,8 +16,8 @@ use crate::deadline::Deadlines;
 
 /// How long those who come are left waiting while no file becomes free at all; then they are told.
 const WAIT: Duration = Duration::from_secs(5);
-/// Files of a worker or acceptor: its listening socket, its timer, and what its runtime has (epoll,
-/// a wake-up), rounded up.
+/// Files of a worker or acceptor: its listening socket, its timer, its poller and what wakes that,
+/// rounded up.
 const FILES_PER_THREAD: u64 = 8;
 /// Files the process has without doing anything: standard streams, store, log, the admin API's
 /// listeners and runtime, signals.

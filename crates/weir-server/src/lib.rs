@@ -1,8 +1,8 @@
 //! The data plane: listeners, workers, the exchange, upstream pools.
 //!
-//! One OS thread per worker, each with its own current-thread runtime, listener, pools, counters
-//! and scratch memory: on the request path the workers share nothing but the snapshot pointer. The
-//! data plane does not know that an admin API exists.
+//! One OS thread per worker, each with its own tasks, listener, pools, counters and scratch memory:
+//! on the request path the workers share nothing but the snapshot pointer. The data plane does not
+//! know that an admin API exists.
 
 mod accept;
 mod access_log;

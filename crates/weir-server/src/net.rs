@@ -50,7 +50,7 @@ pub(crate) async fn connect_to(address: SocketAddr) -> io::Result<Watched<StdStr
 
 /// A TCP connection.
 ///
-/// One just accepted is read and written before it is registered with the runtime's poller. Most
+/// One just accepted is read and written before it is registered with the worker's poller. Most
 /// have sent their request by then, and one that carries a single request never needs registering:
 /// that saves two system calls and a wake-up.
 #[derive(Debug)]

@@ -47,7 +47,7 @@ pub enum StartError {
     Bind(BindError),
     /// The access log cannot be opened.
     AccessLog(io::Error),
-    /// A thread or runtime cannot be made.
+    /// A thread cannot be made.
     Thread(io::Error),
 }
 

@@ -16,15 +16,15 @@ use rustix::time::{
 
 use crate::poller::Watched;
 
-/// One timer of a runtime.
+/// One timer of a thread.
 #[derive(Debug)]
 pub(crate) struct Timer(Watched<OwnedFd>);
 
 impl Timer {
-    /// A timer of the runtime it is made in.
+    /// A timer for the tasks of this thread.
     ///
     /// # Errors
-    /// No file can be opened, or the runtime cannot watch it.
+    /// No file can be opened or watched, or nothing runs tasks on this thread.
     pub(crate) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let file = timerfd_create(TimerfdClockId::Monotonic, flags)?;
