@@ -245,11 +245,13 @@ pub(crate) async fn yield_now() {
 
 /// Lets the other tasks that are ready have their turns first, if there are any: what all of them
 /// do next is done together, which the processor's caches like
-/// (`docs/decisions/0028-own-executor.md`).
-pub(crate) async fn others_first() {
-    if others_are_ready() {
+/// (`docs/decisions/0028-own-executor.md`). Tells whether there were any.
+pub(crate) async fn others_first() -> bool {
+    let others = others_are_ready();
+    if others {
         yield_now().await;
     }
+    others
 }
 
 /// Whether other tasks of this thread are to be polled.

@@ -30,11 +30,6 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Whether anything has been fetched.
-    pub fn has_begun(&self) -> bool {
-        self.places > 0 || self.whole
-    }
-
     /// Whether nothing is left to fetch.
     pub fn is_whole(&self) -> bool {
         self.whole

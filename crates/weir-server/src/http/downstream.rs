@@ -10,9 +10,7 @@ use std::time::Duration;
 use weir_wire::http1::{BodyKind, HeadLimits, Parsed, RequestFraming, parse_request};
 
 use super::body::{Carry, ReadBuffer};
-use super::exchange::{
-    Exchange, Next, answer_panic, exchange, look_ahead, look_ahead_by_path, refuse,
-};
+use super::exchange::{Exchange, Next, answer_panic, exchange, look_ahead_by_path, refuse};
 use super::panic::contained;
 use super::tunnel;
 use crate::deadline::Deadline;
@@ -209,7 +207,6 @@ fn first_head(
     match parse_request(bytes, &mut x.request, &snapshot.settings.head_limits) {
         Err(error) => First::Head(x, snapshot, Head::Refused(error.into())),
         Ok(Parsed::Complete { consumed, framing }) => {
-            look_ahead(worker, &snapshot, client, &mut x);
             if consumed < count {
                 // Memory for what came with the head; given back behind the exchange.
                 std::mem::swap(&mut client.carry, &mut x.ahead);

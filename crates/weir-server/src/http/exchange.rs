@@ -164,6 +164,10 @@ pub(crate) async fn exchange(
     x.record = Record::new(Some(client.peer), worker.deadlines.look());
     others_first().await;
     cut_up(worker, snapshot, client, x);
+    // What was fetched for one request has come by the time that others were looked at.
+    if snapshot.index.is_large() && others_first().await {
+        cut_up(worker, snapshot, client, x);
+    }
     framing.upgrade = framing.upgrade && may_upgrade(x, framing.body);
     let found = match admitted {
         Ok(()) => find(worker, snapshot, client, x),
@@ -262,19 +266,6 @@ pub(super) fn look_ahead_by_path(
         let path = &mut worker.parts.borrow_mut().path;
         path.read(asked_path(bytes));
         snapshot.index.look_ahead_by_path(path, &mut x.foreseen, &Caches);
-    }
-}
-
-/// Has the next place fetched that finding a route will read, now that the head is there.
-pub(super) fn look_ahead(worker: &Worker, snapshot: &Snapshot, client: &Client, x: &mut Exchange) {
-    if snapshot.index.is_large() && !x.foreseen.is_whole() {
-        let mut parts = worker.parts.borrow_mut();
-        // Where the path comes first, a Host is seldom asked for; then this guess may be wrong.
-        if !x.foreseen.has_begun() {
-            parts.host.read(x.request.host());
-        }
-        let asked = asked(client, &x.request, &parts);
-        snapshot.index.look_ahead(&asked, &mut x.foreseen, &Caches);
     }
 }
 
