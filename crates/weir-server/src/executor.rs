@@ -94,13 +94,8 @@ impl Executor {
     pub(crate) fn run<T>(self: &Rc<Self>, work: impl Future<Output = T>) -> io::Result<T> {
         let outer = HERE.replace(Some(Rc::clone(self)));
         let result = self.run_here(pin!(work));
-        // One by one, borrowing nothing: what a task drops may wake another.
-        loop {
-            let first = self.tasks.borrow().iter().next().map(|(key, _)| key);
-            let Some(first) = first else { break };
-            let task = self.tasks.borrow_mut().try_remove(first);
-            drop(task);
-        }
+        // Taken out first: what a task drops may wake another, which is not there any more.
+        drop(self.tasks.take());
         HERE.set(outer);
         result
     }
