@@ -211,6 +211,7 @@ fn report(
     let mut out = String::new();
     let workers = match server.acceptors() {
         0 => format!("{} (each accepts)", server.workers()),
+        1 => format!("{} (1 acceptor)", server.workers()),
         n => format!("{} ({n} acceptors)", server.workers()),
     };
     let _ = writeln!(out, "routes    {}", control.published().load().index.len());

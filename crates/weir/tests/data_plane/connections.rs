@@ -122,7 +122,7 @@ async fn dedicated_acceptors_serve_as_workers_do() {
         let mut client = Client::connect(gateway.address()).await;
         assert_eq!(client.get("/").await.status, 200);
     }
-    assert!(gateway.output().contains("2 (1 acceptors)"), "{}", gateway.output());
+    assert!(gateway.output().contains("2 (1 acceptor)"), "{}", gateway.output());
 }
 
 #[tokio::test]
