@@ -21,7 +21,7 @@ pub struct Request<'a> {
     pub dice: u64,
 }
 
-/// Path and host of a request, cut up once for all patterns. One per worker, reused: it allocates
+/// Path and host of a request, cut up once for all patterns. Reused for others, it allocates
 /// nothing in steady state unless the path is percent-encoded.
 #[derive(Clone, Debug, Default)]
 pub struct RequestParts {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Cache};
 use weir_config::Snapshot;
-use weir_route::RequestParts;
 use weir_route::index::Scratch;
 
 use crate::access_log::LogBuffer;
@@ -45,7 +44,6 @@ pub(crate) struct Worker {
     pub(crate) log: Option<LogBuffer>,
     pub(crate) scratch: RefCell<ReadBuffer>,
     pub(crate) lookup: RefCell<Scratch>,
-    pub(crate) parts: RefCell<RequestParts>,
     pub(crate) reserved: Option<Arc<Reserved>>,
     pub(crate) identity: Arc<Identity>,
     pub(crate) files: Arc<Files>,
@@ -84,7 +82,6 @@ impl Worker {
             log,
             scratch: RefCell::new(scratch),
             lookup: RefCell::default(),
-            parts: RefCell::default(),
             reserved,
             identity,
             files,

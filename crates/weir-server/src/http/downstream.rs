@@ -203,7 +203,7 @@ fn first_head(
 ) -> First {
     let (mut x, snapshot) = (worker.take_exchange(), worker.snapshot());
     let bytes = scratch.read(count);
-    look_ahead_by_path(worker, &snapshot, &mut x, bytes);
+    look_ahead_by_path(&snapshot, &mut x, bytes);
     match parse_request(bytes, &mut x.request, &snapshot.settings.head_limits) {
         Err(error) => First::Head(x, snapshot, Head::Refused(error.into())),
         Ok(Parsed::Complete { consumed, framing }) => {

@@ -50,6 +50,9 @@ pub(crate) struct Exchange {
     pub(crate) response: ResponseHead,
     /// The Host asked for, before filters and forwarding rules changed it.
     pub(crate) client_host: Vec<u8>,
+    /// Path and host as the table sees them. The exchange's own, as others are looked at between
+    /// its first look ahead and the lookup.
+    pub(crate) parts: RequestParts,
     /// What has been fetched of where its route is.
     pub(crate) foreseen: Ahead,
     pub(crate) vars: Vars,
@@ -104,6 +107,7 @@ impl Default for Exchange {
             request: RequestHead::default(),
             response: ResponseHead::default(),
             client_host: Vec::new(),
+            parts: RequestParts::default(),
             foreseen: Ahead::default(),
             vars: Vars::default(),
             cors_fields: Vec::new(),
@@ -134,7 +138,8 @@ impl Record {
 }
 
 impl Exchange {
-    /// Forgets the last exchange, keeping the memory. Heads are cleared by what reads them.
+    /// Forgets the last exchange, keeping the memory. Heads and their parts are replaced by what
+    /// reads them.
     pub(crate) fn clear(&mut self) {
         self.client_host.clear();
         self.foreseen = Ahead::default();
@@ -163,10 +168,14 @@ pub(crate) async fn exchange(
     let admitted = admit(x);
     x.record = Record::new(Some(client.peer), worker.deadlines.look());
     others_first().await;
-    cut_up(worker, snapshot, client, x);
+    x.parts.path.read(x.request.path());
+    x.parts.host.read(&x.client_host);
     // What was fetched for one request has come by the time that others were looked at.
-    if snapshot.index.is_large() && others_first().await {
-        cut_up(worker, snapshot, client, x);
+    if snapshot.index.is_large() {
+        look_ahead(snapshot, client, x);
+        if others_first().await {
+            look_ahead(snapshot, client, x);
+        }
     }
     framing.upgrade = framing.upgrade && may_upgrade(x, framing.body);
     let found = match admitted {
@@ -256,29 +265,17 @@ struct Found<'s> {
 
 /// Has the first place fetched that finding a route will read, if the path tells which. `bytes` are
 /// what there is of the request.
-pub(super) fn look_ahead_by_path(
-    worker: &Worker,
-    snapshot: &Snapshot,
-    x: &mut Exchange,
-    bytes: &[u8],
-) {
+pub(super) fn look_ahead_by_path(snapshot: &Snapshot, x: &mut Exchange, bytes: &[u8]) {
     if snapshot.index.is_large() {
-        let path = &mut worker.parts.borrow_mut().path;
-        path.read(asked_path(bytes));
-        snapshot.index.look_ahead_by_path(path, &mut x.foreseen, &Caches);
+        x.parts.path.read(asked_path(bytes));
+        snapshot.index.look_ahead_by_path(&x.parts.path, &mut x.foreseen, &Caches);
     }
 }
 
-/// Cuts up path and host of a request for [`find`], and has fetched what it will read next, while
-/// other things are done.
-fn cut_up(worker: &Worker, snapshot: &Snapshot, client: &Client, x: &mut Exchange) {
-    let mut parts = worker.parts.borrow_mut();
-    parts.path.read(x.request.path());
-    parts.host.read(&x.client_host);
-    if snapshot.index.is_large() && !x.foreseen.is_whole() {
-        let asked = asked(client, &x.request, &parts);
-        snapshot.index.look_ahead(&asked, &mut x.foreseen, &Caches);
-    }
+/// Has fetched what [`find`] will read next, while other things are done.
+fn look_ahead(snapshot: &Snapshot, client: &Client, x: &mut Exchange) {
+    let asked = asked(client, &x.request, &x.parts);
+    snapshot.index.look_ahead(&asked, &mut x.foreseen, &Caches);
 }
 
 /// The path in the request line that `bytes` begin with, as it is written there; nothing of a long
@@ -312,12 +309,11 @@ fn find<'s>(
         x.record.counted = worker.counters.number_of(&reserved.route);
         return Found { route, cors: CorsDecision::NotCors, ambiguity: None };
     }
-    let parts = worker.parts.borrow();
     super::panic::point("predicates", &x.request);
     let request = Request {
         now_ms: worker.deadlines.wall_ms(),
         dice: worker.roll(),
-        ..asked(client, &x.request, &parts)
+        ..asked(client, &x.request, &x.parts)
     };
     let scratch = &mut worker.lookup.borrow_mut();
     let near = |target: &RouteTarget| {

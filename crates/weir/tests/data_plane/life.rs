@@ -172,6 +172,38 @@ async fn routes_are_told_apart_by_the_whole_table() {
 }
 
 #[tokio::test]
+async fn requests_of_many_clients_at_once_do_not_mix_in_a_large_table() {
+    let origin = Origin::answering(|_| Answer::ok()).await;
+    let route = |n| {
+        format!(
+            "{{ id: r{n}, uri: '{0}', predicates: [ 'Path=/r{1}/*', 'Host=h{2}.example' ], \
+             filters: [ 'AddResponseHeader=x-route, r{n}' ] }}",
+            origin.uri(),
+            n / 2,
+            n % 2
+        )
+    };
+    let routes: Vec<String> = (0..3_000).map(route).collect();
+    let gateway = with_routes(&format!("[ {} ]", routes.join(", ")), "weir.server.workers: 1");
+    let mut clients = Vec::new();
+    for _ in 0..40 {
+        clients.push(Client::connect(gateway.address()).await);
+    }
+    for round in 0..5 {
+        let asked = |at: usize| (at * 71 + round * 13) % 3_000;
+        for (at, client) in clients.iter_mut().enumerate() {
+            let (path, host) = (asked(at) / 2, asked(at) % 2);
+            let head = format!("GET /r{path}/x HTTP/1.1\r\nHost: h{host}.example\r\n\r\n");
+            client.send(head).await;
+        }
+        for (at, client) in clients.iter_mut().enumerate() {
+            let route = client.read_response().await.field("x-route");
+            assert_eq!(route, Some(format!("r{}", asked(at))), "client {at}, round {round}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_large_table_is_moved_to_huge_pages_and_serves_on() {
     let origin = Origin::answering(|_| Answer::ok()).await;
     let uri = origin.uri();

@@ -27,7 +27,7 @@ impl PathSegments {
 
     /// Replaces the segments by those of `raw`, a raw path without query.
     pub fn read(&mut self, raw: &[u8]) {
-        // A path is read again before its route is looked for, and many requests ask for the same.
+        // A path is read again when its head was parsed, and many requests ask for the same.
         if self.plain && raw == self.text.as_bytes() && !raw.is_empty() {
             return;
         }
