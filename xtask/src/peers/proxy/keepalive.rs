@@ -87,9 +87,11 @@ fn summarise(compared: &Compared, client: &str, report: &mut Report) {
     }
 }
 
-/// A proxy under a rate: its own share, or nginx's.
+/// A proxy under a rate: its own share, or nginx's. Without one in between, at weir's or nginx's:
+/// the part of the client and the upstream in it.
 struct Paced70 {
     at: usize,
+    name: String,
     rate: f64,
     own: bool,
 }
@@ -102,14 +104,17 @@ fn latency(
 ) -> anyhow::Result<()> {
     let rate = |at: usize| compared.rate(at).map_or(0.0, |rate| rate.median * SHARE);
     let common = compared.position(Peer::Nginx).map_or(0.0, rate);
+    let weirs = compared.position(Peer::Weir).map_or(0.0, rate);
     let mut runs = Vec::new();
     for (at, running) in running.iter().enumerate() {
-        if running.process.is_some() {
-            runs.push(Paced70 { at, rate: rate(at), own: true });
-            // A rate above what it can says nothing about it.
-            if common <= rate(at) / SHARE {
-                runs.push(Paced70 { at, rate: common, own: false });
-            }
+        let (own, name) = match running.peer {
+            Peer::Direct => (weirs, format!("{} at weir's rate", running.name)),
+            _ => (rate(at), running.name.clone()),
+        };
+        runs.push(Paced70 { at, name, rate: own, own: true });
+        // A rate above what it can says nothing about it.
+        if common <= rate(at) / SHARE {
+            runs.push(Paced70 { at, name: running.name.clone(), rate: common, own: false });
         }
     }
     let rounds = plan.rounds * ROUNDS_TIMES;
@@ -117,8 +122,8 @@ fn latency(
         let running = &mut running[run.at];
         let latency = plan.bench.paced(running, &gets(plan, running, Some(run.rate)))?;
         eprintln!(
-            "latency, round {round}/{rounds}: {:<18} {:>9} req/s p99 {:.2} ms, {}",
-            running.name,
+            "latency, round {round}/{rounds}: {:<21} {:>9} req/s p99 {:.2} ms, {}",
+            run.name,
             grouped(latency.rate, 0),
             latency.p99_ms,
             latency.verdict
@@ -129,7 +134,7 @@ fn latency(
     report.samples.insert("latency".to_owned(), {
         let all = runs.iter().zip(&results);
         all.map(|(run, latencies)| {
-            serde_json::json!({ "name": running[run.at].name, "rate": run.rate, "runs": latencies })
+            serde_json::json!({ "name": run.name, "rate": run.rate, "runs": latencies })
         })
         .collect()
     });
@@ -154,8 +159,8 @@ fn tables(
             .zip(results)
             .find(|(run, _)| run.own == own && running[run.at].peer == Peer::Nginx);
         for (run, latencies) in runs.iter().zip(results).filter(|(run, _)| run.own == own) {
-            let name = running[run.at].name.clone();
-            let cells = row(name, run.rate, latencies, nginx.map(|(_, latencies)| latencies));
+            let cells =
+                row(run.name.clone(), run.rate, latencies, nginx.map(|(_, latencies)| latencies));
             if running[run.at].peer == Peer::Weir {
                 let what = if own { "its own" } else { "nginx's" };
                 let what = format!("p99 at 70 % of {what} highest rate, to nginx");
@@ -165,7 +170,8 @@ fn tables(
         }
         table.note(format!(
             "weir bench plan: open loop, Poisson, 64 connections, {} s; response times from when \
-             a request was due.",
+             a request was due. The row `direct` has no proxy in between: its client and upstream \
+             share their core as they do with one.",
             plan.seconds
         ));
         report.tables.push(table);
