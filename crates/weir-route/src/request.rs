@@ -21,6 +21,9 @@ pub struct Request<'a> {
     pub dice: u64,
 }
 
+/// What a path or a host may take at most after [`RequestParts::give_back`].
+const BYTES_KEPT: usize = 2048;
+
 /// Path and host of a request, cut up once for all patterns. Reused for others, it allocates
 /// nothing in steady state unless the path is percent-encoded.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +46,16 @@ impl RequestParts {
     pub fn read(&mut self, head: &RequestHead) {
         self.path.read(head.path());
         self.host.read(head.host());
+    }
+
+    /// Lets go of what an unusually long path or host takes, for a request that waits with it.
+    pub fn give_back(&mut self) {
+        if self.path.memory() > BYTES_KEPT {
+            self.path = PathSegments::default();
+        }
+        if self.host.memory() > BYTES_KEPT {
+            self.host = HostLabels::default();
+        }
     }
 }
 
@@ -79,5 +92,24 @@ impl Vars {
     /// All variables in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.list.iter().map(|(n, v)| (n.as_str(), v.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BYTES_KEPT, RequestParts};
+
+    #[test]
+    fn what_a_long_path_takes_is_given_back() {
+        let mut parts = RequestParts::default();
+        for (path, host, kept) in [("/a/b", "a.example", true), ("/a", "a.", false)] {
+            let times = if kept { 1 } else { 4096 };
+            parts.path.read(path.repeat(times).as_bytes());
+            parts.host.read(host.repeat(times).as_bytes());
+            let before = parts.clone();
+            parts.give_back();
+            assert_eq!(format!("{parts:?}") == format!("{before:?}"), kept);
+            assert!(parts.path.memory() <= BYTES_KEPT && parts.host.memory() <= BYTES_KEPT);
+        }
     }
 }

@@ -411,6 +411,12 @@ impl HostLabels {
         self.ends.push(self.name_len as u32);
     }
 
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        let text = self.raw.capacity() + self.text.capacity();
+        text + self.ends.capacity() * size_of::<u32>()
+    }
+
     /// The whole host, with its port or without.
     pub fn text(&self, with_port: bool) -> &str {
         let len = if with_port { self.text.len() } else { self.name_len };

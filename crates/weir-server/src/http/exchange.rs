@@ -182,6 +182,7 @@ pub(crate) async fn exchange(
         Ok(()) => find(worker, snapshot, client, x),
         Err(error) => return Box::pin(refuse(worker, client, x, snapshot, error)).await,
     };
+    x.parts.give_back();
     let route = found.route;
     let outcome = match decide(worker, client, x, snapshot, found) {
         Ok(Step::Forward { route, target, preserve_host }) => {

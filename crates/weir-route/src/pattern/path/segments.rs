@@ -63,6 +63,11 @@ impl PathSegments {
         }
     }
 
+    /// Bytes of memory held.
+    pub(crate) fn memory(&self) -> usize {
+        self.text.capacity() + self.ends.capacity() * size_of::<u32>()
+    }
+
     /// Number of segments.
     pub fn len(&self) -> usize {
         self.ends.len()
