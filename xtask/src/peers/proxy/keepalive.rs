@@ -88,7 +88,7 @@ fn summarise(compared: &Compared, client: &str, report: &mut Report) {
 }
 
 /// A proxy under a rate: its own share, or nginx's. Without one in between, at weir's or nginx's:
-/// the part of the client and the upstream in it.
+/// what client and upstream have by themselves.
 struct Paced70 {
     at: usize,
     name: String,
