@@ -242,16 +242,24 @@ pub(crate) async fn yield_now() {
 /// do next is done together, which the processor's caches like
 /// (`docs/decisions/0028-own-executor.md`). Tells whether there were any.
 pub(crate) async fn others_first() -> bool {
-    let others = others_are_ready();
-    if others {
-        yield_now().await;
-    }
-    others
+    let mut has_waited = false;
+    poll_fn(|_| {
+        if has_waited {
+            return Poll::Ready(true);
+        }
+        has_waited = goes_behind_others();
+        if has_waited { Poll::Pending } else { Poll::Ready(false) }
+    })
+    .await
 }
 
-/// Whether other tasks of this thread are to be polled.
-pub(crate) fn others_are_ready() -> bool {
-    HERE.with_borrow(|here| here.as_ref().is_some_and(|here| !here.ready.borrow().is_empty()))
+/// Has the task that is polled polled again behind those of this thread that are ready. `false` if
+/// there are none: then it may go on.
+pub(crate) fn goes_behind_others() -> bool {
+    HERE.with_borrow(|here| {
+        let busy = here.as_ref().filter(|here| !here.ready.borrow().is_empty());
+        busy.inspect(|here| here.wake(here.current())).is_some()
+    })
 }
 
 /// What `call` gives; `None` if it panics, which is logged as a fault that `whom` met.
@@ -316,7 +324,7 @@ mod tests {
 
     use tokio::sync::{Notify, oneshot};
 
-    use super::{Executor, here, spawn, yield_now};
+    use super::{Executor, here, others_first, spawn, yield_now};
 
     fn run<T>(work: impl Future<Output = T>) -> T {
         Executor::new().and_then(|executor| executor.run(work)).expect("a run")
@@ -341,6 +349,18 @@ mod tests {
             yield_now().await;
         });
         assert_eq!(*seen.borrow(), [("a", 0), ("b", 0), ("a", 1), ("b", 1)]);
+    }
+
+    #[test]
+    fn others_go_first_if_any_are_ready() {
+        run(async {
+            assert!(!others_first().await, "nobody else is there");
+            let seen = Rc::new(RefCell::new(false));
+            let other = Rc::clone(&seen);
+            spawn(async move { *other.borrow_mut() = true }).expect("a task");
+            assert!(others_first().await, "somebody else is ready");
+            assert!(*seen.borrow());
+        });
     }
 
     #[test]

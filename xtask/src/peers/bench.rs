@@ -169,12 +169,16 @@ impl Bench {
         Ok((process, address))
     }
 
-    /// Runs a client on its core; its output.
-    fn client(&self, command: &[String], longest: Duration) -> anyhow::Result<(String, String)> {
-        let log = self.work.path().join("client.log");
-        let mut client = Process::start(command, &[self.cores.client], &log)?;
-        let (_, output) = client.finish(longest + GRACE, &self.interrupt)?;
-        Ok((output, client.shown.clone()))
+    /// Starts a client on its core; `n` tells those apart that run at once.
+    fn client(&self, command: &[String], n: usize) -> anyhow::Result<Process> {
+        let log = self.work.path().join(format!("client-{n}.log"));
+        Process::start(command, &[self.cores.client], &log)
+    }
+
+    /// Runs a client; its output.
+    fn output(&self, command: &[String], longest: Duration) -> anyhow::Result<String> {
+        let mut client = self.client(command, 0)?;
+        Ok(client.finish(longest + GRACE, &self.interrupt)?.1)
     }
 
     /// What the proxy and the cores use while `load` runs.
@@ -225,7 +229,7 @@ impl Bench {
             format!("http://{}/", running.address),
         ];
         let longest = Duration::from_secs(seconds);
-        self.watched(running, || wrk::parse(&self.client(&command, longest)?.0))
+        self.watched(running, || wrk::parse(&self.output(&command, longest)?))
     }
 
     /// Loads a proxy that compiles itself until it gets no faster, or for `longest`.
@@ -269,7 +273,7 @@ impl Bench {
             format!("http://{}{target}", running.address),
         ];
         let longest = Duration::from_secs(requests / 1000);
-        self.watched(running, || ab::parse(&self.client(&command, longest)?.0))
+        self.watched(running, || ab::parse(&self.output(&command, longest)?))
     }
 
     /// Latency at a fixed rate: the open loop of `weir bench`.
@@ -294,17 +298,17 @@ impl Bench {
         self.watched(running, || Ok(self.gets(gets)?.counted()))
     }
 
-    /// Runs `weir bench` with some arguments.
+    /// Runs `weir bench` as several clients at once, with these arguments.
     ///
     /// # Errors
     /// As for wrk.
     pub fn bench(
         &self,
         running: &mut Running,
-        arguments: &[String],
+        clients: &[Vec<String>],
         longest: Duration,
     ) -> anyhow::Result<bench::Latency> {
-        let latency = self.generate(arguments, longest);
+        let latency = self.generate(clients, longest);
         running.check()?;
         latency
     }
@@ -312,20 +316,32 @@ impl Bench {
     fn gets(&self, gets: &bench::Gets) -> anyhow::Result<bench::Latency> {
         let plan = self.work.path().join("plan.yml");
         std::fs::write(&plan, gets.plan())?;
-        let arguments = ["plan", &plan.display().to_string()].map(str::to_owned);
-        self.generate(&arguments, Duration::from_secs(gets.seconds))
+        let arguments = ["plan", &plan.display().to_string()].map(str::to_owned).to_vec();
+        self.generate(&[arguments], Duration::from_secs(gets.seconds))
     }
 
-    fn generate(&self, arguments: &[String], longest: Duration) -> anyhow::Result<bench::Latency> {
-        let result = self.work.path().join("result.json");
-        let _ = std::fs::remove_file(&result);
-        let mut command = vec![self.tools.weir.display().to_string(), "bench".to_owned()];
-        command.extend(arguments.iter().cloned());
-        command.extend(["-q", "--json", &result.display().to_string()].map(str::to_owned));
-        let (output, shown) = self.client(&command, longest)?;
-        let json = std::fs::read_to_string(&result)
-            .with_context(|| format!("{shown} wrote no result:\n{output}"))?;
-        bench::parse(&json)
+    fn generate(
+        &self,
+        clients: &[Vec<String>],
+        longest: Duration,
+    ) -> anyhow::Result<bench::Latency> {
+        let mut started = Vec::new();
+        for (n, arguments) in clients.iter().enumerate() {
+            let result = self.work.path().join(format!("result-{n}.json"));
+            let _ = std::fs::remove_file(&result);
+            let mut command = vec![self.tools.weir.display().to_string(), "bench".to_owned()];
+            command.extend(arguments.iter().cloned());
+            command.extend(["-q", "--json", &result.display().to_string()].map(str::to_owned));
+            started.push((self.client(&command, n)?, result));
+        }
+        let mut documents = Vec::new();
+        for (mut client, result) in started {
+            let (_, output) = client.finish(longest + GRACE, &self.interrupt)?;
+            let json = std::fs::read_to_string(&result)
+                .with_context(|| format!("{} wrote no result:\n{output}", client.shown))?;
+            documents.push(json);
+        }
+        bench::parse(&documents)
     }
 }
 

@@ -147,7 +147,7 @@ impl<'a> Ground<'a> {
         self.weir(&all)?;
         let text = std::fs::read_to_string(&result)
             .with_context(|| format!("weir {} wrote no result", all.join(" ")))?;
-        let latency = parse(&text)?;
+        let latency = parse(&[text])?;
         succeeded(latency.ok, latency.failed, Some(asked))
             .with_context(|| format!("weir {}", all.join(" ")))
     }

@@ -17,7 +17,7 @@ use super::timing::Timing;
 use super::upstream::{Upstream, keep, poll_gone};
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
-use crate::executor::others_are_ready;
+use crate::executor::goes_behind_others;
 use crate::worker::Worker;
 
 /// A response on its way to the client.
@@ -83,8 +83,7 @@ impl Responding {
         if self.fault.is_some() {
             return Poll::Ready(Ok(()));
         }
-        if !std::mem::replace(&mut self.has_turn, true) && others_are_ready() {
-            cx.waker().wake_by_ref();
+        if !std::mem::replace(&mut self.has_turn, true) && goes_behind_others() {
             return Poll::Pending;
         }
         let (upload, download) = (&mut x.upload, &mut x.download);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Context;
 use serde::Deserialize;
 use weir_bench::outcome::Distribution;
 use weir_bench::record::FailureCount;
@@ -75,27 +76,57 @@ impl Latency {
     }
 }
 
-/// Reads it.
+impl Outcome {
+    /// Adds what another client measured at the same time.
+    fn add(&mut self, other: Self) -> anyhow::Result<()> {
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.rate += other.rate;
+        self.opened += other.opened;
+        for (kind, of) in other.failures {
+            self.failures.entry(kind).or_default().count += of.count;
+        }
+        let mut responses = self.response.to_histogram();
+        responses.add(other.response.to_histogram())?;
+        self.response = Distribution::of(&responses);
+        if self.verdict.limit != other.verdict.limit {
+            self.verdict.limit = format!("{}, {}", self.verdict.limit, other.verdict.limit);
+        }
+        Ok(())
+    }
+}
+
+impl From<Outcome> for Latency {
+    fn from(outcome: Outcome) -> Self {
+        let ms = |ns: f64| ns / 1e6;
+        let response = &outcome.response;
+        Self {
+            ok: outcome.ok,
+            failed: outcome.failed,
+            failures: outcome.failures.into_iter().map(|(kind, of)| (kind, of.count)).collect(),
+            rate: outcome.rate,
+            opened: outcome.opened,
+            mean_ms: ms(response.mean_ns),
+            p50_ms: ms(response.quantile(0.50) as f64),
+            p95_ms: ms(response.quantile(0.95) as f64),
+            p99_ms: ms(response.quantile(0.99) as f64),
+            max_ms: ms(response.max_ns as f64),
+            verdict: outcome.verdict.limit,
+        }
+    }
+}
+
+/// Reads what clients that ran at the same time have written, as if they were one.
 ///
 /// # Errors
-/// It is not such a document.
-pub fn parse(json: &str) -> anyhow::Result<Latency> {
-    let outcome: Outcome = serde_json::from_str(json)?;
-    let ms = |ns: f64| ns / 1e6;
-    let response = &outcome.response;
-    Ok(Latency {
-        ok: outcome.ok,
-        failed: outcome.failed,
-        failures: outcome.failures.into_iter().map(|(kind, of)| (kind, of.count)).collect(),
-        rate: outcome.rate,
-        opened: outcome.opened,
-        mean_ms: ms(response.mean_ns),
-        p50_ms: ms(response.quantile(0.50) as f64),
-        p95_ms: ms(response.quantile(0.95) as f64),
-        p99_ms: ms(response.quantile(0.99) as f64),
-        max_ms: ms(response.max_ns as f64),
-        verdict: outcome.verdict.limit,
-    })
+/// One is not such a document, or there is none.
+pub fn parse(documents: &[impl AsRef<str>]) -> anyhow::Result<Latency> {
+    let mut outcomes = documents.iter().map(|json| serde_json::from_str(json.as_ref()));
+    let mut all: Outcome = outcomes.next().context("nothing was measured")??;
+    for outcome in outcomes {
+        all.add(outcome?)?;
+    }
+    Ok(all.into())
 }
 
 /// A plan for `weir bench plan`: GETs whose targets are drawn at random.
@@ -162,7 +193,7 @@ mod tests {
             "rate": 10.5, "opened": 2, "more": 1, "response": { "count": 4, "min_ns": 1000000,
             "mean_ns": 2500000.0, "max_ns": 4000000, "stdev_ns": 0.5,
             "buckets": [[1000000, 2], [2000000, 1], [4100000, 1]] } }"#;
-        let got = parse(json).unwrap();
+        let got = parse(&[json]).unwrap();
         assert_eq!((got.ok, got.failed, got.opened, &*got.verdict), (3, 1, 2, "rate-met"));
         assert_eq!(got.failures, BTreeMap::from([("never sent".to_owned(), 1)]));
         assert_eq!(Latency::show_failures([&got, &got]), "2 (never sent 2)");
@@ -171,6 +202,31 @@ mod tests {
         assert_eq!(times, [2.5, 1.0, 4.0, 4.0, 4.0]);
         let counted = got.counted();
         assert_eq!((counted.requests, counted.errors, counted.rate), (4, 1, 10.5));
-        assert!(parse("{}").is_err());
+        assert!(parse(&["{}"]).is_err() && parse(&[""; 0]).is_err());
+    }
+
+    #[test]
+    fn clients_that_ran_at_once_are_added_up() {
+        let json = |limit: &str, count: u64, ns: u64, failures: &str| {
+            format!(
+                r#"{{ "verdict": {{ "limit": "{limit}" }}, "ok": {count}, "failed": 1,
+                "failures": {{ {failures} }}, "rate": 10.5, "opened": 2, "response": {{
+                "count": {count}, "min_ns": {ns}, "mean_ns": {ns}.0, "max_ns": {ns},
+                "stdev_ns": 0.0, "buckets": [[{ns}, {count}]] }} }}"#
+            )
+        };
+        let closed = r#""closed": { "count": 1, "first_ns": 5, "last_ns": 5 }"#;
+        let both = r#""closed": { "count": 2, "first_ns": 5, "last_ns": 5 },
+            "timeout": { "count": 1, "first_ns": 5, "last_ns": 5 }"#;
+        let (fast, slow) =
+            (json("users", 96, 1_000_000, closed), json("users", 4, 9_000_000, both));
+        let all = parse(&[&fast, &slow]).unwrap();
+        assert_eq!((all.ok, all.failed, all.opened, all.rate), (100, 2, 4, 21.0));
+        assert_eq!(Latency::show_failures([&all]), "4 (closed 3, timeout 1)");
+        let times = [all.mean_ms, all.p50_ms, all.p95_ms, all.p99_ms, all.max_ms];
+        assert_eq!(times.map(f64::round), [1.0, 1.0, 1.0, 9.0, 9.0]);
+        assert_eq!(all.verdict, "users");
+        let other = parse(&[fast, json("system", 1, 1_000, "")]).unwrap();
+        assert_eq!(other.verdict, "users, system");
     }
 }

@@ -20,6 +20,9 @@ const LOCAL_ADDRESSES: &str = "127.0.0.2,127.0.0.3,127.0.0.4,127.0.0.5";
 const ROUTE: &str =
     "    - { id: hello, uri: \"{upstream}\", predicates: [ \"Path=/hello/**\" ] }\n";
 
+/// Users of the largest crowd.
+const USERS: u64 = 20_000;
+
 /// A crowd: how many, how fast they come, what they do.
 struct Crowd {
     name: String,
@@ -62,10 +65,8 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
     let runs = if plan.seconds < 3 { 1 } else { RUNS };
     measure(plan, &mut running, &crowd, runs, title, report)?;
     if plan.full {
-        // A connection takes a file at each end, and the client needs some besides. Half as many:
-        // where client and upstream have one core, it may not do for all.
-        let all = 20_000.min(plan.bench.files.saturating_sub(OTHERS));
-        for users in [all / 2, all] {
+        // Half as many, too: where client and upstream have one core, it may not do for all.
+        for users in [USERS / 2, USERS] {
             let count = grouped(users as f64, 0);
             let crowd = Crowd {
                 name: format!("{count} users"),
@@ -96,12 +97,18 @@ fn measure(
     title: &str,
     report: &mut Report,
 ) -> anyhow::Result<()> {
+    // A connection takes a file at each end, and a client needs some besides.
+    let shares = shares(crowd.users, plan.bench.files.saturating_sub(OTHERS));
     let results = interleaved(plan.bench, runs, running, |round, running| {
         let url = format!("http://{}{}", running.address, crowd.path);
-        let mut arguments = vec![url, "--users".to_owned(), crowd.users.to_string()];
-        arguments.extend(crowd.arguments.split(' ').map(str::to_owned));
-        arguments.extend(["-t", "1"].map(str::to_owned));
-        let latency = plan.bench.bench(running, &arguments, crowd.longest)?;
+        let client = |users: u64| {
+            let mut arguments = vec![url.clone(), "--users".to_owned(), users.to_string()];
+            arguments.extend(crowd.arguments.split(' ').map(str::to_owned));
+            arguments.extend(["-t", "1"].map(str::to_owned));
+            arguments
+        };
+        let clients: Vec<_> = shares.iter().map(|users| client(*users)).collect();
+        let latency = plan.bench.bench(running, &clients, crowd.longest)?;
         eprintln!(
             "burst, run {round}/{runs}: {:<18} average {:.0} ms, max {:.0} ms, {} failed, {}",
             running.name, latency.mean_ms, latency.max_ms, latency.failed, latency.verdict
@@ -136,11 +143,35 @@ fn measure(
             super::summarise(report, &what, text, crowd.goal);
         }
     }
+    let each: Vec<String> = shares.iter().map(u64::to_string).collect();
     table.note(format!(
-        "weir bench URL --users {} {} -t 1; weir on default settings, pinned as ever; upstream: weir \
-         origin.",
-        crowd.users, crowd.arguments
+        "weir bench URL --users {} {} -t 1{}; weir on default settings, pinned as ever; upstream: \
+         weir origin.",
+        each.join(" and "),
+        crowd.arguments,
+        if shares.len() > 1 { ", as so many clients at once" } else { "" },
     ));
     report.tables.push(table);
     Ok(())
+}
+
+/// How many of `users` each client has, as few clients as there can be of `each_max` at most.
+fn shares(users: u64, each_max: u64) -> Vec<u64> {
+    let clients = users.div_ceil(each_max.max(1));
+    (0..clients).map(|n| (users + n) / clients).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shares;
+
+    #[test]
+    fn users_are_shared_out_among_as_few_clients_as_can_be() {
+        assert_eq!(shares(3000, 19_900), [3000]);
+        assert_eq!(shares(20_000, 20_000), [20_000]);
+        assert_eq!(shares(20_000, 19_900), [10_000, 10_000]);
+        assert_eq!(shares(20_000, 924).iter().sum::<u64>(), 20_000);
+        assert!(shares(20_000, 924).iter().all(|users| *users <= 924));
+        assert_eq!(shares(2, 0), [1, 1]);
+    }
 }

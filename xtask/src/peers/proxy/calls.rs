@@ -102,7 +102,7 @@ fn count(plan: &Plan<'_>, running: &mut Running, requests: u64) -> anyhow::Resul
     let path = drawn("/{n}", 0, plan.routes);
     let (url, requests) = (format!("http://{}{path}", running.address), requests.to_string());
     let load = [&*url, "-t", "1", "-c", "64", "-n", &requests].map(str::to_owned);
-    let answers = plan.bench.bench(running, &load, LONGEST)?;
+    let answers = plan.bench.bench(running, &[load.to_vec()], LONGEST)?;
     plan.bench.interrupt.sleep(END)?;
     strace.signal(Signal::INT);
     strace.finish(Duration::from_secs(20), &plan.bench.interrupt)?;
