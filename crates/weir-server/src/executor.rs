@@ -253,8 +253,8 @@ pub(crate) async fn others_first() -> bool {
     .await
 }
 
-/// Has the task that is polled polled again behind those of this thread that are ready. `false` if
-/// there are none: then it may go on.
+/// Puts the task that is being polled behind those of this thread that are ready, for a caller that
+/// returns `Pending` then. `false` if there are none: it may go on.
 pub(crate) fn goes_behind_others() -> bool {
     HERE.with_borrow(|here| {
         let busy = here.as_ref().filter(|here| !here.ready.borrow().is_empty());

@@ -89,8 +89,9 @@ impl Outcome {
         let mut responses = self.response.to_histogram();
         responses.add(other.response.to_histogram())?;
         self.response = Distribution::of(&responses);
-        if self.verdict.limit != other.verdict.limit {
-            self.verdict.limit = format!("{}, {}", self.verdict.limit, other.verdict.limit);
+        let (limits, other) = (&mut self.verdict.limit, &other.verdict.limit);
+        if !limits.split(", ").any(|limit| limit == other) {
+            *limits = format!("{limits}, {other}");
         }
         Ok(())
     }
@@ -226,7 +227,7 @@ mod tests {
         let times = [all.mean_ms, all.p50_ms, all.p95_ms, all.p99_ms, all.max_ms];
         assert_eq!(times.map(f64::round), [1.0, 1.0, 1.0, 9.0, 9.0]);
         assert_eq!(all.verdict, "users");
-        let other = parse(&[fast, json("system", 1, 1_000, "")]).unwrap();
+        let other = parse(&[&fast, &json("system", 1, 1_000, ""), &fast]).unwrap();
         assert_eq!(other.verdict, "users, system");
     }
 }
