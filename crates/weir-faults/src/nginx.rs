@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 use weir_testkit::{PATIENCE, closed_port};
@@ -74,8 +75,7 @@ http {{
 impl Drop for Nginx {
     fn drop(&mut self) {
         // Its workers end with it, unless it is killed outright.
-        let pid = self.child.id().to_string();
-        let _ = Command::new("kill").args(["-TERM", &pid]).status();
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let _ = self.child.wait();
     }
 }

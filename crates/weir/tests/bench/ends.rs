@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
+use rustix::process::Signal;
+
 use crate::{Server, json, signal};
 
 /// Without descriptors there are no connections: that is not the server's fault, and no threshold
@@ -66,7 +68,7 @@ fn ctrl_c_ends_a_run_with_the_report_so_far() {
     // The first line of the live view: the run is on.
     let mut lines = BufReader::new(bench.stderr.take().expect("its output")).lines();
     lines.next().expect("a line").expect("a line");
-    signal(&bench, "-INT");
+    signal(&bench, Signal::INT);
     let output = bench.wait_with_output().expect("its end");
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(130), "{text}");
@@ -100,7 +102,7 @@ fn ctrl_c_ends_what_runs_many_times() {
             // Whatever the order of the cells: that of the second is behind the first run.
             lines.next().expect("another run");
         }
-        signal(&bench, "-INT");
+        signal(&bench, Signal::INT);
         assert!(lines.any(|line| line.starts_with("interrupted")), "{line}");
         let output = bench.wait_with_output().expect("its end");
         let text = String::from_utf8_lossy(&output.stdout);

@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Exit codes of a run whose thresholds are met, or that the machine was too busy for.
@@ -47,7 +48,7 @@ impl Server {
 
     /// Ends it as an operator would, and waits for it.
     fn stop(mut self) {
-        signal(&self.process, "-TERM");
+        signal(&self.process, Signal::TERM);
         self.process.wait().expect("its end");
     }
 }
@@ -59,9 +60,8 @@ impl Drop for Server {
     }
 }
 
-fn signal(process: &Child, signal: &str) {
-    let sent = Command::new("kill").args([signal, &process.id().to_string()]).status();
-    assert!(sent.expect("kill").success());
+fn signal(process: &Child, signal: Signal) {
+    kill_process(Pid::from_child(process), signal).expect("send a signal");
 }
 
 fn weir(folder: &Path, line: &str) -> Output {
