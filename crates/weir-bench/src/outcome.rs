@@ -59,7 +59,16 @@ impl Distribution {
         self.max_ns
     }
 
-    /// Back to a histogram (for HDR logs and for adding up).
+    /// All values of `parts`, such as those of clients that ran at the same time.
+    pub fn together<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut all = crate::record::histogram();
+        for &(value, count) in parts.into_iter().flat_map(|part| &part.buckets) {
+            all.saturating_record_n(value, count);
+        }
+        Self::of(&all)
+    }
+
+    /// Back to a histogram (for HDR logs and for further values).
     pub fn to_histogram(&self) -> Histogram<u64> {
         let mut histogram = crate::record::histogram();
         for &(value, count) in &self.buckets {
@@ -290,6 +299,9 @@ mod tests {
         }
         let again = Distribution::of(&stored.to_histogram());
         assert_eq!(again.buckets, stored.buckets);
+        let twice = Distribution::together([&stored, &Distribution::default(), &again]);
+        assert_eq!(twice.count, 2 * stored.count);
+        assert_eq!(twice.quantile(0.5), stored.quantile(0.5));
         assert_eq!(Distribution::default().quantile(0.99), 0);
         let mut zeros = crate::record::histogram();
         zeros.record_n(0, 7).unwrap();

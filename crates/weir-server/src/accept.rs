@@ -109,7 +109,7 @@ async fn accept_until_drained(
         _ = stopped.wait_for(|phase| *phase >= Phase::Draining) => {}
     }
     if let Err(error) = turn_away(listener.file()) {
-        tracing::debug!(%error, "connections that come while the listener closes are reset");
+        tracing::warn!(%error, "connections that come while the listener closes are reset");
     }
     // The end of the time is what ends it, unless nothing more can be taken.
     tokio::select! {

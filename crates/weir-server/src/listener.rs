@@ -2,9 +2,10 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, SockFilter, SockRef, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::net::watch_over;
 use crate::sys::defer_accept;
@@ -129,25 +130,23 @@ pub(crate) fn bind(address: SocketAddr, count: usize, asked: &Asked) -> Result<B
     Ok(bound)
 }
 
-/// Takes no further connections, while those that have begun still come through: drops SYN. Closing
-/// a listening socket resets what waits in its queue, and without this there is always more.
+/// Takes no further connections, while those that have begun still come through. Closing a
+/// listening socket resets what waits in its queue, and without this there is always more.
+///
+/// The socket is bound to an interface that does not exist, which needs no privilege (a socket
+/// filter needs `CAP_NET_ADMIN` since 2026): who connects is refused; as long as another socket
+/// shares the port, the SYN is lost and comes again a second later.
 ///
 /// # Errors
-/// The system knows no socket filters.
+/// The system refuses: Linux before 5.7 asks for `CAP_NET_RAW`.
 pub(crate) fn turn_away(listener: &TcpListener) -> io::Result<()> {
-    // Classic BPF over the TCP header, whose byte 13 has the flags.
-    const LOAD_BYTE: u16 = 0x30;
-    const AND: u16 = 0x54;
-    const JUMP_IF_EQUAL: u16 = 0x15;
-    const RETURN: u16 = 0x06;
-    let (flags, syn, syn_and_ack) = (13, 0x02, 0x12);
-    SockRef::from(listener).attach_filter(&[
-        SockFilter::new(LOAD_BYTE, 0, 0, flags),
-        SockFilter::new(AND, 0, 0, syn_and_ack),
-        SockFilter::new(JUMP_IF_EQUAL, 0, 1, syn),
-        SockFilter::new(RETURN, 0, 0, 0),
-        SockFilter::new(RETURN, 0, 0, u32::MAX),
-    ])
+    // Interfaces are numbered from 1 on.
+    const NOWHERE: Option<NonZeroU32> = NonZeroU32::new(i32::MAX as u32);
+    let socket = SockRef::from(listener);
+    match listener.local_addr()? {
+        SocketAddr::V4(_) => socket.bind_device_by_index_v4(NOWHERE),
+        SocketAddr::V6(_) => socket.bind_device_by_index_v6(NOWHERE),
+    }
 }
 
 /// Sets the buffers, which accepted connections inherit. Before listening: the size of the first
@@ -180,13 +179,13 @@ fn socket(address: SocketAddr, share: bool) -> io::Result<Socket> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{self, Write};
+    use std::io::{self, Read, Write};
     use std::net::TcpStream;
     use std::time::Duration;
 
     use socket2::SockRef;
 
-    use super::{Asked, SocketBuffer, bind};
+    use super::{Asked, SocketBuffer, bind, turn_away};
 
     /// What an accepted connection has of what was asked for, against one that was left alone.
     #[test]
@@ -240,6 +239,28 @@ mod tests {
         let (listener, _silent) = listening(Duration::ZERO);
         listener.set_nonblocking(false).unwrap();
         listener.accept().unwrap();
+    }
+
+    #[test]
+    fn who_had_connected_is_not_turned_away() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            for defer in [Duration::ZERO, Duration::from_secs(1)] {
+                let asked = Asked { backlog: 16, defer, ..Asked::default() };
+                let bound = bind(address.parse().unwrap(), 1, &asked).unwrap();
+                let mut client = TcpStream::connect(bound.address).unwrap();
+                turn_away(&bound.listeners[0]).unwrap();
+                let late = TcpStream::connect(bound.address).unwrap_err();
+                assert_eq!(late.kind(), io::ErrorKind::ConnectionRefused, "{address} {defer:?}");
+                client.write_all(b"G").unwrap();
+                bound.listeners[0].set_nonblocking(false).unwrap();
+                let mut accepted = bound.listeners[0].accept().unwrap().0;
+                let mut byte = [0];
+                accepted.read_exact(&mut byte).unwrap();
+                accepted.write_all(&byte).unwrap();
+                client.read_exact(&mut byte).unwrap();
+                assert_eq!(byte, *b"G");
+            }
+        }
     }
 
     #[test]

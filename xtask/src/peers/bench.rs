@@ -51,6 +51,8 @@ pub struct Sample {
     pub counted: Counted,
     /// CPU seconds of all the proxy's processes and threads.
     pub cpu_s: f64,
+    /// Those of them in user space.
+    pub user_s: f64,
     /// Seconds from the client's start to its end.
     pub wall_s: f64,
     /// Share of the time the proxy's core was busy, with anything.
@@ -63,6 +65,11 @@ impl Sample {
     /// CPU of the proxy per answer, in microseconds; an answer may be an error.
     pub fn cpu_us(&self) -> f64 {
         self.cpu_s * 1e6 / self.counted.requests as f64
+    }
+
+    /// That part of it in user space.
+    pub fn user_us(&self) -> f64 {
+        self.user_s * 1e6 / self.counted.requests as f64
     }
 
     /// Share of the time the proxy ran.
@@ -190,14 +197,16 @@ impl Bench {
         let family = running.family();
         let core = |core| CoreTicks::now(core).context("/proc/stat");
         let (proxy, client) = (core(self.cores.proxy)?, core(self.cores.client)?);
-        let (began, before) = (Instant::now(), usage::cpu_s(&family));
+        let used = || (usage::cpu_s(&family), usage::user_s(&family));
+        let (began, before) = (Instant::now(), used());
         let counted = load().with_context(|| running.name.clone())?;
-        let (wall_s, cpu_s) = (began.elapsed().as_secs_f64(), usage::cpu_s(&family) - before);
+        let (wall_s, after) = (began.elapsed().as_secs_f64(), used());
         running.check()?;
         anyhow::ensure!(counted.requests > 0, "{} answered nothing", running.name);
         Ok(Sample {
             counted,
-            cpu_s,
+            cpu_s: after.0 - before.0,
+            user_s: after.1 - before.1,
             wall_s,
             proxy_core_busy: core(self.cores.proxy)?.busy_since(&proxy),
             client_core_busy: core(self.cores.client)?.busy_since(&client),

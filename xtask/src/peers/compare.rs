@@ -118,7 +118,7 @@ impl Compared {
         let ratios: Vec<String> =
             against.iter().map(|&at| format!("CPU to {}", self.names[at])).collect();
         head.extend(ratios.iter().map(String::as_str));
-        head.extend(["proxy's share of its core", "client core busy", "errors"]);
+        head.extend(["in user space", "proxy's share of its core", "client core busy", "errors"]);
         let mut table = Table::new(title, &head);
         for at in 0..self.names.len() {
             let rate = self.rate(at).map(|rate| rate.show(0)).unwrap_or_default();
@@ -130,6 +130,9 @@ impl Compared {
                 let ratio = self.ratio(at, other).filter(|_| proxied && other != at);
                 row.push(ratio.map(|ratio| ratio.show(2)).unwrap_or_default());
             }
+            let user = Spread::of(self.samples[at].iter().map(Sample::user_us));
+            let user = user.filter(|_| proxied).map(|user| user.show(2));
+            row.push(user.unwrap_or_default());
             let share = |busy: fn(&Sample) -> f64| {
                 let spread = Spread::of(self.samples[at].iter().map(busy));
                 spread.map(|s| format!("{:.0} %", s.median * 100.0)).unwrap_or_default()
@@ -185,7 +188,8 @@ mod tests {
     fn sample(requests: u64, cpu_s: f64, errors: u64, busy: f64) -> Sample {
         let counted = Counted { requests, errors, rate: requests as f64 };
         let wall_s = cpu_s.max(0.1) / busy;
-        Sample { counted, cpu_s, wall_s, proxy_core_busy: 1.0, client_core_busy: 0.5 }
+        let user_s = cpu_s / 4.0;
+        Sample { counted, cpu_s, user_s, wall_s, proxy_core_busy: 1.0, client_core_busy: 0.5 }
     }
 
     fn compared() -> Compared {
@@ -212,11 +216,14 @@ mod tests {
     #[test]
     fn the_table_says_whose_rate_is_not_its_own() {
         let table = compared().table("t", Per::Request, &[Peer::Nginx, Peer::Forwarder]);
-        let head = ["", "req/s", "CPU µs/request", "CPU to nginx", "proxy's share of its core"];
+        let head = ["", "req/s", "CPU µs/request", "CPU to nginx", "in user space"];
         assert_eq!(table.head[..5], head);
-        assert_eq!(table.rows[0][3], "0.80 (0.80–0.80)");
-        assert_eq!((&*table.rows[1][3], &*table.rows[2][2]), ("", ""));
-        assert_eq!((&*table.rows[0][6], &*table.rows[1][6]), ("2", "1"));
+        assert_eq!(
+            (&*table.rows[0][3], &*table.rows[0][4]),
+            ("0.80 (0.80–0.80)", "3.00 (2.00–4.00)")
+        );
+        assert_eq!((&*table.rows[1][3], &*table.rows[2][2], &*table.rows[2][4]), ("", "", ""));
+        assert_eq!((&*table.rows[0][7], &*table.rows[1][7]), ("2", "1"));
         assert_eq!(table.notes.len(), 2);
         assert!(table.notes[0].contains("rate of nginx:"), "{}", table.notes[0]);
         assert!(table.notes[1].contains("while nginx was"), "{}", table.notes[1]);

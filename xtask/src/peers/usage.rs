@@ -51,7 +51,16 @@ pub fn family(root: u32) -> Vec<u32> {
 
 /// CPU seconds used so far by `pids`, all their threads included.
 pub fn cpu_s(pids: &[u32]) -> f64 {
-    let ticks: u64 = pids.iter().filter_map(|&pid| Stat::of(pid)).map(|stat| stat.ticks).sum();
+    seconds(pids, |stat| stat.ticks)
+}
+
+/// Those of them in user space.
+pub fn user_s(pids: &[u32]) -> f64 {
+    seconds(pids, |stat| stat.user_ticks)
+}
+
+fn seconds(pids: &[u32], ticks: impl Fn(Stat) -> u64) -> f64 {
+    let ticks: u64 = pids.iter().filter_map(|&pid| Stat::of(pid)).map(ticks).sum();
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
@@ -123,7 +132,7 @@ impl CoreTicks {
 
 #[cfg(test)]
 mod tests {
-    use super::{CoreTicks, Memory, Stat, cpu_s, family, kilobytes};
+    use super::{CoreTicks, Memory, Stat, cpu_s, family, kilobytes, user_s};
 
     #[test]
     fn stat_lines_are_read() {
@@ -143,7 +152,8 @@ mod tests {
         let memory = Memory::of(&[me]);
         assert!(memory.shared_out > 0 && memory.largest >= memory.shared_out);
         assert!(super::peak(me).unwrap() >= memory.largest);
-        assert!(cpu_s(&[me]) >= 0.0);
+        let user = user_s(&[me]);
+        assert!(user >= 0.0 && cpu_s(&[me]) >= user);
         assert!(family(std::os::unix::process::parent_id()).contains(&me));
         assert_eq!(cpu_s(&[]), 0.0);
     }

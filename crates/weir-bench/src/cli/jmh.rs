@@ -166,12 +166,7 @@ fn samples(
     row: impl Fn(Option<u64>, f64, f64, &'static str) -> Row,
     outcomes: &[Outcome],
 ) -> Vec<Row> {
-    let mut all = crate::record::histogram();
-    for outcome in outcomes {
-        // One set of bounds for all histograms: adding cannot fail.
-        all.add(outcome.response.to_histogram()).ok();
-    }
-    let all = Distribution::of(&all);
+    let all = Distribution::together(outcomes.iter().map(|outcome| &outcome.response));
     let n = all.count as f64;
     let error = match all.count {
         0..=2 => f64::NAN,

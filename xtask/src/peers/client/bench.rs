@@ -78,7 +78,7 @@ impl Latency {
 
 impl Outcome {
     /// Adds what another client measured at the same time.
-    fn add(&mut self, other: Self) -> anyhow::Result<()> {
+    fn add(&mut self, other: Self) {
         self.ok += other.ok;
         self.failed += other.failed;
         self.rate += other.rate;
@@ -86,14 +86,11 @@ impl Outcome {
         for (kind, of) in other.failures {
             self.failures.entry(kind).or_default().count += of.count;
         }
-        let mut responses = self.response.to_histogram();
-        responses.add(other.response.to_histogram())?;
-        self.response = Distribution::of(&responses);
+        self.response = Distribution::together([&self.response, &other.response]);
         let (limits, other) = (&mut self.verdict.limit, &other.verdict.limit);
         if !limits.split(", ").any(|limit| limit == other) {
             *limits = format!("{limits}, {other}");
         }
-        Ok(())
     }
 }
 
@@ -125,7 +122,7 @@ pub fn parse(documents: &[impl AsRef<str>]) -> anyhow::Result<Latency> {
     let mut outcomes = documents.iter().map(|json| serde_json::from_str(json.as_ref()));
     let mut all: Outcome = outcomes.next().context("nothing was measured")??;
     for outcome in outcomes {
-        all.add(outcome?)?;
+        all.add(outcome?);
     }
     Ok(all.into())
 }

@@ -23,6 +23,7 @@ pub(super) fn run(
     report: &mut Report,
 ) -> anyhow::Result<Compared> {
     let mut fleet = plan.fleet(peers)?;
+    plan.join(&mut fleet)?;
     let extra = Extra::default();
     let lua = script("gateway.test", &Shape::Exact.patterns(), plan.routes, &extra);
     let warm_up = Duration::from_secs(if plan.full { 180 } else { 60 });
@@ -33,7 +34,10 @@ pub(super) fn run(
             plan.bench.wrk(running, CONNECTIONS, &lua, plan.seconds)?;
         }
     }
-    let against = [Peer::Nginx, Peer::Copier, Peer::Forwarder];
+    let mut against = vec![Peer::Nginx, Peer::Copier, Peer::Forwarder];
+    if !plan.beside.is_empty() {
+        against.push(Peer::Weir);
+    }
     let title = |client| format!("64 keep-alive connections, 3-byte bodies, {client}");
     let rounds = plan.rounds * ROUNDS_TIMES;
     let what = "keep-alive by wrk";
@@ -161,7 +165,7 @@ fn tables(
         for (run, latencies) in runs.iter().zip(results).filter(|(run, _)| run.own == own) {
             let cells =
                 row(run.name.clone(), run.rate, latencies, nginx.map(|(_, latencies)| latencies));
-            if running[run.at].peer == Peer::Weir {
+            if run.name == Peer::Weir.name() {
                 let what = if own { "its own" } else { "nginx's" };
                 let what = format!("p99 at 70 % of {what} highest rate, to nginx");
                 super::summarise(report, &what, cells[4].clone(), "≤ 1.00");

@@ -9,7 +9,11 @@ mod short;
 mod traffic;
 mod variants;
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
+
+use anyhow::Context;
 
 use super::Common;
 use super::bench::Bench;
@@ -37,6 +41,26 @@ pub struct ProxyArgs {
     /// Routes that weir has
     #[arg(long, value_name = "N", default_value_t = ROUTES)]
     max: u64,
+    /// Another weir that takes part in keepalive, such as that of an earlier commit; leaves the
+    /// README alone
+    #[arg(long, value_name = "NAME=FILE", value_parser = Program::parse)]
+    beside: Vec<Program>,
+}
+
+/// A weir that is not built here.
+#[derive(Clone, Debug)]
+struct Program {
+    name: String,
+    file: PathBuf,
+}
+
+impl Program {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (name, file) = text.split_once('=').ok_or("as NAME=FILE, such as before=/tmp/weir")?;
+        let file =
+            PathBuf::from(file).canonicalize().map_err(|error| format!("{file}: {error}"))?;
+        Ok(Self { name: format!("weir {name}"), file })
+    }
 }
 
 /// What is measured.
@@ -67,6 +91,7 @@ struct Plan<'a> {
     seconds: u64,
     routes: u64,
     full: bool,
+    beside: &'a [Program],
 }
 
 /// Runs it.
@@ -74,13 +99,18 @@ struct Plan<'a> {
 /// # Errors
 /// A tool is missing, a proxy fails, or Ctrl-C.
 pub fn run(args: &ProxyArgs) -> anyhow::Result<()> {
+    let asked = |scenario| args.only.is_empty() || args.only.contains(&scenario);
+    anyhow::ensure!(
+        args.beside.is_empty() || asked(Scenario::Keepalive),
+        "--beside takes part in keepalive, which --only leaves out: say --only keepalive"
+    );
     let needed = [Tool::Nginx, Tool::Haproxy, Tool::Wrk, Tool::Ab, Tool::Strace];
     let bench = args.common.prepare(&needed)?;
-    let plan = Plan::of(&bench, &args.common, args.max);
+    let plan = Plan { beside: &args.beside, ..Plan::of(&bench, &args.common, args.max) };
     let mut report = new_report("proxy", "CPU per proxied request, weir and its peers", &plan);
     use clap::ValueEnum;
     for scenario in Scenario::value_variants() {
-        if !args.only.is_empty() && !args.only.contains(scenario) {
+        if !asked(*scenario) {
             continue;
         }
         match scenario {
@@ -103,7 +133,7 @@ pub fn run(args: &ProxyArgs) -> anyhow::Result<()> {
          `cargo xtask peers proxy`):\n\n{}",
         report.summary.markdown()
     );
-    args.common.finish(&bench, &report, args.only.is_empty())
+    args.common.finish(&bench, &report, args.only.is_empty() && args.beside.is_empty())
 }
 
 /// Adds a line to what the README shows.
@@ -145,17 +175,17 @@ fn introduction(plan: &Plan<'_>) -> Vec<String> {
 struct Fleet {
     running: Vec<Running>,
     // Ends after the proxies that use it.
-    _upstream: Process,
+    upstream: (Process, SocketAddr),
 }
 
 impl<'a> Plan<'a> {
     fn of(bench: &'a Bench, common: &Common, routes: u64) -> Self {
         let (rounds, seconds) = (common.rounds(5, 10), common.seconds(3, 8));
-        Self { bench, rounds, seconds, routes, full: common.full }
+        Self { bench, rounds, seconds, routes, full: common.full, beside: &[] }
     }
 
     /// A setup for one core and the usual routes.
-    fn setup(&self, upstream: std::net::SocketAddr) -> Setup {
+    fn setup(&self, upstream: SocketAddr) -> Setup {
         Setup {
             upstream,
             address: None,
@@ -172,12 +202,23 @@ impl<'a> Plan<'a> {
     fn fleet(&self, peers: &[Peer]) -> anyhow::Result<Fleet> {
         let (upstream, address) = self.bench.upstream()?;
         let setup = self.setup(address);
-        let mut running = Vec::new();
-        for &peer in peers {
-            let started = subject::start(self.bench, peer, peer.name(), &setup)?;
-            running.extend(started);
+        let start = |&peer: &Peer| self.start(peer, peer.name(), &setup);
+        let running = peers.iter().map(start).collect::<anyhow::Result<_>>()?;
+        Ok(Fleet { running, upstream: (upstream, address) })
+    }
+
+    /// Starts the weirs to measure beside these.
+    fn join(&self, fleet: &mut Fleet) -> anyhow::Result<()> {
+        for Program { name, file } in self.beside {
+            let weir = Weir { program: Some(file.clone()), ..Weir::default() };
+            let setup = Setup { weir, ..self.setup(fleet.upstream.1) };
+            fleet.running.push(self.start(Peer::Weir, name, &setup)?);
         }
-        anyhow::ensure!(running.len() == peers.len(), "a proxy did not answer in time");
-        Ok(Fleet { running, _upstream: upstream })
+        Ok(())
+    }
+
+    fn start(&self, peer: Peer, name: &str, setup: &Setup) -> anyhow::Result<Running> {
+        let started = subject::start(self.bench, peer, name, setup)?;
+        started.with_context(|| format!("{name} did not answer in time"))
     }
 }

@@ -2,15 +2,13 @@
 
 use std::net::SocketAddr;
 
-use anyhow::Context;
-
 use super::{Plan, ROUNDS_TIMES};
 use crate::peers::client::wrk::{Extra, script};
 use crate::peers::compare::{Compared, Per};
 use crate::peers::report::{Report, Table};
 use crate::peers::shapes::Shape;
 use crate::peers::stats::{Spread, grouped};
-use crate::peers::subject::{self, Peer, Running, Setup, Weir};
+use crate::peers::subject::{Peer, Running, Setup, Weir};
 
 /// A variant: its name, and how it differs.
 struct Variant {
@@ -35,8 +33,7 @@ fn measure(
             cores: variant.cores.clone(),
             ..plan.setup(address)
         };
-        let started = subject::start(plan.bench, Peer::Weir, variant.name, &setup)?;
-        running.push(started.with_context(|| format!("{} is late", variant.name))?);
+        running.push(plan.start(Peer::Weir, variant.name, &setup)?);
     }
     let lua = script("gateway.test", &Shape::Exact.patterns(), plan.routes, &Extra::default());
     Compared::of(plan.bench, rounds, &mut running, what, |running| {

@@ -1,7 +1,7 @@
 //! weir: one worker unless asked otherwise, two filters on each route, metrics on.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Setup, Start, free_address};
 use crate::peers::bench::Bench;
@@ -10,6 +10,8 @@ use crate::peers::shapes::Shape;
 /// What only weir is told.
 #[derive(Clone, Debug)]
 pub struct Weir {
+    /// The program, if not the one that is built here.
+    pub program: Option<PathBuf>,
     /// Threads that serve; `None` leaves weir's default.
     pub workers: Option<usize>,
     /// Further properties as `key=value`.
@@ -25,6 +27,7 @@ pub struct Weir {
 impl Default for Weir {
     fn default() -> Self {
         Self {
+            program: None,
             workers: Some(1),
             properties: Vec::new(),
             admin: false,
@@ -51,7 +54,8 @@ pub(super) fn prepare(bench: &Bench, folder: &Path, setup: &Setup) -> anyhow::Re
     file.flush()?;
     let admin = if setup.weir.admin { Some(free_address()?) } else { None };
     let port = admin.map_or("-1".to_owned(), |admin| admin.port().to_string());
-    let mut command = vec![bench.tools.weir.display().to_string(), "run".to_owned()];
+    let program = setup.weir.program.as_ref().unwrap_or(&bench.tools.weir);
+    let mut command = vec![program.display().to_string(), "run".to_owned()];
     let data = folder.join("data");
     let mut add = |words: &[&str]| command.extend(words.iter().map(|word| (*word).to_owned()));
     add(&["--log", "warn", "--data", &data.display().to_string()]);
