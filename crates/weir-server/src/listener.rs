@@ -243,10 +243,10 @@ mod tests {
 
     #[test]
     fn who_had_connected_is_not_turned_away() {
-        for address in ["127.0.0.1:0", "[::1]:0"] {
+        for address in weir_testkit::loopbacks() {
             for defer in [Duration::ZERO, Duration::from_secs(1)] {
                 let asked = Asked { backlog: 16, defer, ..Asked::default() };
-                let bound = bind(address.parse().unwrap(), 1, &asked).unwrap();
+                let bound = bind((address, 0).into(), 1, &asked).unwrap();
                 let mut client = TcpStream::connect(bound.address).unwrap();
                 turn_away(&bound.listeners[0]).unwrap();
                 let late = TcpStream::connect(bound.address).unwrap_err();

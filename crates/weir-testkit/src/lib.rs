@@ -16,7 +16,7 @@ mod received;
 pub mod wire;
 
 use std::future::Future;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
 pub use answer::Answer;
@@ -36,6 +36,13 @@ pub fn closed_port() -> SocketAddr {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
         .expect("a free port")
+}
+
+/// `127.0.0.1`, and `::1` where there is IPv6, as in a container there need not be.
+pub fn loopbacks() -> Vec<IpAddr> {
+    let all = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+    let here = |address: &IpAddr| address.is_ipv4() || TcpListener::bind((*address, 0)).is_ok();
+    all.into_iter().filter(here).collect()
 }
 
 /// Awaits `done`, or panics with what `seen` tells after [`PATIENCE`].
