@@ -13,11 +13,12 @@ use crate::{Server, json, signal};
 fn running_out_of_descriptors_is_a_verdict_of_its_own() {
     let origin = Server::origin();
     let line = format!(
-        "ulimit -n 40; exec {} bench {} --users 100 --loops 1 -q --threshold 'p99<10s'",
-        env!("CARGO_BIN_EXE_weir"),
+        "ulimit -n 40; exec \"$WEIR\" bench {} --users 100 --loops 1 -q --threshold 'p99<10s'",
         origin.url("/hello/300")
     );
-    let output = Command::new("sh").args(["-c", &line]).output().expect("sh");
+    let mut sh = Command::new("sh");
+    sh.args(["-c", &line]).env("WEIR", env!("CARGO_BIN_EXE_weir"));
+    let output = sh.output().expect("sh");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(4), "{text}");
     assert!(text.contains("PORTS EXHAUSTED") && text.contains("no file descriptor left"), "{text}");
