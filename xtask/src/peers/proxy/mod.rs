@@ -9,6 +9,7 @@ mod short;
 mod traffic;
 mod variants;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -104,6 +105,9 @@ pub fn run(args: &ProxyArgs) -> anyhow::Result<()> {
         args.beside.is_empty() || asked(Scenario::Keepalive),
         "--beside takes part in keepalive, which --only leaves out: say --only keepalive"
     );
+    // Each has a folder by its name.
+    let names: BTreeSet<&str> = args.beside.iter().map(|program| &*program.name).collect();
+    anyhow::ensure!(names.len() == args.beside.len(), "--beside: two programs have one name");
     let needed = [Tool::Nginx, Tool::Haproxy, Tool::Wrk, Tool::Ab, Tool::Strace];
     let bench = args.common.prepare(&needed)?;
     let plan = Plan { beside: &args.beside, ..Plan::of(&bench, &args.common, args.max) };
