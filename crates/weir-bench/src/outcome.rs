@@ -61,21 +61,21 @@ impl Distribution {
 
     /// All values of `parts`, such as those of clients that ran at the same time.
     pub fn together<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
-        let mut all = crate::record::histogram();
-        for &(value, count) in parts.into_iter().flat_map(|part| &part.buckets) {
-            all.saturating_record_n(value, count);
-        }
-        Self::of(&all)
+        Self::of(&histogram(parts))
     }
 
     /// Back to a histogram (for HDR logs and for further values).
     pub fn to_histogram(&self) -> Histogram<u64> {
-        let mut histogram = crate::record::histogram();
-        for &(value, count) in &self.buckets {
-            histogram.saturating_record_n(value, count);
-        }
-        histogram
+        histogram([self])
     }
+}
+
+fn histogram<'a>(parts: impl IntoIterator<Item = &'a Distribution>) -> Histogram<u64> {
+    let mut all = crate::record::histogram();
+    for &(value, count) in parts.into_iter().flat_map(|part| &part.buckets) {
+        all.saturating_record_n(value, count);
+    }
+    all
 }
 
 /// Numbers of one request of the mix.

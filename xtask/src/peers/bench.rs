@@ -12,7 +12,7 @@ use super::machine::{Cores, Machine};
 use super::process::Process;
 use super::subject::Running;
 use super::tools::{Tool, Tools, path};
-use super::usage::{self, CoreTicks};
+use super::usage::{CoreTicks, Cpu};
 use crate::release::Build;
 
 /// How much longer than asked for a client may take.
@@ -197,16 +197,15 @@ impl Bench {
         let family = running.family();
         let core = |core| CoreTicks::now(core).context("/proc/stat");
         let (proxy, client) = (core(self.cores.proxy)?, core(self.cores.client)?);
-        let used = || (usage::cpu_s(&family), usage::user_s(&family));
-        let (began, before) = (Instant::now(), used());
+        let (began, before) = (Instant::now(), Cpu::of(&family));
         let counted = load().with_context(|| running.name.clone())?;
-        let (wall_s, after) = (began.elapsed().as_secs_f64(), used());
+        let (wall_s, after) = (began.elapsed().as_secs_f64(), Cpu::of(&family));
         running.check()?;
         anyhow::ensure!(counted.requests > 0, "{} answered nothing", running.name);
         Ok(Sample {
             counted,
-            cpu_s: after.0 - before.0,
-            user_s: after.1 - before.1,
+            cpu_s: after.all_s - before.all_s,
+            user_s: after.user_s - before.user_s,
             wall_s,
             proxy_core_busy: core(self.cores.proxy)?.busy_since(&proxy),
             client_core_busy: core(self.cores.client)?.busy_since(&client),

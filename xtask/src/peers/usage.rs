@@ -49,19 +49,26 @@ pub fn family(root: u32) -> Vec<u32> {
     found
 }
 
-/// CPU seconds used so far by `pids`, all their threads included.
-pub fn cpu_s(pids: &[u32]) -> f64 {
-    seconds(pids, |stat| stat.ticks)
+/// CPU seconds used so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cpu {
+    /// In user space and in the kernel.
+    pub all_s: f64,
+    /// In user space.
+    pub user_s: f64,
 }
 
-/// Those of them in user space.
-pub fn user_s(pids: &[u32]) -> f64 {
-    seconds(pids, |stat| stat.user_ticks)
-}
-
-fn seconds(pids: &[u32], ticks: impl Fn(Stat) -> u64) -> f64 {
-    let ticks: u64 = pids.iter().filter_map(|&pid| Stat::of(pid)).map(ticks).sum();
-    ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+impl Cpu {
+    /// Those of `pids`, all their threads included.
+    pub fn of(pids: &[u32]) -> Self {
+        let second = rustix::param::clock_ticks_per_second() as f64;
+        let mut cpu = Self::default();
+        for stat in pids.iter().filter_map(|&pid| Stat::of(pid)) {
+            cpu.all_s += stat.ticks as f64 / second;
+            cpu.user_s += stat.user_ticks as f64 / second;
+        }
+        cpu
+    }
 }
 
 /// The most memory `pid` ever had resident, in bytes; `None` once it has ended.
@@ -132,7 +139,7 @@ impl CoreTicks {
 
 #[cfg(test)]
 mod tests {
-    use super::{CoreTicks, Memory, Stat, cpu_s, family, kilobytes, user_s};
+    use super::{CoreTicks, Cpu, Memory, Stat, family, kilobytes};
 
     #[test]
     fn stat_lines_are_read() {
@@ -152,10 +159,10 @@ mod tests {
         let memory = Memory::of(&[me]);
         assert!(memory.shared_out > 0 && memory.largest >= memory.shared_out);
         assert!(super::peak(me).unwrap() >= memory.largest);
-        let user = user_s(&[me]);
-        assert!(user >= 0.0 && cpu_s(&[me]) >= user);
+        let cpu = Cpu::of(&[me]);
+        assert!(cpu.user_s >= 0.0 && cpu.all_s >= cpu.user_s);
         assert!(family(std::os::unix::process::parent_id()).contains(&me));
-        assert_eq!(cpu_s(&[]), 0.0);
+        assert_eq!(Cpu::of(&[]), Cpu::default());
     }
 
     #[test]

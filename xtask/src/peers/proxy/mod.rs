@@ -58,6 +58,10 @@ struct Program {
 impl Program {
     fn parse(text: &str) -> Result<Self, String> {
         let (name, file) = text.split_once('=').ok_or("as NAME=FILE, such as before=/tmp/weir")?;
+        // It names a folder, too.
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+            return Err("NAME is letters, digits and hyphens".to_owned());
+        }
         let file =
             PathBuf::from(file).canonicalize().map_err(|error| format!("{file}: {error}"))?;
         Ok(Self { name: format!("weir {name}"), file })
@@ -105,7 +109,6 @@ pub fn run(args: &ProxyArgs) -> anyhow::Result<()> {
         args.beside.is_empty() || asked(Scenario::Keepalive),
         "--beside takes part in keepalive, which --only leaves out: say --only keepalive"
     );
-    // Each has a folder by its name.
     let names: BTreeSet<&str> = args.beside.iter().map(|program| &*program.name).collect();
     anyhow::ensure!(names.len() == args.beside.len(), "--beside: two programs have one name");
     let needed = [Tool::Nginx, Tool::Haproxy, Tool::Wrk, Tool::Ab, Tool::Strace];

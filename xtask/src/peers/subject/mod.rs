@@ -15,7 +15,7 @@ use super::bench::Bench;
 use super::client::probe;
 use super::interrupt::Interrupt;
 use super::process::Process;
-use super::usage;
+use super::usage::Cpu;
 pub use nginx::location;
 pub use weir::Weir;
 
@@ -132,10 +132,10 @@ impl Running {
     /// Ctrl-C.
     fn settle(&self, interrupt: &Interrupt) -> anyhow::Result<()> {
         let family = self.family();
-        let (mut quiet, mut before) = (0, usage::cpu_s(&family));
+        let (mut quiet, mut before) = (0, Cpu::of(&family).all_s);
         for _ in 0..SETTLE_SECONDS_MAX {
             interrupt.sleep(Duration::from_secs(1))?;
-            let now = usage::cpu_s(&family);
+            let now = Cpu::of(&family).all_s;
             quiet = if now - before <= QUIET_S { quiet + 1 } else { 0 };
             before = now;
             if quiet == QUIET_SECONDS {
