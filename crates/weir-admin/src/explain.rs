@@ -275,10 +275,10 @@ impl Running {
         let target = match (self.target.take(), &winner.target.upstream) {
             (Some(target), _) => target,
             (None, Upstream::Http(target)) => Target::clone(target),
-            (None, Upstream::Balanced(service)) => match service.instances.first() {
-                Some(instance) => Target::clone(instance),
+            (None, Upstream::Balanced(service)) => match service.instances().iter().find(|one| one.unused.is_none()) {
+                Some(instance) => Target::clone(&instance.target),
                 None => {
-                    told.answer = Some(format!("503: service {} has no instance", service.name));
+                    told.answer = Some(format!("503: service {} has no instance", service.name()));
                     return;
                 }
             },

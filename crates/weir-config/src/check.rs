@@ -120,11 +120,36 @@ impl Checks {
             route.as_deref(),
             &mut self.told,
         ));
+        if written.found && refused {
+            self.leave_out(definition, &found, written.head, problems);
+            return None;
+        }
         self.report(definition, written.node, found, problems);
         if refused {
             return None;
         }
         route
+    }
+
+    /// Says that the locator makes no route for a service.
+    fn leave_out(
+        &mut self,
+        definition: &RouteDefinition,
+        found: &[Problem],
+        at: Span,
+        problems: &mut Vec<Diagnostic>,
+    ) {
+        let Some(problem) = found.first() else { return };
+        if self.enough(problem.code) {
+            return;
+        }
+        let message = format!(
+            "the locator makes no route `{}`: {}",
+            definition.id,
+            mask_url(&problem.message)
+        );
+        let finding = Diagnostic::new(problem.code, message).severity(Severity::Warning).at(at);
+        problems.push(finding.help("rename the service in its registry, or write a route for it"));
     }
 
     fn report(
@@ -260,6 +285,29 @@ impl Checks {
         position.and_then(|position| self.heads.get(position)).copied().unwrap_or_default()
     }
 
+    /// Services that no registry could list, all in one finding with a block to paste.
+    fn lacking(&self) -> Option<Diagnostic> {
+        const SHOWN_MAX: usize = 20;
+        let names = &self.told.lacking;
+        let first = names.first()?;
+        let mut listed = names.iter().take(SHOWN_MAX).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        if names.len() > SHOWN_MAX {
+            listed += &format!(" and {} more", names.len() - SHOWN_MAX);
+        }
+        let (are, them) = if names.len() == 1 { ("has", "it") } else { ("have", "them") };
+        let message = format!(
+            "no registry is configured, and {listed} {are} no instance: routes to {them} answer 503"
+        );
+        let help = format!(
+            "name a registry, such as `eureka.client.service-url.defaultZone: \
+             http://localhost:8761/eureka/`, `spring.cloud.nacos.discovery.server-addr` or \
+             `spring.cloud.consul.host`; or list instances: \
+             `spring.cloud.discovery.client.simple.instances.{first}[0].uri: http://host:port`"
+        );
+        let at = self.heads.first().copied().unwrap_or_default();
+        Some(Diagnostic::new(Code::NoInstances, message).at(at).help(help))
+    }
+
     /// What can be said once all routes are known.
     pub fn finish(mut self, problems: &mut Vec<Diagnostic>) {
         let mut empty: Vec<_> = std::mem::take(&mut self.empty_groups).into_iter().collect();
@@ -272,6 +320,7 @@ impl Checks {
             let help = "write routes below its `routes`; routes made at run time may name it";
             problems.push(Diagnostic::new(Code::EmptyGroup, message).at(at).help(help));
         }
+        problems.extend(self.lacking());
         let mut more: Vec<(Code, usize)> = self.counts.into_iter().collect();
         more.sort_unstable();
         for (code, count) in more.into_iter().filter(|(_, count)| *count > FINDINGS_MAX) {

@@ -10,6 +10,7 @@ mod cors;
 mod definitions;
 mod deviation;
 mod diagnostic;
+mod discovery;
 mod loaded;
 mod memory;
 mod options;
@@ -29,6 +30,7 @@ pub use deviation::{DEVIATIONS, Deviation};
 pub use diagnostic::{
     Category, Code, Diagnostic, Severity, Style, findings_reference, is_secret, render, to_json,
 };
+pub use discovery::{Consul, Discovery, Dns, Eureka, Nacos};
 pub use loaded::{Checked, Compiled, Loaded, Loader};
 pub use memory::Memory;
 pub use property::{
@@ -40,6 +42,6 @@ pub use settings::{
     ScgLine, Secret, Settings,
 };
 pub use snapshot::{
-    RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Service, Snapshot, Upstream,
+    RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Snapshot, Upstream,
 };
 pub use source::{Format, Place, SOURCE_BYTES_MAX, Source, Sources, Span};

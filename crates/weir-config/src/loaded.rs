@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 
+use weir_balance::Directory;
 use weir_route::index::{DEFAULT_SEED, Index};
 use weir_route::pattern::RegexCache;
 use weir_route::{NamedArgs, Route, RouteDefinition};
@@ -37,6 +38,7 @@ pub struct Loader {
     documents: Documents,
     regexes: RegexCache,
     seed: u64,
+    directory: Arc<Directory>,
 }
 
 /// A configuration, read and checked as a whole; routes are read from it one at a time.
@@ -56,6 +58,7 @@ pub struct Loaded {
     pub diagnostics: Vec<Diagnostic>,
     /// Places of the default filters.
     pub(crate) default_places: Vec<Span>,
+    directory: Arc<Directory>,
     documents: Documents,
 }
 
@@ -83,7 +86,12 @@ impl Loader {
     /// profiles named on the command line.
     pub fn new(environment: Vec<(String, String)>, sets: &[String], profiles: Vec<String>) -> Self {
         let documents = Documents::new(environment, sets, profiles);
-        Self { documents, regexes: RegexCache::default(), seed: DEFAULT_SEED }
+        Self {
+            documents,
+            regexes: RegexCache::default(),
+            seed: DEFAULT_SEED,
+            directory: Arc::default(),
+        }
     }
 
     /// Keys the hash of the route table: nobody who does not know `seed` can write routes that
@@ -96,6 +104,12 @@ impl Loader {
     /// Shares compiled expressions with an earlier configuration (see [`Compiler::regexes`]).
     pub fn with_regexes(mut self, regexes: RegexCache) -> Self {
         self.regexes = regexes;
+        self
+    }
+
+    /// Takes services from what registries list in `directory`; it outlives the configuration.
+    pub fn with_directory(mut self, directory: &Arc<Directory>) -> Self {
+        self.directory = Arc::clone(directory);
         self
     }
 
@@ -131,6 +145,7 @@ impl Loader {
             predicates_off: routes::switched_off(&layers, "predicate"),
             filters_off: routes::switched_off(&layers, "filter"),
             services: routes::services(&layers, &mut problems),
+            directory: Arc::clone(&self.directory),
             groups: routes::groups(&layers, &mut problems)
                 .into_iter()
                 .map(|group| group.definition)
@@ -146,6 +161,7 @@ impl Loader {
             profiles,
             diagnostics: problems,
             default_places,
+            directory: self.directory,
             documents: self.documents,
         }
     }
@@ -178,7 +194,7 @@ impl Loaded {
     pub fn definitions(&mut self) -> Vec<(RouteDefinition, Span)> {
         let mut list = Vec::new();
         let mut problems = Vec::new();
-        routes::each(&self.layers(), &mut problems, |written, _| {
+        routes::each(&self.layers(), &self.directory, &mut problems, |written, _| {
             list.push((written.definition, written.node.span()));
         });
         self.diagnostics.append(&mut problems);
@@ -201,7 +217,7 @@ impl Loaded {
 
     fn compile_here(&self, checks: &mut Checks, problems: &mut Vec<Diagnostic>) -> Compiled {
         let mut compiled = Compiled::default();
-        routes::each(&self.layers(), problems, |written, problems| {
+        routes::each(&self.layers(), &self.directory, problems, |written, problems| {
             compiled.routes.extend(checks.route(&written, problems));
             compiled.definitions.push(&written.definition);
         });
@@ -234,7 +250,7 @@ impl Loaded {
             });
             let compiling = compiling.ok()?;
             let mut chunk = Vec::with_capacity(CHUNK);
-            routes::each(&layers, problems, |written, _| {
+            routes::each(&layers, &self.directory, problems, |written, _| {
                 definitions.push(&written.definition);
                 chunk.push(written);
                 if chunk.len() == CHUNK {
@@ -258,7 +274,7 @@ impl Loaded {
         let mut count = 0;
         let mut checks = Checks::new(self, &mut problems);
         let mut compiled = Vec::new();
-        routes::each(&self.layers(), &mut problems, |written, problems| {
+        routes::each(&self.layers(), &self.directory, &mut problems, |written, problems| {
             compiled.extend(checks.route(&written, problems));
             count += 1;
         });

@@ -7,6 +7,7 @@ use std::time::Duration;
 use weir_wire::http1::HeadLimits;
 
 use crate::ambiguity::AmbiguousPaths;
+use crate::discovery::Discovery;
 
 /// Port of the admin API while neither `management.server.port` nor `weir.admin.port` is set.
 pub const ADMIN_PORT: u16 = 9090;
@@ -104,6 +105,8 @@ pub struct Settings {
     pub store_path: PathBuf,
     /// `weir.compat.*`.
     pub compat: Compat,
+    /// Service registries.
+    pub discovery: Discovery,
 }
 
 /// `httpclient.pool.*`.
@@ -375,6 +378,7 @@ impl Default for Settings {
             admin: Admin::default(),
             store_path: PathBuf::from("weir-data"),
             compat: Compat::default(),
+            discovery: Discovery::default(),
         }
     }
 }

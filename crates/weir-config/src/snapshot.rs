@@ -1,9 +1,10 @@
 //! What a request is served by: one immutable value, swapped whole.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+use weir_balance::Service;
 use weir_filter::cors::{CorsChange, CorsPolicy, CorsRoute, CorsRule};
 use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, Target};
@@ -82,21 +83,10 @@ pub struct RouteTimeouts {
 pub enum Upstream {
     /// `http:`/`ws:`; interned, so equal targets are one allocation and one pool.
     Http(Arc<Target>),
-    /// `lb:`; the instances of a service in turn.
+    /// `lb:`; the instances of a service in turn, which change beneath the route.
     Balanced(Arc<Service>),
     /// `no:` and unknown schemes: no routing filter acts, 200 with an empty body.
     None,
-}
-
-/// A service with static instances (`spring.cloud.discovery.client.simple.instances`).
-#[derive(Debug)]
-pub struct Service {
-    /// Name as in `lb://name`.
-    pub name: String,
-    /// Instances in the order written; empty means 503.
-    pub instances: Box<[Arc<Target>]>,
-    /// Next turn of the round robin.
-    pub turn: AtomicUsize,
 }
 
 /// Everything one request needs of the configuration.

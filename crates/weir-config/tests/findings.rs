@@ -173,7 +173,8 @@ fn uris() {
         format!("spring.cloud.gateway.routes:\n- id: a\n  uri: {uri}\n  predicates: [Path=/x]\n")
     };
     check(&uri("https://h"), &["uri-unsupported 3"]);
-    check(&uri("lb://svc"), &["uri-unsupported 3"]);
+    check(&uri("lb://svc"), &["no-instances 2"]);
+    check(&(uri("lb://svc") + "eureka.client.enabled: true\n"), &[]);
     check(&uri("forward:/x"), &["uri-unsupported 3"]);
     check(&uri("grayLb://svc"), &["suspicious 3"]);
     check(&uri("no://op"), &[]);

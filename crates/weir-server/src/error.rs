@@ -103,6 +103,11 @@ impl ErrorKind {
         }
     }
 
+    /// Nobody was reached, so that another instance may be tried.
+    pub(crate) fn is_unreached(self) -> bool {
+        matches!(self, Self::Resolve | Self::Connect | Self::ConnectTimeout)
+    }
+
     /// The status of the answer; `refused` is `weir.compat.refused-status`, which SCG has at 500.
     pub fn status(self, refused: u16) -> u16 {
         use ErrorKind as K;

@@ -29,6 +29,7 @@ pub struct WorkerCounters {
     tunnels: AtomicI64,
     upstream_opened: AtomicU64,
     resent: AtomicU64,
+    moved_on: AtomicU64,
     accept_failed: AtomicU64,
     refused_connections: AtomicU64,
     statuses: [AtomicU64; 6],
@@ -88,6 +89,10 @@ impl WorkerCounters {
 
     pub(crate) fn resent(&self) {
         self.resent.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn moved_on(&self) {
+        self.moved_on.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn finished(&self, status: u16) {
@@ -224,6 +229,9 @@ impl Metrics {
         let resent = self.sum(|worker| &worker.resent);
         let help = "Requests sent again after a stale pooled connection.";
         counter(&mut out, "weir_upstream_resends_total", help, resent);
+        let moved = self.sum(|worker| &worker.moved_on);
+        let help = "Connections tried at another instance because one could not be reached.";
+        counter(&mut out, "weir_upstream_failovers_total", help, moved);
         let unlisted = self.sum(|worker| &worker.unlisted);
         let help = "Requests counted under routeId _other because the table of series was full.";
         counter(&mut out, "weir_metrics_series_overflow_total", help, unlisted);

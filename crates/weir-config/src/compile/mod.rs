@@ -14,9 +14,10 @@ mod remarks;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::atomic::AtomicU32;
 
 use serde_json::{Map, Value};
+use weir_balance::{Directory, Service};
 use weir_filter::cors::{CorsPolicy, CorsRoute};
 use weir_filter::filter::{Filter, FilterOptions};
 use weir_filter::forwarding::Forwarding;
@@ -33,7 +34,7 @@ use crate::cors::{self, GlobalCors};
 use crate::diagnostic::{Code, mask_url};
 use crate::routes::ServiceList;
 use crate::settings::Settings;
-use crate::snapshot::{RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Service, Upstream};
+use crate::snapshot::{RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Upstream};
 use crate::uri::{self, Destination};
 use crate::value;
 use group::{Group, Groups};
@@ -54,6 +55,8 @@ pub(crate) struct Options {
     /// Kebab names of `filter.<kebab>.enabled=false`.
     pub filters_off: Vec<String>,
     pub services: ServiceList,
+    /// Services that registries list.
+    pub directory: Arc<Directory>,
     pub settings: Arc<Settings>,
     pub forwarding: Arc<Forwarding>,
     pub cors: GlobalCors,
@@ -89,12 +92,7 @@ impl Compiler {
     pub(crate) fn new(mut options: Options) -> Self {
         let groups = std::mem::take(&mut options.groups);
         let services = options.services.iter().map(|(name, instances)| {
-            let service = Service {
-                name: name.clone(),
-                instances: instances.clone().into(),
-                turn: AtomicUsize::new(0),
-            };
-            (name.clone(), Arc::new(service))
+            (name.clone(), Arc::new(Service::new(name, instances.clone())))
         });
         let mut compiler = Self {
             registry: Registry::new(),
@@ -313,10 +311,7 @@ impl Compiler {
                 return Some(Upstream::Http(target));
             }
             Ok(Destination::Service { name, scheme: None | Some(Scheme::Http | Scheme::Lb) }) => {
-                match self.service(&name) {
-                    Ok(service) => return Some(Upstream::Balanced(service)),
-                    Err(problem) => problem,
-                }
+                return Some(Upstream::Balanced(self.service(&name)));
             }
             Ok(Destination::Nowhere(_)) => return Some(Upstream::None),
             Ok(Destination::Target(_) | Destination::Service { .. }) => Problem::new(
@@ -343,33 +338,18 @@ impl Compiler {
         self.targets.get(key).unwrap_or_else(|| self.targets.put(key, target))
     }
 
-    /// A service without an instance answers 503; without any static instance at all, `lb:` asks
-    /// for a discovery that is not there.
-    fn service(&self, name: &str) -> Result<Arc<Service>, Problem> {
-        if let Some(service) = self.services.get(name) {
-            return Ok(Arc::clone(service));
-        }
-        if self.services.is_empty() {
-            return Err(Problem::new(
-                Code::UriUnsupported,
-                Part::Uri,
-                format!("`lb://{name}` needs service discovery, which weir does not have yet"),
-                format!(
-                    "name its instances: \
-                     `spring.cloud.discovery.client.simple.instances.{name}[0].uri: \
-                     http://host:port`"
-                ),
-            ));
-        }
-        let none =
-            Service { name: name.to_owned(), instances: Box::default(), turn: AtomicUsize::new(0) };
-        Ok(Arc::new(none))
+    /// Instances of the configuration serve first, then those of registries, as Spring's composite
+    /// of discovery clients has it. A service without an instance answers 503.
+    fn service(&self, name: &str) -> Arc<Service> {
+        let own = self.services.get(name).filter(|service| service.usable() > 0);
+        own.map_or_else(|| self.options.directory.service(name), Arc::clone)
     }
 
-    /// Whether a service that routes may lead to has no instance.
+    /// Whether a service that routes may lead to has no instance, and no registry could list one.
     pub(crate) fn lacks_instances(&self, name: &str) -> bool {
         let service = self.services.get(name);
-        !self.services.is_empty() && service.is_none_or(|service| service.instances.is_empty())
+        !self.options.settings.discovery.is_used()
+            && service.is_none_or(|service| service.instances().is_empty())
     }
 
     /// The rules of `metadata.cors`, with the pattern they hold for (SCG class

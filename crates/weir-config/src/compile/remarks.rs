@@ -24,6 +24,8 @@ pub(crate) struct Told {
     names: Vec<&'static str>,
     /// Hashes of uris of which there is nothing to tell: most routes share theirs with others.
     uris: HashSet<u64, foldhash::quality::RandomState>,
+    /// Services that routes lead to and that nothing can list instances of, as first met.
+    pub lacking: Vec<String>,
 }
 
 impl Told {
@@ -34,6 +36,15 @@ impl Told {
             self.names.push(name);
         }
         first
+    }
+
+    fn service(&mut self, compiler: &Compiler, uri: &str) {
+        if let Ok(Destination::Service { name, .. }) = uri::parse(uri).map(|uri| uri.destination)
+            && compiler.lacks_instances(&name)
+            && !self.lacking.contains(&name)
+        {
+            self.lacking.push(name);
+        }
     }
 }
 
@@ -47,7 +58,8 @@ pub(crate) fn remarks(
     let mut found = Vec::new();
     let uri = told.uris.hasher().hash_one(&definition.uri);
     if !told.uris.contains(&uri) {
-        about_uri(compiler, &definition.uri, &mut found);
+        told.service(compiler, &definition.uri);
+        about_uri(&definition.uri, &mut found);
         if found.is_empty() {
             told.uris.insert(uri);
         }
@@ -86,7 +98,7 @@ pub(crate) fn group_remarks(compiler: &Compiler, group: &Group, told: &mut Told)
     found
 }
 
-fn about_uri(compiler: &Compiler, text: &str, found: &mut Vec<Problem>) {
+fn about_uri(text: &str, found: &mut Vec<Problem>) {
     let Ok(uri) = uri::parse(text) else { return };
     let mut add = |code, message: String, help: &str| {
         found.push(Problem::new(code, Part::Uri, message, help));
@@ -105,11 +117,6 @@ fn about_uri(compiler: &Compiler, text: &str, found: &mut Vec<Problem>) {
             Code::Suspicious,
             format!("nothing serves `{scheme}:`: the route answers 200 with an empty body"),
             "write `http://…` or `lb://…`; a scheme served by a Java plugin does not work here",
-        ),
-        Destination::Service { name, .. } if compiler.lacks_instances(&name) => add(
-            Code::NoInstances,
-            format!("the service `{name}` has no instance: the route answers 503"),
-            "name its instances below `spring.cloud.discovery.client.simple.instances`",
         ),
         _ => {}
     }

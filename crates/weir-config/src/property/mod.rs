@@ -1,6 +1,7 @@
 //! Every property weir knows: one ordered registry that drives reading, the reference, the JSON
 //! Schema and the findings about unknown keys.
 
+mod discovery;
 mod filters;
 mod gateway;
 mod read;
@@ -138,6 +139,7 @@ pub fn registry() -> impl Iterator<Item = &'static PropertySpec> + Clone {
         .chain(server::MANAGEMENT)
         .chain(gateway::GATEWAY)
         .chain(filters::FILTERS)
+        .chain(discovery::DISCOVERY)
         .chain(weir::WEIR)
 }
 

@@ -146,6 +146,7 @@ fn refused(
 
 /// What depends on two properties at once.
 fn finish(settings: &mut Settings, layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) {
+    super::discovery::finish(settings, layers);
     let pool = &mut settings.pool;
     if pool.fixed {
         pool.connections_max.get_or_insert(FIXED_POOL_SIZE);

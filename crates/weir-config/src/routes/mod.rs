@@ -4,10 +4,12 @@
 //! Routes are read from the trees one at a time and handed on; nothing here keeps them.
 
 mod definition;
+mod expression;
 mod group;
 mod locator;
 mod services;
 
+use weir_balance::Directory;
 use weir_route::{NamedArgs, RouteDefinition};
 
 pub(crate) use definition::Reader;
@@ -34,11 +36,13 @@ pub(crate) struct Written<'t> {
     pub head: Span,
     /// From a bare list, as an API would take it: placeholders stay, predicates may be missing.
     pub raw: bool,
+    /// Made by the discovery locator: what a registry says must not refuse a configuration.
+    pub found: bool,
 }
 
 impl<'t> Written<'t> {
     fn new(definition: RouteDefinition, node: Node<'t>, raw: bool) -> Self {
-        Self { definition, node, head: head(node), raw }
+        Self { definition, node, head: head(node), raw, found: false }
     }
 }
 
@@ -47,10 +51,11 @@ impl<'t> Written<'t> {
 /// one is not handed on.
 pub(crate) fn each<'t>(
     layers: &Layers<'t>,
+    directory: &Directory,
     problems: &mut Vec<Diagnostic>,
     mut take: impl FnMut(Written<'t>, &mut Vec<Diagnostic>),
 ) {
-    locator::each(layers, problems, &mut take);
+    locator::each(layers, directory, problems, &mut take);
     let reader = Reader::new(layers, false);
     for node in list(layers, problems) {
         if let Some(definition) = reader.route(&[node], problems) {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use weir_filter::{Scheme, Target};
+use weir_balance::Instance;
+use weir_filter::Scheme;
 
 use crate::diagnostic::{Code, Diagnostic, mask_url};
 use crate::spring::{Kind, Layers, Node, child};
@@ -11,7 +12,7 @@ use crate::uri::{self, Destination};
 pub(super) const INSTANCES: &str = "spring.cloud.discovery.client.simple.instances";
 
 /// Instances by service name, in lower case.
-pub(crate) type ServiceList = Vec<(String, Vec<Arc<Target>>)>;
+pub(crate) type ServiceList = Vec<(String, Vec<Arc<Instance>>)>;
 
 /// Every service of the layers; of two layers with the same service the higher one counts.
 pub(crate) fn services(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> ServiceList {
@@ -39,7 +40,7 @@ fn target(
     layers: &Layers<'_>,
     node: Node<'_>,
     problems: &mut Vec<Diagnostic>,
-) -> Option<Arc<Target>> {
+) -> Option<Arc<Instance>> {
     let field = |name: &str| {
         let text = child(node, name)?.text()?;
         Some(layers.resolve(&text).0.into_owned())
@@ -54,7 +55,9 @@ fn target(
         (None, None) => String::new(),
     };
     match uri::parse(&written).map(|uri| uri.destination) {
-        Ok(Destination::Target(target)) if target.scheme == Scheme::Http => Some(Arc::new(target)),
+        Ok(Destination::Target(target)) if target.scheme == Scheme::Http => {
+            Some(Arc::new(Instance::new(&target.host, target.port, false)))
+        }
         Ok(Destination::Target(_)) => {
             let message = format!("the instance `{}` needs TLS", mask_url(&written));
             let help = "weir does not speak TLS to upstreams yet; use an `http` instance";

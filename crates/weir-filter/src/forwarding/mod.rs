@@ -114,6 +114,13 @@ impl Forwarding {
         }
     }
 
+    /// Has a head that [`Forwarding::request`] wrote go to another instance of the same service.
+    pub fn redirect(&self, head: &mut RequestHead, target: &Target, preserve_host: bool) {
+        if !(preserve_host && head.fields.contains(b"host")) {
+            head.fields.set_line(target.host_line());
+        }
+    }
+
     /// Takes out of a response what is not for the client. Runs before the filters.
     pub fn response(&self, head: &mut ResponseHead, upgrade: bool) {
         self.hop_by_hop.clean_response(&mut head.fields, upgrade);

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use memchr::memchr2;
+use weir_balance::Service;
 use weir_config::{Ambiguity, RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_filter::cors::CorsDecision;
 use weir_filter::{LocalResponse, RequestContext, Target, Verdict};
@@ -185,8 +185,8 @@ pub(crate) async fn exchange(
     x.parts.give_back();
     let route = found.route;
     let outcome = match decide(worker, client, x, snapshot, found) {
-        Ok(Step::Forward { route, target, preserve_host }) => {
-            forward(worker, client, x, framing, snapshot, route, &target, preserve_host).await
+        Ok(Step::Forward { route, target, service, preserve_host }) => {
+            forward(worker, client, x, framing, snapshot, route, &target, service, preserve_host).await
         }
         Ok(Step::Answer(route, local)) => {
             Box::pin(answer(worker, client, x, framing, snapshot, route, &local)).await
@@ -346,6 +346,8 @@ enum Step<'s> {
         /// Borrowed if it is the route's: counting references would have all workers write to one
         /// place for each request.
         target: Cow<'s, Arc<Target>>,
+        /// The service that `target` is an instance of.
+        service: Option<&'s Service>,
         preserve_host: bool,
     },
     /// Give this answer, after the response filters of a route.
@@ -394,10 +396,10 @@ fn decide<'s>(
         Verdict::Continue => {}
         Verdict::Respond(local) => return Ok(Step::Answer(Some(route), local)),
     }
-    let target = match target {
-        Some(target) => Cow::Owned(Arc::new(target)),
+    let (target, service) = match target {
+        Some(target) => (Cow::Owned(Arc::new(target)), None),
         None => match pick(route)? {
-            Some(target) => Cow::Borrowed(target),
+            Some(picked) => picked,
             None => {
                 let empty = LocalResponse { status: 200, ..LocalResponse::default() };
                 return Ok(Step::Answer(Some(route), Box::new(empty)));
@@ -405,20 +407,21 @@ fn decide<'s>(
         },
     };
     worker.identity.pass(&mut x.request, &target, snapshot.settings.via)?;
-    Ok(Step::Forward { route, target, preserve_host })
+    Ok(Step::Forward { route, target, service, preserve_host })
 }
 
+/// A target, and the service that it is an instance of.
+type Picked<'s> = (Cow<'s, Arc<Target>>, Option<&'s Service>);
+
 /// Where a route sends this request; `None` if it sends it nowhere.
-fn pick(route: &Route<RouteTarget>) -> Result<Option<&Arc<Target>>, ProxyError> {
+fn pick(route: &Route<RouteTarget>) -> Result<Option<Picked<'_>>, ProxyError> {
     match &route.target.upstream {
-        RouteUpstream::Http(target) => Ok(Some(target)),
+        RouteUpstream::Http(target) => Ok(Some((Cow::Borrowed(target), None))),
         RouteUpstream::None => Ok(None),
         RouteUpstream::Balanced(service) => {
-            let turn = service.turn.fetch_add(1, Ordering::Relaxed);
-            let count = service.instances.len().max(1);
-            let instance = service.instances.get(turn % count);
-            let missing = || format!("Unable to find instance for {}", service.name);
-            instance.map(Some).ok_or_else(|| ProxyError::with(ErrorKind::NoInstance, missing()))
+            let missing = || format!("Unable to find instance for {}", service.name());
+            let picked = service.pick().map(|target| Some((Cow::Owned(target), Some(&**service))));
+            picked.ok_or_else(|| ProxyError::with(ErrorKind::NoInstance, missing()))
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use weir_balance::Service;
 use weir_config::{RouteTarget, Snapshot};
 use weir_filter::Target;
 use weir_filter::forwarding::{Hop, nominated};
@@ -30,6 +31,8 @@ use crate::worker::Worker;
 
 /// Interim (1xx) responses relayed for one request at most; more is an attack or a fault.
 const INTERIM_MAX: usize = 64;
+/// Instances of a service that are tried for one request at most, after the first.
+const INSTANCES_MAX: usize = 16;
 
 /// One attempt's view of what an exchange forwards.
 pub(super) struct Outgoing<'a> {
@@ -71,13 +74,13 @@ pub(crate) async fn forward(
     snapshot: &Snapshot,
     route: &Route<RouteTarget>,
     target: &Arc<Target>,
+    service: Option<&Service>,
     preserve_host: bool,
 ) -> Result<Next, ProxyError> {
     let settings = &snapshot.settings;
     let timeouts = route.target.timeouts();
     let outgoing = Outgoing::new(snapshot, framing, route);
     let ends = (client.peer, local_ip(client, snapshot.forwarding.names_itself()));
-    prepare(ends, &mut client.carry, x, &outgoing, target, preserve_host)?;
     let mut wanted = Wanted {
         target,
         pool: &settings.pool,
@@ -85,8 +88,22 @@ pub(crate) async fn forward(
         workers: worker.counters.workers(),
         fresh: false,
     };
+    // Of several instances, one that can be reached is found before the head is written for it.
+    let mut found = None;
+    let mut other = None;
+    if let Some(service) = service {
+        found = kept(worker, &wanted);
+        if found.is_none() {
+            let reached = Box::pin(reach(worker, client, &wanted, service)).await?;
+            found = Some(reached.upstream);
+            other = reached.other;
+        }
+    }
+    wanted.target = other.as_ref().unwrap_or(target);
+    prepare(ends, &mut client.carry, x, &outgoing, wanted.target, preserve_host)?;
     loop {
-        let mut upstream = match kept(worker, &wanted) {
+        let ready = found.take().or_else(|| kept(worker, &wanted));
+        let mut upstream = match ready {
             Some(upstream) => upstream,
             None => {
                 x.upload.give_back(&mut worker.scratch.borrow_mut());
@@ -127,6 +144,38 @@ pub(crate) async fn forward(
                 return relayed.map(|()| responding.end(worker, client, x, &outgoing, upstream));
             }
             Err(failed) => resend(worker, x, &mut wanted, framing, failed)?,
+        }
+    }
+}
+
+/// A connection to an instance of a service.
+struct Reached {
+    upstream: Box<Upstream>,
+    /// The instance, if it is not the one that was picked first.
+    other: Option<Arc<Target>>,
+}
+
+/// Connects to the instance that was picked, or to the next one that can be reached. Nothing has
+/// been sent yet, so nothing can happen twice.
+async fn reach(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    wanted: &Wanted<'_>,
+    service: &Service,
+) -> Result<Reached, ProxyError> {
+    let mut away = Vec::new();
+    let mut other: Option<Arc<Target>> = None;
+    loop {
+        let target = other.as_ref().unwrap_or(wanted.target);
+        let wanted = Wanted { target, ..*wanted };
+        match acquire(worker, client, &wanted).await {
+            Ok(upstream) => return Ok(Reached { upstream, other }),
+            Err(error) if error.kind.is_unreached() && away.len() < INSTANCES_MAX => {
+                away.push(Arc::clone(target));
+                other = Some(service.pick_without(&away).ok_or(error)?);
+                worker.counters.moved_on();
+            }
+            Err(error) => return Err(error),
         }
     }
 }

@@ -112,7 +112,10 @@ pub(crate) async fn answer_error(
     if x.record.head_sent || error.kind == ErrorKind::ClientGone {
         return Next::Abort;
     }
-    let status = error.kind.status(snapshot.settings.refused_status);
+    let status = match error.kind {
+        ErrorKind::NoInstance => snapshot.settings.no_instance_status,
+        kind => kind.status(snapshot.settings.refused_status),
+    };
     x.response.clear();
     x.response.set_status(status, reason(status).as_bytes());
     for (name, value) in x.cors_fields.drain(..) {

@@ -313,7 +313,7 @@ impl Names {
 fn uri_text(upstream: &Upstream) -> String {
     match upstream {
         Upstream::Http(target) => target_text(target),
-        Upstream::Balanced(service) => format!("lb://{}", service.name),
+        Upstream::Balanced(service) => format!("lb://{}", service.name()),
         Upstream::None => "no://op".to_owned(),
     }
 }

@@ -1,0 +1,226 @@
+//! Services by name, and what registries report of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::instance::Instance;
+use crate::service::Service;
+
+/// Most services a registry may list; further ones are left out and counted.
+const SERVICES_MAX: usize = 100_000;
+
+/// A registry's place in the order in which registries are asked, and its name. The first one with
+/// an instance of a service serves it (Spring class `CompositeReactiveDiscoveryClient`).
+pub type Source = (usize, &'static str);
+
+/// Instances by service, each name as the registry spells it.
+pub type Report = BTreeMap<String, Vec<Arc<Instance>>>;
+
+/// Services that registries list. Outlives snapshots: a route holds a [`Service`] of it, and
+/// instances change without the route table. Names count in any case.
+#[derive(Debug, Default)]
+pub struct Directory {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// By name in lower case.
+    services: HashMap<String, Arc<Service>>,
+    reports: BTreeMap<Source, Report>,
+}
+
+/// A service that a registry lists, as the discovery locator sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Name as the registry spells it.
+    pub id: String,
+    /// One of its instances; the last one, as in Spring.
+    pub instance: Arc<Instance>,
+    /// How many of its instances take requests.
+    pub usable: usize,
+    /// Name of the registry.
+    pub registry: &'static str,
+}
+
+impl Directory {
+    /// The service of this name; without instances until a registry lists some.
+    pub fn service(&self, name: &str) -> Arc<Service> {
+        let mut state = self.lock();
+        let key = name.to_ascii_lowercase();
+        if let Some(service) = state.services.get(&key) {
+            return Arc::clone(service);
+        }
+        let instances = state.instances(&key);
+        let service = Arc::new(Service::new(name, instances));
+        state.services.insert(key, Arc::clone(&service));
+        service
+    }
+
+    /// Takes what a registry lists now, in place of what it listed before. Whether the set of
+    /// services has changed, or the metadata of one.
+    pub fn report(&self, source: Source, mut report: Report) -> bool {
+        while report.len() > SERVICES_MAX {
+            report.pop_last();
+        }
+        let mut state = self.lock();
+        let before = state.reports.insert(source, report).unwrap_or_default();
+        let now = state.reports.get(&source);
+        let seen = |report: &Report| -> Vec<(String, Option<BTreeMap<String, String>>)> {
+            let last = |list: &[Arc<Instance>]| list.last().map(|last| last.metadata.clone());
+            report.iter().map(|(name, list)| (name.clone(), last(list))).collect()
+        };
+        let changed = now.map(&seen).unwrap_or_default() != seen(&before);
+        state.settle();
+        changed
+    }
+
+    /// Forgets what a registry has listed, as it is no longer configured.
+    pub fn forget(&self, keep: impl Fn(Source) -> bool) {
+        let mut state = self.lock();
+        state.reports.retain(|source, _| keep(*source));
+        state.settle();
+    }
+
+    /// What a registry has listed last.
+    pub fn reported(&self, source: Source) -> Report {
+        self.lock().reports.get(&source).cloned().unwrap_or_default()
+    }
+
+    /// Names that routes ask for, in lower case.
+    pub fn wanted(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.lock().services.keys().cloned().collect();
+        names.sort();
+        names
+    }
+
+    /// Every service that a registry lists, by name.
+    pub fn listed(&self) -> Vec<Listed> {
+        let state = self.lock();
+        let mut listed: BTreeMap<String, Listed> = BTreeMap::new();
+        for ((_, registry), report) in &state.reports {
+            for (id, instances) in report {
+                let Some(last) = instances.last() else { continue };
+                let usable = instances.iter().filter(|one| one.unused.is_none()).count();
+                listed.entry(id.to_ascii_lowercase()).or_insert_with(|| Listed {
+                    id: id.clone(),
+                    instance: Arc::clone(last),
+                    usable,
+                    registry,
+                });
+            }
+        }
+        listed.into_values().collect()
+    }
+
+    /// The instances of a service as registries list them, and the registry that serves it.
+    pub fn show(&self, name: &str) -> Option<(&'static str, Vec<Arc<Instance>>)> {
+        let state = self.lock();
+        state.find(&name.to_ascii_lowercase())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn find(&self, key: &str) -> Option<(&'static str, Vec<Arc<Instance>>)> {
+        let of = |report: &Report| {
+            let found = report.iter().find(|(name, _)| name.eq_ignore_ascii_case(key));
+            found.map(|(_, instances)| instances.clone()).filter(|list| !list.is_empty())
+        };
+        self.reports.iter().find_map(|((_, name), report)| Some((*name, of(report)?)))
+    }
+
+    fn instances(&self, key: &str) -> Vec<Arc<Instance>> {
+        self.find(key).map(|(_, instances)| instances).unwrap_or_default()
+    }
+
+    /// Brings every service up to date, and lets go of those that nobody asks for any more.
+    fn settle(&mut self) {
+        let mut by_key: HashMap<String, &Vec<Arc<Instance>>> = HashMap::new();
+        for report in self.reports.values() {
+            for (name, instances) in report.iter().filter(|(_, list)| !list.is_empty()) {
+                by_key.entry(name.to_ascii_lowercase()).or_insert(instances);
+            }
+        }
+        self.services.retain(|_, service| Arc::strong_count(service) > 1);
+        for (key, service) in &self.services {
+            let now = by_key.get(key).map(|list| (*list).clone()).unwrap_or_default();
+            if service.instances() != now {
+                service.set(now);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::instance::Unused;
+
+    fn report(services: &[(&str, &[u16])]) -> Report {
+        let instances = |ports: &[u16]| {
+            ports.iter().map(|port| Arc::new(Instance::new("h", *port, false))).collect()
+        };
+        services.iter().map(|(name, ports)| ((*name).to_owned(), instances(ports))).collect()
+    }
+
+    fn ports(service: &Service, turns: usize) -> Vec<u16> {
+        (0..turns).filter_map(|_| service.pick().map(|target| target.port)).collect()
+    }
+
+    #[test]
+    fn instances_change_beneath_a_service_that_is_held() {
+        let directory = Directory::default();
+        let service = directory.service("User-Service");
+        assert!(ports(&service, 1).is_empty());
+        assert!(directory.report((0, "eureka"), report(&[("USER-SERVICE", &[1, 2])])));
+        assert_eq!(ports(&service, 4), [1, 2, 1, 2]);
+        assert!(!directory.report((0, "eureka"), report(&[("USER-SERVICE", &[3])])));
+        assert_eq!(ports(&service, 2), [3, 3]);
+        assert!(Arc::ptr_eq(&service, &directory.service("user-service")));
+        directory.forget(|_| false);
+        assert!(ports(&service, 1).is_empty());
+    }
+
+    #[test]
+    fn the_first_registry_with_an_instance_serves() {
+        let directory = Directory::default();
+        let service = directory.service("a");
+        directory.report((1, "consul"), report(&[("a", &[1])]));
+        directory.report((0, "eureka"), report(&[("a", &[]), ("b", &[5])]));
+        assert_eq!(ports(&service, 1), [1]);
+        directory.report((0, "eureka"), report(&[("a", &[2])]));
+        assert_eq!(ports(&service, 1), [2]);
+        let names: Vec<_> = directory.listed().into_iter().map(|listed| listed.id).collect();
+        assert_eq!(names, ["a"]);
+    }
+
+    #[test]
+    fn what_takes_no_requests_is_not_picked_and_what_is_away_is_passed_over() {
+        let down = Instance { unused: Some(Unused::NotUp), ..Instance::new("h", 9, false) };
+        let mut list = report(&[("a", &[1, 2, 3])]).remove("a").unwrap();
+        list.push(Arc::new(down));
+        let service = Service::new("a", list);
+        assert_eq!((service.usable(), service.instances().len()), (3, 4));
+        let mut away = Vec::new();
+        let mut asked = Vec::new();
+        while let Some(target) = service.pick_without(&away) {
+            asked.push(target.port);
+            away.push(target);
+        }
+        asked.sort_unstable();
+        assert_eq!(asked, [1, 2, 3]);
+    }
+
+    #[test]
+    fn names_nobody_holds_are_let_go() {
+        let directory = Directory::default();
+        drop(directory.service("gone"));
+        let _kept = directory.service("kept");
+        directory.report((0, "eureka"), report(&[]));
+        assert_eq!(directory.wanted(), ["kept"]);
+    }
+}
