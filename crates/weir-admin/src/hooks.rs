@@ -58,6 +58,8 @@ pub struct Logger {
 
 /// Reads all loggers; `ROOT` comes first.
 pub type ReadLoggers = dyn Fn() -> Vec<Logger> + Send + Sync;
+/// One service by name, or all of them.
+pub type ReadServices = dyn Fn(Option<&str>) -> Option<Value> + Send + Sync;
 /// Sets (`None`: clears) the level of a logger. An error says why not.
 pub type SetLogger = dyn Fn(&str, Option<Level>) -> Result<(), String> + Send + Sync;
 
@@ -72,6 +74,10 @@ pub struct Hooks {
     pub info: Arc<dyn Fn() -> Value + Send + Sync>,
     /// What the data plane counts, for `/actuator/gateway/stats` under `dataPlane`.
     pub stats: Arc<dyn Fn() -> Value + Send + Sync>,
+    /// For `/actuator/gateway/services`: one service, or all of them; `None` if it is not known.
+    pub services: Arc<ReadServices>,
+    /// The part of `/actuator/health` on registries; `None` if none is watched.
+    pub discovery: Arc<dyn Fn() -> Option<Value> + Send + Sync>,
     /// For `/actuator/loggers`.
     pub loggers: Arc<ReadLoggers>,
     /// For `/actuator/loggers/{name}`.

@@ -37,6 +37,8 @@ pub struct Listed {
     pub id: String,
     /// One of its instances; the last one, as in Spring.
     pub instance: Arc<Instance>,
+    /// How many instances it has.
+    pub instances: usize,
     /// How many of its instances take requests.
     pub usable: usize,
     /// Name of the registry.
@@ -105,6 +107,7 @@ impl Directory {
                 listed.entry(id.to_ascii_lowercase()).or_insert_with(|| Listed {
                     id: id.clone(),
                     instance: Arc::clone(last),
+                    instances: instances.len(),
                     usable,
                     registry,
                 });
@@ -168,7 +171,7 @@ mod tests {
     }
 
     fn ports(service: &Service, turns: usize) -> Vec<u16> {
-        (0..turns).filter_map(|_| service.pick().map(|target| target.port)).collect()
+        (0..turns).filter_map(|_| service.pick(0).map(|target| target.port)).collect()
     }
 
     #[test]
@@ -207,7 +210,7 @@ mod tests {
         assert_eq!((service.usable(), service.instances().len()), (3, 4));
         let mut away = Vec::new();
         let mut asked = Vec::new();
-        while let Some(target) = service.pick_without(&away) {
+        while let Some(target) = service.pick_without(&away, 0) {
             asked.push(target.port);
             away.push(target);
         }

@@ -1,12 +1,15 @@
 //! A service: its instances of the moment, and whose turn it is.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use weir_filter::Target;
 
 use crate::instance::Instance;
+
+/// How long an instance that could not be reached is passed over, while others can be.
+const REST_MS: i64 = 5_000;
 
 /// A service that routes lead to as `lb://name`.
 #[derive(Debug)]
@@ -20,7 +23,15 @@ pub struct Service {
 #[derive(Debug, Default)]
 struct Instances {
     all: Vec<Arc<Instance>>,
-    usable: Vec<Arc<Target>>,
+    usable: Vec<Usable>,
+}
+
+/// An instance that takes requests.
+#[derive(Debug)]
+struct Usable {
+    target: Arc<Target>,
+    /// Until when it is passed over, in milliseconds since 1970; 0 if it is not.
+    rests_until_ms: AtomicI64,
 }
 
 impl Service {
@@ -40,7 +51,16 @@ impl Service {
 
     /// Replaces the instances. Requests in flight keep theirs; later ones see the new list.
     pub fn set(&self, instances: Vec<Arc<Instance>>) {
-        self.instances.store(Arc::new(Instances::of(instances)));
+        let new = Instances::of(instances);
+        let old = self.instances.load();
+        for one in &new.usable {
+            // Who cannot be reached does not become reachable by another one's coming.
+            if let Some(known) = old.usable.iter().find(|known| known.target == one.target) {
+                let until = known.rests_until_ms.load(Ordering::Relaxed);
+                one.rests_until_ms.store(until, Ordering::Relaxed);
+            }
+        }
+        self.instances.store(Arc::new(new));
     }
 
     /// Every instance, usable or not, in the registry's order.
@@ -55,23 +75,85 @@ impl Service {
 
     /// The instance whose turn it is (SCG class `RoundRobinLoadBalancer`); `None` without any that
     /// takes requests.
-    pub fn pick(&self) -> Option<Arc<Target>> {
-        self.pick_without(&[])
+    /// One that could not be reached a moment ago is passed over while there are others. `now_ms`
+    /// is in milliseconds since 1970.
+    pub fn pick(&self, now_ms: i64) -> Option<Arc<Target>> {
+        self.pick_without(&[], now_ms)
     }
 
-    /// The same, passing over those that have just been found to be away.
-    pub fn pick_without(&self, away: &[Arc<Target>]) -> Option<Arc<Target>> {
+    /// The same, without those that this request has found to be away.
+    pub fn pick_without(&self, away: &[Arc<Target>], now_ms: i64) -> Option<Arc<Target>> {
         let instances = self.instances.load();
         let usable = &instances.usable;
+        if usable.is_empty() {
+            return None;
+        }
         let turn = self.turn.fetch_add(1, Ordering::Relaxed).checked_rem(usable.len())?;
         let (before, from) = usable.split_at_checked(turn)?;
-        from.iter().chain(before).find(|target| !away.contains(target)).map(Arc::clone)
+        let from_turn = || from.iter().chain(before).filter(|one| !away.contains(&one.target));
+        let found = from_turn().find(|one| !one.rests(now_ms)).or_else(|| from_turn().next());
+        found.map(|one| Arc::clone(&one.target))
+    }
+
+    /// Notes that `target` could not be reached.
+    pub fn unreached(&self, target: &Target, now_ms: i64) {
+        let instances = self.instances.load();
+        if let Some(one) = instances.usable.iter().find(|one| *one.target == *target) {
+            one.rests_until_ms.store(now_ms.saturating_add(REST_MS), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether `instance` is passed over, as it could not be reached.
+    pub fn rests(&self, instance: &Instance, now_ms: i64) -> bool {
+        let instances = self.instances.load();
+        let found = instances.usable.iter().find(|one| one.target == instance.target);
+        found.is_some_and(|one| one.rests(now_ms))
     }
 }
 
 impl Instances {
     fn of(all: Vec<Arc<Instance>>) -> Self {
         let usable = all.iter().filter(|instance| instance.unused.is_none());
-        Self { usable: usable.map(|instance| Arc::clone(&instance.target)).collect(), all }
+        let usable = usable.map(|instance| Usable {
+            target: Arc::clone(&instance.target),
+            rests_until_ms: AtomicI64::new(0),
+        });
+        Self { usable: usable.collect(), all }
+    }
+}
+
+impl Usable {
+    fn rests(&self, now_ms: i64) -> bool {
+        self.rests_until_ms.load(Ordering::Relaxed) > now_ms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_could_not_be_reached_rests_unless_all_do() {
+        let list = |ports: &[u16]| -> Vec<Arc<Instance>> {
+            ports.iter().map(|port| Arc::new(Instance::new("h", *port, false))).collect()
+        };
+        let service = Service::new("a", list(&[1, 2, 3]));
+        let picks = |now_ms: i64| -> Vec<u16> {
+            let mut ports: Vec<u16> =
+                (0..12).filter_map(|_| service.pick(now_ms)).map(|target| target.port).collect();
+            ports.sort_unstable();
+            ports.dedup();
+            ports
+        };
+        let target = |at: usize| Arc::clone(&service.instances()[at].target);
+        service.unreached(&target(0), 1_000);
+        assert_eq!(picks(1_001), [2, 3]);
+        service.set(list(&[1, 2, 4]));
+        assert_eq!(picks(1_002), [2, 4]);
+        assert!(service.rests(&service.instances()[0], 1_002));
+        service.unreached(&target(1), 1_003);
+        service.unreached(&target(2), 1_003);
+        assert_eq!(picks(1_004), [1, 2, 4]);
+        assert_eq!(picks(1_000 + REST_MS), [1]);
     }
 }

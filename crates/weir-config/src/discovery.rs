@@ -163,6 +163,18 @@ impl Discovery {
         self.enabled && !self.registries().is_empty()
     }
 
+    /// Whether weir registers itself anywhere.
+    pub fn registers(&self) -> bool {
+        let eureka = &self.eureka;
+        let (consul, nacos) = (&self.consul, &self.nacos);
+        let any = [
+            eureka.configured && eureka.enabled && eureka.register,
+            consul.configured && consul.enabled && consul.register,
+            nacos.configured && nacos.enabled && nacos.register,
+        ];
+        self.enabled && any.contains(&true)
+    }
+
     /// Names of the registries that are asked, the first one first.
     pub fn registries(&self) -> Vec<&'static str> {
         let all = [

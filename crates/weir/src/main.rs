@@ -9,6 +9,7 @@ mod origin;
 mod reference;
 mod routes;
 mod run;
+mod services;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -40,6 +41,8 @@ enum Command {
     Explain(explain::ExplainArgs),
     /// Shows and changes the routes of a running gateway.
     Routes(routes::RoutesArgs),
+    /// Shows the services that registries list to a running gateway.
+    Services(services::ServicesArgs),
     /// Sends load and measures it, with honest latency.
     Bench(Box<weir_bench::cli::Args>),
     /// Runs the experiments that weir is measured by.
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Routes(args) => routes::run(args),
+        Command::Services(args) => services::run(args),
         Command::Bench(args) => Ok(ExitCode::from(weir_bench::cli::run(*args))),
         Command::Lab(args) => Ok(ExitCode::from(weir_bench::lab::run(&args))),
         Command::Origin(args) => origin::run(args),

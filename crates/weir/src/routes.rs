@@ -4,7 +4,7 @@ mod change;
 pub(crate) mod client;
 mod import;
 mod read;
-mod show;
+pub(crate) mod show;
 mod source;
 
 use std::path::PathBuf;

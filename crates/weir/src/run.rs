@@ -4,6 +4,7 @@ mod control;
 mod heap;
 mod logging;
 mod management;
+mod registries;
 mod watch;
 
 use std::fmt::Write as _;
@@ -26,6 +27,7 @@ use weir_server::{
 
 use crate::configuration::ConfigArgs;
 use management::Management;
+use registries::Registries;
 
 /// Arguments of `weir run`.
 #[derive(Clone, Debug, clap::Args)]
@@ -94,26 +96,36 @@ pub fn run_with(
     let machine = Machine { limits: raise_limits(), program };
     // Looked at before they are read: a change in between is not missed.
     let changes = watch::Watch::new(&args.config);
-    let Some((control, settings)) = control::start(&args.config)? else {
+    let registries = Arc::new(Registries::default());
+    let Some((control, settings)) = control::start(&args.config, &registries)? else {
         return Ok(ExitCode::FAILURE);
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let control = Arc::new(control);
         prepare(&control).await?;
-        serve(&args, control, &settings, &machine, loggers, changes, announce).await
+        let parts = Parts { control, registries, settings: &settings, machine: &machine };
+        serve(&args, parts, loggers, changes, announce).await
     })
+}
+
+/// What a gateway is made of before it serves.
+struct Parts<'a> {
+    control: Arc<Control>,
+    registries: Arc<Registries>,
+    settings: &'a Arc<Settings>,
+    machine: &'a Machine,
 }
 
 async fn serve(
     args: &RunArgs,
-    control: Arc<Control>,
-    settings: &Arc<Settings>,
-    machine: &Machine,
+    parts: Parts<'_>,
     loggers: logging::Loggers,
     mut changes: watch::Watch<'_>,
     announce: impl FnOnce(&Started),
 ) -> anyhow::Result<ExitCode> {
+    let Parts { control, registries, settings, machine } = parts;
+    let mut services = registries.watch();
     // Signals are taken from the start, so that none ends the process half-way.
     let mut hangup = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -125,16 +137,23 @@ async fn serve(
         Server::start(&control.published(), &options).context("the gateway cannot start")?;
     let ready = Arc::new(AtomicBool::new(true));
     let admin_address = management.admin_address();
-    let admin = management.serve(&control, settings, &server, &ready, loggers)?;
+    let admin = management.serve(&control, &registries, settings, &server, &ready, loggers)?;
     let started = Started { gateway: server.address(), admin: admin_address };
     report(&control, settings, &machine.limits, &server, &started);
     announce(&started);
+    registries.register(started.gateway, settings, admin_address);
     let mut unsettled = true;
     let mut heap = heap::Heap::default();
     loop {
         let reason = tokio::select! {
             _ = hangup.recv() => "SIGHUP",
             () = changes.changed() => "a changed file",
+            () = services.changed() => {
+                if !control.published().load().settings.discovery.locator {
+                    continue;
+                }
+                "services that came or went"
+            }
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
             () = sleep(SETTLED), if unsettled => {
@@ -148,11 +167,13 @@ async fn serve(
                 continue;
             }
         };
-        reload(args, &control, settings, reason, &server).await;
+        reload(args, &control, &registries, settings, reason, &server).await;
         unsettled = true;
         heap.is_new();
     }
     ready.store(false, Ordering::Relaxed);
+    let leaving = Arc::clone(&registries);
+    tokio::task::spawn_blocking(move || leaving.leave()).await?;
     let hurry = Arc::new(AtomicBool::new(false));
     let timeout = control.published().load().settings.shutdown_timeout;
     eprintln!("draining {} connections", server.metrics().connections());
@@ -179,11 +200,12 @@ async fn serve(
 async fn reload(
     args: &RunArgs,
     control: &Control,
+    registries: &Arc<Registries>,
     settings: &Settings,
     reason: &str,
     server: &Server,
 ) {
-    control::reload(&args.config, control, settings, reason).await;
+    control::reload(&args.config, control, registries, settings, reason).await;
     // Routes that were read again are counted where they were.
     let (metrics, snapshot) = (server.metrics().clone(), control.published().load_full());
     drop(tokio::task::spawn_blocking(move || metrics.recognise(&snapshot)));

@@ -6,6 +6,7 @@ mod memory;
 mod openapi;
 mod process;
 mod routes;
+mod services;
 mod table;
 
 use std::collections::HashMap;
@@ -170,6 +171,8 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::Stats => gateway::stats(call).await,
         Operation::Audit => gateway::audit(&call),
         Operation::Explain => gateway::explain(call).await,
+        Operation::ListServices => services::list(&call),
+        Operation::GetService => services::get(call).await,
     }
 }
 

@@ -48,11 +48,16 @@ pub(super) fn health(call: &Call) -> Result<Response, Failure> {
     if call.site.options.health_details {
         // A store that is shut stops changes, not traffic: it must not get the gateway restarted.
         let store = if call.site.control.store_is_open() { "UP" } else { "UNKNOWN" };
-        let components = json!({
+        let mut components = json!({
             "livenessState": { "status": "UP" },
             "readinessState": { "status": name },
             "routeStore": { "status": store },
         });
+        if let (Some(all), Some(discovery)) =
+            (components.as_object_mut(), (call.site.hooks.discovery)())
+        {
+            all.insert("discoveryComposite".into(), discovery);
+        }
         body.insert("components".into(), components);
     }
     body.insert("groups".into(), json!(["liveness", "readiness"]));

@@ -32,6 +32,8 @@ pub(crate) enum Operation {
     Stats,
     Audit,
     Explain,
+    ListServices,
+    GetService,
 }
 
 /// A parameter in path, query or header.
@@ -107,6 +109,9 @@ const BEFORE: Parameter = query("before", "integer", "Entries before this sequen
 const COUNT: Parameter = query("count", "integer", "How many entries, up to 1000 (100).");
 const LOGGER: Parameter =
     Parameter { place: "path", name: "name", kind: "string", doc: "ROOT or a log target." };
+
+const SERVICE: Parameter =
+    Parameter { place: "path", name: "name", kind: "string", doc: "Name, as in `lb://name`." };
 
 const fn query(name: &'static str, kind: &'static str, doc: &'static str) -> Parameter {
     Parameter { place: "query", name, kind, doc }
@@ -410,6 +415,23 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             Operation::Audit,
             "Who changed what, newest first.",
             &[(StatusCode::OK, Some("AuditLog"), "The entries."), BAD, BUSY, FAULT],
+        )
+    },
+    read(
+        "/gateway/services",
+        "gateway",
+        Operation::ListServices,
+        "Services that registries list, and how the registries are.",
+        &[OK_OBJECT],
+    ),
+    Endpoint {
+        parameters: &[SERVICE],
+        ..read(
+            "/gateway/services/{name}",
+            "gateway",
+            Operation::GetService,
+            "The instances of a service, and why one takes no requests.",
+            &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No registry lists it.")],
         )
     },
     Endpoint {

@@ -78,6 +78,8 @@ fn hooks(ready: Arc<AtomicBool>) -> Hooks {
                 Logger { name: "weir_server".into(), configured, effective },
             ]
         }),
+        services: Arc::new(|_| None),
+        discovery: Arc::new(|| None),
         set_logger: Arc::new(move |name, level| {
             if name != "weir_server" {
                 return Err(format!("no logger `{name}`"));

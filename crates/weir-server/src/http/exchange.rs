@@ -398,7 +398,7 @@ fn decide<'s>(
     }
     let (target, service) = match target {
         Some(target) => (Cow::Owned(Arc::new(target)), None),
-        None => match pick(route)? {
+        None => match pick(route, worker.deadlines.wall_ms())? {
             Some(picked) => picked,
             None => {
                 let empty = LocalResponse { status: 200, ..LocalResponse::default() };
@@ -414,13 +414,13 @@ fn decide<'s>(
 type Picked<'s> = (Cow<'s, Arc<Target>>, Option<&'s Service>);
 
 /// Where a route sends this request; `None` if it sends it nowhere.
-fn pick(route: &Route<RouteTarget>) -> Result<Option<Picked<'_>>, ProxyError> {
+fn pick(route: &Route<RouteTarget>, now_ms: i64) -> Result<Option<Picked<'_>>, ProxyError> {
     match &route.target.upstream {
         RouteUpstream::Http(target) => Ok(Some((Cow::Borrowed(target), None))),
         RouteUpstream::None => Ok(None),
         RouteUpstream::Balanced(service) => {
             let missing = || format!("Unable to find instance for {}", service.name());
-            let picked = service.pick().map(|target| Some((Cow::Owned(target), Some(&**service))));
+            let picked = service.pick(now_ms).map(|target| Some((Cow::Owned(target), Some(&**service))));
             picked.ok_or_else(|| ProxyError::with(ErrorKind::NoInstance, missing()))
         }
     }

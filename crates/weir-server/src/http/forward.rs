@@ -171,8 +171,10 @@ async fn reach(
         match acquire(worker, client, &wanted).await {
             Ok(upstream) => return Ok(Reached { upstream, other }),
             Err(error) if error.kind.is_unreached() && away.len() < INSTANCES_MAX => {
+                let now_ms = worker.deadlines.wall_ms();
+                service.unreached(target, now_ms);
                 away.push(Arc::clone(target));
-                other = Some(service.pick_without(&away).ok_or(error)?);
+                other = Some(service.pick_without(&away, now_ms).ok_or(error)?);
                 worker.counters.moved_on();
             }
             Err(error) => return Err(error),

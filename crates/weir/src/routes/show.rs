@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 const WIDTH_MAX: usize = 60;
 
 /// Rows under headings, columns as wide as they need to be.
-pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| shown_width(cell));
         let heading = headings.get(column).map_or(0, |heading| heading.len());

@@ -8,19 +8,34 @@ use weir_admin::{Control, Loaded, Refusal};
 use weir_config::{Settings, Severity, Style, render};
 use weir_store::{Options, Store};
 
+use super::registries::Registries;
 use crate::configuration::ConfigArgs;
 
 /// Reads configuration and store. `None` if the configuration is refused; the findings are printed.
 ///
 /// # Errors
 /// A file or a store that cannot be read.
-pub fn start(config: &ConfigArgs) -> anyhow::Result<Option<(Control, Arc<Settings>)>> {
-    let loaded = config.load()?;
+pub fn start(
+    config: &ConfigArgs,
+    registries: &Registries,
+) -> anyhow::Result<Option<(Control, Arc<Settings>)>> {
+    let loaded = config.load_from(registries.directory())?;
     let settings = Arc::clone(&loaded.settings);
-    let Some(loaded) = compile(loaded, Severity::Warning) else { return Ok(None) };
+    let Some(mut loaded) = compile(loaded, Severity::Warning) else { return Ok(None) };
     let path = &settings.store_path;
     let store = Store::open(path, Options::default())
         .with_context(|| format!("cannot open the route store in {}", path.display()))?;
+    // From here on it is known which services routes ask for.
+    registries.apply(&settings)?;
+    registries.wait_for_first();
+    if settings.discovery.locator {
+        registries.note();
+        let again = config.load_from(registries.directory())?;
+        match compile(again, Severity::Error) {
+            Some(again) => loaded = again,
+            None => return Ok(None),
+        }
+    }
     match Control::start(loaded, store) {
         Ok(control) => Ok(Some((control, settings))),
         Err(Refusal::Invalid(problems)) => {
@@ -40,13 +55,20 @@ pub fn start(config: &ConfigArgs) -> anyhow::Result<Option<(Control, Arc<Setting
 
 /// Replaces the configuration of a running gateway, which `started` with its settings, or refuses
 /// the new one as a whole.
-pub async fn reload(config: &ConfigArgs, control: &Control, started: &Settings, why: &str) {
+pub async fn reload(
+    config: &ConfigArgs,
+    control: &Control,
+    registries: &Arc<Registries>,
+    started: &Settings,
+    why: &str,
+) {
     tracing::info!("reloading because of {why}");
-    let loaded = match config.load() {
+    let loaded = match config.load_from(registries.directory()) {
         Ok(loaded) => loaded,
         Err(error) => return tracing::error!("not reloaded: {error:#}; the old one serves on"),
     };
     let later = started.of_start_only(&loaded.settings);
+    let settings = Arc::clone(&loaded.settings);
     let Some(loaded) = compile(loaded, Severity::Error) else {
         return tracing::error!(
             "not reloaded: the configuration is refused; the old one serves on"
@@ -56,6 +78,11 @@ pub async fn reload(config: &ConfigArgs, control: &Control, started: &Settings, 
         Ok(_) => {
             let routes = control.published().load().index.len();
             tracing::info!(routes, "reloaded");
+            let registries = Arc::clone(registries);
+            let applied = tokio::task::spawn_blocking(move || registries.apply(&settings)).await;
+            if let Ok(Err(error)) = applied {
+                tracing::error!("{error:#}");
+            }
             if !later.is_empty() {
                 let later = later.join(", ");
                 tracing::warn!("changed, but read at a start only: {later}; restart to use them");

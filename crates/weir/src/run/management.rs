@@ -11,6 +11,7 @@ use weir_config::{Access, Settings};
 use weir_server::{Metrics, ReservedPaths, Server as Gateway};
 
 use super::logging::Loggers;
+use super::registries::Registries;
 
 /// The listeners, bound before the data plane starts.
 pub struct Management {
@@ -66,12 +67,13 @@ impl Management {
     pub fn serve(
         self,
         control: &Arc<Control>,
+        registries: &Arc<Registries>,
         settings: &Settings,
         gateway: &Gateway,
         ready: &Arc<AtomicBool>,
         loggers: Loggers,
     ) -> anyhow::Result<Server> {
-        let hooks = hooks(control, gateway.metrics().clone(), ready, loggers);
+        let hooks = hooks(control, registries, gateway.metrics().clone(), ready, loggers);
         let files_max = gateway.files().admin_max;
         let mut sites = Vec::new();
         let mut add = |listener: TcpListener, mut options: SiteOptions| {
@@ -91,15 +93,21 @@ impl Management {
 
 fn hooks(
     control: &Arc<Control>,
+    registries: &Arc<Registries>,
     metrics: Metrics,
     ready: &Arc<AtomicBool>,
     loggers: Loggers,
 ) -> Hooks {
     let published = control.published();
+    let [counting, shown, judged] = [(); 3].map(|()| Arc::clone(registries));
     let counted = metrics.clone();
     let set = loggers.clone();
     Hooks {
-        prometheus: Arc::new(move || metrics.prometheus(published.load().index.len())),
+        prometheus: Arc::new(move || {
+            metrics.prometheus(published.load().index.len()) + &counting.prometheus()
+        }),
+        services: Arc::new(move |name| shown.show(name)),
+        discovery: Arc::new(move || judged.health()),
         ready: Arc::clone(ready),
         info: Arc::new(
             || json!({ "build": { "name": "weir", "version": env!("CARGO_PKG_VERSION") } }),

@@ -1,0 +1,218 @@
+//! Service registries: asked in turn, believed within bounds, never waited for by a request.
+
+mod cache;
+mod consul;
+mod dns;
+mod eureka;
+mod member;
+mod nacos;
+mod shared;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use weir_balance::{Directory, Source};
+use weir_config::Discovery as Settings;
+
+use crate::http::Failure;
+use crate::plane::Plane;
+use member::Member;
+pub use shared::RegistryStatus;
+use shared::{Client, Shared};
+
+/// Wait after the first failure; it doubles with each further one.
+const BACKOFF_MIN: Duration = Duration::from_secs(1);
+/// Longest wait between two tries.
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// How long leaving all registries may take.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Where this gateway can be reached, for registries that it registers itself at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Here {
+    /// Where requests are taken.
+    pub address: SocketAddr,
+    /// Port of the management endpoints, if it is another one.
+    pub management: Option<u16>,
+}
+
+/// What watches the registries of the configuration.
+#[derive(Debug)]
+pub struct Discovery {
+    directory: Arc<Directory>,
+    changed: watch::Sender<u64>,
+    data: std::path::PathBuf,
+    running: Mutex<Running>,
+    // Last, so that tasks end before what they use.
+    plane: Plane,
+}
+
+#[derive(Debug, Default)]
+struct Running {
+    settings: Settings,
+    shared: Option<Arc<Shared>>,
+    tasks: Vec<AbortHandle>,
+    here: Option<Here>,
+    members: Vec<Member>,
+}
+
+impl Discovery {
+    /// Starts to watch the registries of `settings`; `data` is where lists are kept for a start
+    /// while a registry is away. `changed` counts changes of the set of services, or of the metadata
+    /// of one.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn start(
+        settings: &Settings,
+        directory: &Arc<Directory>,
+        data: &Path,
+        changed: watch::Sender<u64>,
+    ) -> io::Result<Self> {
+        let discovery = Self {
+            directory: Arc::clone(directory),
+            changed,
+            data: data.to_owned(),
+            running: Mutex::default(),
+            plane: Plane::start()?,
+        };
+        discovery.apply(settings);
+        Ok(discovery)
+    }
+
+    /// Goes over to other settings; nothing happens if they say the same.
+    pub fn apply(&self, settings: &Settings) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.shared.is_some() && running.settings == *settings {
+            if let Some(shared) = &running.shared {
+                shared.wanted.notify_waiters();
+            }
+            return;
+        }
+        for task in running.tasks.drain(..) {
+            task.abort();
+        }
+        let names = settings.registries();
+        let sources: Vec<Source> = names.iter().copied().enumerate().collect();
+        self.directory.forget(|source| sources.contains(&source));
+        let shared = Shared::new(settings, &self.directory, &self.changed, &self.data, &sources);
+        let shared = Arc::new(shared);
+        for source in sources {
+            let shared = Arc::clone(&shared);
+            let watch = move || watch_registry(source, Arc::clone(&shared));
+            running.tasks.push(self.plane.supervise(source.1, watch));
+        }
+        let keeper = Arc::clone(&shared);
+        running.tasks.push(self.plane.supervise("services-cache", move || {
+            cache::keep(Arc::clone(&keeper))
+        }));
+        let before = std::mem::take(&mut running.members);
+        running.settings = settings.clone();
+        running.shared = Some(shared);
+        let here = running.here;
+        drop(running);
+        self.leave_all(before);
+        if let Some(here) = here {
+            self.register(here);
+        }
+    }
+
+    /// Waits until each registry has answered or failed, at most for the time the settings give.
+    pub fn wait_for_first(&self) {
+        let shared = self.running.lock().unwrap_or_else(PoisonError::into_inner).shared.clone();
+        let Some(shared) = shared else { return };
+        let time = shared.settings.start_timeout;
+        self.plane.handle().block_on(async {
+            // Not in time: what is on disk serves, and the rest comes later.
+            let _ = tokio::time::timeout(time, shared.settled()).await;
+        });
+    }
+
+    /// Registers this gateway where the settings say so, and keeps it registered.
+    pub fn register(&self, here: Here) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.here = Some(here);
+        let settings = running.settings.clone();
+        if !settings.enabled {
+            return;
+        }
+        for member in Member::all(&settings, here) {
+            let (name, own) = (member.registry(), member.clone());
+            let keep = move || {
+                let member = own.clone();
+                async move { member.keep().await }
+            };
+            running.tasks.push(self.plane.supervise(name, keep));
+            running.members.push(member);
+        }
+    }
+
+    /// Takes this gateway out of every registry, so that nobody sends it new requests. Waits for
+    /// the answers, within a bound.
+    pub fn leave(&self) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        for task in running.tasks.drain(..) {
+            task.abort();
+        }
+        let members = std::mem::take(&mut running.members);
+        drop(running);
+        self.leave_all(members);
+    }
+
+    fn leave_all(&self, members: Vec<Member>) {
+        if members.is_empty() {
+            return;
+        }
+        self.plane.handle().block_on(async {
+            let all = async {
+                for member in members {
+                    if let Err(error) = member.leave().await {
+                        let registry = member.registry();
+                        tracing::warn!(registry, %error, "weir stays registered until it expires");
+                    }
+                }
+            };
+            if tokio::time::timeout(LEAVE_TIMEOUT, all).await.is_err() {
+                tracing::warn!("a registry did not answer in time; weir stays registered there");
+            }
+        });
+    }
+
+    /// How each registry is.
+    pub fn statuses(&self) -> Vec<RegistryStatus> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.shared.as_ref().map(|shared| shared.statuses()).unwrap_or_default()
+    }
+}
+
+/// Asks one registry for ever.
+async fn watch_registry(source: Source, shared: Arc<Shared>) {
+    let Some(mut client) = Client::of(source.1, &shared) else { return };
+    let mut pause = BACKOFF_MIN;
+    loop {
+        match client.next(&shared).await {
+            Ok(report) => {
+                pause = BACKOFF_MIN;
+                shared.take(source, report);
+                tokio::select! {
+                    () = tokio::time::sleep(client.pause(&shared)) => {}
+                    // Routes may ask for services that have not been looked for.
+                    () = shared.wanted.notified() => {}
+                }
+            }
+            Err(failure) => {
+                shared.failed(source, &failure);
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(BACKOFF_MAX);
+            }
+        }
+    }
+}
+
+/// What one look at a registry came to.
+type Looked<T> = Result<T, Failure>;

@@ -1,0 +1,206 @@
+//! A small HTTP client for registries: one request on one connection, bounded in time and bytes.
+
+use std::fmt;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use percent_encoding::percent_decode_str;
+use tokio::net::TcpStream;
+
+/// A request to a registry.
+pub(crate) struct Ask<'a> {
+    pub method: Method,
+    /// The whole URL; user and password in it become Basic authentication.
+    pub url: &'a str,
+    pub headers: Vec<(HeaderName, String)>,
+    /// JSON, or nothing.
+    pub body: Option<String>,
+    /// From the connection to the last byte.
+    pub timeout: Duration,
+    pub bytes_max: usize,
+}
+
+/// What a registry answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// Why there is no answer. The texts hold no user or password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// Nobody was reached, or the connection broke.
+    Unreachable(String),
+    /// Not within the time.
+    TimedOut(Duration),
+    /// The answer is longer than allowed.
+    TooLong(usize),
+    /// This status.
+    Status(StatusCode),
+    /// What was answered makes no sense.
+    Nonsense(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(why) => write!(f, "it cannot be reached: {why}"),
+            Self::TimedOut(time) => write!(f, "it did not answer within {time:?}"),
+            Self::TooLong(max) => write!(
+                f,
+                "its answer is longer than {max} bytes; raise weir.discovery.answer-bytes-max"
+            ),
+            Self::Status(status) => match status.as_u16() {
+                401 | 403 => write!(f, "it answered {status}: check user, password or token"),
+                _ => write!(f, "it answered {status}"),
+            },
+            Self::Nonsense(why) => write!(f, "its answer is not understood: {why}"),
+        }
+    }
+}
+
+impl<'a> Ask<'a> {
+    pub fn get(url: &'a str, timeout: Duration, bytes_max: usize) -> Self {
+        Self {
+            method: Method::GET,
+            url,
+            headers: vec![(ACCEPT, "application/json".to_owned())],
+            body: None,
+            timeout,
+            bytes_max,
+        }
+    }
+
+    /// Sends it and reads the whole answer.
+    pub async fn send(self) -> Result<Answer, Failure> {
+        let time = self.timeout;
+        match tokio::time::timeout(time, self.exchange()).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Failure::TimedOut(time)),
+        }
+    }
+
+    async fn exchange(self) -> Result<Answer, Failure> {
+        let unreachable = |error: &dyn fmt::Display| Failure::Unreachable(error.to_string());
+        let place = Place::of(self.url)?;
+        let mut request = Request::builder()
+            .method(self.method)
+            .uri(place.path)
+            .header(HOST, place.host.clone())
+            .header("user-agent", concat!("weir/", env!("CARGO_PKG_VERSION")));
+        if let Some(credentials) = place.authorization {
+            request = request.header(AUTHORIZATION, credentials);
+        }
+        for (name, value) in self.headers {
+            request = request.header(name, value);
+        }
+        let body = match self.body {
+            Some(body) => {
+                request = request.header(CONTENT_TYPE, "application/json");
+                Full::new(Bytes::from(body))
+            }
+            None => Full::default(),
+        };
+        let request = request.body(body).map_err(|error| unreachable(&error))?;
+        let stream = TcpStream::connect((place.name.as_str(), place.port));
+        let stream = stream.await.map_err(|error| unreachable(&error))?;
+        let handshake = http1::handshake(TokioIo::new(stream)).await;
+        let (mut sender, connection) = handshake.map_err(|error| unreachable(&error))?;
+        // Ends with this future: an answer that is given up closes its connection.
+        let mut driver = tokio::task::JoinSet::new();
+        driver.spawn(connection);
+        let response = sender.send_request(request).await;
+        let (head, body) = response.map_err(|error| unreachable(&error))?.into_parts();
+        let max = self.bytes_max;
+        let body = Limited::new(body, max).collect().await.map_err(|error| {
+            let long = error.downcast_ref::<http_body_util::LengthLimitError>().is_some();
+            if long { Failure::TooLong(max) } else { unreachable(&error) }
+        })?;
+        Ok(Answer { status: head.status, headers: head.headers, body: body.to_bytes() })
+    }
+}
+
+impl Answer {
+    /// The answer, if its status is a success.
+    pub fn success(self) -> Result<Self, Failure> {
+        if self.status.is_success() { Ok(self) } else { Err(Failure::Status(self.status)) }
+    }
+
+    /// The body as JSON.
+    pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, Failure> {
+        serde_json::from_slice(&self.body).map_err(|error| Failure::Nonsense(error.to_string()))
+    }
+
+    /// A header as text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+}
+
+/// Where a URL leads.
+struct Place {
+    name: String,
+    port: u16,
+    host: String,
+    path: String,
+    authorization: Option<HeaderValue>,
+}
+
+impl Place {
+    fn of(url: &str) -> Result<Self, Failure> {
+        let wrong = || Failure::Unreachable(format!("`{}` is not a URL", shown(url)));
+        let uri: Uri = url.parse().map_err(|_| wrong())?;
+        if uri.scheme_str() != Some("http") {
+            let why = "weir reaches registries over http only, so far";
+            return Err(Failure::Unreachable(format!("{}: {why}", shown(url))));
+        }
+        let authority = uri.authority().ok_or_else(wrong)?;
+        let user = authority.as_str().rsplit_once('@').map(|(user, _)| user);
+        let authorization = user.and_then(|user| {
+            let plain = percent_decode_str(user).decode_utf8_lossy().into_owned();
+            HeaderValue::try_from(format!("Basic {}", STANDARD.encode(plain))).ok()
+        });
+        let (host, port) = (authority.host(), authority.port_u16().unwrap_or(80));
+        Ok(Self {
+            name: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+            port,
+            host: format!("{host}:{port}"),
+            path: uri.path_and_query().map_or_else(|| "/".to_owned(), |path| path.to_string()),
+            authorization,
+        })
+    }
+}
+
+/// A URL without user, password and query, for logs.
+pub(crate) fn shown(url: &str) -> String {
+    let url = url.split('?').next().unwrap_or_default();
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}/{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Place, shown};
+
+    #[test]
+    fn urls() {
+        let place = Place::of("http://us%40er:p%3Aw@[::1]:8761/eureka/apps?x=1").expect("a place");
+        assert_eq!((place.name.as_str(), place.port), ("::1", 8761));
+        assert_eq!((place.host.as_str(), place.path.as_str()), ("[::1]:8761", "/eureka/apps?x=1"));
+        assert_eq!(place.authorization.expect("credentials"), "Basic dXNAZXI6cDp3");
+        assert_eq!(shown("http://user:secret@h:1/a/b?token=x"), "http://h:1/a/b");
+        assert!(Place::of("https://h/").is_err());
+        assert!(Place::of("nonsense").is_err());
+    }
+}

@@ -1,0 +1,210 @@
+//! Service registries of a running gateway: watched if the configuration names any.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use weir_balance::{Directory, Instance};
+use weir_config::Settings;
+use weir_control::{Discovery, Here, RegistryStatus};
+
+/// Changes of the set of services within this time make one reload.
+const BATCH: Duration = Duration::from_secs(1);
+
+/// The registries, and the services that they list.
+#[derive(Default)]
+pub struct Registries {
+    directory: Arc<Directory>,
+    discovery: Mutex<Option<Discovery>>,
+    /// Where weir is registered to be reached, once it listens.
+    here: Mutex<Option<Here>>,
+    changed: Changes,
+    /// How many changes the route table that serves knows of.
+    known: AtomicU64,
+}
+
+/// Counts changes of the set of services.
+struct Changes(watch::Sender<u64>);
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self(watch::Sender::new(0))
+    }
+}
+
+impl Registries {
+    pub fn directory(&self) -> &Arc<Directory> {
+        &self.directory
+    }
+
+    /// Watches what `settings` name; may wait for registries that weir leaves.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn apply(&self, settings: &Settings) -> anyhow::Result<()> {
+        let mut discovery = self.lock();
+        let wanted = &settings.discovery;
+        match &*discovery {
+            Some(running) => running.apply(wanted),
+            None if !wanted.is_used() && !wanted.registers() => {}
+            None => {
+                let data: PathBuf = settings.store_path.clone();
+                let sender = self.changed.0.clone();
+                let started = Discovery::start(wanted, &self.directory, &data, sender)
+                    .context("registries cannot be watched")?;
+                if let Some(here) = *self.here.lock().unwrap_or_else(PoisonError::into_inner) {
+                    started.register(here);
+                }
+                *discovery = Some(started);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the first answers, within the bound that the settings give.
+    pub fn wait_for_first(&self) {
+        if let Some(discovery) = &*self.lock() {
+            discovery.wait_for_first();
+        }
+    }
+
+    /// Registers this gateway, which listens at `gateway`.
+    pub fn register(&self, gateway: SocketAddr, settings: &Settings, admin: Option<SocketAddr>) {
+        let own = settings.management.is_configured();
+        let management = admin.filter(|_| own).map(|address| address.port());
+        let here = Here { address: gateway, management };
+        *self.here.lock().unwrap_or_else(PoisonError::into_inner) = Some(here);
+        if let Some(discovery) = &*self.lock() {
+            discovery.register(here);
+        }
+    }
+
+    /// Takes this gateway out of every registry; waits for the answers, within a bound.
+    pub fn leave(&self) {
+        if let Some(discovery) = &*self.lock() {
+            discovery.leave();
+        }
+    }
+
+    /// A route table is made of what is listed now.
+    pub fn note(&self) {
+        self.known.store(*self.changed.0.borrow(), Ordering::Relaxed);
+    }
+
+    /// To be told of changes of the set of services that no route table knows of.
+    pub fn watch(&self) -> Watch {
+        let handled = self.known.load(Ordering::Relaxed);
+        Watch { changes: self.changed.0.subscribe(), handled }
+    }
+
+    fn statuses(&self) -> Vec<RegistryStatus> {
+        self.lock().as_ref().map(Discovery::statuses).unwrap_or_default()
+    }
+
+    /// Parts of `/actuator/health`; `None` if no registry is watched.
+    pub fn health(&self) -> Option<Value> {
+        let statuses = self.statuses();
+        if statuses.is_empty() {
+            return None;
+        }
+        // A registry that is away stops nothing: it must not get the gateway restarted.
+        let up = statuses.iter().all(|status| status.state == "up");
+        Some(json!({
+            "status": if up { "UP" } else { "UNKNOWN" },
+            "details": { "registries": statuses },
+        }))
+    }
+
+    /// One service, or all of them with their registries.
+    pub fn show(&self, name: Option<&str>) -> Option<Value> {
+        match name {
+            None => Some(json!({
+                "registries": self.statuses(),
+                "services": self.directory.listed().into_iter().map(|listed| json!({
+                    "name": listed.id,
+                    "registry": listed.registry,
+                    "instances": listed.instances,
+                    "usable": listed.usable,
+                })).collect::<Vec<_>>(),
+            })),
+            Some(name) => {
+                let (registry, instances) = self.directory.show(name)?;
+                let instances: Vec<Value> = instances.iter().map(|one| shown(one)).collect();
+                Some(json!({ "name": name, "registry": registry, "instances": instances }))
+            }
+        }
+    }
+
+    /// Metrics in the Prometheus text format.
+    pub fn prometheus(&self) -> String {
+        let statuses = self.statuses();
+        let mut out = String::new();
+        if statuses.is_empty() {
+            return out;
+        }
+        type Read = fn(&RegistryStatus) -> u64;
+        let rows: [(&str, &str, &str, Read); 5] = [
+            ("up", "gauge", "Whether the registry answered last.", |s| {
+                u64::from(s.state == "up")
+            }),
+            ("services", "gauge", "Services with an instance, as listed last.", |s| {
+                s.services as u64
+            }),
+            ("instances", "gauge", "Instances of all services, as listed last.", |s| {
+                s.instances as u64
+            }),
+            ("answers_total", "counter", "Good answers of the registry.", |s| s.answers),
+            ("failures_total", "counter", "Failed looks at the registry.", |s| s.failures),
+        ];
+        for (name, kind, help, read) in rows {
+            let name = format!("weir_registry_{name}");
+            let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+            for status in &statuses {
+                let _ = writeln!(out, "{name}{{registry=\"{}\"}} {}", status.registry, read(status));
+            }
+        }
+        out
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Discovery>> {
+        self.discovery.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn shown(instance: &Instance) -> Value {
+    json!({
+        "id": instance.id,
+        "host": instance.target.host,
+        "port": instance.target.port,
+        "zone": instance.zone(),
+        "weight": instance.weight,
+        "metadata": instance.metadata,
+        "used": instance.unused.is_none(),
+        "why": instance.unused.map(|why| why.to_string()),
+    })
+}
+
+/// Waits for changes of the set of services.
+pub struct Watch {
+    changes: watch::Receiver<u64>,
+    handled: u64,
+}
+
+impl Watch {
+    /// Returns some time after the set has changed. Nothing is lost if it is dropped before.
+    pub async fn changed(&mut self) {
+        while *self.changes.borrow() == self.handled {
+            if self.changes.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+        tokio::time::sleep(BATCH).await;
+        self.handled = *self.changes.borrow_and_update();
+    }
+}
