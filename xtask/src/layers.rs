@@ -7,9 +7,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("weir-wire", &[]),
     ("weir-route", &["weir-wire"]),
     ("weir-filter", &["weir-route", "weir-wire"]),
-    ("weir-config", &["weir-filter", "weir-route", "weir-wire"]),
+    ("weir-balance", &["weir-filter"]),
+    ("weir-config", &["weir-balance", "weir-filter", "weir-route", "weir-wire"]),
     ("weir-store", &["weir-config", "weir-route"]),
-    ("weir-server", &["weir-config", "weir-filter", "weir-route", "weir-wire"]),
+    ("weir-server", &["weir-balance", "weir-config", "weir-filter", "weir-route", "weir-wire"]),
+    ("weir-control", &["weir-balance", "weir-config"]),
     (
         "weir-admin",
         &["weir-config", "weir-filter", "weir-route", "weir-server", "weir-store", "weir-wire"],
@@ -22,7 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 ];
 
 /// Crates without sockets, clocks or a runtime: they must not depend on these.
-const PURE: &[&str] = &["weir-wire", "weir-route", "weir-filter", "weir-config"];
+const PURE: &[&str] = &["weir-wire", "weir-route", "weir-filter", "weir-balance", "weir-config"];
 const IMPURE: &[&str] = &["tokio", "hyper", "socket2", "rustix", "libc", "axum", "redb"];
 
 /// Every dependency that points the wrong way.

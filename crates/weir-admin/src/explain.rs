@@ -275,13 +275,16 @@ impl Running {
         let target = match (self.target.take(), &winner.target.upstream) {
             (Some(target), _) => target,
             (None, Upstream::Http(target)) => Target::clone(target),
-            (None, Upstream::Balanced(service)) => match service.instances().iter().find(|one| one.unused.is_none()) {
-                Some(instance) => Target::clone(&instance.target),
-                None => {
-                    told.answer = Some(format!("503: service {} has no instance", service.name()));
-                    return;
+            (None, Upstream::Balanced(service)) => {
+                match service.instances().iter().find(|one| one.unused.is_none()) {
+                    Some(instance) => Target::clone(&instance.target),
+                    None => {
+                        told.answer =
+                            Some(format!("503: service {} has no instance", service.name()));
+                        return;
+                    }
                 }
-            },
+            }
             (None, Upstream::None) => {
                 told.answer = Some("200 with an empty body: the route leads nowhere".to_owned());
                 return;

@@ -290,7 +290,12 @@ impl Checks {
         const SHOWN_MAX: usize = 20;
         let names = &self.told.lacking;
         let first = names.first()?;
-        let mut listed = names.iter().take(SHOWN_MAX).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let mut listed = names
+            .iter()
+            .take(SHOWN_MAX)
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(", ");
         if names.len() > SHOWN_MAX {
             listed += &format!(" and {} more", names.len() - SHOWN_MAX);
         }

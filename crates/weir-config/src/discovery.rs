@@ -131,7 +131,7 @@ pub struct Nacos {
     pub username: Option<String>,
     /// `spring.cloud.nacos.password` or `….discovery.password`.
     pub password: Option<Secret>,
-    /// `spring.cloud.nacos.discovery.watch-delay` (5 s here; Spring's client is told by UDP or gRPC).
+    /// `spring.cloud.nacos.discovery.watch-delay` (5 s; Spring's client is told).
     pub interval: Duration,
     /// `spring.cloud.nacos.discovery.register-enabled` (true).
     pub register: bool,

@@ -140,7 +140,7 @@ fn the_locator_makes_a_route_for_each_service() {
     };
     let route = |prefix: &str, id: &str| {
         let text = concat!(
-            r#"{"id":"PREFIXSvc","predicates":[{"name":"Path","args":{"_genkey_0":"/ID/**"}}],"#,
+            r#"{"id":"PREFIXSvc","predicates":[{"name":"Path","args":{"pattern":"/ID/**"}}],"#,
             r#""filters":[{"name":"RewritePath","args":{"regexp":"/ID/?(?<remaining>.*)","#,
             r#""replacement":"/${remaining}"}}],"uri":"lb://Svc"}"#,
         );
@@ -151,7 +151,7 @@ fn the_locator_makes_a_route_for_each_service() {
     check(instances, "");
     check(
         "spring.cloud.gateway.discovery.locator.enabled: true",
-        "1: property-unsupported the locator finds no services: weir has no service discovery yet",
+        "1: property-unsupported the locator finds no services: no registry is configured",
     );
 }
 

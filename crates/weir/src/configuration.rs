@@ -95,7 +95,8 @@ impl ConfigArgs {
         variables: Vec<(String, String)>,
         directory: &Arc<Directory>,
     ) -> anyhow::Result<Loaded> {
-        let loader = Loader::new(variables, &self.set, self.profile.clone()).with_directory(directory);
+        let loader =
+            Loader::new(variables, &self.set, self.profile.clone()).with_directory(directory);
         let mut loader = loader.with_seed(RandomState::new().build_hasher().finish());
         let files = self.files()?;
         for file in &files {
@@ -193,7 +194,8 @@ mod tests {
         };
         let port = |args: ConfigArgs, variables: &[(&str, &str)]| {
             let variables = variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-            let loaded = args.load_with(variables.collect(), &Arc::default()).expect("a configuration");
+            let loaded =
+                args.load_with(variables.collect(), &Default::default()).expect("a configuration");
             loaded.settings.listen.port()
         };
         assert_eq!(port(args(&[], &[]), &[]), 2);
@@ -210,7 +212,8 @@ mod tests {
         write(directory.path(), "latin.properties", b"server.port=7\nb=\xe9\n");
         let load = |name: &str| {
             let configs = vec![directory.path().join(name)];
-            ConfigArgs { configs, ..ConfigArgs::default() }.load_with(Vec::new(), &Arc::default())
+            ConfigArgs { configs, ..ConfigArgs::default() }
+                .load_with(Vec::new(), &Default::default())
         };
         let error = load("latin.yml").expect_err("not UTF-8").to_string();
         assert!(error.ends_with("latin.yml:2: not UTF-8; save the file as UTF-8"), "{error}");
@@ -218,6 +221,6 @@ mod tests {
         assert!(load("nothing.yml").is_err());
         assert!(load("nothing.txt").is_err());
         let empty = ConfigArgs { configs: vec![directory.path().to_owned()], ..Default::default() };
-        assert!(empty.load_with(Vec::new(), &Arc::default()).is_err());
+        assert!(empty.load_with(Vec::new(), &Default::default()).is_err());
     }
 }

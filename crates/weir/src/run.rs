@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 use weir_admin::Control;
 use weir_config::Settings;
@@ -172,29 +172,38 @@ async fn serve(
         heap.is_new();
     }
     ready.store(false, Ordering::Relaxed);
-    let leaving = Arc::clone(&registries);
-    tokio::task::spawn_blocking(move || leaving.leave()).await?;
-    let hurry = Arc::new(AtomicBool::new(false));
+    tokio::task::spawn_blocking(move || registries.leave()).await?;
     let timeout = control.published().load().settings.shutdown_timeout;
-    eprintln!("draining {} connections", server.metrics().connections());
-    let stopping = tokio::task::spawn_blocking({
-        let hurry = Arc::clone(&hurry);
-        move || drain(server, timeout, &hurry)
-    });
-    tokio::pin!(stopping);
-    let cut = loop {
-        tokio::select! {
-            cut = &mut stopping => break cut?,
-            _ = terminate.recv() => hurry.store(true, Ordering::Relaxed),
-            _ = interrupt.recv() => hurry.store(true, Ordering::Relaxed),
-        }
-    };
+    let cut = stop(server, timeout, &mut terminate, &mut interrupt).await?;
     admin.stop();
     match cut {
         0 => eprintln!("stopped; every request was answered"),
         _ => eprintln!("stopped; {cut} connections were cut"),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lets requests in flight end; a further signal cuts them. Gives how many connections were cut.
+async fn stop(
+    server: Server,
+    timeout: Duration,
+    terminate: &mut Signal,
+    interrupt: &mut Signal,
+) -> anyhow::Result<i64> {
+    let hurry = Arc::new(AtomicBool::new(false));
+    eprintln!("draining {} connections", server.metrics().connections());
+    let stopping = tokio::task::spawn_blocking({
+        let hurry = Arc::clone(&hurry);
+        move || drain(server, timeout, &hurry)
+    });
+    tokio::pin!(stopping);
+    loop {
+        tokio::select! {
+            cut = &mut stopping => return Ok(cut?),
+            _ = terminate.recv() => hurry.store(true, Ordering::Relaxed),
+            _ = interrupt.recv() => hurry.store(true, Ordering::Relaxed),
+        }
+    }
 }
 
 async fn reload(

@@ -324,125 +324,6 @@ pub(super) static DISCOVERY: &[PropertySpec] = &[
         "How often Consul checks weir.",
         Usage::Sets(|s, v| s.discovery.consul.check_interval = v.duration()),
     ),
-    PropertySpec::new(
-        "spring.cloud.nacos.server-addr",
-        Kind::List,
-        None,
-        "Nacos servers, `host:port`; the next one is asked when one is away.",
-        Usage::Sets(|s, v| s.discovery.nacos.servers = v.list().to_vec()),
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.discovery.server-addr",
-        Kind::List,
-        Some("127.0.0.1:8848"),
-        "Nacos servers, in place of `spring.cloud.nacos.server-addr`.",
-        Usage::Read,
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.discovery.enabled",
-        Kind::Bool,
-        Some("true"),
-        "`false` asks no Nacos server for services and does not register.",
-        Usage::Sets(|s, v| s.discovery.nacos.enabled = v.bool()),
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.discovery.namespace",
-        Kind::Text,
-        None,
-        "Id of the namespace; the public one if unset.",
-        Usage::Sets(|s, v| v.text().trim().clone_into(&mut s.discovery.nacos.namespace)),
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.discovery.group",
-        Kind::Text,
-        Some("DEFAULT_GROUP"),
-        "Group of the services.",
-        Usage::Sets(|s, v| v.text().trim().clone_into(&mut s.discovery.nacos.group)),
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.discovery.cluster-name",
-        Kind::Text,
-        Some("DEFAULT"),
-        "Cluster that weir registers in.",
-        Usage::Sets(|s, v| v.text().trim().clone_into(&mut s.discovery.nacos.cluster)),
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.username",
-        Kind::Text,
-        None,
-        "User at Nacos.",
-        Usage::Sets(|s, v| s.discovery.nacos.username = some(v.text())),
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.password",
-        Kind::Secret,
-        None,
-        "Password at Nacos.",
-        Usage::Sets(|s, v| s.discovery.nacos.password = Some(Secret::new(v.text()))),
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.discovery.username",
-        Kind::Text,
-        None,
-        "User at Nacos.",
-        Usage::Sets(|s, v| s.discovery.nacos.username = some(v.text())),
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.discovery.password",
-        Kind::Secret,
-        None,
-        "Password at Nacos.",
-        Usage::Sets(|s, v| s.discovery.nacos.password = Some(Secret::new(v.text()))),
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.discovery.watch-delay",
-        Kind::Duration,
-        Some("5s"),
-        "Time between two looks at Nacos.",
-        Usage::Sets(|s, v| s.discovery.nacos.interval = v.duration()),
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.discovery.register-enabled",
-        Kind::Bool,
-        Some("true"),
-        "Whether weir registers itself at Nacos.",
-        Usage::Sets(|s, v| s.discovery.nacos.register = v.bool()),
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.discovery.service",
-        Kind::Text,
-        None,
-        "The name weir registers under at Nacos; `spring.application.name` if unset.",
-        Usage::Sets(|s, v| s.discovery.nacos.service = some(v.text())),
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.discovery.ip",
-        Kind::Text,
-        None,
-        "The address that weir registers at Nacos.",
-        Usage::Sets(|s, v| s.discovery.nacos.ip = some(v.text())),
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.discovery.weight",
-        Kind::Text,
-        Some("1"),
-        "Weight that weir registers at Nacos.",
-        Usage::Sets(|s, v| v.text().trim().clone_into(&mut s.discovery.nacos.weight)),
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.discovery.ephemeral",
-        Kind::Bool,
-        Some("true"),
-        "Whether Nacos drops weir without heartbeats.",
-        Usage::Sets(|s, v| s.discovery.nacos.ephemeral = v.bool()),
-    ),
-    PropertySpec::new(
-        "spring.cloud.nacos.discovery.metadata.*",
-        Kind::Text,
-        None,
-        "Metadata that weir registers at Nacos.",
-        Usage::Read,
-    ),
 ];
 
 /// What has a name that the operator chooses, and which registries are there at all.
@@ -504,7 +385,7 @@ fn seconds(count: i64) -> Duration {
     Duration::from_secs(u64::try_from(count).unwrap_or_default())
 }
 
-fn some(text: &str) -> Option<String> {
+pub(super) fn some(text: &str) -> Option<String> {
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }

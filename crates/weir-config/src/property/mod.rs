@@ -4,6 +4,7 @@
 mod discovery;
 mod filters;
 mod gateway;
+mod nacos;
 mod read;
 mod schema;
 mod server;
@@ -140,6 +141,7 @@ pub fn registry() -> impl Iterator<Item = &'static PropertySpec> + Clone {
         .chain(gateway::GATEWAY)
         .chain(filters::FILTERS)
         .chain(discovery::DISCOVERY)
+        .chain(nacos::NACOS)
         .chain(weir::WEIR)
 }
 

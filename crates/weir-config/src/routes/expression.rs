@@ -1,5 +1,5 @@
 //! The expressions of the discovery locator: the part of Spring's expression language (SpEL) that
-//! people write there, and nothing else. Nothing is ever looked up or called but what is named here.
+//! people write there. Nothing is ever looked up or called but what is named here.
 //!
 //! ```text
 //! or    = and  (("or" | "||") and)*
@@ -217,8 +217,7 @@ impl Token {
     }
 }
 
-const SIGNS: &[&str] =
-    &["==", "!=", "&&", "||", "?.", "+", "!", "(", ")", "[", "]", ".", ",", "#"];
+const SIGNS: &[&str] = &["==", "!=", "&&", "||", "?.", "+", "!", "(", ")", "[", "]", ".", ",", "#"];
 
 fn tokens(text: &str) -> Result<Vec<Token>, String> {
     let mut tokens = Vec::new();
@@ -476,7 +475,10 @@ mod tests {
 
     #[test]
     fn everything_else_is_refused() {
-        check("T(java.lang.Runtime).getRuntime()", "error: `T` is not something weir knows of a service");
+        check(
+            "T(java.lang.Runtime).getRuntime()",
+            "error: `T` is not something weir knows of a service",
+        );
         check("@bean", "error: `@` is not understood");
         check("serviceId.getClass()", "error: `getClass` is not a method that weir knows");
         check("'a", "error: a ' is not closed");

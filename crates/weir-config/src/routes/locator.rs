@@ -17,6 +17,10 @@ use crate::value;
 /// What SCG puts in front of the id of a route of the locator.
 const ID_PREFIX: &str = "ReactiveCompositeDiscoveryClient_";
 
+/// Where registries are configured.
+const REGISTRIES: &[&str] =
+    &["eureka", "spring.cloud.consul", "spring.cloud.nacos", "weir.discovery.dns.services"];
+
 /// Makes the routes, if the locator is on.
 pub(super) fn each<'t>(
     layers: &Layers<'t>,
@@ -30,7 +34,17 @@ pub(super) fn each<'t>(
         return;
     }
     let Some(locator) = Locator::read(layers, problems) else { return };
-    for (id, instance, place) in services(layers, directory) {
+    let services = services(layers, directory);
+    if services.is_empty() && !REGISTRIES.iter().any(|name| layers.find(name).is_some()) {
+        let message = "the locator finds no services: no registry is configured";
+        let help = format!(
+            "name one, such as `eureka.client.service-url.defaultZone: \
+             http://localhost:8761/eureka/`, or list instances below `{INSTANCES}`"
+        );
+        let at = enabled.key_span();
+        problems.push(Diagnostic::new(Code::PropertyUnsupported, message).at(at).help(help));
+    }
+    for (id, instance, place) in services {
         let place = place.unwrap_or(enabled);
         let id = if locator.lower { id.to_lowercase() } else { id };
         let subject = Subject { id: &id, instance: &instance };

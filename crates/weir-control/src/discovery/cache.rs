@@ -1,4 +1,4 @@
-//! Lists of services on disk, for a start while a registry is away: `services.json` beside the store.
+//! Lists of services on disk, for a start while a registry is away: `services.json`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
@@ -141,9 +141,8 @@ mod tests {
         settings.eureka.configured = true;
         let directory = Arc::new(Directory::default());
         let sources = [(0, "eureka")];
-        let new = || {
-            Shared::new(&settings, &directory, &watch::Sender::new(0), folder.path(), &sources)
-        };
+        let new =
+            || Shared::new(&settings, &directory, &watch::Sender::new(0), folder.path(), &sources);
         let shared = new();
         let mut first = Instance::new("::1", 80, false);
         first.metadata.insert("zone".into(), "a".into());

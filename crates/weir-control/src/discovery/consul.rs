@@ -178,7 +178,8 @@ impl Query {
         let index = answer.header("x-consul-index").and_then(|text| text.parse().ok());
         // Without an index the next query would return at once, again and again.
         let index = index.filter(|index| *index > 0);
-        let index = index.ok_or_else(|| Failure::Nonsense("it has no X-Consul-Index".to_owned()))?;
+        let index =
+            index.ok_or_else(|| Failure::Nonsense("it has no X-Consul-Index".to_owned()))?;
         Ok((index, answer.json()?))
     }
 }
@@ -197,7 +198,12 @@ pub(super) fn token_header(token: Option<&str>) -> Option<(HeaderName, String)> 
 fn instance(entry: &Value, settings: &Settings) -> Option<Instance> {
     let service = entry.get("Service")?;
     let text = |value: &Value, name: &str| {
-        value.get(name).and_then(Value::as_str).map(str::trim).filter(|t| !t.is_empty()).map(str::to_owned)
+        value
+            .get(name)
+            .and_then(Value::as_str)
+            .map(str::trim)
+            .filter(|t| !t.is_empty())
+            .map(str::to_owned)
     };
     let host = text(service, "Address").or_else(|| text(entry.get("Node")?, "Address"))?;
     let port = u16::try_from(service.get("Port")?.as_u64()?).ok().filter(|port| *port > 0)?;
@@ -218,9 +224,10 @@ fn instance(entry: &Value, settings: &Settings) -> Option<Instance> {
     }
     let secure = metadata.get("secure").is_some_and(|text| text == "true");
     let checks = entry.get("Checks").and_then(Value::as_array);
-    let passing = checks.into_iter().flatten().all(|check| {
-        check.get("Status").and_then(Value::as_str) == Some("passing")
-    });
+    let passing = checks
+        .into_iter()
+        .flatten()
+        .all(|check| check.get("Status").and_then(Value::as_str) == Some("passing"));
     let new = Instance::new(&host, port, secure);
     let unused = (settings.passing && !passing).then_some(Unused::NotUp);
     let weight = service.pointer("/Weights/Passing").and_then(Value::as_u64);
@@ -241,8 +248,9 @@ mod tests {
     fn entries() {
         let check = |text: &str, expected: Option<&str>| {
             let value: Value = serde_json::from_str(text).expect("JSON");
-            let found = instance(&value, &Settings::default())
-                .map(|one| format!("{} {:?} {:?} {}", one.id, one.zone(), one.unused, one.target.host));
+            let found = instance(&value, &Settings::default()).map(|one| {
+                format!("{} {:?} {:?} {}", one.id, one.zone(), one.unused, one.target.host)
+            });
             assert_eq!(found.as_deref(), expected, "{text}");
         };
         check(
@@ -269,8 +277,7 @@ mod tests {
         };
         let url = |service: &str| Query::of(&settings, service, 7).url;
         assert_eq!(url(""), "http://localhost:8500/v1/catalog/services?index=7&wait=55s");
-        let expected =
-            "http://localhost:8500/v1/health/service/a?index=7&wait=55s&dc=dc2&tag=v1";
+        let expected = "http://localhost:8500/v1/health/service/a?index=7&wait=55s&dc=dc2&tag=v1";
         assert_eq!(url("a"), expected);
     }
 }

@@ -45,13 +45,8 @@ impl Client {
             }
         }
         let answer = self.ask(shared, "apps").await?;
-        let applications = applications(&answer)?;
         let mut known = Known::new();
-        for (app, instance) in instances(&applications) {
-            if let Some(id) = id(&instance) {
-                known.entry(app).or_default().insert(id, instance);
-            }
-        }
+        add_up(&mut known, &applications(&answer)?);
         self.known = Some(known);
         Ok(report(self.known.as_ref(), settings))
     }
@@ -60,18 +55,7 @@ impl Client {
     async fn delta(&mut self, shared: &Shared) -> Looked<bool> {
         let answer = self.ask(shared, "apps/delta").await?;
         let applications = applications(&answer)?;
-        let Some(known) = &mut self.known else { return Ok(false) };
-        for (app, instance) in instances(&applications) {
-            let Some(id) = id(&instance) else { continue };
-            let of_app = known.entry(app).or_default();
-            match text(&instance, "actionType") {
-                Some("DELETED") => drop(of_app.remove(&id)),
-                _ => drop(of_app.insert(id, instance)),
-            }
-        }
-        known.retain(|_, of_app| !of_app.is_empty());
-        let expected = text(&applications, "apps__hashcode").unwrap_or_default();
-        Ok(expected == hashcode(known))
+        Ok(self.known.as_mut().is_some_and(|known| add_up(known, &applications)))
     }
 
     /// Asks the servers, the one that answered last first, until one answers.
@@ -129,6 +113,21 @@ fn applications(answer: &Answer) -> Looked<Value> {
         Some(applications @ Value::Object(_)) => Ok(applications),
         _ => Err(Failure::Nonsense("it has no `applications`".to_owned())),
     }
+}
+
+/// Takes over what the server sends, the whole or what has changed. Whether the result is what the
+/// server has, by its count of instances.
+fn add_up(known: &mut Known, applications: &Value) -> bool {
+    for (app, instance) in instances(applications) {
+        let Some(id) = id(&instance) else { continue };
+        let of_app = known.entry(app).or_default();
+        match text(&instance, "actionType") {
+            Some("DELETED") => drop(of_app.remove(&id)),
+            _ => drop(of_app.insert(id, instance)),
+        }
+    }
+    known.retain(|_, of_app| !of_app.is_empty());
+    text(applications, "apps__hashcode") == Some(&hashcode(known))
 }
 
 /// Every instance with the name of its application. Old servers write a list of one as the one.
@@ -256,17 +255,36 @@ mod tests {
         );
         let applications = applications(&answer(&text)).expect("applications");
         let mut known = Known::new();
-        for (app, instance) in instances(&applications) {
-            known.entry(app).or_default().insert(id(&instance).expect("an id"), instance);
-        }
-        assert_eq!(hashcode(&known), "DOWN_1_UP_1_");
+        assert!(add_up(&mut known, &applications));
         let report = report(Some(&known), &Settings::default());
         let names: Vec<&String> = report.keys().collect();
         assert_eq!(names, ["Members", "USERS"]);
         let users = &report["USERS"];
-        assert_eq!((users[0].id.as_str(), users[0].zone(), users[0].unused), ("a", Some("a"), None));
+        assert_eq!(
+            (users[0].id.as_str(), users[0].zone(), users[0].unused),
+            ("a", Some("a"), None)
+        );
         assert_eq!(users[1].unused, Some(Unused::NotUp));
         assert!(!users[0].metadata.contains_key("@class"));
+    }
+
+    /// Recorded from Spring Cloud's Eureka server 4.3.0: two services, then one of them removed and
+    /// an instance of the other set to UP.
+    #[test]
+    fn what_a_real_server_says_has_changed_adds_up() {
+        let read = |text: &str| applications(&answer(text)).expect("applications");
+        let mut known = Known::new();
+        assert!(add_up(&mut known, &read(include_str!("../../tests/eureka/apps.json"))));
+        let first = report(Some(&known), &Settings::default());
+        assert_eq!(first.keys().collect::<Vec<_>>(), ["ORDERS", "USER-SERVICE", "user-service"]);
+        assert!(add_up(&mut known, &read(include_str!("../../tests/eureka/delta.json"))));
+        let mut whole = Known::new();
+        add_up(&mut whole, &read(include_str!("../../tests/eureka/apps-after.json")));
+        let settings = Settings::default();
+        assert_eq!(report(Some(&known), &settings), report(Some(&whole), &settings));
+        // What was missed is noticed.
+        let mut late = Known::new();
+        assert!(!add_up(&mut late, &read(r#"{"applications":{"apps__hashcode":"UP_1_"}}"#)));
     }
 
     #[test]

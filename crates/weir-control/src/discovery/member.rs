@@ -225,7 +225,8 @@ impl Member {
             }
             Self::Consul { .. } => self.join().await,
             Self::Nacos { session, query } => {
-                let (name, ip, port) = (value(query, "serviceName"), value(query, "ip"), value(query, "port"));
+                let (name, ip, port) =
+                    (value(query, "serviceName"), value(query, "ip"), value(query, "port"));
                 let beat = json!({
                     "serviceName": format!("{}@@{name}", value(query, "groupName")),
                     "cluster": value(query, "clusterName"),
@@ -244,7 +245,9 @@ impl Member {
                     }
                     super::nacos::Api::V3 => {
                         let pairs = pairs(&query);
-                        session.send(Method::POST, "v3/client/ns/instance", &pairs, BYTES_MAX).await?
+                        session
+                            .send(Method::POST, "v3/client/ns/instance", &pairs, BYTES_MAX)
+                            .await?
                     }
                 };
                 // 20404: the server does not know the instance.

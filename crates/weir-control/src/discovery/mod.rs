@@ -63,8 +63,8 @@ struct Running {
 
 impl Discovery {
     /// Starts to watch the registries of `settings`; `data` is where lists are kept for a start
-    /// while a registry is away. `changed` counts changes of the set of services, or of the metadata
-    /// of one.
+    /// while a registry is away. `changed` counts changes of the set of services, or of the
+    /// metadata of one.
     ///
     /// # Errors
     /// The system gives no thread.
@@ -108,9 +108,9 @@ impl Discovery {
             running.tasks.push(self.plane.supervise(source.1, watch));
         }
         let keeper = Arc::clone(&shared);
-        running.tasks.push(self.plane.supervise("services-cache", move || {
-            cache::keep(Arc::clone(&keeper))
-        }));
+        running
+            .tasks
+            .push(self.plane.supervise("services-cache", move || cache::keep(Arc::clone(&keeper))));
         let before = std::mem::take(&mut running.members);
         running.settings = settings.clone();
         running.shared = Some(shared);

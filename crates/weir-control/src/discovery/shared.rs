@@ -48,8 +48,8 @@ struct Status {
 pub struct RegistryStatus {
     /// `eureka`, `nacos`, `consul` or `dns`.
     pub registry: String,
-    /// `up`; `away` after a failure; `doubted` while an empty list is not believed; `waiting` before
-    /// the first answer.
+    /// `up`; `away` after a failure; `doubted` while an empty list is not believed; `waiting`
+    /// before the first answer.
     pub state: String,
     /// What went wrong last, while it is away.
     pub failure: Option<String>,

@@ -186,7 +186,8 @@ pub(crate) async fn exchange(
     let route = found.route;
     let outcome = match decide(worker, client, x, snapshot, found) {
         Ok(Step::Forward { route, target, service, preserve_host }) => {
-            forward(worker, client, x, framing, snapshot, route, &target, service, preserve_host).await
+            forward(worker, client, x, framing, snapshot, route, &target, service, preserve_host)
+                .await
         }
         Ok(Step::Answer(route, local)) => {
             Box::pin(answer(worker, client, x, framing, snapshot, route, &local)).await
@@ -420,7 +421,8 @@ fn pick(route: &Route<RouteTarget>, now_ms: i64) -> Result<Option<Picked<'_>>, P
         RouteUpstream::None => Ok(None),
         RouteUpstream::Balanced(service) => {
             let missing = || format!("Unable to find instance for {}", service.name());
-            let picked = service.pick(now_ms).map(|target| Some((Cow::Owned(target), Some(&**service))));
+            let picked =
+                service.pick(now_ms).map(|target| Some((Cow::Owned(target), Some(&**service))));
             picked.ok_or_else(|| ProxyError::with(ErrorKind::NoInstance, missing()))
         }
     }

@@ -77,28 +77,13 @@ pub(crate) async fn forward(
     service: Option<&Service>,
     preserve_host: bool,
 ) -> Result<Next, ProxyError> {
-    let settings = &snapshot.settings;
-    let timeouts = route.target.timeouts();
     let outgoing = Outgoing::new(snapshot, framing, route);
     let ends = (client.peer, local_ip(client, snapshot.forwarding.names_itself()));
-    let mut wanted = Wanted {
-        target,
-        pool: &settings.pool,
-        connect_timeout: timeouts.and_then(|t| t.connect).unwrap_or(settings.connect_timeout),
-        workers: worker.counters.workers(),
-        fresh: false,
+    let mut wanted = wanted(worker, snapshot, route, target);
+    let (mut found, other) = match service {
+        Some(service) => reached(worker, client, &wanted, service).await?,
+        None => (None, None),
     };
-    // Of several instances, one that can be reached is found before the head is written for it.
-    let mut found = None;
-    let mut other = None;
-    if let Some(service) = service {
-        found = kept(worker, &wanted);
-        if found.is_none() {
-            let reached = Box::pin(reach(worker, client, &wanted, service)).await?;
-            found = Some(reached.upstream);
-            other = reached.other;
-        }
-    }
     wanted.target = other.as_ref().unwrap_or(target);
     prepare(ends, &mut client.carry, x, &outgoing, wanted.target, preserve_host)?;
     loop {
@@ -148,11 +133,40 @@ pub(crate) async fn forward(
     }
 }
 
-/// A connection to an instance of a service.
-struct Reached {
-    upstream: Box<Upstream>,
-    /// The instance, if it is not the one that was picked first.
-    other: Option<Arc<Target>>,
+/// The connection that a request of `route` wants to `target`.
+fn wanted<'a>(
+    worker: &Worker,
+    snapshot: &'a Snapshot,
+    route: &Route<RouteTarget>,
+    target: &'a Arc<Target>,
+) -> Wanted<'a> {
+    let settings = &snapshot.settings;
+    let own = route.target.timeouts().and_then(|timeouts| timeouts.connect);
+    Wanted {
+        target,
+        pool: &settings.pool,
+        connect_timeout: own.unwrap_or(settings.connect_timeout),
+        workers: worker.counters.workers(),
+        fresh: false,
+    }
+}
+
+/// A connection to an instance of a service, and the instance if it is not the one that was picked
+/// first.
+type Reached = (Option<Box<Upstream>>, Option<Arc<Target>>);
+
+/// Of several instances, one that can be reached is found before the head is written for it.
+async fn reached(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    wanted: &Wanted<'_>,
+    service: &Service,
+) -> Result<Reached, ProxyError> {
+    match kept(worker, wanted) {
+        Some(upstream) => Ok((Some(upstream), None)),
+        // Boxed, so that the task of a connection has no room for what is rarely needed.
+        None => Box::pin(reach(worker, client, wanted, service)).await,
+    }
 }
 
 /// Connects to the instance that was picked, or to the next one that can be reached. Nothing has
@@ -169,7 +183,7 @@ async fn reach(
         let target = other.as_ref().unwrap_or(wanted.target);
         let wanted = Wanted { target, ..*wanted };
         match acquire(worker, client, &wanted).await {
-            Ok(upstream) => return Ok(Reached { upstream, other }),
+            Ok(upstream) => return Ok((Some(upstream), other)),
             Err(error) if error.kind.is_unreached() && away.len() < INSTANCES_MAX => {
                 let now_ms = worker.deadlines.wall_ms();
                 service.unreached(target, now_ms);

@@ -150,9 +150,7 @@ impl Registries {
         }
         type Read = fn(&RegistryStatus) -> u64;
         let rows: [(&str, &str, &str, Read); 5] = [
-            ("up", "gauge", "Whether the registry answered last.", |s| {
-                u64::from(s.state == "up")
-            }),
+            ("up", "gauge", "Whether the registry answered last.", |s| u64::from(s.state == "up")),
             ("services", "gauge", "Services with an instance, as listed last.", |s| {
                 s.services as u64
             }),
@@ -166,7 +164,8 @@ impl Registries {
             let name = format!("weir_registry_{name}");
             let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
             for status in &statuses {
-                let _ = writeln!(out, "{name}{{registry=\"{}\"}} {}", status.registry, read(status));
+                let _ =
+                    writeln!(out, "{name}{{registry=\"{}\"}} {}", status.registry, read(status));
             }
         }
         out
