@@ -1,5 +1,6 @@
 //! Work around the code: checks that run as tests, generated documents, comparisons with peers.
 
+mod configs;
 mod differential;
 mod layers;
 mod peers;
@@ -34,6 +35,8 @@ enum Command {
     Peers(peers::PeersArgs),
     /// Provokes every failure of weir-faults in its long form, again and again.
     Soak(soak::SoakArgs),
+    /// Judges real configurations: served in full, or what stops them.
+    Configs(configs::ConfigsArgs),
     /// Sends hostile requests through weir and real servers and compares what they understand.
     Differential(differential::DifferentialArgs),
 }
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         }),
         Command::Release(args) => exit("release", release::run(&args)),
         Command::Peers(args) => exit("peers", peers::run(&args)),
+        Command::Configs(args) => exit("configs", configs::run(&args)),
         Command::Differential(args) => exit("differential", differential::run(&args)),
         Command::Tidy => {
             let mut findings = tidy::findings();
