@@ -24,6 +24,10 @@ const FIELDS: &[&str] = &[
     "maxAge",
 ];
 
+const GRANTS_NOTHING: &str = "`*` with credentials grants nothing: browsers refuse such answers, \
+                              and a request with an Origin is answered 403";
+const LIST_ORIGINS: &str = "list the origins, or write `allowedOriginPatterns: \"*\"`";
+
 /// The rules that hold for every route.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GlobalCors {
@@ -87,6 +91,12 @@ fn rule(
         let texts = spring::texts(layers, field);
         wrong.extend(set(&mut configuration, field.key(), texts).err());
     }
+    if configuration.grants_nothing() {
+        let at = spring::child(pattern, "allowedOrigins").unwrap_or(pattern).key_span();
+        problems.push(
+            Diagnostic::new(Code::CorsGrantsNothing, GRANTS_NOTHING).at(at).help(LIST_ORIGINS),
+        );
+    }
     let rule = match configuration.compile() {
         Ok(rule) => Some(rule),
         Err(error) => {
@@ -132,6 +142,18 @@ pub(crate) fn of_route(definition: &RouteDefinition) -> Result<Option<CorsRule>,
             Err(problems)
         }
     }
+}
+
+/// What is to be said of a route's rule that can be read.
+pub(crate) fn remark_of_route(definition: &RouteDefinition) -> Option<Problem> {
+    let fields = definition.metadata.get("cors")?.as_object()?;
+    let mut configuration = CorsConfiguration::default();
+    for (name, value) in fields {
+        set(&mut configuration, name, texts(value)).ok()?;
+    }
+    let part = Part::Metadata("cors".to_owned());
+    let said = Problem::new(Code::CorsGrantsNothing, part, GRANTS_NOTHING, LIST_ORIGINS);
+    configuration.grants_nothing().then_some(said)
 }
 
 /// The texts of a list, of a map with numbered keys (as Spring makes of a list), or of one text.

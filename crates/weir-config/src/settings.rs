@@ -103,6 +103,8 @@ pub struct Settings {
     pub admin: Admin,
     /// `weir.store.path` (`weir-data`).
     pub store_path: PathBuf,
+    /// `weir.security.ignore-spring-security` (false).
+    pub ignore_spring_security: bool,
     /// `weir.compat.*`.
     pub compat: Compat,
     /// Service registries.
@@ -377,6 +379,7 @@ impl Default for Settings {
             management: Management::default(),
             admin: Admin::default(),
             store_path: PathBuf::from("weir-data"),
+            ignore_spring_security: false,
             compat: Compat::default(),
             discovery: Discovery::default(),
         }

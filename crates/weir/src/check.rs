@@ -34,6 +34,10 @@ pub struct CheckArgs {
     /// Prints one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
+    /// Also tells what to do about differences from Spring Cloud Gateway, and those that every
+    /// configuration has.
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// Checks, prints, and tells by the exit code.
@@ -62,7 +66,7 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         format!("{:#}\n", as_json(&loaded, checked))
     } else {
         let plain = !out.is_terminal() || std::env::var_os("NO_COLOR").is_some();
-        as_text(&loaded, checked, if plain { Style::Plain } else { Style::Coloured })
+        as_text(&loaded, checked, if plain { Style::Plain } else { Style::Coloured }, args.all)
     };
     match out.write_all(text.as_bytes()) {
         // The reader has seen enough: `weir check … | head`.
@@ -105,7 +109,7 @@ fn as_json(loaded: &Loaded, checked: Checked) -> Value {
     })
 }
 
-fn as_text(loaded: &Loaded, checked: Checked, style: Style) -> String {
+fn as_text(loaded: &Loaded, checked: Checked, style: Style, all: bool) -> String {
     let mut out = String::new();
     // What only differs comes with the other differences below.
     let findings = loaded.diagnostics.iter();
@@ -113,12 +117,12 @@ fn as_text(loaded: &Loaded, checked: Checked, style: Style) -> String {
         let _ = writeln!(out, "{}\n", render(finding, loaded.sources(), style));
     }
     unsupported(&mut out, loaded);
-    deviations(&mut out, loaded);
+    deviations(&mut out, loaded, all);
     open_files(&mut out, loaded);
     let _ = writeln!(
         out,
         "{}: {}, {}, {}, {} (profiles: {})",
-        if loaded.is_refused() { "refused" } else { "fine" },
+        verdict(loaded, checked),
         counted(checked.routes, "route"),
         counted(count(loaded, Severity::Error), "error"),
         counted(count(loaded, Severity::Warning), "warning"),
@@ -150,19 +154,39 @@ fn unsupported(out: &mut String, loaded: &Loaded) {
     out.push('\n');
 }
 
-/// What weir does differently for this configuration and for every one.
-fn deviations(out: &mut String, loaded: &Loaded) {
+/// Whether it can be run, and whether there is anything to run.
+fn verdict(loaded: &Loaded, checked: Checked) -> &'static str {
+    match (loaded.is_refused(), checked.routes) {
+        (true, _) => "refused",
+        (false, 0) if !loaded.settings.discovery.locator => {
+            "no routes (choose the documents with --profile, or make routes with `weir routes add`)"
+        }
+        (false, _) => "fine",
+    }
+}
+
+/// What weir does differently for this configuration: a line each; with `all`, what to do about it
+/// and what differs for every configuration, too.
+fn deviations(out: &mut String, loaded: &Loaded, all: bool) {
     out.push_str("Differs from Spring Cloud Gateway, here:\n");
     let findings = loaded.diagnostics.iter();
     let mut none = true;
     for finding in findings.filter(|finding| finding.code.category() == Category::Deviation) {
         let place = finding.at.map(|at| format!("{}: ", loaded.sources().place(at)));
         let place = place.unwrap_or_default();
-        let _ = writeln!(out, "  - {place}{}\n    {}", finding.message, finding.help);
+        let _ = writeln!(out, "  - {place}{}", finding.message);
+        if all {
+            let _ = writeln!(out, "    {}", finding.help);
+        }
         none = false;
     }
     if none {
         out.push_str("  nothing\n");
+    }
+    if !all {
+        let count = DEVIATIONS.len();
+        let _ = writeln!(out, "  and {count} things in every configuration: `weir check --all`\n");
+        return;
     }
     out.push_str("\nDiffers from Spring Cloud Gateway, everywhere:\n");
     for deviation in DEVIATIONS {

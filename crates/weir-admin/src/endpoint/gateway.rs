@@ -17,7 +17,6 @@ use crate::ChangeTimes;
 use crate::access::Intent;
 use crate::answer::{Failure, empty, moment, ok_json, stream_list};
 
-const MEDIA: [&str; 1] = ["application/json"];
 /// Routes that can never match, named in the shape of the table.
 const SHADOWED_SHOWN: usize = 100;
 /// Most audit entries in one answer.
@@ -67,7 +66,7 @@ const NAME: &str = "AbstractGatewayFilterFactory.NameConfig";
 const NAME_VALUE: &str = "AbstractNameValueGatewayFilterFactory.NameValueConfig";
 
 pub(super) fn index(call: &Call) -> Result<Response, Failure> {
-    call.accepts(&MEDIA)?;
+    call.accepts(&super::process::MEDIA)?;
     let site = Arc::clone(&call.site);
     let has_writes = site.serves("gateway", Intent::Write);
     let base = format!("{}/gateway", site.options.base_path);
@@ -115,7 +114,7 @@ pub(super) fn index(call: &Call) -> Result<Response, Failure> {
 }
 
 pub(super) fn global_filters(call: &Call) -> Result<Response, Failure> {
-    call.accepts(&MEDIA)?;
+    call.accepts(&super::process::MEDIA)?;
     let filters: Map<String, Value> = GLOBAL_FILTERS
         .iter()
         .map(|(class, order)| {
@@ -127,13 +126,13 @@ pub(super) fn global_filters(call: &Call) -> Result<Response, Failure> {
 }
 
 pub(super) fn route_filters(call: &Call) -> Result<Response, Failure> {
-    call.accepts(&MEDIA)?;
+    call.accepts(&super::process::MEDIA)?;
     let names = weir_filter::filter::SPECS.iter().map(|spec| spec.name);
     Ok(ok_json(&factories(names, "GatewayFilterFactory")))
 }
 
 pub(super) fn route_predicates(call: &Call) -> Result<Response, Failure> {
-    call.accepts(&MEDIA)?;
+    call.accepts(&super::process::MEDIA)?;
     let names = weir_route::predicate::SPECS.iter().map(|spec| spec.name);
     Ok(ok_json(&factories(names, "RoutePredicateFactory")))
 }

@@ -13,7 +13,7 @@ use crate::answer::{ACTUATOR, Failure, answer, empty, json_answer};
 use crate::hooks::{Level, Logger};
 use crate::site::ENDPOINTS;
 
-const MEDIA: [&str; 3] = [
+pub(super) const MEDIA: [&str; 3] = [
     "application/vnd.spring-boot.actuator.v3+json",
     "application/vnd.spring-boot.actuator.v2+json",
     "application/json",

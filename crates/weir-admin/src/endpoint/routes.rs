@@ -17,7 +17,6 @@ use crate::control::{Batch, Condition, Entry, Filter, Origin, Refusal, View};
 use crate::definition::read_definition;
 use crate::display;
 
-const MEDIA: [&str; 1] = ["application/json"];
 /// Most routes on a page.
 const PAGE_SIZE_MAX: usize = 10_000;
 /// Routes on a page if only its number is given.
@@ -45,7 +44,7 @@ enum Form {
 }
 
 pub(super) async fn list(call: Call) -> Result<Response, Failure> {
-    call.accepts(&MEDIA)?;
+    call.accepts(&super::process::MEDIA)?;
     let Selection { filter, page, size, from, form, .. } = selection(&call)?;
     let view = call.site.control.view();
     let revision = view.revision();
@@ -102,7 +101,7 @@ fn page_links(call: &Call, page: usize, size: usize, total: usize) -> Option<Hea
 }
 
 pub(super) fn definitions(call: &Call) -> Result<Response, Failure> {
-    call.accepts(&MEDIA)?;
+    call.accepts(&super::process::MEDIA)?;
     let view = call.site.control.view();
     Ok(stream_list(move |list| {
         view.list_as_written(|definition| list.push(&display::definition(definition)))
@@ -110,7 +109,7 @@ pub(super) fn definitions(call: &Call) -> Result<Response, Failure> {
 }
 
 pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
-    call.accepts(&MEDIA)?;
+    call.accepts(&super::process::MEDIA)?;
     let id = call.segment("id").await?;
     let Selection { form, .. } = selection(&call)?;
     let entries = find(call.site.control.view(), id).await?;
@@ -132,7 +131,7 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
 }
 
 pub(super) async fn combined_filters(mut call: Call) -> Result<Response, Failure> {
-    call.accepts(&MEDIA)?;
+    call.accepts(&super::process::MEDIA)?;
     let id = call.segment("id").await?;
     let entries = find(call.site.control.view(), id).await?;
     let told =

@@ -10,6 +10,7 @@ use weir_route::{Compatibility, NamedArgs, Route, RouteDefinition, Spec};
 use super::Compiler;
 use super::group::Group;
 use super::problem::{Part, Problem};
+use crate::cors;
 use crate::diagnostic::{Code, mask_url};
 use crate::snapshot::RouteTarget;
 use crate::uri::{self, Destination};
@@ -78,6 +79,7 @@ pub(crate) fn remarks(
         let help = "weir takes it as a duration; write milliseconds to have both agree";
         found.push(Problem::new(Code::SettingDiffers, part, message, help));
     }
+    found.extend(cors::remark_of_route(definition));
     if let Some(route) = route {
         predicate_cautions(definition, &route.predicates, &mut found);
         let mut entries = route.target.chain.entries().iter();

@@ -131,6 +131,8 @@ codes! {
     SwitchedOff = "switched-off", Mistake, Error;
     /// A cross-origin configuration that cannot be.
     InvalidCors = "invalid-cors", Mistake, Error;
+    /// A cross-origin configuration under which no origin is allowed.
+    CorsGrantsNothing = "cors-grants-nothing", Mistake, Warning;
     /// A trusted-proxies expression that cannot be.
     InvalidProxies = "invalid-proxies", Mistake, Error;
     /// A text that looks like one of a known mistake; it loads all the same.
@@ -147,7 +149,7 @@ codes! {
     PropertyUnsupported = "property-unsupported", Unsupported, Warning;
     /// The configuration of the other server, Spring Cloud Gateway Server MVC.
     MvcPrefix = "mvc-prefix", Unsupported, Warning;
-    /// A service without static instances: its routes answer 503.
+    /// A service that neither the configuration nor a registry can list: its routes answer 503.
     NoInstances = "no-instances", Unsupported, Warning;
     /// The old prefix is honoured; Spring Cloud Gateway 4.3 and later ignore it.
     OldPrefix = "old-prefix", Deviation, Note;

@@ -3,6 +3,9 @@
 
 use super::{Kind, PropertySpec, Usage};
 
+const UNPROTECTED: &str = "Spring Security would refuse requests that weir lets through; protect the routes elsewhere \
+     and set `weir.security.ignore-spring-security: true`, or keep this gateway on Spring";
+
 const LATER: &str = "the filter comes in a later version of weir";
 
 pub(super) static FILTERS: &[PropertySpec] = &[
@@ -146,6 +149,35 @@ pub(super) static FILTERS: &[PropertySpec] = &[
         None,
         "Instances of a service, for `lb://` uris: a list of maps with `uri`.",
         Usage::Read,
+    ),
+    PropertySpec::new(
+        "weir.security.ignore-spring-security",
+        Kind::Bool,
+        Some("false"),
+        "`true` serves a configuration that names Spring Security, though weir does not check \
+         logins or tokens: something else must protect the routes.",
+        Usage::Sets(|s, v| s.ignore_spring_security = v.bool()),
+    ),
+    PropertySpec::new(
+        "spring.security.oauth2.resourceserver",
+        Kind::Tree,
+        None,
+        "Tokens that requests must carry.",
+        Usage::Protects(UNPROTECTED),
+    ),
+    PropertySpec::new(
+        "spring.security.oauth2.client",
+        Kind::Tree,
+        None,
+        "Logins that requests must have.",
+        Usage::Protects(UNPROTECTED),
+    ),
+    PropertySpec::new(
+        "spring.security.user",
+        Kind::Tree,
+        None,
+        "User and password that requests must carry.",
+        Usage::Protects(UNPROTECTED),
     ),
     PropertySpec::new(
         "spring.config.import",

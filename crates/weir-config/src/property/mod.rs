@@ -91,6 +91,8 @@ pub enum Usage {
     /// weir does not follow it, and it would be unsafe to run without: the configuration is
     /// refused.
     Refused(&'static str),
+    /// The same, unless `weir.security.ignore-spring-security` is true.
+    Protects(&'static str),
 }
 
 impl PropertySpec {

@@ -21,6 +21,10 @@ pub(crate) fn settings(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> S
             }
             Usage::Unsupported(help) => unsupported(layers, spec, node, help, problems),
             Usage::Refused(help) => refused(layers, spec, node, help, problems),
+            Usage::Protects(help) if !settings.ignore_spring_security => {
+                refused(layers, spec, node, help, problems);
+            }
+            Usage::Protects(_) => {}
             Usage::Read | Usage::Ignored(_) => {}
         }
     }

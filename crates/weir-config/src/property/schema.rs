@@ -231,7 +231,7 @@ fn remark(usage: Usage) -> String {
         Usage::Sets(_) | Usage::Read => String::new(),
         Usage::Ignored(why) => format!(" Accepted without effect: {why}."),
         Usage::Unsupported(help) => format!(" **Not supported:** {help}."),
-        Usage::Refused(help) => format!(" **Refused:** {help}."),
+        Usage::Refused(help) | Usage::Protects(help) => format!(" **Refused:** {help}."),
     }
 }
 

@@ -133,7 +133,7 @@ impl CorsPolicy {
     ) -> CorsDecision {
         let head = request.head;
         let preflight = is_preflight(request);
-        if self.index.is_empty() || !(preflight || matched || self.without_route) {
+        if self.index.is_empty() || !(matched || self.without_route) {
             return unruled(preflight);
         }
         let Some(route) = self.index.lookup(request, scratch) else { return unruled(preflight) };

@@ -31,6 +31,8 @@ pub struct CorsConfiguration {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CorsRule {
     any_origin: bool,
+    /// See [`CorsConfiguration::grants_nothing`].
+    grants_nothing: bool,
     origins: Box<[Box<str>]>,
     patterns: Box<[OriginPattern]>,
     /// `None` is any.
@@ -46,19 +48,18 @@ pub struct CorsRule {
 const ANY: &str = "*";
 
 impl CorsConfiguration {
+    /// Whether `*` is combined with credentials. Browsers refuse such answers, and SCG fails every
+    /// request with an Origin; weir serves the rest, and grants nothing.
+    pub fn grants_nothing(&self) -> bool {
+        self.allow_credentials && self.allowed_origins.iter().any(|origin| origin.trim() == ANY)
+    }
+
     /// Compiles a configuration.
     ///
     /// # Errors
     /// What is wrong, with the property's name in camel case as `arg`.
     pub fn compile(&self) -> Result<CorsRule, ArgError> {
         let any_origin = self.allowed_origins.iter().any(|origin| origin.trim() == ANY);
-        if any_origin && self.allow_credentials {
-            return Err(ArgError::new(
-                "allowedOrigins",
-                "`*` cannot be combined with credentials: browsers refuse such answers",
-            )
-            .help("list the origins, or write `allowedOriginPatterns: \"*\"`"));
-        }
         check_names("allowedMethods", &self.allowed_methods)?;
         check_names("allowedHeaders", &self.allowed_headers)?;
         check_names("exposedHeaders", &self.exposed_headers)?;
@@ -71,6 +72,7 @@ impl CorsConfiguration {
         check_value("exposedHeaders", &exposed)?;
         Ok(CorsRule {
             any_origin,
+            grants_nothing: self.grants_nothing(),
             origins: self.allowed_origins.iter().map(without_slash).collect(),
             patterns: self
                 .allowed_origin_patterns
@@ -145,6 +147,9 @@ impl CorsRule {
     /// What to answer to `origin`, if it is allowed.
     fn origin<'o>(&self, origin: &'o [u8]) -> Option<&'o [u8]> {
         let text = std::str::from_utf8(origin).ok().filter(|text| !text.trim().is_empty())?;
+        if self.grants_nothing {
+            return None;
+        }
         if self.any_origin {
             return Some(ANY.as_bytes());
         }

@@ -51,10 +51,11 @@ pub(super) fn begin(
         _ => Vec::new(),
     };
     outgoing.snapshot.forwarding.response(&mut x.response, switching);
-    filter_response(x, Some(route))?;
+    // A handshake is between client and upstream: no filter takes part in it, as in SCG.
     if switching {
         return Ok(None);
     }
+    filter_response(x, Some(route))?;
     let (sent, body, mut keep) = frame_response(x, framing.body);
     keep &= x.upload.is_done() && !must_close(worker, client, outgoing);
     x.download.restart(body, sent);

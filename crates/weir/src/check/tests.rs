@@ -27,7 +27,7 @@ spring.cloud.gateway.routes:
 #[test]
 fn findings_come_with_excerpts_and_a_summary() {
     let (loaded, routes) = loaded(WRONG);
-    let text = as_text(&loaded, routes, Style::Plain);
+    let text = as_text(&loaded, routes, Style::Plain, false);
     for expected in [
         "warning[unknown-property]: unknown property `weir.sever`",
         " --> application.yml:2:3",
@@ -53,7 +53,7 @@ fn what_is_not_supported_is_summed_up() {
     };
     let text = format!("spring.cloud.gateway.routes:\n{}{}", route("a"), route("b"));
     let (loaded, routes) = loaded(&text);
-    let text = as_text(&loaded, routes, Style::Plain);
+    let text = as_text(&loaded, routes, Style::Plain, false);
     let expected = "Not supported:\n  - weir does not have the filter `TokenRelay`: ";
     assert!(text.contains(expected), "{text}");
     assert!(text.contains(" (2 times)\n"), "{text}");
@@ -73,6 +73,16 @@ fn json_has_the_same() {
 #[test]
 fn a_sound_configuration_is_fine() {
     let (loaded, routes) = loaded("server.port: 1\n");
-    let text = as_text(&loaded, routes, Style::Plain);
-    assert!(text.ends_with("fine: 0 routes, 0 errors, 0 warnings, 0 notes (profiles: default)\n"));
+    let text = as_text(&loaded, routes, Style::Plain, false);
+    let end = "make routes with `weir routes add`): 0 routes, 0 errors, 0 warnings, 0 notes \
+               (profiles: default)\n";
+    assert!(text.ends_with(end), "{text}");
+    let (loaded, routes) = self::loaded(
+        "spring.cloud.gateway.server.webflux.routes:\n- {id: a, uri: 'http://h', predicates: \
+         [Path=/a]}\n",
+    );
+    let text = as_text(&loaded, routes, Style::Plain, true);
+    let end = "fine: 1 route, 0 errors, 0 warnings, 1 note (profiles: default)\n";
+    assert!(text.ends_with(end), "{text}");
+    assert!(text.contains("Differs from Spring Cloud Gateway, everywhere:"));
 }
