@@ -87,7 +87,8 @@ async fn no_secret_comes_out() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
     command.env("SPRING_DATASOURCE_PASSWORD", secret("environment"));
     let set = format!("spring.security.user.password={}", secret("set"));
-    let args = ["run", "{config}", "--log", "trace", "--set", &set];
+    let ignore = "weir.security.ignore-spring-security=true";
+    let args = ["run", "{config}", "--log", "trace", "--set", &set, "--set", ignore];
     let gateway = Gateway::launch(command, &args, &[("weir.yaml", config.as_bytes())]);
 
     let mut client = Client::connect(gateway.address()).await;

@@ -46,7 +46,6 @@ pub(super) fn each<'t>(
     }
     for (id, instance, place) in services {
         let place = place.unwrap_or(enabled);
-        let id = if locator.lower { id.to_lowercase() } else { id };
         let subject = Subject { id: &id, instance: &instance };
         if locator.include.holds(&subject) {
             let written = Written::new(locator.route(&subject), place, false);
@@ -126,7 +125,10 @@ impl Locator {
     }
 
     fn route(&self, subject: &Subject<'_>) -> RouteDefinition {
-        let evaluate = |parts: &[Part]| parts.iter().map(|part| part.evaluate(subject)).collect();
+        // Id and uri keep the case, as in SCG.
+        let lower = subject.id.to_lowercase();
+        let inside = Subject { id: if self.lower { &lower } else { subject.id }, ..*subject };
+        let evaluate = |parts: &[Part]| parts.iter().map(|part| part.evaluate(&inside)).collect();
         let metadata = subject.instance.metadata.iter();
         RouteDefinition {
             id: format!("{}{}", self.prefix, subject.id),

@@ -1,0 +1,59 @@
+//! What a limit is set to: data only.
+
+use crate::rate::Rate;
+
+/// A limit as the configuration has it. A limit without a rate and without a concurrency lets
+/// everything pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitSettings {
+    /// How many may pass in which time.
+    pub rate: Option<Rate>,
+    /// How a rate is kept.
+    pub mode: Mode,
+    /// How many may pass at once after a rest; at least 1.
+    pub burst: u64,
+    /// How many may be in service at a time.
+    pub concurrency: Option<u64>,
+    /// How many may wait.
+    pub queue_max: usize,
+    /// Who would have to wait longer is refused at once, in nanoseconds.
+    pub wait_max_ns: u64,
+    /// Whose turn is next.
+    pub order: Order,
+    /// `false` counts what it would do, and lets everything pass.
+    pub enforce: bool,
+}
+
+/// How a rate is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// One by one, evenly; after a rest as many at once as the burst allows.
+    Pace,
+    /// All that a second allows at once, then none until the next second, as piped's `tap` does it;
+    /// for comparison.
+    Window,
+}
+
+/// Whose turn is next among those who wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Who came first.
+    Fifo,
+    /// Each key in turn, by its weight.
+    Fair,
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        Self {
+            rate: None,
+            mode: Mode::Pace,
+            burst: 1,
+            concurrency: None,
+            queue_max: 10_000,
+            wait_max_ns: 30_000_000_000,
+            order: Order::Fifo,
+            enforce: true,
+        }
+    }
+}

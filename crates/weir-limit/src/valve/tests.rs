@@ -1,0 +1,230 @@
+//! Limits in virtual time, against what they must come to.
+
+use std::task::Waker;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::rate::Rate;
+use crate::settings::Mode;
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+
+fn rate(text: &str) -> LimitSettings {
+    let rate = Some(Rate::parse(text).expect("a rate"));
+    LimitSettings { rate, wait_max_ns: u64::MAX, ..LimitSettings::default() }
+}
+
+fn one(hash: u64) -> Key {
+    Key { hash, weight: 1 }
+}
+
+fn passes(slot: &Slot) -> bool {
+    slot.poll(&Context::from_waker(Waker::noop())) == Poll::Ready(true)
+}
+
+/// `clients` ask again as soon as they have passed, until `count` have; the time of each passing.
+/// A release comes `late_ns` after it was due.
+fn closed_loop(valve: &Valve, clients: usize, count: usize, late_ns: u64) -> Vec<u64> {
+    let mut times = Vec::new();
+    let mut waiting: Vec<Arc<Slot>> = Vec::new();
+    let (mut now, mut due, mut free) = (0, None, clients);
+    while times.len() < count {
+        for _ in 0..std::mem::take(&mut free) {
+            match valve.arrive(one(1), now) {
+                Admission::Pass => {
+                    times.push(now);
+                    free += 1;
+                }
+                Admission::Wait(slot, next) => {
+                    waiting.push(slot);
+                    due = next.or(due);
+                }
+                Admission::Refused(refusal) => panic!("{refusal:?}"),
+            }
+            if times.len() == count {
+                return times;
+            }
+        }
+        if free == 0 {
+            now = now.max(due.expect("somebody waits") + late_ns);
+            due = valve.release(now);
+            let before = waiting.len();
+            waiting.retain(|slot| !passes(slot));
+            free = before - waiting.len();
+            times.extend(std::iter::repeat_n(now, free));
+        }
+    }
+    times
+}
+
+#[test]
+fn a_pace_is_kept_exactly_and_evenly() {
+    for text in ["500/s", "300/s", "333.3/s", "2500/s", "20000/s", "30/min"] {
+        let valve = Valve::new("a", rate(text));
+        let times = closed_loop(&valve, 100, 5_000, 0);
+        let expected = Rate::parse(text).expect("a rate").time_of(4_999);
+        assert_eq!(times.last(), Some(&expected), "{text}");
+        let step = Rate::parse(text).expect("a rate").time_of(1);
+        assert!(times.windows(2).all(|pair| (pair[1] - pair[0]).abs_diff(step) <= 1), "{text}");
+    }
+}
+
+#[test]
+fn a_late_release_catches_up_and_never_exceeds_what_is_owed() {
+    let valve = Valve::new("a", rate("500/s"));
+    let times = closed_loop(&valve, 100, 5_000, 5 * MS);
+    assert!(times.last().expect("times") - 4_999 * 2 * MS <= 5 * MS);
+    for (n, time) in times.iter().enumerate() {
+        assert!(*time >= n as u64 * 2 * MS, "the {n}th passes before its time");
+    }
+    assert!(valve.counts().late_max_ns >= 5 * MS);
+}
+
+#[test]
+fn a_rest_earns_a_burst_and_no_more() {
+    let settings = LimitSettings { burst: 5, ..rate("10/s") };
+    let valve = Valve::new("a", settings);
+    let now = 100 * SECOND;
+    let passed = (0..20).filter(|_| matches!(valve.arrive(one(1), now), Admission::Pass)).count();
+    assert_eq!(passed, 5);
+}
+
+#[test]
+fn a_window_is_a_batch_each_second() {
+    let settings = LimitSettings { mode: Mode::Window, ..rate("500/s") };
+    let valve = Valve::new("a", settings);
+    let times = closed_loop(&valve, 100, 1_500, 0);
+    let at = |n: usize| times.get(n).copied();
+    assert_eq!(
+        (at(499), at(500), at(999), at(1_000)),
+        (Some(0), Some(SECOND), Some(SECOND), Some(2 * SECOND))
+    );
+}
+
+#[test]
+fn a_light_key_waits_two_turns_beside_a_heavy_one() {
+    let valve = Valve::new("a", LimitSettings { order: Order::Fair, ..rate("100/s") });
+    for _ in 0..90 {
+        valve.arrive(one(1), 0);
+    }
+    let Admission::Wait(light, _) = valve.arrive(one(2), 0) else { panic!("it waits") };
+    valve.release(20 * MS);
+    assert!(passes(&light));
+}
+
+#[test]
+fn who_leaves_gives_its_turn_to_the_next() {
+    let valve = Valve::new("a", rate("100/s"));
+    let slots: Vec<Arc<Slot>> = (0..101)
+        .filter_map(|_| match valve.arrive(one(1), 0) {
+            Admission::Wait(slot, _) => Some(slot),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(slots.len(), 100);
+    for slot in slots.iter().step_by(2) {
+        assert!(!valve.leave(slot));
+    }
+    valve.release(500 * MS);
+    assert!(slots.iter().skip(1).step_by(2).all(|slot| passes(slot)));
+    let counts = valve.counts();
+    assert_eq!((counts.cancelled, counts.admitted, counts.depth), (50, 51, 0));
+    assert!(valve.leave(&slots[1]), "it had passed");
+}
+
+#[test]
+fn who_would_wait_too_long_or_finds_no_place_is_refused_at_once() {
+    let second = LimitSettings { wait_max_ns: SECOND, ..rate("10/s") };
+    let valve = Valve::new("a", second.clone());
+    let waiting =
+        (0..11).filter(|_| matches!(valve.arrive(one(1), 0), Admission::Wait(..))).count();
+    assert_eq!(waiting, 10);
+    let Admission::Refused(refusal) = valve.arrive(one(1), 0) else { panic!("it is refused") };
+    assert_eq!(refusal, Refusal { reason: Reason::TooLong, retry_ns: 100 * MS });
+    valve.release(100 * MS);
+    assert!(matches!(valve.arrive(one(1), 100 * MS), Admission::Wait(..)), "as it was told");
+    let full = Valve::new("a", LimitSettings { queue_max: 1, ..second });
+    full.arrive(one(1), 0);
+    full.arrive(one(1), 0);
+    let Admission::Refused(refusal) = full.arrive(one(1), 0) else { panic!("it is refused") };
+    assert_eq!(refusal, Refusal { reason: Reason::Full, retry_ns: 100 * MS });
+}
+
+#[test]
+fn a_change_of_rate_holds_for_who_waits() {
+    let valve = Valve::new("a", rate("1/min"));
+    valve.arrive(one(1), 0);
+    let slots: Vec<Arc<Slot>> = (0..10)
+        .filter_map(|_| match valve.arrive(one(1), 0) {
+            Admission::Wait(slot, _) => Some(slot),
+            _ => None,
+        })
+        .collect();
+    let due = valve.change(rate("100/s"), SECOND).expect("somebody waits");
+    assert!(due <= SECOND + 10 * MS);
+    valve.release(SECOND + 100 * MS);
+    assert!(slots.iter().all(|slot| passes(slot)));
+}
+
+#[test]
+fn concurrency_lets_as_many_in_as_leave() {
+    let settings = LimitSettings { concurrency: Some(2), ..LimitSettings::default() };
+    let valve = Valve::new("a", settings);
+    assert!(matches!(valve.arrive(one(1), 0), Admission::Pass));
+    assert!(matches!(valve.arrive(one(1), 0), Admission::Pass));
+    let Admission::Wait(third, due) = valve.arrive(one(1), 0) else { panic!("it waits") };
+    assert_eq!(due, None);
+    assert!(!passes(&third));
+    valve.done(1);
+    assert!(passes(&third));
+    assert_eq!(valve.counts().in_service, 2);
+}
+
+#[test]
+fn pause_resume_flush_and_shadow() {
+    let valve = Valve::new("a", rate("100/s"));
+    valve.pause();
+    let Admission::Wait(slot, due) = valve.arrive(one(1), 0) else { panic!("it waits") };
+    assert_eq!((due, valve.release(SECOND)), (None, None));
+    assert!(!passes(&slot));
+    valve.resume(10 * SECOND);
+    assert!(passes(&slot));
+    valve.pause();
+    let Admission::Wait(slot, _) = valve.arrive(one(1), 11 * SECOND) else { panic!("it waits") };
+    assert_eq!(valve.flush(), 1);
+    assert_eq!(slot.poll(&Context::from_waker(Waker::noop())), Poll::Ready(false));
+    let shadow = Valve::new("a", LimitSettings { enforce: false, ..rate("1/h") });
+    assert!((0..5).all(|_| matches!(shadow.arrive(one(1), 0), Admission::Pass)));
+    assert_eq!(shadow.counts().shadowed, 4);
+}
+
+proptest! {
+    #[test]
+    fn never_more_than_owed_whatever_happens(
+        steps in prop::collection::vec((0_u64..30, 0_u8..4), 1..300),
+        burst in 1_u64..5,
+    ) {
+        let valve = Valve::new("a", LimitSettings { burst, ..rate("100/s") });
+        let (mut now, mut passed) = (0, 0_u64);
+        let mut slots: Vec<Arc<Slot>> = Vec::new();
+        for (pause, what) in steps {
+            now += pause * MS;
+            match what {
+                0 | 1 => match valve.arrive(one(u64::from(what)), now) {
+                    Admission::Pass => passed += 1,
+                    Admission::Wait(slot, _) => slots.push(slot),
+                    Admission::Refused(_) => {}
+                },
+                2 => drop(valve.release(now)),
+                _ => if let Some(slot) = slots.pop() { passed += u64::from(valve.leave(&slot)); },
+            }
+            let before = slots.len();
+            slots.retain(|slot| !passes(slot));
+            passed += (before - slots.len()) as u64;
+            prop_assert!(passed <= burst + now / (10 * MS), "{passed} by {now}");
+            prop_assert_eq!(valve.counts().depth, slots.len());
+        }
+    }
+}
