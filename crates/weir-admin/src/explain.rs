@@ -246,7 +246,8 @@ impl Running {
             now_ms,
         };
         let answer = match entry.filter.request(&mut context) {
-            Ok(Verdict::Continue) => None,
+            // Whether it has to wait depends on the moment.
+            Ok(Verdict::Continue | Verdict::Admit(_)) => None,
             Ok(Verdict::Respond(local)) => Some(format!("{} by this filter", local.status)),
             Err(error) => Some(format!("500: {}", error.0)),
         };

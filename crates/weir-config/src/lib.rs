@@ -11,6 +11,7 @@ mod definitions;
 mod deviation;
 mod diagnostic;
 mod discovery;
+mod limits;
 mod loaded;
 mod memory;
 mod options;

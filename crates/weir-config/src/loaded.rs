@@ -5,6 +5,7 @@ use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 
 use weir_balance::Directory;
+use weir_limit::Valves;
 use weir_route::index::{DEFAULT_SEED, Index};
 use weir_route::pattern::RegexCache;
 use weir_route::{NamedArgs, Route, RouteDefinition};
@@ -39,6 +40,7 @@ pub struct Loader {
     regexes: RegexCache,
     seed: u64,
     directory: Arc<Directory>,
+    valves: Arc<Valves>,
 }
 
 /// A configuration, read and checked as a whole; routes are read from it one at a time.
@@ -91,6 +93,7 @@ impl Loader {
             regexes: RegexCache::default(),
             seed: DEFAULT_SEED,
             directory: Arc::default(),
+            valves: Arc::default(),
         }
     }
 
@@ -110,6 +113,12 @@ impl Loader {
     /// Takes services from what registries list in `directory`; it outlives the configuration.
     pub fn with_directory(mut self, directory: &Arc<Directory>) -> Self {
         self.directory = Arc::clone(directory);
+        self
+    }
+
+    /// Keeps limits by name in `valves`, which outlives the configuration.
+    pub fn with_limits(mut self, valves: &Arc<Valves>) -> Self {
+        self.valves = Arc::clone(valves);
         self
     }
 
@@ -140,7 +149,7 @@ impl Loader {
         let compiler = Compiler::new(Options {
             cors: cors::global(&layers, &predicates, &mut problems),
             predicates,
-            filters: options::filters(&layers, regexes),
+            filters: options::filters(&layers, regexes, &self.valves, &mut problems),
             default_filters: default_filters.clone(),
             predicates_off: routes::switched_off(&layers, "predicate"),
             filters_off: routes::switched_off(&layers, "filter"),

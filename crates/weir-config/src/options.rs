@@ -1,11 +1,15 @@
 //! What predicates and filters take from the configuration besides their arguments.
 
+use std::sync::Arc;
+
 use weir_filter::filter::FilterOptions;
 use weir_filter::forwarding::{Forwarding, ForwardingOptions, Part, Untrusted, XForwarded};
+use weir_limit::Valves;
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{ApiVersionSource, PredicateOptions};
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::limits;
 use crate::routes::names;
 use crate::settings::Settings;
 use crate::spring::{self, Layers, Node};
@@ -57,8 +61,18 @@ fn api_version(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Option<Ap
 }
 
 /// Options of filters.
-pub(crate) fn filters(layers: &Layers<'_>, regexes: &RegexCache) -> FilterOptions {
-    let mut options = FilterOptions { regexes: regexes.clone(), ..FilterOptions::default() };
+pub(crate) fn filters(
+    layers: &Layers<'_>,
+    regexes: &RegexCache,
+    valves: &Arc<Valves>,
+    problems: &mut Vec<Diagnostic>,
+) -> FilterOptions {
+    let mut options = FilterOptions {
+        regexes: regexes.clone(),
+        limits: limits::limits(layers, problems),
+        valves: Arc::clone(valves),
+        ..FilterOptions::default()
+    };
     for node in layers.all_of(&names("filter.secure-headers")) {
         for entry in node.children() {
             let name = kebab(entry.key());

@@ -148,7 +148,8 @@ impl Chain {
     /// Runs the request side in order until a filter responds or fails. `ran` is set to how many
     /// filters have run: the response side starts from there. It is 0 where no filter has one, and
     /// when a filter responds itself, since in SCG such a response is on its way before the
-    /// response side of any filter runs.
+    /// response side of any filter runs. Of a request that has to be admitted first it is the filter to
+    /// go on with.
     ///
     /// # Errors
     /// The first filter that fails.
@@ -157,11 +158,29 @@ impl Chain {
         context: &mut RequestContext<'_>,
         ran: &mut usize,
     ) -> Result<Verdict, FilterError> {
+        self.resume(0, context, ran)
+    }
+
+    /// Goes on with the request side at filter number `from`, as [`Verdict::Admit`] left it in
+    /// `ran`, once the request may pass the limit.
+    ///
+    /// # Errors
+    /// The first filter that fails.
+    pub fn resume(
+        &self,
+        from: usize,
+        context: &mut RequestContext<'_>,
+        ran: &mut usize,
+    ) -> Result<Verdict, FilterError> {
         *ran = 0;
-        for entry in self.entries.iter() {
+        for (at, entry) in self.entries.iter().enumerate().skip(from) {
             match entry.filter.request(context)? {
                 Verdict::Continue => {}
                 Verdict::Respond(response) => return Ok(Verdict::Respond(response)),
+                Verdict::Admit(ticket) => {
+                    *ran = at + 1;
+                    return Ok(Verdict::Admit(ticket));
+                }
             }
         }
         *ran = if self.acts_on_response { self.entries.len() } else { 0 };

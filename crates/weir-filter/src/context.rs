@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use weir_route::Vars;
 use weir_wire::{FieldLine, RequestHead, ResponseHead};
 
+use crate::ticket::Ticket;
+
 /// Scheme of an upstream, as far as the data plane serves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
@@ -78,6 +80,8 @@ pub enum Verdict {
     Continue,
     /// This answer; nothing is sent upstream. Response filters run on it as SCG does.
     Respond(Box<LocalResponse>),
+    /// Wait until the request may pass a limit, then go on behind this filter.
+    Admit(Ticket),
 }
 
 /// A filter failed: 500 (SCG's behaviour), nothing is sent upstream. Text is for the log.

@@ -10,6 +10,7 @@ pub mod cors;
 pub mod filter;
 pub mod forwarding;
 mod header;
+mod limits;
 mod path;
 mod plain_rewrite;
 mod query;
@@ -17,6 +18,7 @@ mod status;
 mod styled;
 mod substitution;
 mod template;
+mod ticket;
 #[cfg(test)]
 mod trial;
 mod uri;
@@ -25,4 +27,6 @@ pub use chain::{Chain, ChainEntry};
 pub use context::{
     FilterError, LocalResponse, RequestContext, ResponseContext, Scheme, Target, Verdict,
 };
+pub use limits::{KeySource, LIMIT_FIELDS, LimitDefinition, set_limit};
 pub use status::reason;
+pub use ticket::Ticket;

@@ -68,7 +68,11 @@ impl Trial {
             peer: PEER.parse().expect("an address"),
             now_ms: 0,
         };
-        match self.chain.request(&mut context, &mut ran) {
+        let mut verdict = self.chain.request(&mut context, &mut ran);
+        while let Ok(Verdict::Admit(_)) = verdict {
+            verdict = self.chain.resume(ran, &mut context, &mut ran);
+        }
+        match verdict {
             Err(error) => return Outcome { error: Some(error.0), ..Outcome::default() },
             Ok(Verdict::Respond(local)) => {
                 assert_eq!(ran, 0, "no response side runs on a response of the gateway itself");
@@ -81,7 +85,7 @@ impl Trial {
                 let response = Some(response_text(&head));
                 return Outcome { response, ..Outcome::default() };
             }
-            Ok(Verdict::Continue) => {}
+            Ok(Verdict::Continue | Verdict::Admit(_)) => {}
         }
         assert!(head.fields.is_sound());
         let url = target.map(|t| {

@@ -2,17 +2,19 @@
 //! a time.
 //!
 //! Pure: time goes in as nanoseconds since any fixed moment, so that each property is a test in
-//! virtual time. A [`Valve`] is one limit with its queue, shared by all workers; whoever waits gives
-//! a [`Waker`](std::task::Waker) and is woken when its turn has come. Who wakes the valve when a
-//! turn is due is the caller's business (`weir-server/pacer.rs`).
+//! virtual time. A [`Valve`] is one limit with its queue, shared by all workers; whoever waits
+//! gives a [`Waker`](std::task::Waker) and is woken when its turn has come. Who wakes the valve
+//! when a turn is due is the caller's business (`weir-server/pacer.rs`).
 
 mod queue;
 mod rate;
 mod schedule;
 mod settings;
 mod valve;
+mod valves;
 
 pub use queue::Key;
 pub use rate::{Rate, RateError};
 pub use settings::{LimitSettings, Mode, Order};
 pub use valve::{Admission, Counts, Reason, Refusal, Slot, Valve, WAIT_BOUNDS_MS};
+pub use valves::Valves;

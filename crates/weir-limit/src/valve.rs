@@ -1,6 +1,6 @@
 //! One limit with its queue.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -15,6 +15,8 @@ pub const WAIT_BOUNDS_MS: [u64; 6] = [1, 10, 100, 1_000, 10_000, 60_000];
 #[derive(Debug)]
 pub struct Valve {
     name: String,
+    /// Whether concurrency is limited.
+    holds: AtomicBool,
     core: Mutex<Core>,
 }
 
@@ -108,6 +110,7 @@ impl Valve {
     /// A valve.
     pub fn new(name: &str, settings: LimitSettings) -> Self {
         let schedule = schedule(&settings);
+        let holds = AtomicBool::new(settings.concurrency.is_some());
         let core = Core {
             settings,
             schedule,
@@ -116,7 +119,7 @@ impl Valve {
             queue: Queue::default(),
             counts: Counts::default(),
         };
-        Self { name: name.to_owned(), core: Mutex::new(core) }
+        Self { name: name.to_owned(), holds, core: Mutex::new(core) }
     }
 
     /// Name in the configuration, in metrics and for operators.
@@ -153,7 +156,7 @@ impl Valve {
 
     /// Whether who passes must say when it has ended.
     pub fn holds(&self) -> bool {
-        self.lock().settings.concurrency.is_some()
+        self.holds.load(Ordering::Relaxed)
     }
 
     /// Lets pass whose turn has come; gives when the next turn is, if anybody waits for one.
@@ -202,6 +205,7 @@ impl Valve {
                 }
                 _ => core.schedule = schedule(&settings),
             }
+            self.holds.store(settings.concurrency.is_some(), Ordering::Relaxed);
             core.settings = settings;
         }
         self.release(now_ns)

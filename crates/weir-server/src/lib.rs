@@ -16,6 +16,7 @@ mod huge_pages;
 mod listener;
 mod metrics;
 mod net;
+mod pacer;
 mod pipe;
 mod poller;
 mod reserved;
@@ -31,6 +32,7 @@ pub use http::rehearsal::{Rehearsal, rehearse};
 pub use huge_pages::use_huge_pages;
 pub use listener::{BindError, SocketBuffer, SocketBuffers};
 pub use metrics::{Metrics, WorkerCounters};
+pub use pacer::{arm_if, now_ns, set_limits};
 pub use reserved::ReservedPaths;
 pub use server::{Server, ServerOptions, StartError, files_plan};
 pub use sys::{

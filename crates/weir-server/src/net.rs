@@ -6,6 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream as StdStream};
 use std::task::{Poll, ready};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 use socket2::{Domain, SockRef, TcpKeepalive, Type};
@@ -80,6 +81,23 @@ impl Socket {
     /// Whether nobody is told yet when something happens on it.
     pub(crate) fn is_fresh(&self) -> bool {
         matches!(self.0, State::Fresh(_))
+    }
+
+    /// Whether the peer has closed its side, or the connection broke. Reads nothing, whatever the
+    /// peer has sent.
+    pub(crate) fn has_hung_up(&self) -> bool {
+        let stream = match &self.0 {
+            State::Fresh(stream) => stream,
+            State::Watched(watched) => watched.file(),
+            State::Lost => return true,
+        };
+        let mut asked = [PollFd::new(stream, PollFlags::RDHUP)];
+        let over = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        match poll(&mut asked, Some(&now)) {
+            Ok(_) => asked.iter().any(|one| one.revents().intersects(over)),
+            Err(_) => false,
+        }
     }
 
     /// The address of this end.

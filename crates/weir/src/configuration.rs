@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use weir_balance::Directory;
 use weir_config::{Format, Loaded, Loader, SOURCE_BYTES_MAX, Source};
+use weir_limit::Valves;
 
 /// Endings of configuration files. Of two files with one name the later ending wins, as in Spring.
 const ENDINGS: &[&str] = &["json", "yaml", "yml", "properties"];
@@ -76,27 +77,33 @@ impl ConfigArgs {
     /// A file that cannot be read, or that no format fits. What is wrong inside of a file is in the
     /// findings.
     pub fn load(&self) -> anyhow::Result<Loaded> {
-        self.load_from(&Arc::default())
+        self.load_from(&Arc::default(), &Arc::default())
     }
 
-    /// The same, with the services that registries list in `directory`.
+    /// The same, with the services that registries list in `directory`, and limits in `valves`.
     ///
     /// # Errors
     /// See [`ConfigArgs::load`].
-    pub fn load_from(&self, directory: &Arc<Directory>) -> anyhow::Result<Loaded> {
+    pub fn load_from(
+        &self,
+        directory: &Arc<Directory>,
+        valves: &Arc<Valves>,
+    ) -> anyhow::Result<Loaded> {
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        self.load_with(variables, directory)
+        self.load_with(variables, directory, valves)
     }
 
     fn load_with(
         &self,
         variables: Vec<(String, String)>,
         directory: &Arc<Directory>,
+        valves: &Arc<Valves>,
     ) -> anyhow::Result<Loaded> {
-        let loader =
-            Loader::new(variables, &self.set, self.profile.clone()).with_directory(directory);
+        let loader = Loader::new(variables, &self.set, self.profile.clone())
+            .with_directory(directory)
+            .with_limits(valves);
         let mut loader = loader.with_seed(RandomState::new().build_hasher().finish());
         let files = self.files()?;
         for file in &files {
@@ -194,8 +201,9 @@ mod tests {
         };
         let port = |args: ConfigArgs, variables: &[(&str, &str)]| {
             let variables = variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-            let loaded =
-                args.load_with(variables.collect(), &Default::default()).expect("a configuration");
+            let loaded = args
+                .load_with(variables.collect(), &Default::default(), &Default::default())
+                .expect("a configuration");
             loaded.settings.listen.port()
         };
         assert_eq!(port(args(&[], &[]), &[]), 2);
@@ -212,8 +220,11 @@ mod tests {
         write(directory.path(), "latin.properties", b"server.port=7\nb=\xe9\n");
         let load = |name: &str| {
             let configs = vec![directory.path().join(name)];
-            ConfigArgs { configs, ..ConfigArgs::default() }
-                .load_with(Vec::new(), &Default::default())
+            ConfigArgs { configs, ..ConfigArgs::default() }.load_with(
+                Vec::new(),
+                &Default::default(),
+                &Default::default(),
+            )
         };
         let error = load("latin.yml").expect_err("not UTF-8").to_string();
         assert!(error.ends_with("latin.yml:2: not UTF-8; save the file as UTF-8"), "{error}");
@@ -221,6 +232,6 @@ mod tests {
         assert!(load("nothing.yml").is_err());
         assert!(load("nothing.txt").is_err());
         let empty = ConfigArgs { configs: vec![directory.path().to_owned()], ..Default::default() };
-        assert!(empty.load_with(Vec::new(), &Default::default()).is_err());
+        assert!(empty.load_with(Vec::new(), &Default::default(), &Default::default()).is_err());
     }
 }

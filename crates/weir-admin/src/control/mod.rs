@@ -61,6 +61,7 @@ impl Control {
     /// read.
     pub fn start(loaded: Loaded, store: Store) -> Result<Self, Refusal> {
         let table = assemble(loaded, &store, 0)?;
+        weir_server::set_limits(table.loaded.compiler.take_limits());
         let published = Arc::new(ArcSwap::new(Arc::clone(&table.snapshot)));
         let table = Arc::new(ArcSwap::from_pointee(table));
         let store = Arc::new(store);

@@ -89,6 +89,7 @@ impl Publisher {
 
     /// Has `table` serve from now on.
     pub(crate) fn publish(&self, table: Table) {
+        weir_server::set_limits(table.loaded.compiler.take_limits());
         self.published.store(Arc::clone(&table.snapshot));
         let before = self.table.swap(Arc::new(table));
         self.retired.borrow_mut().push(before);

@@ -13,8 +13,8 @@ mod remarks;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, PoisonError};
 
 use serde_json::{Map, Value};
 use weir_balance::{Directory, Service};
@@ -22,6 +22,7 @@ use weir_filter::cors::{CorsPolicy, CorsRoute};
 use weir_filter::filter::{Filter, FilterOptions};
 use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, ChainEntry, Scheme, Target};
+use weir_limit::{LimitSettings, Valve, Valves};
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
 use weir_route::{ArgError, NamedArgs, Predicates, Route, RouteDefinition, RouteGroup};
@@ -138,6 +139,18 @@ impl Compiler {
         self.options.predicates.regexes.clone()
     }
 
+    /// Limits with what this configuration has them set to, since it was asked for them last: to
+    /// be applied when the configuration, or a route that it compiled, is in force.
+    pub fn take_limits(&self) -> Vec<(Arc<Valve>, LimitSettings)> {
+        let all = &self.options.filters.settings;
+        std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Every limit that a route in force names.
+    pub fn limits(&self) -> &Arc<Valves> {
+        &self.options.filters.valves
+    }
+
     /// What is wrong with `default-filters`. While anything is, every route is refused.
     pub fn default_problems(&self) -> &[Problem] {
         &self.default_problems
@@ -158,7 +171,7 @@ impl Compiler {
             None
         });
         let predicates = self.predicates(definition, &mut problems);
-        let chain = self.chain(group, &definition.filters, &mut problems);
+        let chain = self.chain(&definition.id, group, &definition.filters, &mut problems);
         let whole = match group {
             Some(group) => Cow::Owned(group.expand(definition)),
             None => Cow::Borrowed(definition),
@@ -232,13 +245,17 @@ impl Compiler {
     /// The chain of a route's own filters with the default ones and those of its group.
     fn chain(
         &self,
+        id: &str,
         group: Option<&Group>,
         own: &[NamedArgs],
         problems: &mut Vec<Problem>,
     ) -> Option<Chain> {
         let shared = group.map_or(&[][..], |group| &group.definition.filters);
         let all = || shared.iter().chain(own);
-        let key = || Key::of(&all().map(Text).collect::<Vec<_>>());
+        // What is a route's own is shared with the same route of an earlier configuration only.
+        let mut every = all().chain(&self.options.default_filters);
+        let own_id = if every.any(|named| named.name == "Throttle") { id } else { "" };
+        let key = || Key::of(&(own_id, all().map(Text).collect::<Vec<_>>()));
         // Others are looked for when it turns out that they can be shared.
         let many = all().count() + self.options.default_filters.len() > Chain::FEW;
         if many && let Some(chain) = self.chains.get(key()) {
@@ -251,7 +268,10 @@ impl Compiler {
         if problems.len() > before || !self.default_problems.is_empty() {
             return None;
         }
-        let defaults = self.filters(&self.options.default_filters, List::Default, problems);
+        let mut defaults = self.filters(&self.options.default_filters, List::Default, problems);
+        for filter in defaults.iter_mut().chain(&mut both) {
+            filter.bind(id, &self.options.filters);
+        }
         let chain = Chain::merge(defaults, both);
         let Some(entries) = chain.shared() else { return Some(chain) };
         let kept = self.chains.put(key(), Arc::clone(entries));

@@ -303,6 +303,16 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Sets(|s, v| s.admin.import_bytes_max = bytes(v.size())),
     ),
     PropertySpec::new(
+        "weir.limits.*",
+        Kind::Tree,
+        None,
+        "A limit that the filter Throttle uses by its name: `rate` (`500/s`, `30/min`, `0.5/h`), \
+         `mode` (`pace` or `window`), `burst`, `concurrency`, `queue`, `max-wait`, `order` (`fifo` \
+         or `fair`), `key` (`none`, `ip`, `header:N`, `query:N`, `cookie:N`, `host`, `path:{v}`), \
+         `weights` by the text of a key, `enforce`.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
         "weir.access-log.format",
         Kind::OneOf(&["common", "combined", "json"]),
         None,

@@ -202,7 +202,7 @@ proptest! {
                 }
                 return Ok(());
             }
-            Ok(Verdict::Continue) => {}
+            Ok(Verdict::Continue | Verdict::Admit(_)) => {}
         }
         let mut sent = Vec::new();
         head.write_to(&mut sent);

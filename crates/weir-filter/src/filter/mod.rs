@@ -1,11 +1,14 @@
 //! Filters: one file each, registered in [`SPECS`].
 
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use weir_limit::{LimitSettings, Valve, Valves};
 use weir_route::pattern::RegexCache;
 use weir_route::{ArgError, ArgKind, ArgSpec, Args, Spec};
 
 use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
+use crate::limits::LimitDefinition;
 use crate::styled::Styled;
 
 mod add_request_header;
@@ -39,6 +42,7 @@ mod set_status;
 #[cfg(test)]
 mod spec_tests;
 mod strip_prefix;
+mod throttle;
 
 pub use later::LATER;
 pub use request_size::request_too_large;
@@ -52,6 +56,24 @@ pub struct FilterOptions {
     pub original_status_header: Option<String>,
     /// Expressions compiled so far: the same cache as that of the predicates, kept over reloads.
     pub regexes: RegexCache,
+    /// `weir.limits`.
+    pub limits: Vec<LimitDefinition>,
+    /// Limits by name, kept over reloads.
+    pub valves: Arc<Valves>,
+    /// What limits are to be set to once this configuration is in force.
+    pub settings: Arc<Mutex<Vec<(Arc<Valve>, LimitSettings)>>>,
+}
+
+impl FilterOptions {
+    /// The limit of this name. One that is there already goes on as it is until the configuration
+    /// is in force: one that is refused must change nothing.
+    pub(crate) fn valve(&self, name: &str, settings: &LimitSettings) -> Arc<Valve> {
+        let valve = self.valves.get(name, settings);
+        let mut all = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(known, _)| !Arc::ptr_eq(known, &valve));
+        all.push((Arc::clone(&valve), settings.clone()));
+        valve
+    }
 }
 
 /// Makes a filter from bound arguments.
@@ -92,6 +114,7 @@ pub enum Filter {
     SetResponseHeader(set_response_header::SetResponseHeader),
     SetStatus(set_status::SetStatus),
     StripPrefix(strip_prefix::StripPrefix),
+    Throttle(throttle::Throttle),
 }
 
 /// Every filter, sorted by name.
@@ -124,6 +147,7 @@ pub static SPECS: &[&Spec<Build>] = &[
     &set_response_header::SPEC,
     &set_status::SPEC,
     &strip_prefix::SPEC,
+    &throttle::SPEC,
 ];
 
 /// The filter called `name`, exactly.
@@ -204,6 +228,7 @@ impl Filter {
             Self::SetResponseHeader(filter) => filter,
             Self::SetStatus(filter) => filter,
             Self::StripPrefix(filter) => filter,
+            Self::Throttle(filter) => filter,
         }
     }
 
@@ -234,6 +259,18 @@ impl Filter {
         if let Self::RewriteLocationResponseHeader(filter) = self {
             filter.place_after(path_change);
         }
+    }
+
+    /// Gives what is the route's own to the route called `route`.
+    pub fn bind(&mut self, route: &str, options: &FilterOptions) {
+        if let Self::Throttle(filter) = self {
+            filter.bind(route, options);
+        }
+    }
+
+    /// Whether it is the route's own, so that no other route can share it.
+    pub fn is_own(&self) -> bool {
+        matches!(self, Self::Throttle(_))
     }
 
     /// Most bytes of content that it lets a request have.

@@ -39,8 +39,10 @@ fn written_arg(kind: ArgKind) -> &'static str {
 /// The filter of `spec` with required arguments only, and whether all arguments were read.
 fn build_default(spec: &Spec<Build>) -> (Filter, bool) {
     let required = spec.args.iter().filter(|arg| arg.required);
+    // One that takes this or that, and needs one of them.
+    let either = (spec.name == "Throttle").then(|| ("limit", Value::from("5/s")));
     let written: Arguments =
-        required.map(|arg| (arg.name, Value::from(written_arg(arg.kind)))).collect();
+        required.map(|arg| (arg.name, Value::from(written_arg(arg.kind)))).chain(either).collect();
     let args = spec.bind(&written).expect("arguments");
     let filter = (spec.build)(&args, &FilterOptions::default());
     (filter.unwrap_or_else(|e| panic!("{}: {e:?}", spec.name)), args.unread().next().is_none())

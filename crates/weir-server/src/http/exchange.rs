@@ -9,12 +9,14 @@ use memchr::memchr2;
 use weir_balance::Service;
 use weir_config::{Ambiguity, RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_filter::cors::CorsDecision;
-use weir_filter::{LocalResponse, RequestContext, Target, Verdict};
+use weir_filter::{LocalResponse, RequestContext, Target, Ticket, Verdict};
+use weir_limit::{Slot, Valve};
 use weir_route::index::Ahead;
 use weir_route::{Request, RequestParts, Route, Vars};
 use weir_wire::http1::{BodyKind, RequestFraming, canonical_path};
 use weir_wire::{RequestHead, ResponseHead};
 
+use super::admission::{self, Admitted, wait};
 use super::body::Carry;
 use super::downstream::Client;
 use super::finish::finish;
@@ -67,6 +69,8 @@ pub(crate) struct Exchange {
     pub(crate) ahead: Carry,
     /// Memory for what an upstream sends behind its head; empty.
     pub(crate) spare: Carry,
+    /// Limits in whose service it is.
+    pub(crate) held: Vec<Arc<Valve>>,
     pub(crate) record: Record,
 }
 
@@ -116,6 +120,7 @@ impl Default for Exchange {
             down: Vec::new(),
             ahead: Carry::default(),
             spare: Carry::default(),
+            held: Vec::new(),
             record: Record::new(None, 0),
         }
     }
@@ -184,11 +189,17 @@ pub(crate) async fn exchange(
     };
     x.parts.give_back();
     let route = found.route;
-    let outcome = match decide(worker, client, x, snapshot, found) {
+    let mut step = decide(worker, client, x, snapshot, found);
+    while let Ok(Step::Wait(waiting)) = step {
+        // Boxed, so that the task of a connection has no room for what is rarely needed.
+        step = Box::pin(waited(worker, client, x, snapshot, waiting)).await;
+    }
+    let outcome = match step {
         Ok(Step::Forward { route, target, service, preserve_host }) => {
             forward(worker, client, x, framing, snapshot, route, &target, service, preserve_host)
                 .await
         }
+        Ok(Step::Wait(_)) => Err(ProxyError::new(ErrorKind::Panic)),
         Ok(Step::Answer(route, local)) => {
             Box::pin(answer(worker, client, x, framing, snapshot, route, &local)).await
         }
@@ -353,6 +364,42 @@ enum Step<'s> {
     },
     /// Give this answer, after the response filters of a route.
     Answer(Option<&'s Route<RouteTarget>>, Box<LocalResponse>),
+    /// Wait until a limit lets it pass, then go on with the filters.
+    Wait(Box<Waiting<'s>>),
+}
+
+/// What filters have made of a request so far, its head aside.
+#[derive(Default)]
+struct Filtering {
+    target: Option<Target>,
+    preserve_host: bool,
+    prefixed: bool,
+}
+
+/// A request that waits for its turn.
+struct Waiting<'s> {
+    route: &'s Route<RouteTarget>,
+    ticket: Ticket,
+    slot: Arc<Slot>,
+    filtering: Filtering,
+    /// The filter to go on with.
+    from: usize,
+}
+
+/// What is to be done for a request that waited, once its turn has come.
+async fn waited<'s>(
+    worker: &Worker,
+    client: &mut Client,
+    x: &mut Exchange,
+    snapshot: &'s Snapshot,
+    waiting: Box<Waiting<'s>>,
+) -> Result<Step<'s>, ProxyError> {
+    let Waiting { route, ticket, slot, filtering, from } = *waiting;
+    x.record.filters_ran = 0;
+    match wait(worker, client, x, &ticket, slot).await? {
+        Some(local) => Ok(Step::Answer(Some(route), local)),
+        None => run_filters(worker, client, x, snapshot, route, filtering, from),
+    }
 }
 
 /// Applies to a request the rules for origins and forwarding, and the filters of its route.
@@ -378,25 +425,52 @@ fn decide<'s>(
     }
     snapshot.forwarding.receive(&mut x.request, client.peer.ip());
     super::panic::point("request filters", &x.request);
-    let mut target = None;
     // The reserved upstream is this gateway too: it answers for the Host that the client knows.
     let reserved = worker.reserved.as_ref().map(|reserved| &*reserved.route);
-    let mut preserve_host = reserved.is_some_and(|reserved| std::ptr::eq(reserved, route));
-    let mut context = RequestContext {
-        head: &mut x.request,
-        vars: &x.vars,
-        target: &mut target,
-        preserve_host: &mut preserve_host,
-        prefixed: &mut false,
-        peer: client.peer,
-        now_ms: worker.deadlines.wall_ms(),
-    };
-    let ran = &mut x.record.filters_ran;
-    let verdict = route.target.chain.request(&mut context, ran);
-    match verdict.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))? {
-        Verdict::Continue => {}
-        Verdict::Respond(local) => return Ok(Step::Answer(Some(route), local)),
+    let preserve_host = reserved.is_some_and(|reserved| std::ptr::eq(reserved, route));
+    let filtering = Filtering { preserve_host, ..Filtering::default() };
+    run_filters(worker, client, x, snapshot, route, filtering, 0)
+}
+
+/// Runs the filters of a route from number `from` on, and finds out where the request goes.
+fn run_filters<'s>(
+    worker: &Worker,
+    client: &Client,
+    x: &mut Exchange,
+    snapshot: &'s Snapshot,
+    route: &'s Route<RouteTarget>,
+    mut filtering: Filtering,
+    mut from: usize,
+) -> Result<Step<'s>, ProxyError> {
+    loop {
+        let mut context = RequestContext {
+            head: &mut x.request,
+            vars: &x.vars,
+            target: &mut filtering.target,
+            preserve_host: &mut filtering.preserve_host,
+            prefixed: &mut filtering.prefixed,
+            peer: client.peer,
+            now_ms: worker.deadlines.wall_ms(),
+        };
+        let ran = &mut x.record.filters_ran;
+        let verdict = route.target.chain.resume(from, &mut context, ran);
+        match verdict.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))? {
+            Verdict::Continue => break,
+            Verdict::Respond(local) => return Ok(Step::Answer(Some(route), local)),
+            Verdict::Admit(ticket) => {
+                from = std::mem::take(&mut x.record.filters_ran);
+                match admission::admit(x, &ticket) {
+                    Admitted::Yes => {}
+                    Admitted::No(local) => return Ok(Step::Answer(Some(route), local)),
+                    Admitted::Later(slot) => {
+                        let waiting = Waiting { route, ticket, slot, filtering, from };
+                        return Ok(Step::Wait(Box::new(waiting)));
+                    }
+                }
+            }
+        }
     }
+    let Filtering { target, preserve_host, .. } = filtering;
     let (target, service) = match target {
         Some(target) => (Cow::Owned(Arc::new(target)), None),
         None => match pick(route, worker.deadlines.wall_ms())? {

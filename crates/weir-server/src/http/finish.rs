@@ -5,6 +5,7 @@ use std::time::Duration;
 use weir_config::{RouteTarget, Snapshot};
 use weir_route::Route;
 
+use super::admission::give_back;
 use super::exchange::Exchange;
 use crate::access_log::Line;
 use crate::worker::Worker;
@@ -16,6 +17,9 @@ pub(crate) fn finish(
     x: &mut Exchange,
     route: Option<&Route<RouteTarget>>,
 ) {
+    if !x.held.is_empty() {
+        give_back(x);
+    }
     let now_ns = worker.deadlines.look();
     let now_ms = worker.deadlines.now_ms();
     let took = Duration::from_nanos(now_ns.saturating_sub(x.record.started_ns));

@@ -1,5 +1,6 @@
 //! One HTTP connection after another: reading heads, the exchange, relaying bodies.
 
+mod admission;
 pub(crate) mod body;
 pub(crate) mod downstream;
 pub(crate) mod exchange;

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use weir_balance::{Directory, Instance};
 use weir_config::Settings;
 use weir_control::{Discovery, Here, RegistryStatus};
+use weir_limit::Valves;
 
 /// Changes of the set of services within this time make one reload.
 const BATCH: Duration = Duration::from_secs(1);
@@ -21,6 +22,8 @@ const BATCH: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub struct Registries {
     directory: Arc<Directory>,
+    /// Limits by name, which outlive configurations as services do.
+    valves: Arc<Valves>,
     discovery: Mutex<Option<Discovery>>,
     /// Where weir is registered to be reached, once it listens.
     here: Mutex<Option<Here>>,
@@ -41,6 +44,10 @@ impl Default for Changes {
 impl Registries {
     pub fn directory(&self) -> &Arc<Directory> {
         &self.directory
+    }
+
+    pub fn valves(&self) -> &Arc<Valves> {
+        &self.valves
     }
 
     /// Watches what `settings` name; may wait for registries that weir leaves.

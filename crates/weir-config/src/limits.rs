@@ -1,0 +1,58 @@
+//! Limits by name: `weir.limits`.
+
+use weir_filter::{LIMIT_FIELDS, LimitDefinition, set_limit};
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::spring::{Layers, Node, child, key};
+
+const NAME: &str = "weir.limits";
+
+/// Every limit of the layers; of two with one name the higher one counts. One with a problem is
+/// named, and refuses the configuration.
+pub(crate) fn limits(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Vec<LimitDefinition> {
+    let mut limits: Vec<LimitDefinition> = Vec::new();
+    for node in layers.all(NAME).flat_map(Node::children) {
+        if limits.iter().all(|known| known.name != node.key()) {
+            limits.push(limit(layers, node, problems));
+        }
+    }
+    limits
+}
+
+fn limit(layers: &Layers<'_>, node: Node<'_>, problems: &mut Vec<Diagnostic>) -> LimitDefinition {
+    let mut limit = LimitDefinition { name: node.key().to_owned(), ..LimitDefinition::default() };
+    let mut wrong = |at: Node<'_>, message: String, help: String| {
+        let message = format!("limit `{}`: {message}", node.key());
+        problems.push(Diagnostic::new(Code::InvalidValue, message).at(at.span()).help(help));
+    };
+    for field in node.children() {
+        if key::same(field.key(), "weights") {
+            for weight in field.children() {
+                let text = weight.text().unwrap_or_default();
+                let text = layers.resolve(&text).0.into_owned();
+                match text.trim().parse::<u32>().ok().filter(|weight| *weight > 0) {
+                    Some(number) => limit.weights.push((weight.key().to_owned(), number)),
+                    None => wrong(
+                        weight,
+                        format!("`{text}` is not a weight"),
+                        "write a whole number of at least 1".to_owned(),
+                    ),
+                }
+            }
+            continue;
+        }
+        let known = LIMIT_FIELDS.iter().find(|name| key::same(name, field.key()));
+        let name = known.copied().unwrap_or(field.key());
+        let text = field.text().unwrap_or_default();
+        let text = layers.resolve(&text).0.into_owned();
+        if let Err(why) = set_limit(&mut limit, name, &text) {
+            wrong(field, why, format!("a limit has {}, weights", LIMIT_FIELDS.join(", ")));
+        }
+    }
+    if limit.settings.rate.is_none() && limit.settings.concurrency.is_none() {
+        let at = child(node, "rate").unwrap_or(node);
+        let help = "write `rate: 500/s` or `concurrency: 64`".to_owned();
+        wrong(at, "it limits nothing".to_owned(), help);
+    }
+    limit
+}

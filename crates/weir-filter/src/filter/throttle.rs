@@ -1,0 +1,193 @@
+//! Throttle: holds requests back that come faster than a limit allows.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use weir_limit::{Rate, Valve};
+use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
+
+use super::{Behaviour, Build, Filter, FilterOptions, optional};
+use crate::context::{FilterError, RequestContext, Verdict};
+use crate::limits::{LIMIT_FIELDS, LimitDefinition, set_limit, ticket};
+use crate::styled::Styled;
+
+/// See [`SPEC`]'s `doc`.
+pub static SPEC: Spec<Build> = Spec {
+    name: "Throttle",
+    doc: r#"Holds requests back that come faster than a limit allows, and lets them pass one by one,
+evenly. `Throttle=orders` uses the limit `orders` of `weir.limits`; `Throttle=500/s` makes one for
+its route. Who would wait longer than `max-wait`, or finds `queue` others waiting, is refused: 429
+if the limit has a key, else 503, with a `Retry-After`. A filter of weir's own.
+
+```yaml
+filters:
+- Throttle=500/s
+```
+```http request
+GET / HTTP/1.1
+```
+```http sent
+GET / HTTP/1.1
+```"#,
+    args: &[
+        optional("limit", ArgKind::Text, None, "Name of a limit of `weir.limits`, or a rate."),
+        optional("rate", ArgKind::Text, None, "Such as `500/s`, `30/min`, `0.5/h`."),
+        optional(
+            "mode",
+            ArgKind::Text,
+            Some("pace"),
+            "`pace`: evenly; `window`: all that a second allows at once.",
+        ),
+        optional("burst", ArgKind::Text, Some("1"), "How many pass at once after a rest."),
+        optional("concurrency", ArgKind::Text, None, "How many are in service at a time."),
+        optional("queue", ArgKind::Text, Some("10000"), "How many may wait."),
+        optional("max-wait", ArgKind::Text, Some("30s"), "Who would wait longer is refused."),
+        optional("order", ArgKind::Text, Some("fifo"), "`fifo`, or `fair`: each key in turn."),
+        optional("enforce", ArgKind::Text, Some("true"), "`false` counts what it would do."),
+        optional(
+            "key",
+            ArgKind::Text,
+            Some("none"),
+            "Whom a request counts for: `none`, `ip`, `header:NAME`, `query:NAME`, \
+             `cookie:NAME`, `host` or `path:{variable}`.",
+        ),
+    ],
+    shortcut: Shortcut::Positions(1),
+    compatibility: Compatibility::Same,
+    build,
+};
+
+/// Holds requests back.
+#[derive(Clone, Debug)]
+pub struct Throttle(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    definition: LimitDefinition,
+    /// As it was written.
+    text: String,
+    valve: Arc<Valve>,
+}
+
+impl Throttle {
+    /// Gives a limit that the filter brings to the route called `route`, which keeps it over
+    /// reloads.
+    pub(super) fn bind(&mut self, route: &str, options: &FilterOptions) {
+        let inner = &*self.0;
+        if !inner.definition.name.is_empty() {
+            return;
+        }
+        let name = format!("route:{route}");
+        let definition = LimitDefinition { name, ..inner.definition.clone() };
+        *self = Self::of(definition, inner.text.clone(), options);
+    }
+
+    fn of(definition: LimitDefinition, text: String, options: &FilterOptions) -> Self {
+        let valve = match definition.name.as_str() {
+            "" => Arc::new(Valve::new("", definition.settings.clone())),
+            name => options.valve(name, &definition.settings),
+        };
+        Self(Arc::new(Inner { definition, text, valve }))
+    }
+}
+
+impl PartialEq for Throttle {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.definition == other.0.definition && self.0.text == other.0.text
+    }
+}
+
+impl Eq for Throttle {}
+
+impl Hash for Throttle {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.text.hash(state);
+    }
+}
+
+fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
+    let named = args.text("limit").map(str::trim).filter(|text| !text.is_empty());
+    let mut own = LimitDefinition::default();
+    let mut text = named.unwrap_or_default().to_owned();
+    for field in LIMIT_FIELDS {
+        let Some(value) = args.text(field) else { continue };
+        set_limit(&mut own, field, value).map_err(|why| {
+            ArgError::new(field, why).help("`weir reference Throttle` shows every argument")
+        })?;
+        if args.is_written(field) {
+            text += &format!(" {field}={value}");
+        }
+    }
+    let Some(name) = named else {
+        return match (own.settings.rate, own.settings.concurrency) {
+            (None, None) => Err(ArgError::new("limit", "it limits nothing")
+                .help("write `Throttle=500/s`, or `rate` or `concurrency` in the long form")),
+            _ => Ok(Filter::Throttle(Throttle::of(own, text, options))),
+        };
+    };
+    if let Some(known) = options.limits.iter().find(|limit| limit.name == name) {
+        return Ok(Filter::Throttle(Throttle::of(known.clone(), text, options)));
+    }
+    match Rate::parse(name) {
+        Ok(rate) => {
+            own.settings.rate = Some(rate);
+            Ok(Filter::Throttle(Throttle::of(own, text, options)))
+        }
+        Err(why) if name.starts_with(|c: char| c.is_ascii_digit()) => {
+            Err(ArgError::new("limit", format!("`{name}` is not a rate: {why}"))
+                .help("write a rate such as `500/s`, `30/min` or `0.5/h`"))
+        }
+        Err(_) => {
+            let names: Vec<&str> = options.limits.iter().map(|limit| limit.name.as_str()).collect();
+            let help = match names.as_slice() {
+                [] => "define it: `weir.limits.NAME: { rate: 500/s }`; or write a rate".to_owned(),
+                names => format!("there are {}; or write a rate such as `500/s`", names.join(", ")),
+            };
+            Err(ArgError::new("limit", format!("there is no limit `{name}`")).help(help))
+        }
+    }
+}
+
+impl Behaviour for Throttle {
+    fn spec(&self) -> &'static Spec<Build> {
+        &SPEC
+    }
+
+    fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
+        Ok(Verdict::Admit(ticket(&self.0.definition, &self.0.valve, context)))
+    }
+
+    fn variables(&self) -> Vec<&str> {
+        self.0.definition.key.variable().into_iter().collect()
+    }
+
+    fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
+        styled.plain("limit", format_args!("{}", self.0.text.trim()))
+    }
+
+    fn explain(&self) -> String {
+        let settings = self.0.valve.settings();
+        let rate = settings.rate.map(|rate| format!("to {rate}"));
+        let most = settings.concurrency.map(|most| format!("to {most} at a time"));
+        let all: Vec<String> = rate.into_iter().chain(most).collect();
+        format!("holds requests back {}", all.join(" and "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::filter::{FilterOptions, find};
+    use crate::trial::check_refused;
+
+    #[test]
+    fn nonsense_is_refused_with_a_remedy() {
+        check_refused("Throttle", "limit");
+        check_refused("Throttle=0/s", "limit");
+        check_refused("Throttle=nobody", "limit");
+        check_refused("name: Throttle\n  args:\n    rate: NaN/s", "rate");
+        check_refused("name: Throttle\n  args:\n    rate: 5/s\n    burst: 0", "burst");
+        check_refused("name: Throttle\n  args:\n    rate: 5/s\n    key: soul", "key");
+        assert!(find("Throttle").is_some() && FilterOptions::default().limits.is_empty());
+    }
+}

@@ -1,0 +1,217 @@
+//! Limits as filters name them: settings, and whom a request counts for.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use weir_limit::{Key, LimitSettings, Mode, Order, Rate, Valve};
+
+use crate::context::RequestContext;
+use crate::ticket::Ticket;
+
+/// A limit of `weir.limits`, or one that a filter brings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LimitDefinition {
+    /// Name; empty for one that a filter brings.
+    pub name: String,
+    /// What it is set to.
+    pub settings: LimitSettings,
+    /// Whom a request counts for.
+    pub key: KeySource,
+    /// Requests of a round by the text of a key, where the order is fair; others have 1.
+    pub weights: Vec<(String, u32)>,
+}
+
+/// Whom a request counts for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum KeySource {
+    /// All together.
+    #[default]
+    None,
+    /// The client's address.
+    Ip,
+    /// The value of a header.
+    Header(String),
+    /// The value of a query parameter.
+    Query(String),
+    /// The value of a cookie.
+    Cookie(String),
+    /// The Host asked for.
+    Host,
+    /// A URI variable.
+    Path(String),
+}
+
+impl KeySource {
+    /// Reads `none`, `ip`, `header:N`, `query:N`, `cookie:N`, `host` or `path:{v}`.
+    ///
+    /// # Errors
+    /// What to write instead.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let (kind, name) = text.split_once(':').unwrap_or((text, ""));
+        let name = name.trim().to_owned();
+        Ok(match (kind.trim(), name.is_empty()) {
+            ("none", true) => Self::None,
+            ("ip", true) => Self::Ip,
+            ("host", true) => Self::Host,
+            ("header", false) => Self::Header(name),
+            ("query", false) => Self::Query(name),
+            ("cookie", false) => Self::Cookie(name),
+            ("path", false) => {
+                Self::Path(name.trim_start_matches('{').trim_end_matches('}').to_owned())
+            }
+            _ => {
+                return Err("write `none`, `ip`, `header:NAME`, `query:NAME`, `cookie:NAME`, \
+                            `host` or `path:{variable}`"
+                    .to_owned());
+            }
+        })
+    }
+
+    /// The text of the key of a request; empty if it has none.
+    pub fn text(&self, context: &RequestContext<'_>) -> Vec<u8> {
+        let head = &*context.head;
+        match self {
+            Self::None => Vec::new(),
+            Self::Ip => context.peer.ip().to_string().into_bytes(),
+            Self::Header(name) => head.fields.get(name.as_bytes()).unwrap_or_default().to_vec(),
+            Self::Host => head.host().to_ascii_lowercase(),
+            Self::Path(name) => {
+                context.vars.get(name).map(|value| value.as_bytes().to_vec()).unwrap_or_default()
+            }
+            Self::Query(name) => value_of(head.query().unwrap_or_default(), b'&', name),
+            Self::Cookie(name) => {
+                let lines = head.fields.get_all(b"cookie");
+                let found = lines.map(|line| value_of(line, b';', name));
+                found.into_iter().find(|value| !value.is_empty()).unwrap_or_default()
+            }
+        }
+    }
+
+    /// The URI variable it reads.
+    pub fn variable(&self) -> Option<&str> {
+        match self {
+            Self::Path(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+fn value_of(text: &[u8], between: u8, name: &str) -> Vec<u8> {
+    let pairs = text.split(|byte| *byte == between).map(<[u8]>::trim_ascii);
+    let mut found = pairs.filter_map(|pair| {
+        let at = pair.iter().position(|byte| *byte == b'=')?;
+        let (own, value) = pair.split_at_checked(at)?;
+        (own == name.as_bytes()).then(|| value.get(1..).unwrap_or_default().to_vec())
+    });
+    found.next().unwrap_or_default()
+}
+
+/// The ticket of a request for the limit that `definition` defines.
+pub(crate) fn ticket(
+    definition: &LimitDefinition,
+    valve: &Arc<Valve>,
+    context: &RequestContext<'_>,
+) -> Ticket {
+    let keyed = definition.key != KeySource::None;
+    if !keyed {
+        return Ticket { valve: Arc::clone(valve), key: Key::default(), keyed };
+    }
+    let text = definition.key.text(context);
+    let weight = definition.weights.iter().find(|(own, _)| own.as_bytes() == text);
+    let mut hasher = std::hash::DefaultHasher::new();
+    text.hash(&mut hasher);
+    let weight = weight.map_or(1, |(_, weight)| *weight);
+    Ticket { valve: Arc::clone(valve), key: Key { hash: hasher.finish(), weight }, keyed }
+}
+
+/// Applies one written setting.
+///
+/// # Errors
+/// What is wrong with the value.
+pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<(), String> {
+    let text = text.trim();
+    let settings = &mut limit.settings;
+    let whole = |least: u64| {
+        let number = text.parse::<u64>().ok().filter(|number| *number >= least);
+        number.ok_or_else(|| format!("`{text}` is not a whole number of at least {least}"))
+    };
+    match name {
+        "rate" => {
+            let rate = Rate::parse(text).map_err(|why| format!("`{text}` is not a rate: {why}"))?;
+            settings.rate = Some(rate);
+        }
+        "mode" => {
+            settings.mode = match text {
+                "pace" | "bucket" => Mode::Pace,
+                "window" => Mode::Window,
+                _ => return Err(format!("`{text}` is none of pace, bucket, window")),
+            };
+        }
+        "burst" => settings.burst = whole(1)?,
+        "concurrency" => settings.concurrency = Some(whole(1)?),
+        "queue" => settings.queue_max = usize::try_from(whole(0)?).unwrap_or(usize::MAX),
+        "max-wait" => {
+            let wait = weir_route::parse_duration(text);
+            let wait = wait.map_err(|_| format!("`{text}` is not a duration such as `30s`"))?;
+            settings.wait_max_ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        }
+        "order" => {
+            settings.order = match text {
+                "fifo" => Order::Fifo,
+                "fair" => Order::Fair,
+                _ => return Err(format!("`{text}` is neither fifo nor fair")),
+            };
+        }
+        "enforce" => {
+            settings.enforce = match text {
+                "true" => true,
+                "false" => false,
+                _ => return Err(format!("`{text}` is neither true nor false")),
+            };
+        }
+        "key" => limit.key = KeySource::parse(text)?,
+        _ => return Err(format!("a limit has no `{name}`; it has {}", LIMIT_FIELDS.join(", "))),
+    }
+    Ok(())
+}
+
+/// Names of the settings of a limit, but for `weights`.
+pub const LIMIT_FIELDS: &[&str] =
+    &["rate", "mode", "burst", "concurrency", "queue", "max-wait", "order", "enforce", "key"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_or_refused() {
+        let check = |name: &str, text: &str, ok: bool| {
+            let mut limit = LimitDefinition::default();
+            assert_eq!(set_limit(&mut limit, name, text).is_ok(), ok, "{name} {text}");
+            assert_eq!(limit != LimitDefinition::default(), ok && text != "none", "{name} {text}");
+        };
+        check("rate", "500/s", true);
+        check("rate", "0/s", false);
+        check("burst", "0", false);
+        check("burst", "5", true);
+        check("max-wait", "2s", true);
+        check("max-wait", "soon", false);
+        check("queue", "-1", false);
+        check("order", "fair", true);
+        check("order", "lifo", false);
+        check("key", "none", true);
+        check("key", "header:X-Tenant", true);
+        check("key", "path:{id}", true);
+        check("key", "header:", false);
+        check("key", "principal", false);
+        check("speed", "1", false);
+    }
+
+    #[test]
+    fn values_of_queries_and_cookies() {
+        assert_eq!(value_of(b"a=1&b=2", b'&', "b"), b"2");
+        assert_eq!(value_of(b"a=1; session=x", b';', "session"), b"x");
+        assert!(value_of(b"ab=1", b'&', "b").is_empty());
+    }
+}

@@ -1,0 +1,58 @@
+//! Valves by name, so that a limit keeps its queue and its schedule over reloads.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::settings::LimitSettings;
+use crate::valve::Valve;
+
+/// Valves by name; one that nobody holds any more is forgotten.
+#[derive(Debug, Default)]
+pub struct Valves {
+    by_name: Mutex<HashMap<String, Weak<Valve>>>,
+}
+
+impl Valves {
+    /// The valve of this name as it is, or a new one with these settings.
+    pub fn get(&self, name: &str, settings: &LimitSettings) -> Arc<Valve> {
+        let mut by_name = self.lock();
+        if let Some(valve) = by_name.get(name).and_then(Weak::upgrade) {
+            return valve;
+        }
+        by_name.retain(|_, valve| valve.strong_count() > 0);
+        let valve = Arc::new(Valve::new(name, settings.clone()));
+        by_name.insert(name.to_owned(), Arc::downgrade(&valve));
+        valve
+    }
+
+    /// The valve of this name, if there is one.
+    pub fn find(&self, name: &str) -> Option<Arc<Valve>> {
+        self.lock().get(name).and_then(Weak::upgrade)
+    }
+
+    /// All valves, by name.
+    pub fn all(&self) -> Vec<Arc<Valve>> {
+        let mut all: Vec<Arc<Valve>> = self.lock().values().filter_map(Weak::upgrade).collect();
+        all.sort_by(|a, b| a.name().cmp(b.name()));
+        all
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Weak<Valve>>> {
+        self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_valve_lives_as_long_as_somebody_holds_it() {
+        let (valves, settings) = (Valves::default(), LimitSettings::default());
+        let first = valves.get("a", &settings);
+        assert!(Arc::ptr_eq(&first, &valves.get("a", &settings)));
+        assert_eq!(valves.all().len(), 1);
+        drop(first);
+        assert!(valves.find("a").is_none());
+    }
+}

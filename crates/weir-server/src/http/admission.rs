@@ -1,0 +1,141 @@
+//! A request in front of a limit: it passes, waits for its turn, or is refused.
+//!
+//! While it waits it holds its head only: what the client sends of a body stays in the kernel.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use weir_filter::{LocalResponse, Ticket};
+use weir_limit::{Admission, Reason, Refusal, Slot, Valve};
+
+use super::downstream::Client;
+use super::exchange::Exchange;
+use crate::drain::Phase;
+use crate::error::{ErrorKind, ProxyError};
+use crate::pacer::{arm, arm_if, now_ns};
+use crate::worker::Worker;
+
+/// How often a client that waits is looked at, to see whether it has left.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// What a ticket came to at once.
+pub(super) enum Admitted {
+    /// The request goes on.
+    Yes,
+    /// It has to wait.
+    Later(Arc<Slot>),
+    /// It is refused with this answer.
+    No(Box<LocalResponse>),
+}
+
+/// Asks the limit.
+pub(super) fn admit(x: &mut Exchange, ticket: &Ticket) -> Admitted {
+    match ticket.valve.arrive(ticket.key, now_ns()) {
+        Admission::Pass => {
+            hold(x, &ticket.valve);
+            Admitted::Yes
+        }
+        Admission::Wait(slot, due) => {
+            arm_if(&ticket.valve, due);
+            Admitted::Later(slot)
+        }
+        Admission::Refused(refusal) => Admitted::No(Box::new(refused(ticket, refusal))),
+    }
+}
+
+/// Waits for the turn of the request; an answer if it is refused after all.
+pub(super) async fn wait(
+    worker: &Worker,
+    client: &mut Client,
+    x: &mut Exchange,
+    ticket: &Ticket,
+    slot: Arc<Slot>,
+) -> Result<Option<Box<LocalResponse>>, ProxyError> {
+    let started = now_ns();
+    let mut place = Place { valve: &ticket.valve, slot: &slot, left: false };
+    worker.deadlines.refresh();
+    client.deadline.set(LOOK);
+    let passes = poll_fn(|cx| {
+        if let Poll::Ready(passes) = slot.poll(cx) {
+            return Poll::Ready(Some(passes));
+        }
+        if worker.drain.phase() == Phase::Stopped {
+            return Poll::Ready(None);
+        }
+        while client.deadline.poll(cx) {
+            if client.stream.has_hung_up() {
+                return Poll::Ready(None);
+            }
+            client.deadline.set(LOOK);
+        }
+        Poll::Pending
+    })
+    .await;
+    client.deadline.clear();
+    match passes {
+        None => Err(ProxyError::new(ErrorKind::ClientGone)),
+        Some(passes) => {
+            place.left = true;
+            if !passes {
+                let refusal = Refusal { reason: Reason::Flushed, retry_ns: 0 };
+                return Ok(Some(Box::new(refused(ticket, refusal))));
+            }
+            hold(x, &ticket.valve);
+            let waited_ms = (now_ns() - started) as f64 / 1e6;
+            x.cors_fields.push(("Server-Timing", format!("queue;dur={waited_ms:.1}").into_bytes()));
+            Ok(None)
+        }
+    }
+}
+
+/// Leaves the queue when it is dropped: when the client has gone, or the request panics.
+struct Place<'a> {
+    valve: &'a Arc<Valve>,
+    slot: &'a Slot,
+    left: bool,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        // One that was let pass at this moment has used its turn, and gives back its place.
+        if !self.left && self.valve.leave(self.slot) && self.valve.holds() {
+            arm_if(self.valve, self.valve.done(now_ns()));
+        }
+    }
+}
+
+/// Notes that a request is in service, where that is limited.
+fn hold(x: &mut Exchange, valve: &Arc<Valve>) {
+    if valve.holds() {
+        x.held.push(Arc::clone(valve));
+    }
+}
+
+/// Gives back the places of a request that has ended.
+pub(super) fn give_back(x: &mut Exchange) {
+    for valve in x.held.drain(..) {
+        if let Some(due) = valve.done(now_ns()) {
+            arm(&valve, due);
+        }
+    }
+}
+
+/// 429 if the limit is one of a key, else 503, with what the client needs to come back in time
+/// (RFC 9110 section 10.2.3; draft-ietf-httpapi-ratelimit-headers).
+fn refused(ticket: &Ticket, refusal: Refusal) -> LocalResponse {
+    let seconds = refusal.retry_ns.div_ceil(1_000_000_000);
+    let name = ticket.valve.name();
+    let settings = ticket.valve.settings();
+    let mut fields = vec![("Retry-After".to_owned(), seconds.max(1).to_string().into_bytes())];
+    if let Some(rate) = settings.rate {
+        let quoted = name.replace(['"', '\\'], "");
+        let policy = format!("\"{quoted}\";q={};w=1", rate.of_a_second());
+        fields.push(("RateLimit-Policy".to_owned(), policy.into_bytes()));
+        let left = format!("\"{quoted}\";r=0;t={}", seconds.max(1));
+        fields.push(("RateLimit".to_owned(), left.into_bytes()));
+    }
+    let status = if ticket.keyed { 429 } else { 503 };
+    LocalResponse { status, fields, body: Vec::new() }
+}
