@@ -5,6 +5,7 @@ mod configuration;
 mod demo;
 mod explain;
 mod generated;
+mod limits;
 mod origin;
 mod reference;
 mod routes;
@@ -41,6 +42,8 @@ enum Command {
     Explain(explain::ExplainArgs),
     /// Shows and changes the routes of a running gateway.
     Routes(routes::RoutesArgs),
+    /// Shows and changes the limits of a running gateway.
+    Limits(limits::LimitsArgs),
     /// Shows the services that registries list to a running gateway.
     Services(services::ServicesArgs),
     /// Sends load and measures it, with honest latency.
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Routes(args) => routes::run(args),
+        Command::Limits(args) => limits::run(args),
         Command::Services(args) => services::run(args),
         Command::Bench(args) => Ok(ExitCode::from(weir_bench::cli::run(*args))),
         Command::Lab(args) => Ok(ExitCode::from(weir_bench::lab::run(&args))),

@@ -22,6 +22,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use arc_swap::ArcSwap;
 use tokio::sync::{Semaphore, oneshot};
 use weir_config::Snapshot;
+use weir_limit::Valves;
 use weir_route::RouteDefinition;
 use weir_store::{AuditEntry, Store, StoreError};
 
@@ -88,6 +89,11 @@ impl Control {
     /// Where the data plane finds the snapshot of the moment.
     pub fn published(&self) -> Arc<ArcSwap<Snapshot>> {
         Arc::clone(&self.published)
+    }
+
+    /// The limits that routes in force name.
+    pub fn limits(&self) -> Arc<Valves> {
+        Arc::clone(self.table.load().loaded.compiler.limits())
     }
 
     /// What changes have taken so far.

@@ -2,6 +2,7 @@
 
 mod body;
 mod gateway;
+mod limits;
 mod memory;
 mod openapi;
 mod process;
@@ -24,6 +25,7 @@ use http::{StatusCode, header};
 use crate::access::Intent;
 use crate::answer::{Failure, ok_json};
 use crate::site::{Kind, Site};
+pub use limits::limits_prometheus;
 pub use openapi::openapi;
 use table::{ENDPOINTS, Endpoint, Operation};
 
@@ -171,6 +173,9 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::Stats => gateway::stats(call).await,
         Operation::Audit => gateway::audit(&call),
         Operation::Explain => gateway::explain(call).await,
+        Operation::ListLimits => limits::list(&call),
+        Operation::GetLimit => limits::get(call).await,
+        Operation::SetLimit => limits::set(call).await,
         Operation::ListServices => services::list(&call),
         Operation::GetService => services::get(call).await,
     }

@@ -118,6 +118,21 @@ fn process_schemas() -> Value {
             "properties": { "configuredLevel": {
                 "enum": ["OFF", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", null] } },
         },
+        "Limit": {
+            "type": "object",
+            "properties": {
+                "rate": { "type": "string", "examples": ["50/s"] },
+                "mode": { "enum": ["pace", "window"] },
+                "burst": { "type": "integer", "minimum": 1 },
+                "concurrency": { "type": "integer", "minimum": 1 },
+                "queue": { "type": "integer", "minimum": 0 },
+                "max-wait": { "type": "string", "examples": ["30s"] },
+                "order": { "enum": ["fifo", "fair"] },
+                "enforce": { "type": "boolean" },
+                "paused": { "type": "boolean" },
+                "flush": { "type": "boolean", "description": "Refuses all who wait." },
+            },
+        },
         "NamedArgs": {
             "oneOf": [
                 { "type": "string", "description": "Shortcut: `Name=a,b`." },

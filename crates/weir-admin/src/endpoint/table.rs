@@ -32,6 +32,9 @@ pub(crate) enum Operation {
     Stats,
     Audit,
     Explain,
+    ListLimits,
+    GetLimit,
+    SetLimit,
     ListServices,
     GetService,
 }
@@ -110,6 +113,12 @@ const COUNT: Parameter = query("count", "integer", "How many entries, up to 1000
 const LOGGER: Parameter =
     Parameter { place: "path", name: "name", kind: "string", doc: "ROOT or a log target." };
 
+const LIMIT: Parameter = Parameter {
+    place: "path",
+    name: "name",
+    kind: "string",
+    doc: "Name; a limit that a route brings is `route:ID`.",
+};
 const SERVICE: Parameter =
     Parameter { place: "path", name: "name", kind: "string", doc: "Name, as in `lb://name`." };
 
@@ -415,6 +424,42 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             Operation::Audit,
             "Who changed what, newest first.",
             &[(StatusCode::OK, Some("AuditLog"), "The entries."), BAD, BUSY, FAULT],
+        )
+    },
+    read(
+        "/gateway/limits",
+        "gateway",
+        Operation::ListLimits,
+        "Limits in force, with what waits and what has passed.",
+        &[OK_OBJECT],
+    ),
+    Endpoint {
+        parameters: &[LIMIT],
+        ..read(
+            "/gateway/limits/{name}",
+            "gateway",
+            Operation::GetLimit,
+            "One limit.",
+            &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No route in force names it.")],
+        )
+    },
+    Endpoint {
+        parameters: &[LIMIT],
+        body: Some(BodySpec { media: JSON_MEDIA, schema: "Limit" }),
+        ..write(
+            "POST",
+            "/gateway/limits/{name}",
+            "gateway",
+            Operation::SetLimit,
+            "Changes a limit until the next reload; pauses, resumes or empties its queue.",
+            &[
+                OK_OBJECT,
+                BAD,
+                UNAUTHORIZED,
+                FORBIDDEN,
+                (StatusCode::NOT_FOUND, Some("Error"), "No route in force names it."),
+                MEDIA,
+            ],
         )
     },
     read(

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use serde_json::json;
-use weir_admin::{Control, ENDPOINTS, Hooks, Server, Site, SiteOptions};
+use weir_admin::{Control, ENDPOINTS, Hooks, Server, Site, SiteOptions, limits_prometheus};
 use weir_config::{Access, Settings};
 use weir_server::{Metrics, ReservedPaths, Server as Gateway};
 
@@ -100,11 +100,15 @@ fn hooks(
 ) -> Hooks {
     let published = control.published();
     let [counting, shown, judged] = [(); 3].map(|()| Arc::clone(registries));
+    // Not held: the control ends before what is asked of it.
+    let limited = Arc::downgrade(control);
     let counted = metrics.clone();
     let set = loggers.clone();
     Hooks {
         prometheus: Arc::new(move || {
-            metrics.prometheus(published.load().index.len()) + &counting.prometheus()
+            metrics.prometheus(published.load().index.len())
+                + &counting.prometheus()
+                + &limited.upgrade().map(|c| limits_prometheus(&c)).unwrap_or_default()
         }),
         services: Arc::new(move |name| shown.show(name)),
         discovery: Arc::new(move || judged.health()),

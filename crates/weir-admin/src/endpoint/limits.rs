@@ -1,0 +1,165 @@
+//! Limits: how they are, and what an operator does to them while the gateway runs.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use axum::response::Response;
+use http::StatusCode;
+use serde_json::{Value, json};
+use weir_filter::{LIMIT_FIELDS, LimitDefinition, set_limit};
+use weir_limit::{Counts, Mode, Order, Valve, WAIT_BOUNDS_MS};
+
+use super::{Call, body};
+use crate::answer::{Failure, ok_json};
+use crate::control::Control;
+
+pub(super) fn list(call: &Call) -> Result<Response, Failure> {
+    let limits: Vec<Value> = valves(&call.site.control).iter().map(|valve| shown(valve)).collect();
+    Ok(ok_json(&json!({ "limits": limits })))
+}
+
+pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
+    let valve = find(&mut call).await?;
+    Ok(ok_json(&shown(&valve)))
+}
+
+/// Settings by name, `paused`, and `flush: true`; all or nothing.
+pub(super) async fn set(mut call: Call) -> Result<Response, Failure> {
+    let valve = find(&mut call).await?;
+    let bytes_max = call.site.options.limits.body_bytes_max;
+    let asked = body::read_json(&call.parts.headers, call.body, bytes_max).await?;
+    let Some(asked) = asked.as_object() else {
+        return Err(Failure::bad_request("write an object, such as {\"rate\": \"50/s\"}"));
+    };
+    let mut limit = LimitDefinition { settings: valve.settings(), ..LimitDefinition::default() };
+    let (mut paused, mut flush) = (None, false);
+    for (name, value) in asked {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        match (name.as_str(), value) {
+            ("paused", Value::Bool(pause)) => paused = Some(*pause),
+            ("flush", Value::Bool(all)) => flush = *all,
+            ("key", _) => {
+                return Err(Failure::bad_request("`key` can be changed in the configuration only"));
+            }
+            _ => set_limit(&mut limit, name, &text).map_err(|why| {
+                let fields = LIMIT_FIELDS.join(", ");
+                Failure::bad_request(format!("{name}: {why} (besides {fields}: paused, flush)"))
+            })?,
+        }
+    }
+    weir_server::set_limits(vec![(Arc::clone(&valve), limit.settings)]);
+    match paused {
+        Some(true) => valve.pause(),
+        Some(false) => weir_server::arm_if(&valve, valve.resume(weir_server::now_ns())),
+        None => {}
+    }
+    let flushed = if flush { valve.flush() } else { 0 };
+    tracing::info!(limit = valve.name(), who = call.who, asked = ?asked, "a limit was changed");
+    let mut answer = shown(&valve);
+    if let Some(all) = answer.as_object_mut().filter(|_| flush) {
+        all.insert("flushed".to_owned(), json!(flushed));
+    }
+    Ok(ok_json(&answer))
+}
+
+async fn find(call: &mut Call) -> Result<Arc<Valve>, Failure> {
+    let name = call.segment("name").await?;
+    let found = valves(&call.site.control).into_iter().find(|valve| valve.name() == name);
+    found.ok_or(Failure::plain(StatusCode::NOT_FOUND))
+}
+
+/// The limits in force that have a name; one that a filter brings is called `route:<id>`.
+fn valves(control: &Control) -> Vec<Arc<Valve>> {
+    control.limits().all()
+}
+
+fn shown(valve: &Valve) -> Value {
+    let settings = valve.settings();
+    let counts = valve.counts();
+    json!({
+        "name": valve.name(),
+        "rate": settings.rate.map(|rate| rate.to_string()),
+        "mode": match settings.mode { Mode::Pace => "pace", Mode::Window => "window" },
+        "burst": settings.burst,
+        "concurrency": settings.concurrency,
+        "queue": settings.queue_max,
+        "maxWaitMs": settings.wait_max_ns / 1_000_000,
+        "order": match settings.order { Order::Fifo => "fifo", Order::Fair => "fair" },
+        "enforce": settings.enforce,
+        "paused": valve.is_paused(),
+        "depth": counts.depth,
+        "inService": counts.in_service,
+        "admitted": counts.admitted,
+        "waited": counts.waited,
+        "refused": counts.refused_full + counts.refused_wait,
+        "cancelled": counts.cancelled,
+        "shadowed": counts.shadowed,
+    })
+}
+
+/// A metric: its name, kind, help, and the labels with the count of each of its rows.
+type Row = (&'static str, &'static str, &'static str, fn(&Counts) -> Vec<(&'static str, u64)>);
+
+const ROWS: &[Row] = &[
+    ("admitted_total", "counter", "Requests that passed a limit.", |c| vec![("", c.admitted)]),
+    ("refused_total", "counter", "Requests that a limit refused.", |c| {
+        vec![(",reason=\"full\"", c.refused_full), (",reason=\"wait\"", c.refused_wait)]
+    }),
+    ("cancelled_total", "counter", "Requests whose client left while they waited.", |c| {
+        vec![("", c.cancelled)]
+    }),
+    ("shadowed_total", "counter", "Requests that would have waited if it were enforced.", |c| {
+        vec![("", c.shadowed)]
+    }),
+    ("depth", "gauge", "Requests that wait now.", |c| vec![("", c.depth as u64)]),
+    ("in_service", "gauge", "Requests in service, where that is limited.", |c| {
+        vec![("", c.in_service)]
+    }),
+];
+
+/// Metrics of all limits in the Prometheus text format; nothing without limits.
+pub fn limits_prometheus(control: &Control) -> String {
+    let valves = valves(control);
+    let mut out = String::new();
+    if valves.is_empty() {
+        return out;
+    }
+    let counts: Vec<(String, Counts)> =
+        valves.iter().map(|valve| (label(valve.name()), valve.counts())).collect();
+    for (name, kind, help, read) in ROWS {
+        let name = format!("weir_limit_{name}");
+        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        for (limit, counts) in &counts {
+            for (labels, count) in read(counts) {
+                let _ = writeln!(out, "{name}{{limit=\"{limit}\"{labels}}} {count}");
+            }
+        }
+    }
+    let name = "weir_limit_wait_seconds";
+    let _ = write!(out, "# HELP {name} Waits of requests that passed.\n# TYPE {name} histogram\n");
+    for (limit, counts) in &counts {
+        let mut sum = 0;
+        for (at, count) in counts.waits.iter().enumerate() {
+            sum += count;
+            let bound = WAIT_BOUNDS_MS.get(at).map(|bound| *bound as f64 / 1e3);
+            let bound = bound.map_or_else(|| "+Inf".to_owned(), |bound| bound.to_string());
+            let _ = writeln!(out, "{name}_bucket{{limit=\"{limit}\",le=\"{bound}\"}} {sum}");
+        }
+        let seconds = counts.wait_sum_ns as f64 / 1e9;
+        let _ = writeln!(out, "{name}_sum{{limit=\"{limit}\"}} {seconds}");
+        let _ = writeln!(out, "{name}_count{{limit=\"{limit}\"}} {sum}");
+    }
+    let name = "weir_limit_late_max_seconds";
+    let help = "Longest time between a turn and the release that used it.";
+    let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n");
+    for (limit, counts) in &counts {
+        let seconds = counts.late_max_ns as f64 / 1e9;
+        let _ = writeln!(out, "{name}{{limit=\"{limit}\"}} {seconds}");
+    }
+    out
+}
+
+/// A text as the value of a label.
+fn label(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

@@ -1,0 +1,163 @@
+//! `weir limits`: the limits of a running gateway, through its admin API.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::{Args, Subcommand};
+use http::Method;
+use serde_json::{Map, Value, json};
+
+use crate::routes::client::{Ask, Client, escaped};
+use crate::routes::show::table;
+
+/// Arguments of `weir limits`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  weir limits list
+  weir limits show orders
+  weir limits set orders --rate 50/s
+  weir limits pause orders
+  weir limits flush orders
+
+A change holds until the next reload or restart, which set what the configuration says.
+Exit code: 0 done, 1 not done; the message says why and what to do.")]
+pub struct LimitsArgs {
+    /// Where the gateway's admin API is.
+    #[arg(long, global = true, value_name = "URL", default_value = "http://127.0.0.1:9090")]
+    #[arg(env = "WEIR_ADMIN")]
+    pub admin: String,
+    /// The gateway's `weir.admin.token`; needed for changes from another machine.
+    #[arg(long, global = true, value_name = "TOKEN", env = "WEIR_ADMIN_TOKEN")]
+    #[arg(hide_env_values = true)]
+    pub token: Option<String>,
+    /// Prints JSON instead of text.
+    #[arg(long, global = true)]
+    pub json: bool,
+    #[command(subcommand)]
+    command: LimitsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum LimitsCommand {
+    /// Lists limits with what waits and what has passed.
+    List,
+    /// Shows everything of a limit.
+    Show {
+        /// Name; a limit that a route brings is `route:ID`.
+        name: String,
+    },
+    /// Changes a limit; who waits goes on waiting at the new rate.
+    Set(SetArgs),
+    /// Lets nobody pass; who comes waits.
+    Pause {
+        /// Name.
+        name: String,
+    },
+    /// Lets requests pass again.
+    Resume {
+        /// Name.
+        name: String,
+    },
+    /// Refuses all who wait.
+    Flush {
+        /// Name.
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct SetArgs {
+    /// Name.
+    name: String,
+    /// Rate, such as `50/s`, `30/min`, `0.5/h`.
+    #[arg(long, value_name = "RATE", required_unless_present_any = ["concurrency", "burst", "queue", "max_wait"])]
+    rate: Option<String>,
+    /// How many are in service at a time.
+    #[arg(long, value_name = "N")]
+    concurrency: Option<u64>,
+    /// How many pass at once after a rest.
+    #[arg(long, value_name = "N")]
+    burst: Option<u64>,
+    /// How many may wait.
+    #[arg(long, value_name = "N")]
+    queue: Option<u64>,
+    /// Who would wait longer is refused.
+    #[arg(long, value_name = "DURATION")]
+    max_wait: Option<String>,
+}
+
+/// Does it.
+///
+/// # Errors
+/// What went wrong, and what to do about it.
+pub fn run(args: LimitsArgs) -> anyhow::Result<ExitCode> {
+    let client = Client::new(&args.admin, args.token)?;
+    let answer = match &args.command {
+        LimitsCommand::List => client.ask(Ask::get("/limits".to_owned()))?.json()?,
+        LimitsCommand::Show { name } => send(&client, name, None)?,
+        LimitsCommand::Set(set) => send(&client, &set.name, Some(set.body()))?,
+        LimitsCommand::Pause { name } => send(&client, name, Some(json!({ "paused": true })))?,
+        LimitsCommand::Resume { name } => send(&client, name, Some(json!({ "paused": false })))?,
+        LimitsCommand::Flush { name } => send(&client, name, Some(json!({ "flush": true })))?,
+    };
+    match (args.json, answer["limits"].as_array()) {
+        (true, _) => println!("{answer}"),
+        (false, Some(limits)) => print!("{}", listed(limits)),
+        (false, None) => println!("{answer:#}"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl SetArgs {
+    fn body(&self) -> Value {
+        let mut body = Map::new();
+        let mut add = |name: &str, value: Option<Value>| {
+            body.extend(value.map(|value| (name.to_owned(), value)));
+        };
+        add("rate", self.rate.as_ref().map(|rate| json!(rate)));
+        add("concurrency", self.concurrency.map(|count| json!(count)));
+        add("burst", self.burst.map(|count| json!(count)));
+        add("queue", self.queue.map(|count| json!(count)));
+        add("max-wait", self.max_wait.as_ref().map(|wait| json!(wait)));
+        Value::Object(body)
+    }
+}
+
+fn send(client: &Client, name: &str, body: Option<Value>) -> anyhow::Result<Value> {
+    let mut ask = Ask::get(format!("/limits/{}", escaped(name)));
+    if let Some(body) = body {
+        ask.method = Method::POST;
+        ask.media = Some("application/json");
+        ask.body = body.to_string().into_bytes();
+    }
+    let Some(reply) = client.find(ask)? else {
+        bail!("there is no limit `{name}` in force\n  `weir limits list` shows those there are");
+    };
+    reply.json()
+}
+
+fn listed(limits: &[Value]) -> String {
+    if limits.is_empty() {
+        return "no route has a limit; add the filter Throttle=500/s to one\n".to_owned();
+    }
+    let text = |one: &Value, key: &str| match &one[key] {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let row = |one: &Value| {
+        let rate = match one["paused"] == true {
+            true => format!("{} (paused)", text(one, "rate")),
+            false => text(one, "rate"),
+        };
+        let mut row = vec![text(one, "name"), rate];
+        for key in ["concurrency", "depth", "admitted", "waited", "refused", "cancelled"] {
+            row.push(text(one, key));
+        }
+        row
+    };
+    let rows: Vec<Vec<String>> = limits.iter().map(row).collect();
+    let heads = ["LIMIT", "RATE", "AT A TIME", "WAITING", "PASSED", "WAITED", "REFUSED", "LEFT"];
+    table(&heads, &rows)
+}

@@ -1,0 +1,198 @@
+//! The throttle end to end. Nothing is timed: rates are so low that a turn does not come by itself,
+//! or are raised by the test.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+use weir_testkit::{Answer, Client, Gate, Gateway, Origin, Response, spawn_weir};
+
+fn gateway(origin: &Origin, filter: &str, more: &str) -> Gateway {
+    let config = format!(
+        "server: {{ address: 127.0.0.1, port: 0 }}\nweir.admin.port: 0\n\
+         spring.cloud.gateway.server.webflux.routes:\n\
+         - id: a\n  uri: '{}'\n  predicates: [ 'Path=/a/**' ]\n  filters:\n  - {filter}\n{more}\n",
+        origin.uri()
+    );
+    spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}"], &config)
+}
+
+async fn get(address: SocketAddr, path: &str) -> Response {
+    let get = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    Client::connect(address).await.exchange(get).await
+}
+
+/// A request that is on its way, and whose answer is not awaited yet.
+async fn begin(gateway: &Gateway, head: &str) -> Client {
+    let mut client = Client::connect(gateway.address()).await;
+    client.send(format!("{head}\r\n\r\n")).await;
+    client
+}
+
+async fn limit(gateway: &Gateway, name: &str) -> Value {
+    let found = get(gateway.admin(), &format!("/actuator/gateway/limits/{name}")).await;
+    assert_eq!(found.status, 200, "{}", found.text());
+    serde_json::from_str(&found.text()).expect("JSON")
+}
+
+async fn change(gateway: &Gateway, name: &str, body: Value) -> Response {
+    let body = body.to_string();
+    let post = format!(
+        "POST /actuator/gateway/limits/{name} HTTP/1.1\r\nHost: localhost\r\nContent-Type: \
+         application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    Client::connect(gateway.admin()).await.exchange(post).await
+}
+
+/// Waits until the limit has this value under `key`.
+async fn until(gateway: &Gateway, name: &str, key: &str, value: u64) {
+    let start = std::time::Instant::now();
+    loop {
+        let now = limit(gateway, name).await;
+        if now[key] == value {
+            return;
+        }
+        assert!(start.elapsed() < weir_testkit::PATIENCE, "{key} is not {value}: {now}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn who_would_wait_too_long_is_refused_with_the_time_to_come_back() {
+    let origin = Origin::start().await;
+    let gateway = gateway(&origin, "{ name: Throttle, args: { rate: 1/h, max-wait: 1s } }", "");
+    assert_eq!(get(gateway.address(), "/a").await.status, 200);
+    let refused = get(gateway.address(), "/a").await;
+    assert_eq!(refused.status, 503);
+    let seconds: u64 = refused.field("retry-after").expect("a time").parse().expect("seconds");
+    assert!((3_500..=3_599).contains(&seconds), "{seconds}");
+    assert_eq!(refused.field("ratelimit-policy").as_deref(), Some("\"route:a\";q=1;w=1"));
+    assert_eq!(origin.requests().len(), 1);
+    let metrics = get(gateway.admin(), "/actuator/prometheus").await.text();
+    let row = "weir_limit_refused_total{limit=\"route:a\",reason=\"wait\"} 1";
+    assert!(metrics.contains(row), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_limit_with_a_key_answers_429_and_knows_keys_apart() {
+    let origin = Origin::start().await;
+    let limits = "weir.limits:\n  tenants: { concurrency: 1, queue: 0, key: 'header:X-Tenant' }";
+    let gate = Gate::new();
+    let held = gate.clone();
+    let slow = Origin::answering(move |_| Answer::nothing().pause(&held).and(Answer::ok())).await;
+    let gateway = gateway(&slow, "Throttle=tenants", limits);
+    let mut first = begin(&gateway, "GET /a HTTP/1.1\r\nHost: a\r\nX-Tenant: x").await;
+    until(&gateway, "tenants", "inService", 1).await;
+    let mut client = Client::connect(gateway.address()).await;
+    let refused = client.exchange("GET /a HTTP/1.1\r\nHost: a\r\nX-Tenant: y\r\n\r\n").await;
+    assert_eq!(refused.status, 429);
+    gate.open();
+    assert_eq!(first.read_response().await.status, 200);
+    until(&gateway, "tenants", "inService", 0).await;
+    drop(origin);
+}
+
+#[tokio::test]
+async fn who_waits_passes_when_the_rate_is_raised() {
+    let origin = Origin::start().await;
+    let limits = "weir.limits:\n  slow: { rate: 1/h, max-wait: 10h }";
+    let gateway = gateway(&origin, "Throttle=slow", limits);
+    assert_eq!(get(gateway.address(), "/a/1").await.status, 200);
+    let body = "x".repeat(100_000);
+    let head = "POST /a/2 HTTP/1.1\r\nHost: a\r\nContent-Length: 100000";
+    let mut waiting = begin(&gateway, head).await;
+    waiting.send(&body).await;
+    until(&gateway, "slow", "depth", 1).await;
+    assert_eq!(origin.requests().len(), 1);
+    assert_eq!(change(&gateway, "slow", json!({ "rate": "1000/s" })).await.status, 200);
+    let answer = waiting.read_response().await;
+    assert_eq!(answer.status, 200);
+    let timing = answer.field("server-timing").expect("how long it waited");
+    assert!(timing.starts_with("queue;dur="), "{timing}");
+    assert_eq!(origin.wait_for_requests(2).await[1].body.len(), body.len());
+    let bad = change(&gateway, "slow", json!({ "rate": "0/s", "burst": 5 })).await;
+    assert_eq!(bad.status, 400);
+    assert_eq!(limit(&gateway, "slow").await["burst"], 1, "all or nothing");
+    assert_eq!(change(&gateway, "nobody", json!({})).await.status, 404);
+}
+
+#[tokio::test]
+async fn who_leaves_is_taken_out_of_the_queue() {
+    let origin = Origin::start().await;
+    let gateway = gateway(&origin, "{ name: Throttle, args: { rate: 1/h, max-wait: 10h } }", "");
+    assert_eq!(get(gateway.address(), "/a").await.status, 200);
+    let first = begin(&gateway, "GET /a/gone HTTP/1.1\r\nHost: a").await;
+    until(&gateway, "route:a", "depth", 1).await;
+    let mut second = begin(&gateway, "GET /a/stays HTTP/1.1\r\nHost: a").await;
+    until(&gateway, "route:a", "depth", 2).await;
+    drop(first);
+    until(&gateway, "route:a", "cancelled", 1).await;
+    change(&gateway, "route:a", json!({ "rate": "1000/s" })).await;
+    assert_eq!(second.read_response().await.status, 200);
+    let targets: Vec<String> = origin.requests().iter().map(|one| one.target()).collect();
+    assert_eq!(targets, ["/a", "/a/stays"]);
+}
+
+#[tokio::test]
+async fn concurrency_lets_the_next_one_in_when_one_has_ended() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let origin = Origin::answering(move |_| Answer::nothing().pause(&held).and(Answer::ok())).await;
+    let gateway = gateway(&origin, "{ name: Throttle, args: { concurrency: 1 } }", "");
+    let mut first = begin(&gateway, "GET /a/1 HTTP/1.1\r\nHost: a").await;
+    until(&gateway, "route:a", "inService", 1).await;
+    let mut second = begin(&gateway, "GET /a/2 HTTP/1.1\r\nHost: a").await;
+    until(&gateway, "route:a", "depth", 1).await;
+    assert_eq!(origin.wait_for_requests(1).await.len(), 1);
+    gate.open();
+    assert_eq!(first.read_response().await.status, 200);
+    assert_eq!(second.read_response().await.status, 200);
+    until(&gateway, "route:a", "inService", 0).await;
+}
+
+#[tokio::test]
+async fn a_queue_survives_a_reload_and_can_be_paused_and_emptied() {
+    let origin = Origin::start().await;
+    let limits = "weir.limits:\n  slow: { rate: 1/h, max-wait: 10h }";
+    let gateway = gateway(&origin, "Throttle=slow", limits);
+    assert_eq!(get(gateway.address(), "/a").await.status, 200);
+    let mut waiting = begin(&gateway, "GET /a HTTP/1.1\r\nHost: a").await;
+    until(&gateway, "slow", "depth", 1).await;
+    gateway.hang_up();
+    gateway.wait_for_output("reloaded");
+    until(&gateway, "slow", "depth", 1).await;
+    change(&gateway, "slow", json!({ "paused": true, "rate": "1000/s" })).await;
+    assert_eq!(limit(&gateway, "slow").await["depth"], 1);
+    let flushed = change(&gateway, "slow", json!({ "flush": true })).await;
+    assert!(flushed.text().contains("\"flushed\":1"), "{}", flushed.text());
+    assert_eq!(waiting.read_response().await.status, 503);
+    change(&gateway, "slow", json!({ "paused": false })).await;
+    assert_eq!(get(gateway.address(), "/a").await.status, 200);
+}
+
+#[test]
+fn nonsense_is_refused_with_its_place() {
+    let check = |limits: &str, expected: &str| {
+        let config = format!(
+            "weir.limits:\n  a: {limits}\nspring.cloud.gateway.routes:\n- {{ id: a, uri: \
+             'http://h', predicates: [ Path=/a ], filters: [ Throttle=a ] }}\n"
+        );
+        let directory = tempfile::tempdir().expect("a folder");
+        let file = directory.path().join("application.yml");
+        std::fs::write(&file, config).expect("a file");
+        let told = std::process::Command::new(env!("CARGO_BIN_EXE_weir"))
+            .arg("check")
+            .arg(&file)
+            .output()
+            .expect("weir runs");
+        let text = String::from_utf8_lossy(&told.stdout).into_owned();
+        assert_eq!(told.status.code(), Some(1), "{text}");
+        assert!(text.contains(expected) && text.contains("application.yml:2:"), "{text}");
+    };
+    check("{ rate: 0/s }", "`0/s` is not a rate: it lets nothing pass");
+    check("{ rate: -5/s }", "`-5/s` is not a rate");
+    check("{ rate: NaN }", "`NaN` is not a rate");
+    check("{ rate: 5/s, key: soul }", "header:NAME");
+    check("{ rate: 5/s, burts: 2 }", "a limit has no `burts`");
+    check("{ queue: 5 }", "it limits nothing");
+}
