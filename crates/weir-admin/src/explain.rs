@@ -242,6 +242,7 @@ impl Running {
             target: &mut self.target,
             preserve_host: &mut self.preserve_host,
             prefixed: &mut self.prefixed,
+            added: &mut Vec::new(),
             peer,
             now_ms,
         };

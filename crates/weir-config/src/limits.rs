@@ -1,6 +1,6 @@
 //! Limits by name: `weir.limits`.
 
-use weir_filter::{LIMIT_FIELDS, LimitDefinition, set_limit};
+use weir_filter::{KeySource, LIMIT_FIELDS, LimitDefinition, set_limit};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::spring::{Layers, Node, child, key};
@@ -17,6 +17,30 @@ pub(crate) fn limits(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Vec
         }
     }
     limits
+}
+
+/// `weir.key-resolvers`: what names of Java beans mean.
+pub(crate) fn key_resolvers(
+    layers: &Layers<'_>,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<(String, KeySource)> {
+    let mut resolvers: Vec<(String, KeySource)> = Vec::new();
+    for node in layers.all("weir.key-resolvers").flat_map(Node::children) {
+        if resolvers.iter().any(|(known, _)| key::same(known, node.key())) {
+            continue;
+        }
+        let text = node.text().unwrap_or_default();
+        let text = layers.resolve(&text).0.into_owned();
+        match KeySource::parse(&text) {
+            Ok(source) => resolvers.push((node.key().to_owned(), source)),
+            Err(help) => {
+                let message = format!("`{text}` is not something a request can be counted by");
+                let at = node.span();
+                problems.push(Diagnostic::new(Code::InvalidValue, message).at(at).help(help));
+            }
+        }
+    }
+    resolvers
 }
 
 fn limit(layers: &Layers<'_>, node: Node<'_>, problems: &mut Vec<Diagnostic>) -> LimitDefinition {

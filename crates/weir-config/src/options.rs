@@ -70,6 +70,7 @@ pub(crate) fn filters(
     let mut options = FilterOptions {
         regexes: regexes.clone(),
         limits: limits::limits(layers, problems),
+        key_resolvers: limits::key_resolvers(layers, problems),
         valves: Arc::clone(valves),
         ..FilterOptions::default()
     };

@@ -148,8 +148,8 @@ impl Chain {
     /// Runs the request side in order until a filter responds or fails. `ran` is set to how many
     /// filters have run: the response side starts from there. It is 0 where no filter has one, and
     /// when a filter responds itself, since in SCG such a response is on its way before the
-    /// response side of any filter runs. Of a request that has to be admitted first it is the filter to
-    /// go on with.
+    /// response side of any filter runs. Of a request that has to be admitted first it is the
+    /// filter to go on with.
     ///
     /// # Errors
     /// The first filter that fails.

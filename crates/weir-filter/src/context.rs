@@ -101,6 +101,8 @@ pub struct RequestContext<'a> {
     pub preserve_host: &'a mut bool,
     /// A PrefixPath has acted (only the first one of an exchange does).
     pub prefixed: &'a mut bool,
+    /// Fields for the response, whoever gives it.
+    pub added: &'a mut Vec<(&'static str, Vec<u8>)>,
     /// Address of the TCP peer.
     pub peer: SocketAddr,
     /// Wall clock in milliseconds since 1970.

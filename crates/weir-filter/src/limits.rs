@@ -39,10 +39,12 @@ pub enum KeySource {
     Host,
     /// A URI variable.
     Path(String),
+    /// The whole path.
+    Uri,
 }
 
 impl KeySource {
-    /// Reads `none`, `ip`, `header:N`, `query:N`, `cookie:N`, `host` or `path:{v}`.
+    /// Reads `none`, `ip`, `header:N`, `query:N`, `cookie:N`, `host`, `path` or `path:{v}`.
     ///
     /// # Errors
     /// What to write instead.
@@ -54,6 +56,7 @@ impl KeySource {
             ("none", true) => Self::None,
             ("ip", true) => Self::Ip,
             ("host", true) => Self::Host,
+            ("path", true) => Self::Uri,
             ("header", false) => Self::Header(name),
             ("query", false) => Self::Query(name),
             ("cookie", false) => Self::Cookie(name),
@@ -62,7 +65,7 @@ impl KeySource {
             }
             _ => {
                 return Err("write `none`, `ip`, `header:NAME`, `query:NAME`, `cookie:NAME`, \
-                            `host` or `path:{variable}`"
+                            `host`, `path` or `path:{variable}`"
                     .to_owned());
             }
         })
@@ -76,6 +79,7 @@ impl KeySource {
             Self::Ip => context.peer.ip().to_string().into_bytes(),
             Self::Header(name) => head.fields.get(name.as_bytes()).unwrap_or_default().to_vec(),
             Self::Host => head.host().to_ascii_lowercase(),
+            Self::Uri => head.path().to_vec(),
             Self::Path(name) => {
                 context.vars.get(name).map(|value| value.as_bytes().to_vec()).unwrap_or_default()
             }

@@ -65,6 +65,7 @@ impl Trial {
             target: &mut target,
             preserve_host: &mut preserve_host,
             prefixed: &mut prefixed,
+            added: &mut Vec::new(),
             peer: PEER.parse().expect("an address"),
             now_ms: 0,
         };

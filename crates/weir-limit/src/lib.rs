@@ -6,6 +6,7 @@
 //! gives a [`Waker`](std::task::Waker) and is woken when its turn has come. Who wakes the valve
 //! when a turn is due is the caller's business (`weir-server/pacer.rs`).
 
+mod buckets;
 mod queue;
 mod rate;
 mod schedule;
@@ -13,6 +14,7 @@ mod settings;
 mod valve;
 mod valves;
 
+pub use buckets::{BucketSettings, Buckets, Taken};
 pub use queue::Key;
 pub use rate::{Rate, RateError};
 pub use settings::{LimitSettings, Mode, Order};

@@ -1,8 +1,9 @@
-//! Valves by name, so that a limit keeps its queue and its schedule over reloads.
+//! Limits by name, so that each keeps its queue and its schedule, or its buckets, over reloads.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use crate::buckets::Buckets;
 use crate::settings::LimitSettings;
 use crate::valve::Valve;
 
@@ -10,6 +11,7 @@ use crate::valve::Valve;
 #[derive(Debug, Default)]
 pub struct Valves {
     by_name: Mutex<HashMap<String, Weak<Valve>>>,
+    buckets: Mutex<HashMap<String, Weak<Buckets>>>,
 }
 
 impl Valves {
@@ -23,6 +25,18 @@ impl Valves {
         let valve = Arc::new(Valve::new(name, settings.clone()));
         by_name.insert(name.to_owned(), Arc::downgrade(&valve));
         valve
+    }
+
+    /// The token buckets of a route, as they are or new.
+    pub fn buckets(&self, route: &str) -> Arc<Buckets> {
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = buckets.get(route).and_then(Weak::upgrade) {
+            return known;
+        }
+        buckets.retain(|_, buckets| buckets.strong_count() > 0);
+        let new = Arc::new(Buckets::default());
+        buckets.insert(route.to_owned(), Arc::downgrade(&new));
+        new
     }
 
     /// The valve of this name, if there is one.

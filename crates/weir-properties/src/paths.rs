@@ -118,6 +118,7 @@ fn passes(chain: &Chain, head: &mut RequestHead, vars: &Vars) -> bool {
         preserve_host: &mut false,
         prefixed: &mut false,
         peer: std::net::SocketAddr::from(([127, 0, 0, 1], 1)),
+        added: &mut Vec::new(),
         now_ms: 0,
     };
     let passed = chain.request(&mut context, &mut 0) == Ok(Verdict::Continue);

@@ -122,8 +122,12 @@ impl Args {
 
     /// What was written and belongs to no declared argument: SCG ignores it, `weir check` warns.
     pub fn unknown(&self) -> impl Iterator<Item = &str> {
-        let undeclared = self.values.iter().skip(self.declared);
-        undeclared.map(|value| &*value.name)
+        let (declared, undeclared) = self.values.split_at(self.declared.min(self.values.len()));
+        let is_nested = |value: &&Value| {
+            let base = value.name.split_once('.').map(|(base, _)| base);
+            base.is_some_and(|base| declared.iter().any(|one| bind::is_same_name(base, &one.name)))
+        };
+        undeclared.iter().filter(move |value| !is_nested(value)).map(|value| &*value.name)
     }
 
     /// Declared arguments that nobody has asked for yet; for tests of a registry.

@@ -196,3 +196,25 @@ fn nonsense_is_refused_with_its_place() {
     check("{ rate: 5/s, burts: 2 }", "a limit has no `burts`");
     check("{ queue: 5 }", "it limits nothing");
 }
+
+#[tokio::test]
+async fn a_rate_limiter_answers_429_with_the_headers_of_spring() {
+    let origin = Origin::start().await;
+    let filter = "{ name: RequestRateLimiter, args: { key-resolver: '#{@userKeyResolver}', \
+                  redis-rate-limiter.replenishRate: 1, redis-rate-limiter.burstCapacity: 2, \
+                  redis-rate-limiter.requestedTokens: 2 } }";
+    let more = "weir.key-resolvers.userKeyResolver: query:user";
+    let gateway = gateway(&origin, filter, more);
+    let first = get(gateway.address(), "/a?user=x").await;
+    assert_eq!((first.status, first.field("x-ratelimit-remaining").as_deref()), (200, Some("0")));
+    assert_eq!(first.field("x-ratelimit-burst-capacity").as_deref(), Some("2"));
+    let mut refused = get(gateway.address(), "/a?user=x").await;
+    // The second may have turned between the two, at most once in a row.
+    if refused.status == 200 {
+        refused = get(gateway.address(), "/a?user=x").await;
+    }
+    assert_eq!((refused.status, refused.text()), (429, String::new()));
+    assert_eq!(refused.field("x-ratelimit-replenish-rate").as_deref(), Some("1"));
+    assert_eq!(get(gateway.address(), "/a?user=y").await.status, 200);
+    assert_eq!(get(gateway.address(), "/a").await.status, 403);
+}

@@ -18,10 +18,6 @@ const REMEDIES: &[(&str, &str)] = &[
         "RemoveJsonAttributesResponseBody",
         "let the service leave the attributes out; keep the route off weir until it does",
     ),
-    (
-        "RequestRateLimiter",
-        "limit in front of weir or in the service, or leave this route with Spring Cloud Gateway",
-    ),
     ("Retry", "remove it, or leave this route with Spring Cloud Gateway"),
     ("TokenRelay", "let the client send its token: weir passes `Authorization` on to the service"),
 ];

@@ -229,7 +229,7 @@ impl Compiler {
             problems.push(names::switched_off("predicate", spec.name, part));
             return None;
         }
-        if let Some(problem) = names::expression(named, |arg| Part::Predicate(at, arg)) {
+        if let Some(problem) = names::expression(named, spec.args, |arg| Part::Predicate(at, arg)) {
             problems.push(problem);
             return None;
         }
@@ -254,7 +254,7 @@ impl Compiler {
         let all = || shared.iter().chain(own);
         // What is a route's own is shared with the same route of an earlier configuration only.
         let mut every = all().chain(&self.options.default_filters);
-        let own_id = if every.any(|named| named.name == "Throttle") { id } else { "" };
+        let own_id = if every.any(names::is_own) { id } else { "" };
         let key = || Key::of(&(own_id, all().map(Text).collect::<Vec<_>>()));
         // Others are looked for when it turns out that they can be shared.
         let many = all().count() + self.options.default_filters.len() > Chain::FEW;
@@ -304,7 +304,7 @@ impl Compiler {
             problems.push(names::switched_off("filter", spec.name, part(None)));
             return None;
         }
-        if let Some(problem) = names::expression(named, &part) {
+        if let Some(problem) = names::expression(named, spec.args, &part) {
             problems.push(problem);
             return None;
         }

@@ -2,7 +2,7 @@
 
 use foldhash::HashMap;
 use weir_filter::filter::{self, LATER};
-use weir_route::{NamedArgs, Spec, predicate};
+use weir_route::{ArgKind, ArgSpec, NamedArgs, Spec, predicate};
 
 use super::later;
 use super::problem::{Part, Problem};
@@ -85,6 +85,11 @@ fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
     names.join(", ")
 }
 
+/// Whether a filter of this name is its route's own ([`weir_filter::filter::Filter::is_own`]).
+pub(super) fn is_own(named: &NamedArgs) -> bool {
+    matches!(named.name.as_str(), "Throttle" | "RequestRateLimiter")
+}
+
 /// Whether a kebab-case list names `name`.
 pub(super) fn is_off(list: &[String], name: &str) -> bool {
     list.iter().any(|off| key::same(off, name))
@@ -99,6 +104,7 @@ pub(super) fn switched_off(kind: &str, name: &str, part: Part) -> Problem {
 /// The first argument that is a Spring expression.
 pub(super) fn expression(
     named: &NamedArgs,
+    declared: &[ArgSpec],
     part: impl Fn(Option<String>) -> Part,
 ) -> Option<Problem> {
     let is_expression = |text: &str| {
@@ -109,7 +115,14 @@ pub(super) fn expression(
         let text = text.trim();
         text.starts_with("#{") && text.ends_with('}')
     };
-    let found = named.args.iter().find(|(_, value)| value.as_str().is_some_and(is_expression))?;
+    // `#{@name}` is one of the things that weir knows by that name, where one is asked for.
+    let is_bean = |name: &str| {
+        declared.iter().any(|arg| arg.kind == ArgKind::Bean && key::same(arg.name, name))
+    };
+    let found = named
+        .args
+        .iter()
+        .find(|(name, value)| value.as_str().is_some_and(is_expression) && !is_bean(name))?;
     let message = format!("{}: `{}` is a Spring expression", named.name, found.1.as_str()?.trim());
     let help = "weir never evaluates expressions; write the value itself";
     Some(Problem::new(Code::SpringExpression, part(Some(found.0.to_owned())), message, help))

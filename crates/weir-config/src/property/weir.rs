@@ -303,6 +303,14 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Sets(|s, v| s.admin.import_bytes_max = bytes(v.size())),
     ),
     PropertySpec::new(
+        "weir.key-resolvers.*",
+        Kind::Text,
+        None,
+        "What a key resolver of RequestRateLimiter does, by the name of its Java bean: `ip`, \
+         `header:N`, `query:N`, `cookie:N`, `host`, `path` or `path:{v}`.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
         "weir.limits.*",
         Kind::Tree,
         None,

@@ -15,7 +15,6 @@ pub const LATER: &[(&str, &str)] = &[
     ("ModifyRequestBody", "it runs Java code and cannot be written in a configuration file"),
     ("ModifyResponseBody", "it runs Java code and cannot be written in a configuration file"),
     ("RemoveJsonAttributesResponseBody", "filters that rewrite response bodies are planned"),
-    ("RequestRateLimiter", "rate limits are planned"),
     ("Retry", "retries by route are planned; a stale pooled connection is retried already"),
     ("TokenRelay", "it needs an OAuth2 login session, which weir does not have"),
 ];

@@ -8,7 +8,7 @@ use weir_route::pattern::RegexCache;
 use weir_route::{ArgError, ArgKind, ArgSpec, Args, Spec};
 
 use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
-use crate::limits::LimitDefinition;
+use crate::limits::{KeySource, LimitDefinition};
 use crate::styled::Styled;
 
 mod add_request_header;
@@ -26,6 +26,7 @@ mod remove_request_parameter;
 mod remove_response_header;
 mod request_header_size;
 mod request_header_to_request_uri;
+mod request_rate_limiter;
 mod request_size;
 mod rewrite_location_response_header;
 mod rewrite_path;
@@ -58,6 +59,8 @@ pub struct FilterOptions {
     pub regexes: RegexCache,
     /// `weir.limits`.
     pub limits: Vec<LimitDefinition>,
+    /// `weir.key-resolvers`: whom a request counts for, by the name of a Java bean.
+    pub key_resolvers: Vec<(String, KeySource)>,
     /// Limits by name, kept over reloads.
     pub valves: Arc<Valves>,
     /// What limits are to be set to once this configuration is in force.
@@ -100,6 +103,7 @@ pub enum Filter {
     RemoveResponseHeader(remove_response_header::RemoveResponseHeader),
     RequestHeaderSize(request_header_size::RequestHeaderSize),
     RequestHeaderToRequestUri(request_header_to_request_uri::RequestHeaderToRequestUri),
+    RequestRateLimiter(request_rate_limiter::RequestRateLimiter),
     RequestSize(request_size::RequestSize),
     RewriteLocationResponseHeader(rewrite_location_response_header::RewriteLocationResponseHeader),
     RewritePath(rewrite_path::RewritePath),
@@ -133,6 +137,7 @@ pub static SPECS: &[&Spec<Build>] = &[
     &remove_response_header::SPEC,
     &request_header_size::SPEC,
     &request_header_to_request_uri::SPEC,
+    &request_rate_limiter::SPEC,
     &request_size::SPEC,
     &rewrite_location_response_header::SPEC,
     &rewrite_path::SPEC,
@@ -214,6 +219,7 @@ impl Filter {
             Self::RemoveResponseHeader(filter) => filter,
             Self::RequestHeaderSize(filter) => filter,
             Self::RequestHeaderToRequestUri(filter) => filter,
+            Self::RequestRateLimiter(filter) => filter,
             Self::RequestSize(filter) => filter,
             Self::RewriteLocationResponseHeader(filter) => filter,
             Self::RewritePath(filter) => filter,
@@ -263,14 +269,16 @@ impl Filter {
 
     /// Gives what is the route's own to the route called `route`.
     pub fn bind(&mut self, route: &str, options: &FilterOptions) {
-        if let Self::Throttle(filter) = self {
-            filter.bind(route, options);
+        match self {
+            Self::Throttle(filter) => filter.bind(route, options),
+            Self::RequestRateLimiter(filter) => filter.bind(route, options),
+            _ => {}
         }
     }
 
     /// Whether it is the route's own, so that no other route can share it.
     pub fn is_own(&self) -> bool {
-        matches!(self, Self::Throttle(_))
+        matches!(self, Self::Throttle(_) | Self::RequestRateLimiter(_))
     }
 
     /// Most bytes of content that it lets a request have.

@@ -94,14 +94,12 @@ pub(crate) struct Record {
     pub(crate) body: BodyRead,
 }
 
-/// How much of the request's body has been taken from the connection.
+/// How much of the request's body has been taken from the connection: nothing, and the carry is its
+/// start; some, and what comes next cannot be told from a request; or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyRead {
-    /// Nothing: what is in the carry is its start.
     Untouched,
-    /// Some: what comes next cannot be told from a request.
     Partly,
-    /// All.
     Whole,
 }
 
@@ -191,7 +189,6 @@ pub(crate) async fn exchange(
     let route = found.route;
     let mut step = decide(worker, client, x, snapshot, found);
     while let Ok(Step::Wait(waiting)) = step {
-        // Boxed, so that the task of a connection has no room for what is rarely needed.
         step = Box::pin(waited(worker, client, x, snapshot, waiting)).await;
     }
     let outcome = match step {
@@ -449,6 +446,7 @@ fn run_filters<'s>(
             target: &mut filtering.target,
             preserve_host: &mut filtering.preserve_host,
             prefixed: &mut filtering.prefixed,
+            added: &mut x.cors_fields,
             peer: client.peer,
             now_ms: worker.deadlines.wall_ms(),
         };
