@@ -55,7 +55,6 @@ pub(crate) struct Exchange {
     /// Path and host as the table sees them. The exchange's own, as others are looked at between
     /// its first look ahead and the lookup.
     pub(crate) parts: RequestParts,
-    /// What has been fetched of where its route is.
     pub(crate) foreseen: Ahead,
     pub(crate) vars: Vars,
     pub(crate) cors_fields: Vec<(&'static str, Vec<u8>)>,
@@ -365,7 +364,7 @@ enum Step<'s> {
     Wait(Box<Waiting<'s>>),
 }
 
-/// What filters have made of a request so far, its head aside.
+/// What filters have made of a request, its head aside.
 #[derive(Default)]
 struct Filtering {
     target: Option<Target>,
@@ -383,7 +382,7 @@ struct Waiting<'s> {
     from: usize,
 }
 
-/// What is to be done for a request that waited, once its turn has come.
+/// What is to be done for a request whose turn has come.
 async fn waited<'s>(
     worker: &Worker,
     client: &mut Client,
