@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The throttle: how evenly it lets pass, by ab as piped's authors measured theirs, and by weir bench.
+# Needs `cargo build --release` and ab (apache2-utils); uses 127.0.0.1 only; about a minute.
+# Usage: bench/throttle.sh
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+
+start_origin
+{ printf 'server: { address: 127.0.0.1, port: 0 }\nweir: { admin.port: 0, store.path: %s, server.workers: %s }\n' "$work/store" "${WORKERS:-2}"
+  printf 'spring.cloud.gateway.server.webflux.routes:\n'
+  for rate in 300 333.3 500 1000 2500 20000; do
+    printf -- '- { id: "r%s", uri: "http://%s", predicates: [ "Path=/%s/**" ], filters: [ StripPrefix=1, "Throttle=%s/s" ] }\n' \
+      "$rate" "$origin" "$rate" "$rate"
+  done
+  printf -- '- { id: window, uri: "http://%s", predicates: [ "Path=/window/**" ], filters: [ StripPrefix=1, { name: Throttle, args: { rate: 500/s, mode: window } } ] }\n' "$origin"
+  printf -- '- { id: fair, uri: "http://%s", predicates: [ "Path=/fair/**" ], filters: [ StripPrefix=1, { name: Throttle, args: { rate: 500/s, order: fair, key: "header:X-Tenant" } } ] }\n' "$origin"
+} >"$work/routes.yml"
+"$weir" run "$work/routes.yml" >"$work/weir.log" 2>&1 & pids+=($!)
+pid=$!
+gateway=$(wait_for "$work/weir.log" listening)
+
+row() { awk -v what="$1" '/Time taken/ { took = $5 } /Failed requests/ { failed = $3 } /Non-2xx/ { odd = $3 }
+  $1 ~ /^(50|90|95|99|100)%$/ { p[$1] = $2 }
+  END { printf "%-34s %8.3f s, failed %d, other than 2xx %d, p50 %d, p90 %d, p95 %d, p99 %d, max %d ms\n", what, took, failed, odd, p["50%"], p["90%"], p["95%"], p["99%"], p["100%"] }'; }
+echo '100 clients by ab, HTTP/1.0, 10,000 requests; a perfect pace takes 19.998 s and 200 ms each'
+ab -q -c 100 -n 10000 "http://$gateway/500/ok" | row 'pace 500/s'
+awk '/^VmRSS/ { printf "%-34s %8.1f MB resident after it\n", "", $2 / 1024 }' "/proc/$pid/status"
+ab -q -c 100 -n 3000 "http://$gateway/window/ok" | row "window 500/s, as piped's tap"
+echo '10 connections at 1000/s; a perfect pace takes 10 ms each'
+ab -q -k -c 10 -n 5000 "http://$gateway/1000/ok" | row 'pace 1000/s'
+echo 'long-run rates: requests / (rate x time), 1 is exact'
+for rate in 300 333.3 2500 20000; do
+  count=$(awk -v r="$rate" 'BEGIN { printf "%d", r * 4 }')
+  ab -q -k -c 64 -n "$count" "http://$gateway/$rate/ok" | awk -v r="$rate" -v n="$count" '/Time taken/ { printf "%-34s %8.4f\n", "pace " r "/s", n / (r * $5) }'
+done
+echo '90 connections of one key beside 1 of another at 500/s, order fair; two turns are 4 ms'
+ab -q -k -c 90 -n 2000 -H 'X-Tenant: heavy' "http://$gateway/fair/ok" >"$work/heavy.txt" & heavy=$!
+sleep 0.5
+ab -q -k -c 1 -n 200 -H 'X-Tenant: light' "http://$gateway/fair/ok" | row 'the light key'
+wait $heavy
+row 'the heavy key' <"$work/heavy.txt"
