@@ -3,6 +3,7 @@
 mod configs;
 mod differential;
 mod layers;
+mod pages;
 mod peers;
 mod release;
 mod soak;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         Command::Tidy => {
             let mut findings = tidy::findings();
             findings.extend(layers::findings());
+            findings.extend(pages::findings());
             findings.extend(supply::findings());
             for finding in &findings {
                 eprintln!("{finding}");

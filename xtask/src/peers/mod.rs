@@ -39,7 +39,7 @@ Needs Debian's nginx, haproxy, wrk, apache2-utils and strace; says what is missi
 --install. Loads 127.0.0.1 only. Two cores at least: with two, the proxy has core 0 to itself, client and
 upstream share core 1; with more, each has one.
 
-Results go to bench/runs/<date>-<machine>/ and, if nothing is left out, into the README. A machine that
+Results go to bench/runs/<date>-<machine>/ and, if nothing is left out, into docs/performance.md. A machine that
 does something else at the same time spoils rates and latencies first, ratios of CPU last.")]
 pub struct PeersArgs {
     #[command(subcommand)]
@@ -131,7 +131,7 @@ impl Common {
         }
         if whole && self.out.is_none() && !self.no_readme {
             report.publish(&folder)?;
-            eprintln!("written: README.md");
+            eprintln!("written: docs/performance.md");
         }
         Ok(())
     }

@@ -193,15 +193,17 @@ impl Report {
     }
 }
 
-/// Puts `block` into the README's block `name`.
+/// Puts `block` into the block `name` of the page on performance; its links are those of the
+/// repository's top folder.
 ///
 /// # Errors
-/// The README has no such marks, or cannot be written.
+/// The page has no such marks, or cannot be written.
 pub fn publish(name: &str, block: &str) -> anyhow::Result<()> {
-    let file = root().join("README.md");
+    let file = root().join("docs/performance.md");
+    let block = block.replace("](bench/", "](../bench/").replace("](docs/", "](");
     let text = std::fs::read_to_string(&file)?;
-    let text = replace_block(&text, name, block)
-        .with_context(|| format!("README.md has no <!-- peers:{name} --> block"))?;
+    let text = replace_block(&text, name, &block)
+        .with_context(|| format!("docs/performance.md has no <!-- peers:{name} --> block"))?;
     Ok(std::fs::write(&file, text)?)
 }
 
