@@ -10,7 +10,7 @@ const README_LINES_MAX: usize = 120;
 /// Everything wrong with the pages.
 pub fn findings() -> Vec<String> {
     let mut findings = Vec::new();
-    for path in pages(&root()) {
+    for path in pages(root()) {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let shown = crate::tree::shown(&path);
         let lines = text.lines().count();

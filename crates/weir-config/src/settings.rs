@@ -103,6 +103,8 @@ pub struct Settings {
     pub admin: Admin,
     /// `weir.store.path` (`weir-data`).
     pub store_path: PathBuf,
+    /// `weir.request-uri.allow`: link-local addresses that a filter may send requests to.
+    pub request_uri_allow: Vec<IpAddr>,
     /// `weir.security.ignore-spring-security` (false).
     pub ignore_spring_security: bool,
     /// `weir.compat.*`.
@@ -379,6 +381,7 @@ impl Default for Settings {
             management: Management::default(),
             admin: Admin::default(),
             store_path: PathBuf::from("weir-data"),
+            request_uri_allow: Vec::new(),
             ignore_spring_security: false,
             compat: Compat::default(),
             discovery: Discovery::default(),

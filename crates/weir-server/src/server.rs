@@ -38,6 +38,8 @@ pub struct ServerOptions {
     pub seed: u64,
     /// Paths that are not left to the routes.
     pub reserved: Option<ReservedPaths>,
+    /// Where the admin API listens: never an upstream, whoever names it.
+    pub admin: Option<SocketAddr>,
 }
 
 /// Why the server did not start.
@@ -110,7 +112,7 @@ impl Server {
         let counters: Vec<_> =
             (0..workers).map(|_| Arc::new(WorkerCounters::new(workers, &listed))).collect();
         let reserved = options.reserved.as_ref().map(|paths| Arc::new(Reserved::new(paths)));
-        let identity = Arc::new(Identity::new(address.port()));
+        let identity = Arc::new(Identity::new(address.port(), options.admin));
         let shares = files_plan(&settings, files_max());
         let files = Files::new(&shares);
         let plan = Plan {

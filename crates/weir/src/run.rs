@@ -131,8 +131,11 @@ async fn serve(
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let management = Management::bind(settings)?;
-    let options =
-        ServerOptions { seed: random_seed(), reserved: management.on_main_port(settings) };
+    let options = ServerOptions {
+        seed: random_seed(),
+        reserved: management.on_main_port(settings),
+        admin: management.admin_address(),
+    };
     let server =
         Server::start(&control.published(), &options).context("the gateway cannot start")?;
     let ready = Arc::new(AtomicBool::new(true));

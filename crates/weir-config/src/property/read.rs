@@ -151,6 +151,18 @@ fn refused(
 /// What depends on two properties at once.
 fn finish(settings: &mut Settings, layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) {
     super::discovery::finish(settings, layers);
+    if let Some(node) = layers.find("weir.request-uri.allow") {
+        for text in spring::texts(layers, node) {
+            match text.parse() {
+                Ok(address) => settings.request_uri_allow.push(address),
+                Err(_) => problems.push(
+                    Diagnostic::new(Code::InvalidValue, format!("`{text}` is not an address"))
+                        .at(node.span())
+                        .help("write an IP address, such as `169.254.1.2`"),
+                ),
+            }
+        }
+    }
     let pool = &mut settings.pool;
     if pool.fixed {
         pool.connections_max.get_or_insert(FIXED_POOL_SIZE);

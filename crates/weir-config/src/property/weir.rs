@@ -303,6 +303,15 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Sets(|s, v| s.admin.import_bytes_max = bytes(v.size())),
     ),
     PropertySpec::new(
+        "weir.request-uri.allow",
+        Kind::List,
+        None,
+        "Link-local addresses that SetRequestUri and RequestHeaderToRequestUri may send requests \
+         to, such as `169.254.1.2`; none otherwise, since machines in clouds get their \
+         credentials from one.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
         "weir.key-resolvers.*",
         Kind::Text,
         None,

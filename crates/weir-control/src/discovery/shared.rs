@@ -207,7 +207,7 @@ impl Status {
 pub(super) enum Client {
     Eureka(eureka::Client),
     Nacos(nacos::Client),
-    Consul(consul::Client),
+    Consul(Box<consul::Client>),
     Dns,
 }
 
@@ -218,7 +218,7 @@ impl Client {
         Some(match name {
             "eureka" => Self::Eureka(eureka::Client::new(&settings.eureka)),
             "nacos" => Self::Nacos(nacos::Client::new(&settings.nacos)),
-            "consul" => Self::Consul(consul::Client::new(&settings.consul)),
+            "consul" => Self::Consul(Box::new(consul::Client::new(&settings.consul))),
             "dns" => Self::Dns,
             _ => return None,
         })

@@ -48,6 +48,9 @@ mod throttle;
 pub use later::LATER;
 pub use request_size::request_too_large;
 
+/// A limit, and what it is to be set to.
+pub type Setting = (Arc<Valve>, LimitSettings);
+
 /// What filters need to know of the configuration when they are built.
 #[derive(Clone, Debug, Default)]
 pub struct FilterOptions {
@@ -64,7 +67,7 @@ pub struct FilterOptions {
     /// Limits by name, kept over reloads.
     pub valves: Arc<Valves>,
     /// What limits are to be set to once this configuration is in force.
-    pub settings: Arc<Mutex<Vec<(Arc<Valve>, LimitSettings)>>>,
+    pub settings: Arc<Mutex<Vec<Setting>>>,
 }
 
 impl FilterOptions {

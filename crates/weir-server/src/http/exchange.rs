@@ -192,8 +192,9 @@ pub(crate) async fn exchange(
     }
     let outcome = match step {
         Ok(Step::Forward { route, target, service, preserve_host }) => {
-            forward(worker, client, x, framing, snapshot, route, &target, service, preserve_host)
-                .await
+            let chosen = service.is_none() && matches!(target, Cow::Owned(_));
+            let to = (&*target, service, chosen);
+            forward(worker, client, x, framing, snapshot, route, to, preserve_host).await
         }
         Ok(Step::Wait(_)) => Err(ProxyError::new(ErrorKind::Panic)),
         Ok(Step::Answer(route, local)) => {

@@ -73,13 +73,13 @@ pub(crate) async fn forward(
     framing: RequestFraming,
     snapshot: &Snapshot,
     route: &Route<RouteTarget>,
-    target: &Arc<Target>,
-    service: Option<&Service>,
+    (target, service, chosen): (&Arc<Target>, Option<&Service>, bool),
     preserve_host: bool,
 ) -> Result<Next, ProxyError> {
     let outgoing = Outgoing::new(snapshot, framing, route);
     let ends = (client.peer, local_ip(client, snapshot.forwarding.names_itself()));
     let mut wanted = wanted(worker, snapshot, route, target);
+    wanted.chosen = chosen.then_some(&*snapshot.settings.request_uri_allow);
     let (mut found, other) = match service {
         Some(service) => reached(worker, client, &wanted, service).await?,
         None => (None, None),
@@ -148,6 +148,7 @@ fn wanted<'a>(
         connect_timeout: own.unwrap_or(settings.connect_timeout),
         workers: worker.counters.workers(),
         fresh: false,
+        chosen: None,
     }
 }
 

@@ -4,6 +4,7 @@
 //! upstream's port is the one it listens on itself, and everywhere with `weir.server.via`.
 
 use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, SocketAddr};
 
 use weir_filter::{LocalResponse, Target};
 use weir_wire::{Fields, RequestHead, list_members};
@@ -17,13 +18,44 @@ pub(crate) struct Identity {
     name: Box<str>,
     /// The port it listens on.
     port: u16,
+    /// Where the admin API listens.
+    admin: Option<SocketAddr>,
 }
 
 impl Identity {
-    /// A new one for a gateway that listens on `port`.
-    pub(crate) fn new(port: u16) -> Self {
+    /// A new one for a gateway that listens on `port`, with its admin API at `admin`.
+    pub(crate) fn new(port: u16, admin: Option<SocketAddr>) -> Self {
         let chance = RandomState::new().hash_one(port);
-        Self { name: format!("weir-{chance:016x}").into(), port }
+        Self { name: format!("weir-{chance:016x}").into(), port, admin }
+    }
+
+    /// Whether `address` may be an upstream. The admin API of this process never is: it would take
+    /// the gateway for a caller on its own machine. Where a filter took the target from the
+    /// request, link-local addresses are not either (they hold the credentials of machines in
+    /// clouds), unless `allowed` lists them. `local` is the address of this end, once connected.
+    pub(super) fn may_reach(
+        &self,
+        address: SocketAddr,
+        local: Option<IpAddr>,
+        allowed: Option<&[IpAddr]>,
+    ) -> bool {
+        let ip = address.ip().to_canonical();
+        let is_link_local = match ip {
+            IpAddr::V4(ip) => ip.is_link_local(),
+            IpAddr::V6(ip) => ip.is_unicast_link_local(),
+        };
+        if is_link_local && allowed.is_some_and(|allowed| !allowed.contains(&ip)) {
+            return false;
+        }
+        let Some(admin) = self.admin.filter(|admin| admin.port() == address.port()) else {
+            return true;
+        };
+        let own = admin.ip().to_canonical();
+        let is_here = ip.is_loopback()
+            || ip.is_unspecified()
+            || local.is_some_and(|local| local.to_canonical() == ip);
+        // An address of all includes each of this machine's; an unspecified one leads to loopback.
+        !(ip == own || own.is_unspecified() && is_here || ip.is_unspecified() && own.is_loopback())
     }
 
     /// Says in `head` that it went through here on its way to `target`, if it may come back or
@@ -91,8 +123,8 @@ mod tests {
 
     #[test]
     fn a_request_passes_once() {
-        let identity = Identity::new(80);
-        let other = Identity::new(80);
+        let identity = Identity::new(80, None);
+        let other = Identity::new(80, None);
         let target = |port| Target::new(Scheme::Http, "h".to_owned(), port);
         let mut head = head("GET", "Via", "1.0 fred, 1.1 weir (a comment)");
         assert!(identity.pass(&mut head, &target(81), false).is_ok());
@@ -103,6 +135,36 @@ mod tests {
         assert!(other.pass(&mut head, &target(80), true).is_err());
         let names: Vec<_> = head.fields.get_all(b"via").collect();
         assert_eq!(names.len(), 3);
+    }
+
+    #[test]
+    fn the_admin_api_is_never_an_upstream() {
+        let check = |admin: &str, to: &str, local: &str, expected: bool| {
+            let identity = Identity::new(80, Some(admin.parse().expect("an address")));
+            let local = local.parse().ok();
+            let found = identity.may_reach(to.parse().expect("an address"), local, None);
+            assert_eq!(found, expected, "{admin} {to}");
+        };
+        check("127.0.0.1:9090", "127.0.0.1:9090", "", false);
+        check("127.0.0.1:9090", "[::ffff:127.0.0.1]:9090", "", false);
+        check("127.0.0.1:9090", "0.0.0.0:9090", "", false);
+        check("127.0.0.1:9090", "127.0.0.1:9091", "", true);
+        check("127.0.0.1:9090", "10.0.0.1:9090", "10.0.0.2", true);
+        check("0.0.0.0:9090", "127.0.0.9:9090", "", false);
+        check("0.0.0.0:9090", "10.0.0.1:9090", "10.0.0.1", false);
+        check("0.0.0.0:9090", "10.0.0.1:9090", "10.0.0.2", true);
+        check("[::]:9090", "[::1]:9090", "", false);
+    }
+
+    #[test]
+    fn what_a_client_names_is_not_link_local_unless_allowed() {
+        let identity = Identity::new(80, None);
+        let metadata = "169.254.169.254:80".parse().expect("an address");
+        assert!(identity.may_reach(metadata, None, None));
+        assert!(!identity.may_reach(metadata, None, Some(&[])));
+        assert!(identity.may_reach(metadata, None, Some(&[metadata.ip()])));
+        let mapped = "[::ffff:169.254.169.254]:80".parse().expect("an address");
+        assert!(!identity.may_reach(mapped, None, Some(&[])));
     }
 
     #[test]

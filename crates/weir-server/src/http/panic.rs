@@ -58,7 +58,8 @@ mod tests {
         let compiled = loaded.compile();
         let snapshot = Snapshot::build(&loaded.compiler, compiled.routes);
         let snapshot = Arc::new(ArcSwap::from_pointee(snapshot));
-        let server = Server::start(&snapshot, &ServerOptions { seed: 1, reserved: None });
+        let server =
+            Server::start(&snapshot, &ServerOptions { seed: 1, reserved: None, admin: None });
         server.expect("a server")
     }
 

@@ -3,7 +3,8 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::net::{SocketAddr, TcpStream};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -153,6 +154,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) workers: usize,
     /// Do not use a kept connection: one has just turned out stale.
     pub(crate) fresh: bool,
+    /// Where a filter has set the target: link-local addresses that it may be all the same.
+    pub(crate) chosen: Option<&'a [IpAddr]>,
 }
 
 /// A kept connection to `wanted.target`, where none has to be waited for.
@@ -249,7 +252,8 @@ async fn connect(
         let addresses = worker.resolver.resolve(target, now_ms).await.map_err(|error| {
             ProxyError::with(ErrorKind::Resolve, format!("{}: {error}", target.host))
         })?;
-        dial(&addresses, target).await
+        let chosen = wanted.chosen;
+        dial(&addresses, target, |peer, local| worker.identity.may_reach(peer, local, chosen)).await
     };
     match within(worker, client, wanted.connect_timeout, dial).await? {
         Some(stream) => stream,
@@ -257,12 +261,26 @@ async fn connect(
     }
 }
 
-/// Tries the addresses one after another.
-async fn dial(addresses: &[SocketAddr], target: &Target) -> Result<Watched<TcpStream>, ProxyError> {
+/// Tries the addresses one after another, but for those that `may_reach` rules out, which is asked
+/// before and, with the address of this end, after connecting.
+async fn dial(
+    addresses: &[SocketAddr],
+    target: &Target,
+    may_reach: impl Fn(SocketAddr, Option<IpAddr>) -> bool,
+) -> Result<Watched<TcpStream>, ProxyError> {
     let mut last = None;
     for address in addresses {
+        if !may_reach(*address, None) {
+            last = Some(io::Error::from(io::ErrorKind::PermissionDenied));
+            continue;
+        }
         match connect_to(*address).await {
             Ok(stream) => {
+                let local = stream.file().local_addr().map(|local| local.ip()).ok();
+                if !may_reach(*address, local) {
+                    last = Some(io::Error::from(io::ErrorKind::PermissionDenied));
+                    continue;
+                }
                 // Failing to set them costs latency, or time if the upstream vanishes.
                 let _ = stream.file().set_nodelay(true);
                 let _ = watch_over(stream.file());

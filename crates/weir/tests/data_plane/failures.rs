@@ -278,3 +278,28 @@ async fn every_request_has_via_if_so_configured() {
     let again = format!("GET / HTTP/1.1\r\nHost: a\r\nVia: 1.0 x, {}\r\n\r\n", via[1]);
     assert_eq!(client.exchange(again).await.status, 508);
 }
+
+#[tokio::test]
+async fn the_admin_api_is_not_reached_through_the_gateway() {
+    let gateway = with_routes(
+        "[ { id: chosen, uri: 'no://op', predicates: [ 'Path=/**' ],
+             filters: [ 'RequestHeaderToRequestUri=X-To' ] } ]",
+        "",
+    );
+    let admin = gateway.admin();
+    let mapped = format!("[::ffff:{}]:{}", admin.ip(), admin.port());
+    for to in [admin.to_string(), format!("localhost:{}", admin.port()), mapped] {
+        let body = r#"{"uri":"http://h"}"#;
+        let post = format!(
+            "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nX-To: \
+             http://{to}/actuator/gateway/routes/evil\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let answer = Client::connect(gateway.address()).await.exchange(post).await;
+        assert_eq!(answer.status, 502, "{to}: {}", answer.text());
+    }
+    let get = "GET /actuator/gateway/routes/evil HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    assert_eq!(Client::connect(admin).await.exchange(get).await.status, 404);
+    let get = "GET / HTTP/1.1\r\nHost: a\r\nX-To: http://169.254.169.254/latest\r\n\r\n";
+    assert_eq!(Client::connect(gateway.address()).await.exchange(get).await.status, 502);
+}
