@@ -134,6 +134,7 @@ pub(crate) fn forwarding(
         forwarded: flag(layers, "forwarded.enabled").unwrap_or(true),
         forwarded_by: flag(layers, "forwarded.by.enabled").unwrap_or(false),
         hop_by_hop: hop_by_hop.map(|node| spring::texts(layers, node)),
+        underscore_fields: settings.underscore_fields,
     };
     Forwarding::new(&options, regexes).unwrap_or_else(|error| {
         let property = match error.arg.as_str() {

@@ -62,6 +62,8 @@ pub struct Settings {
     pub progress_window: Duration,
     /// `weir.server.ambiguous-paths` (`check`); per route by `metadata.ambiguous-paths`.
     pub ambiguous_paths: AmbiguousPaths,
+    /// `weir.server.underscore-fields=keep`.
+    pub underscore_fields: bool,
     /// `weir.server.via` (false).
     pub via: bool,
     /// `weir.server.connections-max` per process.
@@ -361,6 +363,7 @@ impl Default for Settings {
             progress_bytes_per_second_min: 100,
             progress_window: Duration::from_secs(30),
             ambiguous_paths: AmbiguousPaths::default(),
+            underscore_fields: false,
             via: false,
             connections_max: 100_000,
             connect_timeout: Duration::from_secs(30),

@@ -226,6 +226,14 @@ pub(super) static WEIR: &[PropertySpec] = &[
         }),
     ),
     PropertySpec::new(
+        "weir.server.underscore-fields",
+        Kind::OneOf(&["drop", "keep"]),
+        Some("drop"),
+        "What becomes of `Content_Length` and `Transfer_Encoding`, which some upstreams take for \
+         the fields with hyphens.",
+        Usage::Sets(|s, v| s.underscore_fields = v.text() == "keep"),
+    ),
+    PropertySpec::new(
         "weir.server.via",
         Kind::Bool,
         Some("false"),

@@ -30,6 +30,7 @@ pub struct Forwarding {
     forwarded: bool,
     by: bool,
     hop_by_hop: HopByHop,
+    underscore_fields: bool,
 }
 
 /// What is known of the two connections when a request is passed on.
@@ -80,6 +81,7 @@ impl Forwarding {
             forwarded: options.forwarded,
             by: options.forwarded_by,
             hop_by_hop: HopByHop::new(options.hop_by_hop.as_deref())?,
+            underscore_fields: options.underscore_fields,
         })
     }
 
@@ -93,6 +95,9 @@ impl Forwarding {
         let options = |value| list_members(value).any(is_nomination);
         let nominates = head.fields.get_all(b"connection").any(options);
         let forwarded = head.fields.iter().any(|(name, _)| Forwarded::of(name).is_some());
+        if !self.underscore_fields && head.fields.iter().any(|(name, _)| frames_in_disguise(name)) {
+            head.fields.retain(|name, _| !frames_in_disguise(name));
+        }
         if nominates {
             remove_nominated(head);
         }
@@ -196,6 +201,19 @@ impl Forwarded {
         let alias = [*first, *last].contains(&b'_') || rest.contains(&b'_');
         Some(if alias { Self::Alias } else { Self::X })
     }
+}
+
+/// Whether an upstream that turns names into variables takes a field for Content-Length or
+/// Transfer-Encoding, which it is not.
+fn frames_in_disguise(name: &[u8]) -> bool {
+    let real = match name.len() {
+        14 => &b"content-length"[..],
+        17 => b"transfer-encoding",
+        _ => return false,
+    };
+    let same =
+        |(own, real): (&u8, &u8)| own.eq_ignore_ascii_case(real) || (*own == b'_' && *real == b'-');
+    name.contains(&b'_') && name.iter().zip(real).all(same)
 }
 
 /// Whether a member of Connection names a field, rather than saying something of the connection.

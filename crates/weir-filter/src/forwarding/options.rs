@@ -15,6 +15,8 @@ pub struct ForwardingOptions {
     pub forwarded_by: bool,
     /// `filter.remove-hop-by-hop.headers`: replaces the list of fields that are not passed on.
     pub hop_by_hop: Option<Vec<String>>,
+    /// `weir.server.underscore-fields=keep` (false): passes on `Content_Length` and the like.
+    pub underscore_fields: bool,
 }
 
 impl Default for ForwardingOptions {
@@ -26,6 +28,7 @@ impl Default for ForwardingOptions {
             forwarded: true,
             forwarded_by: false,
             hop_by_hop: None,
+            underscore_fields: false,
         }
     }
 }

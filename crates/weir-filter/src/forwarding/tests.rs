@@ -320,3 +320,29 @@ fn responses_lose_hop_by_hop_fields() {
         "Upgrade: websocket\nConnection: Upgrade",
     );
 }
+
+#[test]
+fn names_that_pass_for_framing_are_removed() {
+    let check = |keep: bool, expected: &[&str]| {
+        let options = ForwardingOptions { underscore_fields: keep, ..Default::default() };
+        let rules = Forwarding::new(&options, &RegexCache::default()).expect("rules");
+        let mut head = weir_wire::RequestHead::default();
+        for name in
+            ["Content_Length", "TRANSFER_encoding", "transfer-encoding", "X_Y", "Content_Lengthy"]
+        {
+            head.fields.append(name.as_bytes(), b"1");
+        }
+        rules.receive(&mut head, "127.0.0.1".parse().expect("an address"));
+        let names: Vec<String> = head
+            .fields
+            .iter()
+            .map(|(name, _)| String::from_utf8_lossy(name).into_owned())
+            .collect();
+        assert_eq!(names, expected);
+    };
+    check(false, &["transfer-encoding", "X_Y", "Content_Lengthy"]);
+    check(
+        true,
+        &["Content_Length", "TRANSFER_encoding", "transfer-encoding", "X_Y", "Content_Lengthy"],
+    );
+}

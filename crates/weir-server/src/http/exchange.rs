@@ -365,7 +365,6 @@ enum Step<'s> {
     Wait(Box<Waiting<'s>>),
 }
 
-/// What filters have made of a request, its head aside.
 #[derive(Default)]
 struct Filtering {
     target: Option<Target>,
