@@ -153,6 +153,7 @@ impl Loader {
             default_filters: default_filters.clone(),
             predicates_off: routes::switched_off(&layers, "predicate"),
             filters_off: routes::switched_off(&layers, "filter"),
+            aliases: routes::aliases(&layers, &mut problems),
             services: routes::services(&layers, &mut problems),
             directory: Arc::clone(&self.directory),
             groups: routes::groups(&layers, &mut problems)

@@ -208,6 +208,18 @@ fn switched_off_filters_are_errors() {
 }
 
 #[test]
+fn names_of_java_mean_what_the_configuration_says() {
+    let java = route("  filters:\n  - name: JwtAuth\n    args: { secured: true }\n");
+    check(&java, &["unknown-filter 7"]);
+    check(&format!("weir.filters.JwtAuth: ['AddRequestHeader=X-A, b']\n{java}"), &[]);
+    check(&format!("weir.filters.JwtAuth: [Nobody=1]\n{java}"), &["unknown-filter 8"]);
+    check(&format!("weir.filters.JwtAuth:\n- Throttle=5/s\n- StripPrefix=1\n{java}"), &[]);
+    let java = "spring.cloud.gateway.routes:\n- {id: a, uri: 'http://h', predicates: [Tenant=x]}\n";
+    check(java, &["unknown-predicate 2"]);
+    check(&format!("weir.predicates.Tenant: [Header=X-Tenant]\n{java}"), &[]);
+}
+
+#[test]
 fn default_filters_are_judged_once() {
     let defaults = "spring.cloud.gateway.default-filters:\n- Retry=3\n";
     check(

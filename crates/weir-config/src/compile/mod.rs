@@ -25,15 +25,16 @@ use weir_filter::{Chain, ChainEntry, Scheme, Target};
 use weir_limit::{LimitSettings, Valve, Valves};
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
-use weir_route::{ArgError, NamedArgs, Predicates, Route, RouteDefinition, RouteGroup};
+use weir_route::{NamedArgs, Predicates, Route, RouteDefinition, RouteGroup};
 
+use problem::argument;
 pub use problem::{Part, Problem};
 pub(crate) use remarks::{Told, about_filter, group_remarks, remarks};
 
 use crate::ambiguity::AmbiguousPaths;
 use crate::cors::{self, GlobalCors};
 use crate::diagnostic::{Code, mask_url};
-use crate::routes::ServiceList;
+use crate::routes::{Aliases, ServiceList};
 use crate::settings::Settings;
 use crate::snapshot::{RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Upstream};
 use crate::uri::{self, Destination};
@@ -55,6 +56,7 @@ pub(crate) struct Options {
     pub predicates_off: Vec<String>,
     /// Kebab names of `filter.<kebab>.enabled=false`.
     pub filters_off: Vec<String>,
+    pub aliases: Aliases,
     pub services: ServiceList,
     /// Services that registries list.
     pub directory: Arc<Directory>,
@@ -208,7 +210,9 @@ impl Compiler {
         let context = BuildContext { options: &self.options.predicates, route_id: &definition.id };
         let mut built = Predicates::with_capacity(definition.predicates.len());
         for (at, named) in definition.predicates.iter().enumerate() {
-            built.extend(self.predicate(at, named, &context, problems));
+            for named in self.registry.meant(named, &self.options.aliases.predicates) {
+                built.extend(self.predicate(at, named, &context, problems));
+            }
         }
         built
     }
@@ -242,6 +246,12 @@ impl Compiler {
             .ok()
     }
 
+    /// Whether a filter is its route's own, by its name or by what the name stands for.
+    fn is_own(&self, named: &NamedArgs) -> bool {
+        let meant = self.registry.meant(named, &self.options.aliases.filters);
+        meant.iter().any(names::is_own)
+    }
+
     /// The chain of a route's own filters with the default ones and those of its group.
     fn chain(
         &self,
@@ -254,7 +264,7 @@ impl Compiler {
         let all = || shared.iter().chain(own);
         // What is a route's own is shared with the same route of an earlier configuration only.
         let mut every = all().chain(&self.options.default_filters);
-        let own_id = if every.any(names::is_own) { id } else { "" };
+        let own_id = if every.any(|named| self.is_own(named)) { id } else { "" };
         let key = || Key::of(&(own_id, all().map(Text).collect::<Vec<_>>()));
         // Others are looked for when it turns out that they can be shared.
         let many = all().count() + self.options.default_filters.len() > Chain::FEW;
@@ -285,7 +295,9 @@ impl Compiler {
                 List::Default => Part::DefaultFilter(at, arg),
                 List::Own => Part::Filter(at, arg),
             };
-            built.extend(self.filter(named, part, problems));
+            for named in self.registry.meant(named, &self.options.aliases.filters) {
+                built.extend(self.filter(named, part, problems));
+            }
         }
         built
     }
@@ -477,15 +489,4 @@ fn invalid_uri(text: &str, error: uri::UriError) -> Problem {
         None => (error.message, error.help),
     };
     Problem::new(Code::InvalidUri, Part::Uri, message, help)
-}
-
-fn argument(error: ArgError, name: &str, part: Part, declared: &[weir_route::ArgSpec]) -> Problem {
-    let help = error.help.unwrap_or_else(|| {
-        let names: Vec<String> = declared.iter().map(|arg| format!("`{}`", arg.name)).collect();
-        match names.is_empty() {
-            true => format!("`{name}` takes no arguments"),
-            false => format!("`{name}` takes {}", names.join(", ")),
-        }
-    });
-    Problem::new(Code::InvalidArgument, part, format!("{name}: {}", error.message), help)
 }

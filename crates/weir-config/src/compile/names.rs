@@ -36,6 +36,20 @@ impl Registry {
         self.filters.get(name).copied()
     }
 
+    /// What `named` stands for: itself, unless it is a name of Java's that `aliases` defines.
+    pub fn meant<'a>(
+        &self,
+        named: &'a NamedArgs,
+        aliases: &'a std::collections::HashMap<String, Vec<NamedArgs>>,
+    ) -> &'a [NamedArgs] {
+        let name = named.name.as_str();
+        let is_known = self.filters.contains_key(name) || self.predicates.contains_key(name);
+        match aliases.get(name) {
+            Some(list) if !is_known => list,
+            _ => std::slice::from_ref(named),
+        }
+    }
+
     /// Why `named` is not a predicate.
     pub fn no_predicate(&self, named: &NamedArgs, part: Part) -> Problem {
         let name = &named.name;
@@ -46,7 +60,8 @@ impl Registry {
             }
             Some(near) => format!("did you mean `{near}`?"),
             None => format!(
-                "weir runs no Java predicates; say it with {}",
+                "weir runs no Java predicates; say what it tests with `weir.predicates.{name}: \
+                 [Header=X-Tenant]`, by {}",
                 listed(self.predicates.keys().copied())
             ),
         };
@@ -64,9 +79,11 @@ impl Registry {
         let later = LATER.iter().map(|(name, _)| *name);
         let help = match nearest(bare(name), known.chain(later)) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "a filter of your own in Java does not run in weir: do its work with weir's \
-                     filters (`weir reference`), or in a service behind or beside the gateway"
-                .to_owned(),
+            None => format!(
+                "a filter of your own in Java does not run in weir; say what it does with weir's \
+                 filters: `weir.filters.{name}: ['AddRequestHeader=X-By, weir']` (`weir reference` \
+                 lists them), or do its work in a service behind or beside the gateway"
+            ),
         };
         Problem::new(Code::UnknownFilter, part, format!("there is no filter `{name}`"), help)
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use weir_route::ArgError;
+
 use crate::diagnostic::Code;
 
 /// A part of a route definition.
@@ -78,4 +80,21 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} ({})", self.part, self.message, self.help)
     }
+}
+
+/// What is to be said of an argument that is refused.
+pub(super) fn argument(
+    error: ArgError,
+    name: &str,
+    part: Part,
+    declared: &[weir_route::ArgSpec],
+) -> Problem {
+    let help = error.help.unwrap_or_else(|| {
+        let names: Vec<String> = declared.iter().map(|arg| format!("`{}`", arg.name)).collect();
+        match names.is_empty() {
+            true => format!("`{name}` takes no arguments"),
+            false => format!("`{name}` takes {}", names.join(", ")),
+        }
+    });
+    Problem::new(Code::InvalidArgument, part, format!("{name}: {}", error.message), help)
 }

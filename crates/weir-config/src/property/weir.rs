@@ -311,6 +311,22 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Sets(|s, v| s.admin.import_bytes_max = bytes(v.size())),
     ),
     PropertySpec::new(
+        "weir.filters.*",
+        Kind::Tree,
+        None,
+        "What a filter written in Java does, by its name: a list of weir's filters. Its arguments \
+         are not looked at. A filter that checks who may pass needs one that does: an empty list \
+         lets everybody pass.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
+        "weir.predicates.*",
+        Kind::Tree,
+        None,
+        "What a predicate written in Java tests, by its name: a list of weir's predicates.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
         "weir.request-uri.allow",
         Kind::List,
         None,

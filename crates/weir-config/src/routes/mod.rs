@@ -3,6 +3,7 @@
 //!
 //! Routes are read from the trees one at a time and handed on; nothing here keeps them.
 
+mod aliases;
 mod definition;
 mod expression;
 mod group;
@@ -12,6 +13,7 @@ mod services;
 use weir_balance::Directory;
 use weir_route::{NamedArgs, RouteDefinition};
 
+pub(crate) use aliases::{Aliases, aliases};
 pub(crate) use definition::Reader;
 pub(crate) use group::groups;
 pub(crate) use services::{ServiceList, services};
