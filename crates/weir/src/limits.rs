@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Map, Value, json};
 
+use crate::admin::AdminArgs;
 use crate::routes::client::{Ask, Client, escaped};
 use crate::routes::show::table;
 
@@ -23,17 +24,8 @@ Examples:
 A change holds until the next reload or restart, which set what the configuration says.
 Exit code: 0 done, 1 not done; the message says why and what to do.")]
 pub struct LimitsArgs {
-    /// Where the gateway's admin API is.
-    #[arg(long, global = true, value_name = "URL", default_value = "http://127.0.0.1:9090")]
-    #[arg(env = "WEIR_ADMIN")]
-    pub admin: String,
-    /// The gateway's `weir.admin.token`; needed for changes from another machine.
-    #[arg(long, global = true, value_name = "TOKEN", env = "WEIR_ADMIN_TOKEN")]
-    #[arg(hide_env_values = true)]
-    pub token: Option<String>,
-    /// Prints JSON instead of text.
-    #[arg(long, global = true)]
-    pub json: bool,
+    #[command(flatten)]
+    pub admin: AdminArgs,
     #[command(subcommand)]
     command: LimitsCommand,
 }
@@ -92,7 +84,7 @@ struct SetArgs {
 /// # Errors
 /// What went wrong, and what to do about it.
 pub fn run(args: LimitsArgs) -> anyhow::Result<ExitCode> {
-    let client = Client::new(&args.admin, args.token)?;
+    let client = args.admin.client()?;
     let answer = match &args.command {
         LimitsCommand::List => client.ask(Ask::get("/limits".to_owned()))?.json()?,
         LimitsCommand::Show { name } => send(&client, name, None)?,
@@ -101,7 +93,7 @@ pub fn run(args: LimitsArgs) -> anyhow::Result<ExitCode> {
         LimitsCommand::Resume { name } => send(&client, name, Some(json!({ "paused": false })))?,
         LimitsCommand::Flush { name } => send(&client, name, Some(json!({ "flush": true })))?,
     };
-    match (args.json, answer["limits"].as_array()) {
+    match (args.admin.json, answer["limits"].as_array()) {
         (true, _) => println!("{answer}"),
         (false, Some(limits)) => print!("{}", listed(limits)),
         (false, None) => println!("{answer:#}"),

@@ -1,5 +1,6 @@
 //! The `weir` command: one file per subcommand.
 
+mod admin;
 mod check;
 mod configuration;
 mod demo;

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use client::Client;
+use crate::admin::AdminArgs;
 
 /// Arguments of `weir routes`.
 #[derive(Debug, Args)]
@@ -27,17 +27,8 @@ Examples:
 
 Exit code: 0 done, 1 not done; the message says why and what to do.")]
 pub struct RoutesArgs {
-    /// Where the gateway's admin API is.
-    #[arg(long, global = true, value_name = "URL", default_value = "http://127.0.0.1:9090")]
-    #[arg(env = "WEIR_ADMIN")]
-    pub admin: String,
-    /// The gateway's `weir.admin.token`; needed for changes from another machine.
-    #[arg(long, global = true, value_name = "TOKEN", env = "WEIR_ADMIN_TOKEN")]
-    #[arg(hide_env_values = true)]
-    pub token: Option<String>,
-    /// Prints JSON instead of text.
-    #[arg(long, global = true)]
-    pub json: bool,
+    #[command(flatten)]
+    pub admin: AdminArgs,
     #[command(subcommand)]
     command: RoutesCommand,
 }
@@ -209,8 +200,8 @@ enum Format {
 /// # Errors
 /// What went wrong, and what to do about it.
 pub fn run(args: RoutesArgs) -> anyhow::Result<ExitCode> {
-    let client = Client::new(&args.admin, args.token)?;
-    let json = args.json;
+    let client = args.admin.client()?;
+    let json = args.admin.json;
     match args.command {
         RoutesCommand::List(list) => read::list(&client, &list, json)?,
         RoutesCommand::Get(get) => read::get(&client, &get.id)?,

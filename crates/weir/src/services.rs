@@ -6,7 +6,8 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use crate::routes::client::{Ask, Client, escaped};
+use crate::admin::AdminArgs;
+use crate::routes::client::{Ask, escaped};
 use crate::routes::show::table;
 
 /// Arguments of `weir services`.
@@ -19,17 +20,8 @@ Examples:
 
 Exit code: 0 done, 1 not done; the message says why and what to do.")]
 pub struct ServicesArgs {
-    /// Where the gateway's admin API is.
-    #[arg(long, global = true, value_name = "URL", default_value = "http://127.0.0.1:9090")]
-    #[arg(env = "WEIR_ADMIN")]
-    pub admin: String,
-    /// The gateway's `weir.admin.token`.
-    #[arg(long, global = true, value_name = "TOKEN", env = "WEIR_ADMIN_TOKEN")]
-    #[arg(hide_env_values = true)]
-    pub token: Option<String>,
-    /// Prints JSON instead of text.
-    #[arg(long, global = true)]
-    pub json: bool,
+    #[command(flatten)]
+    pub admin: AdminArgs,
     #[command(subcommand)]
     command: ServicesCommand,
 }
@@ -50,11 +42,11 @@ enum ServicesCommand {
 /// # Errors
 /// What went wrong, and what to do about it.
 pub fn run(args: ServicesArgs) -> anyhow::Result<ExitCode> {
-    let client = Client::new(&args.admin, args.token)?;
+    let client = args.admin.client()?;
     match args.command {
         ServicesCommand::List => {
             let all = client.ask(Ask::get("/services".to_owned()))?.json()?;
-            if args.json {
+            if args.admin.json {
                 println!("{all}");
             } else {
                 print!("{}", listed(&all));
@@ -69,7 +61,7 @@ pub fn run(args: ServicesArgs) -> anyhow::Result<ExitCode> {
                 );
             };
             let service = found.json()?;
-            if args.json {
+            if args.admin.json {
                 println!("{service}");
             } else {
                 print!("{}", shown(&service));
