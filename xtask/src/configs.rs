@@ -120,6 +120,9 @@ fn judge(name: String, path: &Path, format: Format) -> anyhow::Result<Judged> {
                 *stops.entry(cause(&finding.message)).or_default() += 1;
             }
         }
+        if checked.routes == 0 && !loaded.settings.discovery.locator && stops.is_empty() {
+            stops.insert("it has no route that Spring Cloud Gateway reads".to_owned(), 1);
+        }
         return Ok(Judged { name, routes: checked.routes, stops });
     }
 }

@@ -18,9 +18,19 @@ pub type Report = BTreeMap<String, Vec<Arc<Instance>>>;
 
 /// Services that registries list. Outlives snapshots: a route holds a [`Service`] of it, and
 /// instances change without the route table. Names count in any case.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Directory {
     state: Mutex<State>,
+    /// Called when a route asks for a service that none has asked for before.
+    asked: Mutex<Option<Asked>>,
+}
+
+type Asked = Arc<dyn Fn() + Send + Sync>;
+
+impl std::fmt::Debug for Directory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Directory").field("state", &self.state).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +66,17 @@ impl Directory {
         let instances = state.instances(&key);
         let service = Arc::new(Service::new(name, instances));
         state.services.insert(key, Arc::clone(&service));
+        drop(state);
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(asked) = asked {
+            asked();
+        }
         service
+    }
+
+    /// Has `asked` called whenever a route asks for a service that none has asked for before.
+    pub fn when_asked(&self, asked: impl Fn() + Send + Sync + 'static) {
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(asked));
     }
 
     /// Takes what a registry lists now, in place of what it listed before. Whether the set of
@@ -216,6 +236,16 @@ mod tests {
         }
         asked.sort_unstable();
         assert_eq!(asked, [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_new_name_is_told() {
+        let directory = Directory::default();
+        let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let own = Arc::clone(&count);
+        directory.when_asked(move || drop(own.fetch_add(1, std::sync::atomic::Ordering::Relaxed)));
+        let _held = (directory.service("a"), directory.service("A"), directory.service("b"));
+        assert_eq!(count.load(std::sync::atomic::Ordering::Relaxed), 2);
     }
 
     #[test]

@@ -203,7 +203,13 @@ impl Valve {
                 (Some(schedule), Some(rate)) => {
                     schedule.change(rate, settings.mode, settings.burst, now_ns);
                 }
-                _ => core.schedule = schedule(&settings),
+                _ => {
+                    core.schedule = schedule(&settings);
+                    // Who waits already has earned no burst by a rate that was not there.
+                    if let Some(schedule) = &mut core.schedule {
+                        schedule.skip_to(now_ns);
+                    }
+                }
             }
             self.holds.store(settings.concurrency.is_some(), Ordering::Relaxed);
             core.settings = settings;
@@ -271,7 +277,11 @@ impl Core {
         };
         if !settings.enforce {
             self.counts.shadowed += 1;
-            self.pass();
+            // Who would be refused takes no turn from those behind it.
+            match reason {
+                Some(_) => self.enter(),
+                None => self.pass(),
+            }
             return Admission::Pass;
         }
         if let Some(reason) = reason {
@@ -312,6 +322,10 @@ impl Core {
         if let Some(schedule) = &mut self.schedule {
             schedule.take();
         }
+        self.enter();
+    }
+
+    fn enter(&mut self) {
         if self.settings.concurrency.is_some() {
             self.in_service += 1;
         }

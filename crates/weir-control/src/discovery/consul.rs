@@ -58,10 +58,14 @@ impl Client {
 
     /// Waits for a change, or for routes to ask for other services.
     pub async fn next(&mut self, shared: &Shared) -> Looked<Report> {
+        let wanted = shared.wanted.notified();
+        tokio::pin!(wanted);
+        // From here on no new name is missed, also one that comes while the names are read.
+        wanted.as_mut().enable();
         self.watch(shared);
         let first = tokio::select! {
             done = self.running.join_next() => done,
-            () = shared.wanted.notified() => None,
+            () = wanted => None,
         };
         let mut failure = self.take(first, shared);
         let batch = tokio::time::sleep(BATCH);

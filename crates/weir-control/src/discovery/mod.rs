@@ -102,6 +102,12 @@ impl Discovery {
         self.directory.forget(|source| sources.contains(&source));
         let shared = Shared::new(settings, &self.directory, &self.changed, &self.data, &sources);
         let shared = Arc::new(shared);
+        let asked = Arc::downgrade(&shared);
+        self.directory.when_asked(move || {
+            if let Some(shared) = asked.upgrade() {
+                shared.wanted.notify_waiters();
+            }
+        });
         for source in sources {
             let shared = Arc::clone(&shared);
             let watch = move || watch_registry(source, Arc::clone(&shared));

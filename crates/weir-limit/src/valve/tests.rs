@@ -200,6 +200,31 @@ fn pause_resume_flush_and_shadow() {
     assert_eq!(shadow.counts().shadowed, 4);
 }
 
+#[test]
+fn a_limit_that_is_not_enforced_counts_what_it_would_do_and_no_more() {
+    let settings = LimitSettings { enforce: false, wait_max_ns: SECOND, ..rate("10/s") };
+    let valve = Valve::new("a", settings);
+    for _ in 0..1_000 {
+        valve.arrive(one(1), 0);
+    }
+    assert_eq!(valve.counts().shadowed, 999);
+    // All that could have waited has passed by now, so that nobody waits.
+    valve.arrive(one(1), 2 * SECOND);
+    assert_eq!(valve.counts().shadowed, 999);
+}
+
+#[test]
+fn a_rate_that_comes_anew_owes_nothing_to_who_waits() {
+    let two = LimitSettings { concurrency: Some(1), ..LimitSettings::default() };
+    let valve = Valve::new("a", two);
+    let now = 1_000 * SECOND;
+    for _ in 0..10 {
+        valve.arrive(one(1), now);
+    }
+    valve.change(LimitSettings { concurrency: Some(100), ..rate("1/s") }, now);
+    assert_eq!(valve.counts().admitted, 2, "one at once, and one by the new rate");
+}
+
 proptest! {
     #[test]
     fn never_more_than_owed_whatever_happens(

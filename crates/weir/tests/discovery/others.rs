@@ -63,9 +63,10 @@ fn consul(received: &Received, state: &mut State) -> Answer {
         return Answer::status(200, &[], "");
     }
     // A query that waits for a change is answered a moment later, changed or not.
+    let hold_ms = state.hold_ms;
     let waits = query.starts_with(&format!("index={}&", state.index));
     let answer = |body: &str| {
-        let pause = if waits { 50 } else { 0 };
+        let pause = if waits { hold_ms } else { 0 };
         Answer::nothing()
             .rest(std::time::Duration::from_millis(pause))
             .and(Answer::status(200, &fields, body))
@@ -118,6 +119,31 @@ async fn consul_with_blocking_queries_and_checks() {
     assert_eq!(shown["instances"][0]["why"], "the registry does not report it as up");
     ended(gateway).await;
     assert!(registry.was_asked("PUT /v1/agent/service/deregister/gate-"));
+}
+
+#[tokio::test]
+async fn a_service_that_a_new_route_asks_for_is_asked_for_at_once() {
+    let origin = Origin::start().await;
+    let registry = Registry::start(consul).await;
+    registry.list(&[("late", origin.address().port())]);
+    // Far longer than the test takes.
+    registry.state().hold_ms = 600_000;
+    let address = registry.origin.address();
+    let config = format!(
+        "spring.cloud.consul: {{ host: {}, port: {}, discovery.register: false }}\n{}",
+        address.ip(),
+        address.port(),
+        route("svc"),
+    );
+    let gateway = gateway(&config).await;
+    let body = r#"{"uri":"lb://late","predicates":["Path=/late"]}"#;
+    let post = format!(
+        "POST /actuator/gateway/routes/late HTTP/1.1\r\nHost: localhost\r\nContent-Type: \
+         application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    assert_eq!(Client::connect(gateway.admin()).await.exchange(post).await.status, 201);
+    until(gateway.address(), "/late", |status, _| status == 200).await;
 }
 
 #[tokio::test]

@@ -25,6 +25,8 @@ pub struct State {
     pub asked: Vec<String>,
     /// Grows with each change.
     pub index: u64,
+    /// How long a query that waits for a change is held, in milliseconds.
+    pub hold_ms: u64,
 }
 
 /// A registry; its API is that of the function that made it.
@@ -36,7 +38,7 @@ pub struct Registry {
 impl Registry {
     /// One that answers as `answer` has it.
     pub async fn start(answer: impl Fn(&Received, &mut State) -> Answer + Send + 'static) -> Self {
-        let state = Arc::new(Mutex::new(State { index: 1, ..State::default() }));
+        let state = Arc::new(Mutex::new(State { index: 1, hold_ms: 50, ..State::default() }));
         let own = Arc::clone(&state);
         let origin = Origin::answering(move |received| {
             let mut state = own.lock().unwrap_or_else(PoisonError::into_inner);
