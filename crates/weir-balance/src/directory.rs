@@ -243,7 +243,9 @@ mod tests {
         let directory = Directory::default();
         let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let own = Arc::clone(&count);
-        directory.when_asked(move || drop(own.fetch_add(1, std::sync::atomic::Ordering::Relaxed)));
+        directory.when_asked(move || {
+            own.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        });
         let _held = (directory.service("a"), directory.service("A"), directory.service("b"));
         assert_eq!(count.load(std::sync::atomic::Ordering::Relaxed), 2);
     }
