@@ -243,6 +243,7 @@ impl Running {
             preserve_host: &mut self.preserve_host,
             prefixed: &mut self.prefixed,
             added: &mut Vec::new(),
+            failure: None,
             peer,
             now_ms,
         };
@@ -286,6 +287,10 @@ impl Running {
                         return;
                     }
                 }
+            }
+            (None, Upstream::Forward(path)) => {
+                told.answer = Some(format!("that of the route of `{path}`, within the gateway"));
+                return;
             }
             (None, Upstream::None) => {
                 told.answer = Some("200 with an empty body: the route leads nowhere".to_owned());

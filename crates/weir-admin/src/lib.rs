@@ -23,7 +23,7 @@ pub use control::{
     STORE_POSITION, View,
 };
 pub use definition::read_definition;
-pub use endpoint::{limits_prometheus, openapi};
+pub use endpoint::{breakers_prometheus, limits_prometheus, openapi};
 pub use explain::{Candidate, Explanation, Question, Step, explain};
 pub use hooks::{Hooks, Level, Logger, ReadLoggers, ReadServices, SetLogger};
 pub use serve::Server;

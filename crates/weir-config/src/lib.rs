@@ -4,6 +4,7 @@
 //! files and the environment is done by the caller.
 
 mod ambiguity;
+mod breakers;
 mod check;
 mod compile;
 mod cors;

@@ -8,6 +8,7 @@ use weir_limit::Valves;
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{ApiVersionSource, PredicateOptions};
 
+use crate::breakers::breakers;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::limits;
 use crate::routes::names;
@@ -89,6 +90,7 @@ pub(crate) fn filters(
         }
     }
     options.original_status_header = text(layers, "set-status.original-status-header-name");
+    breakers(layers, problems, &mut options);
     options
 }
 

@@ -107,6 +107,11 @@ pub struct Settings {
     pub store_path: PathBuf,
     /// `weir.request-uri.allow`: link-local addresses that a filter may send requests to.
     pub request_uri_allow: Vec<IpAddr>,
+    /// `weir.retry.budget` (20): retries in percent of the requests to an upstream.
+    pub retry_budget: u32,
+    /// `spring.http.codecs.max-in-memory-size` (256 KiB): a request's body up to this is kept for
+    /// a retry or a fallback.
+    pub kept_body_bytes_max: usize,
     /// `weir.security.ignore-spring-security` (false).
     pub ignore_spring_security: bool,
     /// `weir.compat.*`.
@@ -356,6 +361,8 @@ impl Default for Settings {
             unsent_bytes_max: 256 << 10,
             head_limits: HeadLimits::default(),
             response_head_limits: HeadLimits::default(),
+            retry_budget: 20,
+            kept_body_bytes_max: 256 * 1024,
             body_bytes_max: None,
             head_timeout: Duration::from_secs(10),
             keep_alive_timeout: Duration::from_secs(75),

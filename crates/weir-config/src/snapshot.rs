@@ -85,6 +85,8 @@ pub enum Upstream {
     Http(Arc<Target>),
     /// `lb:`; the instances of a service in turn, which change beneath the route.
     Balanced(Arc<Service>),
+    /// `forward:`; the request goes to the route of this path.
+    Forward(Box<str>),
     /// `no:` and unknown schemes: no routing filter acts, 200 with an empty body.
     None,
 }

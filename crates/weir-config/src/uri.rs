@@ -20,7 +20,9 @@ pub(crate) enum Destination {
     Service { name: String, scheme: Option<Scheme> },
     /// `no:`; any other scheme that no routing filter knows, by its name.
     Nowhere(String),
-    /// `forward:`, `fn:`, `stream:`.
+    /// `forward:/path`: the route of that path.
+    Forward(String),
+    /// `fn:`, `stream:`.
     Internal(String),
 }
 
@@ -71,7 +73,16 @@ pub(crate) fn parse(text: &str) -> Result<RouteUri, UriError> {
         "http" | "ws" => target(Scheme::Http, rest),
         "https" | "wss" => target(Scheme::Https, rest),
         "lb" => service(rest),
-        name @ ("forward" | "fn" | "stream") => Ok(plain(Destination::Internal(name.to_owned()))),
+        "forward" => {
+            let path = rest.trim_start_matches("//");
+            let path = path.split(['?', '#']).next().unwrap_or(path);
+            if !path.starts_with('/') {
+                let help = "write `forward:/path`, and a route that matches the path";
+                return Err(UriError::new("the uri leads nowhere within the gateway", help));
+            }
+            Ok(plain(Destination::Forward(path.to_owned())))
+        }
+        name @ ("fn" | "stream") => Ok(plain(Destination::Internal(name.to_owned()))),
         // `myhost:8080/x`: digits behind the colon are a port, and no scheme ends so.
         name if rest.starts_with(|c: char| c.is_ascii_digit()) => {
             let help = format!("put a scheme in front: `http://{text}`");
@@ -194,6 +205,7 @@ mod tests {
                         format!("service {name} {s:?}")
                     }
                     Destination::Nowhere(name) => format!("nowhere {name}"),
+                    Destination::Forward(path) => format!("forward {path}"),
                     Destination::Internal(name) => format!("internal {name}"),
                 };
                 format!("{kind}{}", ignored.unwrap_or_default())
@@ -219,7 +231,8 @@ mod tests {
         check("lb:https://svc", "service svc Https");
         check("no://op", "nowhere no");
         check("grayLb://svc", "nowhere graylb");
-        check("forward:/x", "internal forward");
+        check("forward:/x", "forward /x");
+        check("forward:///x?y", "forward /x");
     }
 
     #[test]

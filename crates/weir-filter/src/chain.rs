@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
-use crate::filter::Filter;
+use crate::filter::{CircuitBreaker, Filter, Retry};
 
 /// Texts of filters up to this length lie in the filter itself.
 const TEXT_INLINE_MAX: usize = 38;
@@ -28,6 +28,7 @@ pub struct Chain {
     needs_vars: bool,
     acts_on_response: bool,
     limits_content: bool,
+    has_policy: bool,
 }
 
 /// Where the entries of a chain are.
@@ -87,6 +88,7 @@ impl Chain {
             needs_vars: any(|filter| !filter.variables().is_empty()),
             acts_on_response: any(Filter::acts_on_response),
             limits_content: any(|filter| filter.request_size_max().is_some()),
+            has_policy: any(|f| matches!(f, Filter::Retry(_) | Filter::CircuitBreaker(_))),
             entries,
         }
     }
@@ -120,6 +122,28 @@ impl Chain {
     /// Whether any filter reads URI variables, so that matching must publish them.
     pub fn needs_vars(&self) -> bool {
         self.needs_vars
+    }
+
+    /// Whether it says what to do when the upstream fails: [`Chain::breaker`], [`Chain::retry`].
+    pub fn has_policy(&self) -> bool {
+        self.has_policy
+    }
+
+    /// The breaker between its route and the upstream; the first one of several.
+    pub fn breaker(&self) -> Option<&CircuitBreaker> {
+        self.entries.iter().find_map(|entry| match &entry.filter {
+            Filter::CircuitBreaker(breaker) => Some(breaker),
+            _ => None,
+        })
+    }
+
+    /// When a request of its route is sent again; the last one counts, which is the route's own
+    /// where there is a default one.
+    pub fn retry(&self) -> Option<&Retry> {
+        self.entries.iter().rev().find_map(|entry| match &entry.filter {
+            Filter::Retry(retry) => Some(retry),
+            _ => None,
+        })
     }
 
     /// Most bytes of content a request may have (RequestSize). The filter itself looks at

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use weir_route::Vars;
 use weir_wire::{FieldLine, RequestHead, ResponseHead};
 
+use crate::attempt::Failure;
 use crate::ticket::Ticket;
 
 /// Scheme of an upstream, as far as the data plane serves it.
@@ -103,6 +104,8 @@ pub struct RequestContext<'a> {
     pub prefixed: &'a mut bool,
     /// Fields for the response, whoever gives it.
     pub added: &'a mut Vec<(&'static str, Vec<u8>)>,
+    /// Why it comes here, if it failed at another route.
+    pub failure: Option<&'a Failure>,
     /// Address of the TCP peer.
     pub peer: SocketAddr,
     /// Wall clock in milliseconds since 1970.

@@ -4,6 +4,7 @@
 //! the route's policy, and returns a [`Verdict`]; only the server awaits.
 
 mod assembly;
+mod attempt;
 mod chain;
 mod context;
 pub mod cors;
@@ -23,6 +24,7 @@ mod ticket;
 mod trial;
 mod uri;
 
+pub use attempt::{Failure, Outcome};
 pub use chain::{Chain, ChainEntry};
 pub use context::{
     FilterError, LocalResponse, RequestContext, ResponseContext, Scheme, Target, Verdict,

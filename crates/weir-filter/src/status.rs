@@ -75,6 +75,20 @@ pub fn reason(status: u16) -> &'static str {
     }
 }
 
+/// Whether a standard names `status`.
+pub(crate) fn is_known(status: u16) -> bool {
+    !reason(status).is_empty()
+}
+
+/// The name of Spring's constant for `status`; the number where there is none.
+pub(crate) fn constant(status: u16) -> String {
+    match status {
+        418 => "I_AM_A_TEAPOT".to_owned(),
+        _ if !is_known(status) => status.to_string(),
+        _ => reason(status).to_ascii_uppercase().replace([' ', '-'], "_"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use weir_route::parse_status;

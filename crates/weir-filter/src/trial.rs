@@ -66,6 +66,7 @@ impl Trial {
             preserve_host: &mut preserve_host,
             prefixed: &mut prefixed,
             added: &mut Vec::new(),
+            failure: None,
             peer: PEER.parse().expect("an address"),
             now_ms: 0,
         };

@@ -6,7 +6,9 @@
 //! gives a [`Waker`](std::task::Waker) and is woken when its turn has come. Who wakes the valve
 //! when a turn is due is the caller's business (`weir-server/pacer.rs`).
 
+mod breaker;
 mod buckets;
+mod budget;
 mod queue;
 mod rate;
 mod schedule;
@@ -14,7 +16,9 @@ mod settings;
 mod valve;
 mod valves;
 
+pub use breaker::{Breaker, BreakerSettings, BreakerState, BreakerView, Call, Window};
 pub use buckets::{BucketSettings, Buckets, Taken};
+pub use budget::RetryBudgets;
 pub use queue::Key;
 pub use rate::{Rate, RateError};
 pub use settings::{LimitSettings, Mode, Order};

@@ -1,8 +1,10 @@
-//! Limits by name, so that each keeps its queue and its schedule, or its buckets, over reloads.
+//! Limits and breakers by name, so that each keeps its queue and its schedule, its buckets, or what
+//! it has seen, over reloads.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use crate::breaker::{Breaker, BreakerSettings};
 use crate::buckets::Buckets;
 use crate::settings::LimitSettings;
 use crate::valve::Valve;
@@ -12,6 +14,7 @@ use crate::valve::Valve;
 pub struct Valves {
     by_name: Mutex<HashMap<String, Weak<Valve>>>,
     buckets: Mutex<HashMap<String, Weak<Buckets>>>,
+    breakers: Mutex<HashMap<String, Weak<Breaker>>>,
 }
 
 impl Valves {
@@ -37,6 +40,26 @@ impl Valves {
         let new = Arc::new(Buckets::default());
         buckets.insert(route.to_owned(), Arc::downgrade(&new));
         new
+    }
+
+    /// The breaker of this name as it is, or a new one with these settings.
+    pub fn breaker(&self, name: &str, settings: &BreakerSettings) -> Arc<Breaker> {
+        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = breakers.get(name).and_then(Weak::upgrade) {
+            return known;
+        }
+        breakers.retain(|_, breaker| breaker.strong_count() > 0);
+        let new = Arc::new(Breaker::new(name, settings.clone()));
+        breakers.insert(name.to_owned(), Arc::downgrade(&new));
+        new
+    }
+
+    /// All breakers, by name.
+    pub fn breakers(&self) -> Vec<Arc<Breaker>> {
+        let breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<Arc<Breaker>> = breakers.values().filter_map(Weak::upgrade).collect();
+        all.sort_by(|a, b| a.name().cmp(b.name()));
+        all
     }
 
     /// The valve of this name, if there is one.

@@ -62,6 +62,10 @@ pub enum ErrorKind {
     ResponseTruncated,
     /// The upstream does not take the request body.
     UpstreamTooSlow,
+    /// The breaker is open.
+    BreakerOpen,
+    /// The upstream answered with a status that its breaker counts as a failure.
+    BreakerStatus(u16),
 }
 
 /// An error of one exchange.
@@ -99,7 +103,8 @@ impl ErrorKind {
             K::NoInstance | K::PoolExhausted | K::NoFiles => Side::Gateway,
             K::Resolve | K::Connect | K::ConnectTimeout | K::UpstreamClosed => Side::Upstream,
             K::BadResponse | K::ResponseTimeout | K::ResponseTruncated => Side::Upstream,
-            K::UpstreamTooSlow => Side::Upstream,
+            K::UpstreamTooSlow | K::BreakerStatus(_) => Side::Upstream,
+            K::BreakerOpen => Side::Gateway,
         }
     }
 
@@ -120,8 +125,8 @@ impl ErrorKind {
             K::MethodNotAllowed => 405,
             K::Loop => 508,
             K::NoRoute => 404,
-            K::Filter | K::Panic => 500,
-            K::NoInstance | K::PoolExhausted | K::NoFiles => 503,
+            K::Filter | K::Panic | K::BreakerStatus(_) => 500,
+            K::NoInstance | K::PoolExhausted | K::NoFiles | K::BreakerOpen => 503,
             K::Resolve | K::Connect | K::UpstreamClosed => refused,
             K::BadResponse | K::ResponseTruncated => refused,
             K::ConnectTimeout | K::ResponseTimeout | K::UpstreamTooSlow => 504,
@@ -155,6 +160,8 @@ impl ErrorKind {
             K::ResponseTimeout => "response_timeout",
             K::ResponseTruncated => "response_truncated",
             K::UpstreamTooSlow => "upstream_too_slow",
+            K::BreakerOpen => "breaker_open",
+            K::BreakerStatus(_) => "breaker_status",
         }
     }
 }

@@ -30,6 +30,9 @@ pub struct WorkerCounters {
     upstream_opened: AtomicU64,
     resent: AtomicU64,
     moved_on: AtomicU64,
+    retried: AtomicU64,
+    not_retried_for_body: AtomicU64,
+    not_retried_for_budget: AtomicU64,
     accept_failed: AtomicU64,
     refused_connections: AtomicU64,
     statuses: [AtomicU64; 6],
@@ -93,6 +96,18 @@ impl WorkerCounters {
 
     pub(crate) fn moved_on(&self) {
         self.moved_on.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn retried(&self) {
+        self.retried.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn not_retried_for_body(&self) {
+        self.not_retried_for_body.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn not_retried_for_budget(&self) {
+        self.not_retried_for_budget.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn finished(&self, status: u16) {
@@ -232,6 +247,15 @@ impl Metrics {
         let moved = self.sum(|worker| &worker.moved_on);
         let help = "Connections tried at another instance because one could not be reached.";
         counter(&mut out, "weir_upstream_failovers_total", help, moved);
+        let retried = self.sum(|worker| &worker.retried);
+        let help = "Requests sent again by a Retry filter.";
+        counter(&mut out, "weir_upstream_retries_total", help, retried);
+        let body = self.sum(|worker| &worker.not_retried_for_body);
+        let help = "Retries left out because the request's body was too large to be kept.";
+        counter(&mut out, "weir_upstream_retries_without_body_total", help, body);
+        let budget = self.sum(|worker| &worker.not_retried_for_budget);
+        let help = "Retries left out because the budget of the upstream was spent.";
+        counter(&mut out, "weir_upstream_retries_over_budget_total", help, budget);
         let unlisted = self.sum(|worker| &worker.unlisted);
         let help = "Requests counted under routeId _other because the table of series was full.";
         counter(&mut out, "weir_metrics_series_overflow_total", help, unlisted);

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use weir_limit::{LimitSettings, Valve};
+use weir_filter::filter::Setting;
+use weir_limit::Valve;
 
 /// The time that limits go by: nanoseconds since the first one was asked.
 pub fn now_ns() -> u64 {
@@ -25,10 +26,15 @@ pub(crate) fn arm(valve: &Arc<Valve>, due_ns: u64) {
     }
 }
 
-/// Sets limits to what a configuration that is now in force has them set to.
-pub fn set_limits(limits: Vec<(Arc<Valve>, LimitSettings)>) {
-    for (valve, settings) in limits {
-        arm_if(&valve, valve.change(settings, now_ns()));
+/// Sets limits and breakers to what a configuration that is now in force has them set to.
+pub fn set_limits(limits: Vec<Setting>) {
+    for limit in limits {
+        match limit {
+            Setting::Limit(valve, settings) => {
+                arm_if(&valve, valve.change(settings, now_ns()));
+            }
+            Setting::Breaker(breaker, settings) => breaker.set(settings),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Value, json};
+use weir_filter::filter::Setting;
 use weir_filter::{LIMIT_FIELDS, LimitDefinition, set_limit};
 use weir_limit::{Counts, Mode, Order, Valve, WAIT_BOUNDS_MS};
 
@@ -47,7 +48,7 @@ pub(super) async fn set(mut call: Call) -> Result<Response, Failure> {
             })?,
         }
     }
-    weir_server::set_limits(vec![(Arc::clone(&valve), limit.settings)]);
+    weir_server::set_limits(vec![Setting::Limit(Arc::clone(&valve), limit.settings)]);
     match paused {
         Some(true) => valve.pause(),
         Some(false) => weir_server::arm_if(&valve, valve.resume(weir_server::now_ns())),
@@ -160,6 +161,6 @@ pub fn limits_prometheus(control: &Control) -> String {
 }
 
 /// A text as the value of a label.
-fn label(text: &str) -> String {
+pub(super) fn label(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

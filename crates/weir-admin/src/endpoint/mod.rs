@@ -1,6 +1,7 @@
 //! From a request to the endpoint that answers it.
 
 mod body;
+mod breakers;
 mod gateway;
 mod limits;
 mod memory;
@@ -25,6 +26,7 @@ use http::{StatusCode, header};
 use crate::access::Intent;
 use crate::answer::{Failure, ok_json};
 use crate::site::{Kind, Site};
+pub use breakers::breakers_prometheus;
 pub use limits::limits_prometheus;
 pub use openapi::openapi;
 use table::{ENDPOINTS, Endpoint, Operation};
@@ -173,6 +175,7 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::Stats => gateway::stats(call).await,
         Operation::Audit => gateway::audit(&call),
         Operation::Explain => gateway::explain(call).await,
+        Operation::ListBreakers => Ok(breakers::list(&call)),
         Operation::ListLimits => limits::list(&call),
         Operation::GetLimit => limits::get(call).await,
         Operation::SetLimit => limits::set(call).await,

@@ -32,6 +32,7 @@ pub(crate) enum Operation {
     Stats,
     Audit,
     Explain,
+    ListBreakers,
     ListLimits,
     GetLimit,
     SetLimit,
@@ -462,6 +463,13 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             ],
         )
     },
+    read(
+        "/circuitbreakers",
+        "circuitbreakers",
+        Operation::ListBreakers,
+        "Circuit breakers, in the form of resilience4j's endpoint.",
+        &[OK_OBJECT],
+    ),
     read(
         "/gateway/services",
         "gateway",

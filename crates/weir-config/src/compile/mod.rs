@@ -19,10 +19,10 @@ use std::sync::{Arc, PoisonError};
 use serde_json::{Map, Value};
 use weir_balance::{Directory, Service};
 use weir_filter::cors::{CorsPolicy, CorsRoute};
-use weir_filter::filter::{Filter, FilterOptions};
+use weir_filter::filter::{Filter, FilterOptions, Setting};
 use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, ChainEntry, Scheme, Target};
-use weir_limit::{LimitSettings, Valve, Valves};
+use weir_limit::Valves;
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
 use weir_route::{NamedArgs, Predicates, Route, RouteDefinition, RouteGroup};
@@ -141,9 +141,9 @@ impl Compiler {
         self.options.predicates.regexes.clone()
     }
 
-    /// Limits with what this configuration has them set to, since it was asked for them last: to
-    /// be applied when the configuration, or a route that it compiled, is in force.
-    pub fn take_limits(&self) -> Vec<(Arc<Valve>, LimitSettings)> {
+    /// Limits and breakers with what this configuration has them set to, since it was asked for
+    /// them last: to be applied when the configuration, or a route that it compiled, is in force.
+    pub fn take_limits(&self) -> Vec<Setting> {
         let all = &self.options.filters.settings;
         std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -346,6 +346,7 @@ impl Compiler {
                 return Some(Upstream::Balanced(self.service(&name)));
             }
             Ok(Destination::Nowhere(_)) => return Some(Upstream::None),
+            Ok(Destination::Forward(path)) => return Some(Upstream::Forward(path.into())),
             Ok(Destination::Target(_) | Destination::Service { .. }) => Problem::new(
                 Code::UriUnsupported,
                 Part::Uri,

@@ -104,7 +104,17 @@ fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
 
 /// Whether a filter of this name is its route's own ([`weir_filter::filter::Filter::is_own`]).
 pub(super) fn is_own(named: &NamedArgs) -> bool {
-    matches!(named.name.as_str(), "Throttle" | "RequestRateLimiter")
+    match named.name.as_str() {
+        "Throttle" | "RequestRateLimiter" => true,
+        // Without a name it takes the route's.
+        "CircuitBreaker" => named.args.is_empty() || !named.args.iter().any(has_name),
+        _ => false,
+    }
+}
+
+fn has_name((key, value): (&str, &serde_json::Value)) -> bool {
+    let is_first = matches!(key, "name" | "_genkey_0");
+    is_first && value.as_str().is_some_and(|text| !text.trim().is_empty())
 }
 
 /// Whether a kebab-case list names `name`.

@@ -151,6 +151,57 @@ pub(super) static FILTERS: &[PropertySpec] = &[
         Usage::Read,
     ),
     PropertySpec::new(
+        "resilience4j.circuitbreaker",
+        Kind::Tree,
+        None,
+        "What breakers of the CircuitBreaker filter are set to: `configs.<name>`, of which \
+         `default` counts for all, and `instances.<name>` with `base-config`, by resilience4j's \
+         names.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
+        "resilience4j.timelimiter",
+        Kind::Tree,
+        None,
+        "`timeout-duration` of a call through a breaker until its response head is there, below \
+         `configs.default` or `instances.<name>`; 1 second if nothing is set.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
+        "spring.cloud.circuitbreaker.resilience4j.disable-time-limiter",
+        Kind::Bool,
+        Some("false"),
+        "Calls through breakers have no time limit.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
+        "weir.retry.budget",
+        Kind::Int(0, 1000),
+        Some("20"),
+        "How many retries there may be, in percent of the requests to an upstream; ten a second \
+         are free.",
+        Usage::Sets(|s, v| s.retry_budget = u32::try_from(v.int()).unwrap_or(0)),
+    ),
+    PropertySpec::new(
+        "spring.codec.max-in-memory-size",
+        Kind::SizeBetween(0, 1 << 30),
+        Some("256KB"),
+        "The same, by the name before Spring Boot 4.",
+        Usage::Sets(|s, v| {
+            s.kept_body_bytes_max = usize::try_from(v.size()).unwrap_or(usize::MAX);
+        }),
+    ),
+    PropertySpec::new(
+        "spring.http.codecs.max-in-memory-size",
+        Kind::SizeBetween(0, 1 << 30),
+        Some("256KB"),
+        "A request's body up to this is kept for a Retry filter or the fallback of a \
+         CircuitBreaker; one with a larger body is sent once.",
+        Usage::Sets(|s, v| {
+            s.kept_body_bytes_max = usize::try_from(v.size()).unwrap_or(usize::MAX);
+        }),
+    ),
+    PropertySpec::new(
         "weir.security.ignore-spring-security",
         Kind::Bool,
         Some("false"),

@@ -3,18 +3,11 @@
 
 /// Name and reason, sorted by name.
 pub const LATER: &[(&str, &str)] = &[
-    ("CacheRequestBody", "request bodies are relayed and never kept; it is planned with Retry"),
-    (
-        "CircuitBreaker",
-        "breakers are planned; until then an upstream that fails answers 502 or 504",
-    ),
-    ("FallbackHeaders", "it describes a CircuitBreaker's failure and is planned with it"),
     ("Hystrix", "SCG itself dropped it in version 3; its successor is CircuitBreaker"),
     ("JsonToGrpc", "translation to gRPC needs HTTP/2 towards the upstream, which is planned"),
     ("LocalResponseCache", "a response cache is planned"),
     ("ModifyRequestBody", "it runs Java code and cannot be written in a configuration file"),
     ("ModifyResponseBody", "it runs Java code and cannot be written in a configuration file"),
     ("RemoveJsonAttributesResponseBody", "filters that rewrite response bodies are planned"),
-    ("Retry", "retries by route are planned; a stale pooled connection is retried already"),
     ("TokenRelay", "it needs an OAuth2 login session, which weir does not have"),
 ];

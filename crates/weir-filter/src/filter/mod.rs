@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use weir_limit::{LimitSettings, Valve, Valves};
+use weir_limit::{Breaker, BreakerSettings, LimitSettings, Valve, Valves};
 use weir_route::pattern::RegexCache;
 use weir_route::{ArgError, ArgKind, ArgSpec, Args, Spec};
 
@@ -15,7 +15,10 @@ mod add_request_header;
 mod add_request_headers_if_not_present;
 mod add_request_parameter;
 mod add_response_header;
+mod cache_request_body;
+mod circuit_breaker;
 mod dedupe_response_header;
+mod fallback_headers;
 mod later;
 mod map_request_header;
 mod prefix_path;
@@ -28,6 +31,7 @@ mod request_header_size;
 mod request_header_to_request_uri;
 mod request_rate_limiter;
 mod request_size;
+mod retry;
 mod rewrite_location_response_header;
 mod rewrite_path;
 mod rewrite_request_parameter;
@@ -45,11 +49,19 @@ mod spec_tests;
 mod strip_prefix;
 mod throttle;
 
+pub use circuit_breaker::CircuitBreaker;
 pub use later::LATER;
 pub use request_size::request_too_large;
+pub use retry::Retry;
 
-/// A limit, and what it is to be set to.
-pub type Setting = (Arc<Valve>, LimitSettings);
+/// A limit or breaker, and what it is to be set to.
+#[derive(Clone, Debug)]
+pub enum Setting {
+    /// A limit.
+    Limit(Arc<Valve>, LimitSettings),
+    /// A breaker.
+    Breaker(Arc<Breaker>, BreakerSettings),
+}
 
 /// What filters need to know of the configuration when they are built.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +76,11 @@ pub struct FilterOptions {
     pub limits: Vec<LimitDefinition>,
     /// `weir.key-resolvers`: whom a request counts for, by the name of a Java bean.
     pub key_resolvers: Vec<(String, KeySource)>,
-    /// Limits by name, kept over reloads.
+    /// What breakers are set to, by name: `resilience4j.*`.
+    pub breakers: Vec<(String, BreakerSettings)>,
+    /// What a breaker of another name is set to.
+    pub breaker_default: BreakerSettings,
+    /// Limits and breakers by name, kept over reloads.
     pub valves: Arc<Valves>,
     /// What limits are to be set to once this configuration is in force.
     pub settings: Arc<Mutex<Vec<Setting>>>,
@@ -76,9 +92,22 @@ impl FilterOptions {
     pub(crate) fn valve(&self, name: &str, settings: &LimitSettings) -> Arc<Valve> {
         let valve = self.valves.get(name, settings);
         let mut all = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|(known, _)| !Arc::ptr_eq(known, &valve));
-        all.push((Arc::clone(&valve), settings.clone()));
+        all.retain(|one| !matches!(one, Setting::Limit(known, _) if Arc::ptr_eq(known, &valve)));
+        all.push(Setting::Limit(Arc::clone(&valve), settings.clone()));
         valve
+    }
+
+    /// The breaker of this name; what holds for limits holds for it.
+    pub(crate) fn breaker(&self, name: &str) -> Arc<Breaker> {
+        let own = self.breakers.iter().find(|(known, _)| known == name);
+        let settings = own.map_or(&self.breaker_default, |(_, settings)| settings);
+        let breaker = self.valves.breaker(name, settings);
+        let mut all = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(
+            |one| !matches!(one, Setting::Breaker(known, _) if Arc::ptr_eq(known, &breaker)),
+        );
+        all.push(Setting::Breaker(Arc::clone(&breaker), settings.clone()));
+        breaker
     }
 }
 
@@ -96,7 +125,10 @@ pub enum Filter {
     ),
     AddRequestParameter(add_request_parameter::AddRequestParameter),
     AddResponseHeader(add_response_header::AddResponseHeader),
+    CacheRequestBody(cache_request_body::CacheRequestBody),
+    CircuitBreaker(CircuitBreaker),
     DedupeResponseHeader(dedupe_response_header::DedupeResponseHeader),
+    FallbackHeaders(fallback_headers::FallbackHeaders),
     MapRequestHeader(map_request_header::MapRequestHeader),
     PrefixPath(prefix_path::PrefixPath),
     PreserveHostHeader(preserve_host_header::PreserveHostHeader),
@@ -108,6 +140,7 @@ pub enum Filter {
     RequestHeaderToRequestUri(request_header_to_request_uri::RequestHeaderToRequestUri),
     RequestRateLimiter(request_rate_limiter::RequestRateLimiter),
     RequestSize(request_size::RequestSize),
+    Retry(Retry),
     RewriteLocationResponseHeader(rewrite_location_response_header::RewriteLocationResponseHeader),
     RewritePath(rewrite_path::RewritePath),
     RewriteRequestParameter(rewrite_request_parameter::RewriteRequestParameter),
@@ -130,7 +163,10 @@ pub static SPECS: &[&Spec<Build>] = &[
     &add_request_headers_if_not_present::SPEC,
     &add_request_parameter::SPEC,
     &add_response_header::SPEC,
+    &cache_request_body::SPEC,
+    &circuit_breaker::SPEC,
     &dedupe_response_header::SPEC,
+    &fallback_headers::SPEC,
     &map_request_header::SPEC,
     &prefix_path::SPEC,
     &preserve_host_header::SPEC,
@@ -142,6 +178,7 @@ pub static SPECS: &[&Spec<Build>] = &[
     &request_header_to_request_uri::SPEC,
     &request_rate_limiter::SPEC,
     &request_size::SPEC,
+    &retry::SPEC,
     &rewrite_location_response_header::SPEC,
     &rewrite_path::SPEC,
     &rewrite_request_parameter::SPEC,
@@ -212,7 +249,10 @@ impl Filter {
             Self::AddRequestHeadersIfNotPresent(filter) => filter,
             Self::AddRequestParameter(filter) => filter,
             Self::AddResponseHeader(filter) => filter,
+            Self::CacheRequestBody(filter) => filter,
+            Self::CircuitBreaker(filter) => filter,
             Self::DedupeResponseHeader(filter) => filter,
+            Self::FallbackHeaders(filter) => filter,
             Self::MapRequestHeader(filter) => filter,
             Self::PrefixPath(filter) => filter,
             Self::PreserveHostHeader(filter) => filter,
@@ -224,6 +264,7 @@ impl Filter {
             Self::RequestHeaderToRequestUri(filter) => filter,
             Self::RequestRateLimiter(filter) => filter,
             Self::RequestSize(filter) => filter,
+            Self::Retry(filter) => filter,
             Self::RewriteLocationResponseHeader(filter) => filter,
             Self::RewritePath(filter) => filter,
             Self::RewriteRequestParameter(filter) => filter,
@@ -275,13 +316,18 @@ impl Filter {
         match self {
             Self::Throttle(filter) => filter.bind(route, options),
             Self::RequestRateLimiter(filter) => filter.bind(route, options),
+            Self::CircuitBreaker(filter) => filter.bind(route, options),
             _ => {}
         }
     }
 
     /// Whether it is the route's own, so that no other route can share it.
     pub fn is_own(&self) -> bool {
-        matches!(self, Self::Throttle(_) | Self::RequestRateLimiter(_))
+        match self {
+            Self::Throttle(_) | Self::RequestRateLimiter(_) => true,
+            Self::CircuitBreaker(filter) => filter.is_own(),
+            _ => false,
+        }
     }
 
     /// Most bytes of content that it lets a request have.
@@ -314,6 +360,7 @@ impl Filter {
             self,
             Self::AddRequestHeader(_)
                 | Self::AddResponseHeader(_)
+                | Self::CacheRequestBody(_)
                 | Self::PrefixPath(_)
                 | Self::PreserveHostHeader(_)
                 | Self::RemoveRequestHeader(_)

@@ -107,6 +107,14 @@ impl Carry {
         self.end = self.bytes.len();
     }
 
+    /// Puts bytes in front, as if they had not been used.
+    pub(crate) fn put_back(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            let all = [bytes, self.as_slice()].concat();
+            *self = Self { start: 0, end: all.len(), bytes: all, lent: false };
+        }
+    }
+
     /// Uses up the first `count` bytes.
     pub(crate) fn consume(&mut self, count: usize) {
         self.start = (self.start + count).min(self.end);

@@ -6,24 +6,23 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use memchr::memchr2;
-use weir_balance::Service;
-use weir_config::{Ambiguity, RouteTarget, Snapshot, Upstream as RouteUpstream};
+use weir_config::{Ambiguity, RouteTarget, Snapshot};
+use weir_filter::Failure;
 use weir_filter::cors::CorsDecision;
-use weir_filter::{LocalResponse, RequestContext, Target, Ticket, Verdict};
-use weir_limit::{Slot, Valve};
+use weir_limit::Valve;
 use weir_route::index::Ahead;
 use weir_route::{Request, RequestParts, Route, Vars};
 use weir_wire::http1::{BodyKind, RequestFraming, canonical_path};
 use weir_wire::{RequestHead, ResponseHead};
 
-use super::admission::{self, Admitted, wait};
+use super::attempts::carry_out;
 use super::body::Carry;
 use super::downstream::Client;
 use super::finish::finish;
 use super::forward::forward;
-use super::hops::spend_forward;
-use super::local::{answer, answer_error};
+use super::local::answer_error;
 use super::relay::Relay;
+use super::steps::{Step, decide, waited};
 use super::upstream::Upstream;
 use crate::error::{ErrorKind, ProxyError};
 use crate::executor::others_first;
@@ -70,6 +69,10 @@ pub(crate) struct Exchange {
     pub(crate) spare: Carry,
     /// Limits in whose service it is.
     pub(crate) held: Vec<Arc<Valve>>,
+    /// Why it goes to a fallback.
+    pub(crate) failure: Option<Box<Failure>>,
+    /// How often it was dispatched within the gateway.
+    pub(crate) dispatches: u32,
     pub(crate) record: Record,
 }
 
@@ -118,6 +121,8 @@ impl Default for Exchange {
             ahead: Carry::default(),
             spare: Carry::default(),
             held: Vec::new(),
+            failure: None,
+            dispatches: 0,
             record: Record::new(None, 0),
         }
     }
@@ -147,6 +152,8 @@ impl Exchange {
         self.foreseen = Ahead::default();
         self.vars.clear();
         self.cors_fields.clear();
+        self.failure = None;
+        self.dispatches = 0;
         self.down.clear();
         self.upload.drop_pipe();
         self.download.drop_pipe();
@@ -191,15 +198,14 @@ pub(crate) async fn exchange(
         step = Box::pin(waited(worker, client, x, snapshot, waiting)).await;
     }
     let outcome = match step {
-        Ok(Step::Forward { route, target, service, preserve_host }) => {
+        Ok(Step::Forward { route, target, service, preserve_host })
+            if !route.target.chain.has_policy() =>
+        {
             let chosen = service.is_none() && matches!(target, Cow::Owned(_));
             let to = (&*target, service, chosen);
             forward(worker, client, x, framing, snapshot, route, to, preserve_host).await
         }
-        Ok(Step::Wait(_)) => Err(ProxyError::new(ErrorKind::Panic)),
-        Ok(Step::Answer(route, local)) => {
-            Box::pin(answer(worker, client, x, framing, snapshot, route, &local)).await
-        }
+        Ok(step) => Box::pin(carry_out(worker, client, x, framing, snapshot, step)).await,
         Err(error) => Err(error),
     };
     let next = match outcome {
@@ -266,11 +272,11 @@ pub(super) fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
 }
 
 /// What a snapshot says of a request.
-struct Found<'s> {
-    route: Option<&'s Route<RouteTarget>>,
-    cors: CorsDecision,
+pub(super) struct Found<'s> {
+    pub(super) route: Option<&'s Route<RouteTarget>>,
+    pub(super) cors: CorsDecision,
     /// Why the route must not serve the request after all.
-    ambiguity: Option<Ambiguity>,
+    pub(super) ambiguity: Option<Ambiguity>,
 }
 
 /// Has the first place fetched that finding a route will read, if the path tells which. `bytes` are
@@ -306,7 +312,7 @@ fn asked<'a>(client: &Client, head: &'a RequestHead, parts: &'a RequestParts) ->
 }
 
 /// The route of a request that was cut up, and what the rules for paths and origins say of it.
-fn find<'s>(
+pub(super) fn find<'s>(
     worker: &'s Worker,
     snapshot: &'s Snapshot,
     client: &Client,
@@ -345,156 +351,4 @@ fn find<'s>(
     }
     let ambiguity = route.and_then(|route| snapshot.ambiguity(route, &request, scratch));
     Found { route, cors, ambiguity }
-}
-
-/// What is to be done for a request.
-enum Step<'s> {
-    /// Send it on.
-    Forward {
-        route: &'s Route<RouteTarget>,
-        /// Borrowed if it is the route's: counting references would have all workers write to one
-        /// place for each request.
-        target: Cow<'s, Arc<Target>>,
-        /// The service that `target` is an instance of.
-        service: Option<&'s Service>,
-        preserve_host: bool,
-    },
-    /// Give this answer, after the response filters of a route.
-    Answer(Option<&'s Route<RouteTarget>>, Box<LocalResponse>),
-    /// Wait until a limit lets it pass, then go on with the filters.
-    Wait(Box<Waiting<'s>>),
-}
-
-#[derive(Default)]
-struct Filtering {
-    target: Option<Target>,
-    preserve_host: bool,
-    prefixed: bool,
-}
-
-/// A request that waits for its turn.
-struct Waiting<'s> {
-    route: &'s Route<RouteTarget>,
-    ticket: Ticket,
-    slot: Arc<Slot>,
-    filtering: Filtering,
-    /// The filter to go on with.
-    from: usize,
-}
-
-/// What is to be done for a request whose turn has come.
-async fn waited<'s>(
-    worker: &Worker,
-    client: &mut Client,
-    x: &mut Exchange,
-    snapshot: &'s Snapshot,
-    waiting: Box<Waiting<'s>>,
-) -> Result<Step<'s>, ProxyError> {
-    let Waiting { route, ticket, slot, filtering, from } = *waiting;
-    x.record.filters_ran = 0;
-    match wait(worker, client, x, &ticket, slot).await? {
-        Some(local) => Ok(Step::Answer(Some(route), local)),
-        None => run_filters(worker, client, x, snapshot, route, filtering, from),
-    }
-}
-
-/// Applies to a request the rules for origins and forwarding, and the filters of its route.
-/// Waits for nothing, so that the task of a connection has no room for it.
-fn decide<'s>(
-    worker: &Worker,
-    client: &Client,
-    x: &mut Exchange,
-    snapshot: &'s Snapshot,
-    found: Found<'s>,
-) -> Result<Step<'s>, ProxyError> {
-    if let Some(why) = found.ambiguity {
-        return Err(ProxyError::with(ErrorKind::AmbiguousPath, why.to_string()));
-    }
-    match found.cors {
-        CorsDecision::NotCors => {}
-        CorsDecision::Respond(local) => return Ok(Step::Answer(None, local)),
-        CorsDecision::Proceed(fields) => x.cors_fields = fields,
-    }
-    let route = found.route.ok_or_else(|| ProxyError::new(ErrorKind::NoRoute))?;
-    if let Some(local) = spend_forward(&mut x.request) {
-        return Ok(Step::Answer(None, Box::new(local)));
-    }
-    snapshot.forwarding.receive(&mut x.request, client.peer.ip());
-    super::panic::point("request filters", &x.request);
-    // The reserved upstream is this gateway too: it answers for the Host that the client knows.
-    let reserved = worker.reserved.as_ref().map(|reserved| &*reserved.route);
-    let preserve_host = reserved.is_some_and(|reserved| std::ptr::eq(reserved, route));
-    let filtering = Filtering { preserve_host, ..Filtering::default() };
-    run_filters(worker, client, x, snapshot, route, filtering, 0)
-}
-
-/// Runs the filters of a route from number `from` on, and finds out where the request goes.
-fn run_filters<'s>(
-    worker: &Worker,
-    client: &Client,
-    x: &mut Exchange,
-    snapshot: &'s Snapshot,
-    route: &'s Route<RouteTarget>,
-    mut filtering: Filtering,
-    mut from: usize,
-) -> Result<Step<'s>, ProxyError> {
-    loop {
-        let mut context = RequestContext {
-            head: &mut x.request,
-            vars: &x.vars,
-            target: &mut filtering.target,
-            preserve_host: &mut filtering.preserve_host,
-            prefixed: &mut filtering.prefixed,
-            added: &mut x.cors_fields,
-            peer: client.peer,
-            now_ms: worker.deadlines.wall_ms(),
-        };
-        let ran = &mut x.record.filters_ran;
-        let verdict = route.target.chain.resume(from, &mut context, ran);
-        match verdict.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))? {
-            Verdict::Continue => break,
-            Verdict::Respond(local) => return Ok(Step::Answer(Some(route), local)),
-            Verdict::Admit(ticket) => {
-                from = std::mem::take(&mut x.record.filters_ran);
-                match admission::admit(x, &ticket) {
-                    Admitted::Yes => {}
-                    Admitted::No(local) => return Ok(Step::Answer(Some(route), local)),
-                    Admitted::Later(slot) => {
-                        let waiting = Waiting { route, ticket, slot, filtering, from };
-                        return Ok(Step::Wait(Box::new(waiting)));
-                    }
-                }
-            }
-        }
-    }
-    let Filtering { target, preserve_host, .. } = filtering;
-    let (target, service) = match target {
-        Some(target) => (Cow::Owned(Arc::new(target)), None),
-        None => match pick(route, worker.deadlines.wall_ms())? {
-            Some(picked) => picked,
-            None => {
-                let empty = LocalResponse { status: 200, ..LocalResponse::default() };
-                return Ok(Step::Answer(Some(route), Box::new(empty)));
-            }
-        },
-    };
-    worker.identity.pass(&mut x.request, &target, snapshot.settings.via)?;
-    Ok(Step::Forward { route, target, service, preserve_host })
-}
-
-/// A target, and the service that it is an instance of.
-type Picked<'s> = (Cow<'s, Arc<Target>>, Option<&'s Service>);
-
-/// Where a route sends this request; `None` if it sends it nowhere.
-fn pick(route: &Route<RouteTarget>, now_ms: i64) -> Result<Option<Picked<'_>>, ProxyError> {
-    match &route.target.upstream {
-        RouteUpstream::Http(target) => Ok(Some((Cow::Borrowed(target), None))),
-        RouteUpstream::None => Ok(None),
-        RouteUpstream::Balanced(service) => {
-            let missing = || format!("Unable to find instance for {}", service.name());
-            let picked =
-                service.pick(now_ms).map(|target| Some((Cow::Owned(target), Some(&**service))));
-            picked.ok_or_else(|| ProxyError::with(ErrorKind::NoInstance, missing()))
-        }
-    }
 }

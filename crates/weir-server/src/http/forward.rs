@@ -1,7 +1,6 @@
 //! From the filtered request to the relayed response.
 
 use std::future::poll_fn;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -10,7 +9,6 @@ use std::time::Duration;
 use weir_balance::Service;
 use weir_config::{RouteTarget, Snapshot};
 use weir_filter::Target;
-use weir_filter::forwarding::{Hop, nominated};
 use weir_route::Route;
 use weir_wire::Version;
 use weir_wire::http1::{BodyKind, Parsed, RequestFraming, ResponseFraming, parse_response};
@@ -18,9 +16,9 @@ use weir_wire::http1::{BodyKind, Parsed, RequestFraming, ResponseFraming, parse_
 use super::body::{Carry, ReadBuffer};
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
-use super::framing::frame;
-use super::local::{unsound, write_head};
-use super::relay::{Framing, Relay, RelayError};
+use super::local::write_head;
+use super::prepare::{local_ip, prepare, prepare_again};
+use super::relay::{Relay, RelayError};
 use super::respond::{begin, cut_short, switch};
 use super::timing::Timing;
 use super::upstream::{Upstream, Wanted, acquire, kept, poll_gone};
@@ -43,7 +41,11 @@ pub(super) struct Outgoing<'a> {
 }
 
 impl<'a> Outgoing<'a> {
-    fn new(snapshot: &'a Snapshot, framing: RequestFraming, route: &Route<RouteTarget>) -> Self {
+    pub(super) fn new(
+        snapshot: &'a Snapshot,
+        framing: RequestFraming,
+        route: &Route<RouteTarget>,
+    ) -> Self {
         let settings = &snapshot.settings;
         let response_timeout = route.target.timeouts().and_then(|timeouts| timeouts.response);
         Self {
@@ -56,12 +58,12 @@ impl<'a> Outgoing<'a> {
 }
 
 /// Why an attempt ended without a final response head.
-struct Failed {
-    error: ProxyError,
+pub(super) struct Failed {
+    pub(super) error: ProxyError,
     /// Not one byte of a response came, and the connection had served before: it was stale.
-    stale: bool,
+    pub(super) stale: bool,
     /// Not one byte of the request was accepted by the connection.
-    unsent: bool,
+    pub(super) unsent: bool,
 }
 
 /// Sends the request to `target` and its response to the client.
@@ -96,45 +98,67 @@ pub(crate) async fn forward(
                 Box::pin(acquire(worker, client, &wanted)).await?
             }
         };
-        let mut wait = HeadWait::new(client, &outgoing, &x.upload);
-        let answered = loop {
-            let polled =
-                |cx: &mut Context<'_>| wait.poll(cx, worker, client, x, &outgoing, &mut upstream);
-            match poll_fn(polled).await {
-                Ok(Got::Final(response)) => break Ok(response),
-                Ok(Got::Interim) => {
-                    if let Err(error) = Box::pin(wait.relay_interim(client, x, &outgoing)).await {
-                        break Err(Failed { error, stale: false, unsent: false });
-                    }
-                }
-                Err(error) => break Err(wait.failed(x, &upstream, error)),
-            }
-        };
-        client.deadline.clear();
-        match answered {
+        match await_head(worker, client, x, &outgoing, &mut upstream).await {
             Ok(response) => {
-                let begun = begin(worker, client, x, &outgoing, route, &mut upstream, response)?;
-                let Some(mut responding) = begun else {
-                    return Box::pin(switch(client, x, &outgoing, upstream)).await;
-                };
-                let polled = |cx: &mut Context<'_>| {
-                    responding.poll(cx, worker, client, x, &outgoing, &mut upstream)
-                };
-                let mut relayed = poll_fn(polled).await;
-                client.deadline.clear();
-                if let Some(fault) = responding.fault() {
-                    relayed = Box::pin(cut_short(client, x, &outgoing, &fault)).await;
-                }
-                x.record.sent_bytes = x.download.moved;
-                return relayed.map(|()| responding.end(worker, client, x, &outgoing, upstream));
+                return deliver(worker, client, x, &outgoing, route, upstream, response).await;
             }
-            Err(failed) => resend(worker, x, &mut wanted, framing, failed)?,
+            Err(failed) => resend(worker, x, &mut wanted, &outgoing, &mut client.carry, failed)?,
         }
     }
 }
 
+/// Sends what was prepared to `upstream` and waits for the head of its final response.
+pub(super) async fn await_head(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    outgoing: &Outgoing<'_>,
+    upstream: &mut Upstream,
+) -> Result<ResponseFraming, Failed> {
+    let mut wait = HeadWait::new(client, outgoing, &x.upload);
+    let answered = loop {
+        let polled = |cx: &mut Context<'_>| wait.poll(cx, worker, client, x, outgoing, upstream);
+        match poll_fn(polled).await {
+            Ok(Got::Final(response)) => break Ok(response),
+            Ok(Got::Interim) => {
+                if let Err(error) = Box::pin(wait.relay_interim(client, x, outgoing)).await {
+                    break Err(Failed { error, stale: false, unsent: false });
+                }
+            }
+            Err(error) => break Err(wait.failed(x, upstream, error)),
+        }
+    };
+    client.deadline.clear();
+    answered
+}
+
+/// Relays a response whose head is there to the client.
+pub(super) async fn deliver(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    outgoing: &Outgoing<'_>,
+    route: &Route<RouteTarget>,
+    mut upstream: Box<Upstream>,
+    response: ResponseFraming,
+) -> Result<Next, ProxyError> {
+    let begun = begin(worker, client, x, outgoing, route, &mut upstream, response)?;
+    let Some(mut responding) = begun else {
+        return Box::pin(switch(client, x, outgoing, upstream)).await;
+    };
+    let polled =
+        |cx: &mut Context<'_>| responding.poll(cx, worker, client, x, outgoing, &mut upstream);
+    let mut relayed = poll_fn(polled).await;
+    client.deadline.clear();
+    if let Some(fault) = responding.fault() {
+        relayed = Box::pin(cut_short(client, x, outgoing, &fault)).await;
+    }
+    x.record.sent_bytes = x.download.moved;
+    relayed.map(|()| responding.end(worker, client, x, outgoing, upstream))
+}
+
 /// The connection that a request of `route` wants to `target`.
-fn wanted<'a>(
+pub(super) fn wanted<'a>(
     worker: &Worker,
     snapshot: &'a Snapshot,
     route: &Route<RouteTarget>,
@@ -154,10 +178,10 @@ fn wanted<'a>(
 
 /// A connection to an instance of a service, and the instance if it is not the one that was picked
 /// first.
-type Reached = (Option<Box<Upstream>>, Option<Arc<Target>>);
+pub(super) type Reached = (Option<Box<Upstream>>, Option<Arc<Target>>);
 
 /// Of several instances, one that can be reached is found before the head is written for it.
-async fn reached(
+pub(super) async fn reached(
     worker: &Rc<Worker>,
     client: &mut Client,
     wanted: &Wanted<'_>,
@@ -202,15 +226,16 @@ fn resend(
     worker: &Worker,
     x: &mut Exchange,
     wanted: &mut Wanted<'_>,
-    framing: RequestFraming,
+    outgoing: &Outgoing<'_>,
+    carry: &mut Carry,
     failed: Failed,
 ) -> Result<(), ProxyError> {
     let again = failed.stale && !wanted.fresh;
-    if !again || !(failed.unsent || is_repeatable(x, framing)) {
+    if !again || !(failed.unsent || is_repeatable(x, outgoing.framing)) {
         return Err(failed.error);
     }
     if !failed.unsent {
-        prepare_again(x);
+        prepare_again(x, outgoing.framing, outgoing, carry)?;
     }
     worker.counters.resent();
     wanted.fresh = true;
@@ -229,66 +254,6 @@ fn is_repeatable(x: &Exchange, framing: RequestFraming) -> bool {
     let idempotent =
         matches!(x.request.method(), b"GET" | b"HEAD" | b"OPTIONS" | b"PUT" | b"DELETE");
     idempotent && matches!(framing.body, BodyKind::None | BodyKind::Length(0))
-}
-
-/// Brings the head into its forwarded form and starts the upload with it. `peer` and `local` are
-/// the ends of the client's connection, `carry` what came on it behind the head.
-pub(super) fn prepare(
-    (peer, local): (SocketAddr, IpAddr),
-    carry: &mut Carry,
-    x: &mut Exchange,
-    outgoing: &Outgoing<'_>,
-    target: &Target,
-    preserve_host: bool,
-) -> Result<(), ProxyError> {
-    let framing = outgoing.framing;
-    if let (BodyKind::Length(length), Some(max)) = (framing.body, outgoing.content_max)
-        && length > max
-    {
-        return Err(ProxyError::new(ErrorKind::BodyTooLarge(max)));
-    }
-    let forwarding = &outgoing.snapshot.forwarding;
-    let hop = Hop {
-        peer,
-        local,
-        https: false,
-        client_host: &x.client_host,
-        target,
-        preserve_host,
-        upgrade: framing.upgrade,
-    };
-    let withheld = match framing.body {
-        BodyKind::Chunked => nominated(&x.request.fields),
-        _ => Vec::new(),
-    };
-    forwarding.request(&mut x.request, &hop);
-    let body = frame(&mut x.request.fields, framing.body);
-    if !x.request.fields.is_sound() {
-        return Err(unsound());
-    }
-    x.upload.restart(framing.body, body);
-    x.record.body = BodyRead::Partly;
-    x.upload.content_max = outgoing.content_max;
-    x.upload.withhold(withheld);
-    x.request.write_to(x.upload.lead());
-    let filled = x.upload.fill(carry);
-    filled.map_err(|error| error.of_upload(outgoing.content_max))?;
-    if x.upload.is_decoded() {
-        x.record.body = BodyRead::Whole;
-    }
-    Ok(())
-}
-
-/// The address the client connected to, if it is needed: asking costs a system call.
-fn local_ip(client: &Client, needed: bool) -> IpAddr {
-    let asked = needed.then(|| client.stream.local_addr()).flatten();
-    asked.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip())
-}
-
-/// The same request once more, as [`prepare`] left it; it has no body.
-fn prepare_again(x: &mut Exchange) {
-    x.upload.restart(BodyKind::None, Framing::Identity);
-    x.request.write_to(x.upload.lead());
 }
 
 /// What waiting for a response head came to.
@@ -435,7 +400,7 @@ fn take_head(
         upstream.carry.push(bytes);
     }
     let input = if whole { bytes } else { upstream.carry.as_slice() };
-    let limits = &outgoing.snapshot.settings.head_limits;
+    let limits = &outgoing.snapshot.settings.response_head_limits;
     let parsed = parse_response(input, x.request.method(), &mut x.response, limits);
     let parsed = parsed.map_err(|error| {
         ProxyError::with(ErrorKind::BadResponse, ProxyError::from(error).detail)

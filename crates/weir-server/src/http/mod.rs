@@ -1,6 +1,7 @@
 //! One HTTP connection after another: reading heads, the exchange, relaying bodies.
 
 mod admission;
+mod attempts;
 pub(crate) mod body;
 pub(crate) mod downstream;
 pub(crate) mod exchange;
@@ -11,9 +12,12 @@ mod gather;
 pub(crate) mod hops;
 pub(crate) mod local;
 mod panic;
+mod prepare;
 pub(crate) mod rehearsal;
 pub(crate) mod relay;
+mod replay;
 mod respond;
+mod steps;
 pub(crate) mod timing;
 pub(crate) mod tunnel;
 pub(crate) mod upstream;

@@ -8,7 +8,8 @@ use weir_wire::http1::{Connection, Parsed, RequestFraming, parse_request};
 
 use super::body::Carry;
 use super::exchange::{Exchange, admit};
-use super::forward::{Outgoing, prepare};
+use super::forward::Outgoing;
+use super::prepare::prepare;
 use crate::error::ProxyError;
 
 /// What an upstream would get of the bytes on a client's connection.

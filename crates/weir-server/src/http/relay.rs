@@ -144,6 +144,14 @@ impl Relay {
         self.waiting = Waiting::Source;
     }
 
+    /// The same body once more, framed as before, with the same trailers withheld.
+    pub(crate) fn rewind(&mut self, kind: BodyKind) {
+        let (withheld, content_max) = (std::mem::take(&mut self.withheld), self.content_max);
+        self.restart(kind, self.framing);
+        self.withheld = withheld;
+        self.content_max = content_max;
+    }
+
     /// Bytes of memory held.
     pub(crate) fn memory(&self) -> usize {
         self.pending.memory() + self.held.memory()

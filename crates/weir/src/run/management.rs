@@ -6,7 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use serde_json::json;
-use weir_admin::{Control, ENDPOINTS, Hooks, Server, Site, SiteOptions, limits_prometheus};
+use weir_admin::{
+    Control, ENDPOINTS, Hooks, Server, Site, SiteOptions, breakers_prometheus, limits_prometheus,
+};
 use weir_config::{Access, Settings};
 use weir_server::{Metrics, ReservedPaths, Server as Gateway};
 
@@ -109,6 +111,7 @@ fn hooks(
             metrics.prometheus(published.load().index.len())
                 + &counting.prometheus()
                 + &limited.upgrade().map(|c| limits_prometheus(&c)).unwrap_or_default()
+                + &limited.upgrade().map(|c| breakers_prometheus(&c)).unwrap_or_default()
         }),
         services: Arc::new(move |name| shown.show(name)),
         discovery: Arc::new(move || judged.health()),

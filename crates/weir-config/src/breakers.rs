@@ -1,0 +1,277 @@
+//! What circuit breakers are set to: `resilience4j.circuitbreaker.*`, `resilience4j.timelimiter.*`.
+
+use weir_filter::filter::FilterOptions;
+use weir_limit::{BreakerSettings, Window};
+use weir_route::parse_duration;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::spring::{Layers, Node, child, key};
+
+const BREAKERS: &str = "resilience4j.circuitbreaker";
+const LIMITERS: &str = "resilience4j.timelimiter";
+const NO_LIMITER: &str = "spring.cloud.circuitbreaker.resilience4j.disable-time-limiter";
+
+/// Keys that change nothing that weir does.
+const WITHOUT_EFFECT: &[&str] = &[
+    "baseConfig",
+    "registerHealthIndicator",
+    "allowHealthIndicatorToFail",
+    "eventConsumerBufferSize",
+    "writableStackTraceEnabled",
+    "cancelRunningFuture",
+];
+
+/// Fills in what breakers are set to.
+pub(crate) fn breakers(
+    layers: &Layers<'_>,
+    problems: &mut Vec<Diagnostic>,
+    options: &mut FilterOptions,
+) {
+    let mut read = Reading { layers, problems };
+    let off = layers.find(NO_LIMITER).and_then(Node::text);
+    let is_off = off.is_some_and(|text| layers.resolve(&text).0.trim() == "true");
+    let mut default = BreakerSettings::default();
+    if is_off {
+        default.time_limit_ns = None;
+    }
+    read.config(BREAKERS, "default", &mut default);
+    read.config(LIMITERS, "default", &mut default);
+    let mut names: Vec<String> = Vec::new();
+    for (area, below) in [(BREAKERS, "instances"), (BREAKERS, "backends"), (LIMITERS, "instances")]
+    {
+        for node in layers.all(&format!("{area}.{below}")).flat_map(Node::children) {
+            if !names.iter().any(|known| known == node.key()) {
+                names.push(node.key().to_owned());
+            }
+        }
+    }
+    for name in names {
+        let mut settings = default.clone();
+        for (area, below) in
+            [(BREAKERS, "backends"), (BREAKERS, "instances"), (LIMITERS, "instances")]
+        {
+            read.instance(area, below, &name, &mut settings);
+        }
+        if is_off {
+            settings.time_limit_ns = None;
+        }
+        options.breakers.push((name, settings));
+    }
+    options.breaker_default = default;
+}
+
+struct Reading<'a, 'l> {
+    layers: &'a Layers<'l>,
+    problems: &'a mut Vec<Diagnostic>,
+}
+
+impl Reading<'_, '_> {
+    /// Applies `configs.<name>`, what it is based on first.
+    fn config(&mut self, area: &str, name: &str, settings: &mut BreakerSettings) {
+        self.apply(area, "configs", name, settings, 0);
+    }
+
+    fn instance(&mut self, area: &str, below: &str, name: &str, settings: &mut BreakerSettings) {
+        self.apply(area, below, name, settings, 0);
+    }
+
+    fn apply(
+        &mut self,
+        area: &str,
+        below: &str,
+        name: &str,
+        settings: &mut BreakerSettings,
+        depth: usize,
+    ) {
+        const BASES_MAX: usize = 16;
+        let of_name = |node: &Node<'_>| node.key() == name;
+        let path = format!("{area}.{below}");
+        // The lowest layer first, so that a higher one has the last word on each key.
+        let mut nodes: Vec<Node<'_>> =
+            self.layers.all(&path).filter_map(|all| all.children().find(of_name)).collect();
+        nodes.reverse();
+        let base = nodes.iter().rev().find_map(|node| child(*node, "base-config"));
+        if let Some(node) = base
+            && let Some(text) = node.text()
+        {
+            let base = self.layers.resolve(&text).0.into_owned();
+            let configs = format!("{area}.configs");
+            let is_known =
+                self.layers.all(&configs).flat_map(Node::children).any(|one| one.key() == base);
+            if !is_known || depth == BASES_MAX {
+                self.wrong(node, format!("there is no configuration `{base}`"), &|| {
+                    format!("define `{area}.configs.{base}`")
+                });
+            } else {
+                self.apply(area, "configs", &base, settings, depth + 1);
+            }
+        }
+        for field in nodes.iter().flat_map(|node| node.children()) {
+            self.field(area, field, settings);
+        }
+    }
+
+    fn field(&mut self, area: &str, field: Node<'_>, settings: &mut BreakerSettings) {
+        let text = field.text().unwrap_or_default();
+        let text = self.layers.resolve(&text).0.trim().to_owned();
+        let name = field.key();
+        let is = |own: &str| key::same(own, name);
+        let count = |least: u32| text.parse::<u32>().ok().filter(|count| *count >= least);
+        let percent = || text.parse::<f64>().ok().filter(|rate| *rate > 0.0 && *rate <= 100.0);
+        let time_ns = || {
+            let time = parse_duration(&text).ok()?;
+            u64::try_from(time.as_nanos()).ok()
+        };
+        if area == LIMITERS {
+            if is("timeoutDuration") {
+                match time_ns() {
+                    Some(ns) if ns > 0 => settings.time_limit_ns = Some(ns),
+                    _ => self.wrong_value(field, &text, "a duration such as `2s`"),
+                }
+            } else if !WITHOUT_EFFECT.iter().any(|own| is(own)) {
+                self.ignored(field);
+            }
+            return;
+        }
+        let expected = if is("slidingWindowSize") || is("ringBufferSizeInClosedState") {
+            let set = count(1).map(|size| {
+                settings.window = match settings.window {
+                    Window::Calls(_) => Window::Calls(size),
+                    Window::Seconds(_) => Window::Seconds(size),
+                };
+            });
+            set.is_none().then_some("a whole number of at least 1")
+        } else if is("slidingWindowType") {
+            let (Window::Calls(size) | Window::Seconds(size)) = settings.window;
+            match text.replace('-', "_").to_ascii_uppercase().as_str() {
+                "COUNT_BASED" => settings.window = Window::Calls(size),
+                "TIME_BASED" => settings.window = Window::Seconds(size),
+                _ => return self.wrong_value(field, &text, "`COUNT_BASED` or `TIME_BASED`"),
+            }
+            None
+        } else if is("minimumNumberOfCalls") {
+            let set = count(1).map(|calls| settings.calls_min = calls);
+            set.is_none().then_some("a whole number of at least 1")
+        } else if is("permittedNumberOfCallsInHalfOpenState") || is("ringBufferSizeInHalfOpenState")
+        {
+            let set = count(1).map(|calls| settings.half_open_calls = calls);
+            set.is_none().then_some("a whole number of at least 1")
+        } else if is("failureRateThreshold") {
+            let set = percent().map(|rate| settings.failure_rate = rate);
+            set.is_none().then_some("a percentage above 0, such as `50`")
+        } else if is("slowCallRateThreshold") {
+            let set = percent().map(|rate| settings.slow_rate = rate);
+            set.is_none().then_some("a percentage above 0, such as `50`")
+        } else if is("slowCallDurationThreshold") {
+            let set = time_ns().map(|ns| settings.slow_ns = ns);
+            set.is_none().then_some("a duration such as `2s`")
+        } else if is("waitDurationInOpenState") {
+            let set = time_ns().filter(|ns| *ns > 0).map(|ns| settings.open_ns = ns);
+            set.is_none().then_some("a duration such as `10s`")
+        } else if is("maxWaitDurationInHalfOpenState") {
+            let set = time_ns().map(|ns| settings.half_open_ns = ns);
+            set.is_none().then_some("a duration such as `10s`")
+        } else if is("automaticTransitionFromOpenToHalfOpenEnabled") {
+            let set = text.parse::<bool>().ok().map(|is_on| settings.automatic = is_on);
+            set.is_none().then_some("`true` or `false`")
+        } else {
+            if !WITHOUT_EFFECT.iter().any(|own| is(own)) {
+                self.ignored(field);
+            }
+            None
+        };
+        if let Some(expected) = expected {
+            self.wrong_value(field, &text, expected);
+        }
+    }
+
+    fn wrong_value(&mut self, field: Node<'_>, text: &str, expected: &str) {
+        let message = format!("`{text}` is not what `{}` takes", field.key());
+        self.wrong(field, message, &|| format!("write {expected}"));
+    }
+
+    fn wrong(&mut self, field: Node<'_>, message: String, help: &dyn Fn() -> String) {
+        let found = Diagnostic::new(Code::InvalidValue, message).at(field.span()).help(help());
+        if !self.problems.contains(&found) {
+            self.problems.push(found);
+        }
+    }
+
+    /// One that weir does not follow: exceptions by Java class, above all.
+    fn ignored(&mut self, field: Node<'_>) {
+        let message = format!("`{}` is not followed", field.key());
+        let help = "weir counts as failed what was not reached, broke or took too long, and \
+                    the filter's `statusCodes`";
+        let found = Diagnostic::new(Code::PropertyUnsupported, message);
+        let found = found.at(field.key_span()).help(help);
+        if !self.problems.contains(&found) {
+            self.problems.push(found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use weir_limit::{BreakerSettings, Valves, Window};
+
+    use crate::{Format, Loader, Severity, Source};
+
+    const YAML: &str = "
+spring.cloud.gateway.server.webflux.routes:
+- { id: r, uri: 'no://op', predicates: [ Path=/ ], filters: [ CircuitBreaker=a ] }
+- { id: s, uri: 'no://op', predicates: [ Path=/ ], filters: [ CircuitBreaker ] }
+resilience4j:
+  circuitbreaker:
+    configs:
+      default: { slidingWindowSize: 20, minimumNumberOfCalls: 5 }
+      strict: { base-config: default, failure-rate-threshold: 10 }
+    instances:
+      a: { baseConfig: strict, waitDurationInOpenState: 5s, slidingWindowType: TIME_BASED }
+  timelimiter:
+    instances:
+      a: { timeoutDuration: 3s }
+";
+
+    /// What breakers are set to, by name, and the codes of what is wrong.
+    fn read(yaml: &str) -> (Vec<(String, BreakerSettings)>, Vec<&'static str>) {
+        let valves = Arc::new(Valves::default());
+        let mut loader = Loader::new(Vec::new(), &[], Vec::new()).with_limits(&valves);
+        loader.add(Source::new("application.yml", yaml, Format::Yaml));
+        let mut loaded = loader.load();
+        let compiled = loaded.compile();
+        let found = valves.breakers();
+        drop(compiled);
+        let settings = found.iter().map(|breaker| (breaker.name().to_owned(), breaker.settings()));
+        let wrong = loaded.diagnostics.iter().filter(|one| one.severity > Severity::Note);
+        (settings.collect(), wrong.map(|finding| finding.code.as_str()).collect())
+    }
+
+    #[test]
+    fn instances_build_on_configurations() {
+        const SECOND_NS: u64 = 1_000_000_000;
+        let (breakers, problems) = read(YAML);
+        assert!(problems.is_empty(), "{problems:?}");
+        let [(a, own), (s, default)] = breakers.as_slice() else { panic!("{breakers:?}") };
+        assert_eq!((a.as_str(), s.as_str()), ("a", "s"));
+        assert_eq!((own.window, own.calls_min), (Window::Seconds(20), 5));
+        assert_eq!((own.failure_rate, own.open_ns), (10.0, 5 * SECOND_NS));
+        assert_eq!(own.time_limit_ns, Some(3 * SECOND_NS));
+        assert_eq!((default.window, default.failure_rate), (Window::Calls(20), 50.0));
+        assert_eq!(default.time_limit_ns, Some(SECOND_NS));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let check = |line: &str, expected: &[&str]| {
+            let yaml = format!("resilience4j.circuitbreaker.instances.a.{line}\n");
+            assert_eq!(read(&yaml).1, expected, "{line}");
+        };
+        check("slidingWindowSize: 0", &["invalid-value"]);
+        check("failureRateThreshold: 101", &["invalid-value"]);
+        check("baseConfig: nowhere", &["invalid-value"]);
+        check("recordExceptions: [ java.io.IOException ]", &["property-unsupported"]);
+        check("registerHealthIndicator: true", &[]);
+    }
+}

@@ -1,0 +1,71 @@
+//! How one attempt to get a response ended, as Retry and CircuitBreaker see it.
+
+/// How one attempt to get a response ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// With a response of this status.
+    Status(u16),
+    /// Nobody was reached: the name does not resolve, or the connection was refused.
+    Unreached,
+    /// The connection broke before a response head, or what came is no HTTP.
+    Broken,
+    /// No response head came in time.
+    TimedOut,
+    /// The breaker is open: nothing was sent.
+    Open,
+}
+
+/// A failure that a request is forwarded for, for FallbackHeaders: what Spring Cloud Gateway would
+/// have thrown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Java class.
+    pub class: &'static str,
+    /// Its message.
+    pub message: String,
+    /// Java class of what caused it.
+    pub root_class: &'static str,
+    /// Its message.
+    pub root_message: String,
+}
+
+impl Failure {
+    /// What `outcome` of a call through the breaker `name` is in Java. `limit_ms` is its time
+    /// limit, `upstream` as in `host/127.0.0.1:80`.
+    pub fn of(outcome: Outcome, name: &str, limit_ms: u64, upstream: &str) -> Self {
+        let one = |class, message: String| Self {
+            class,
+            root_class: class,
+            root_message: message.clone(),
+            message,
+        };
+        match outcome {
+            Outcome::Open => one(
+                "io.github.resilience4j.circuitbreaker.CallNotPermittedException",
+                format!("CircuitBreaker '{name}' is OPEN and does not permit further calls"),
+            ),
+            Outcome::TimedOut => one(
+                "java.util.concurrent.TimeoutException",
+                format!(
+                    "Did not observe any item or terminal signal within {limit_ms}ms in \
+                     'circuitBreaker' (and no fallback has been configured)"
+                ),
+            ),
+            Outcome::Unreached => Self {
+                class: "io.netty.channel.AbstractChannel$AnnotatedConnectException",
+                message: format!("Connection refused: {upstream}"),
+                root_class: "java.net.ConnectException",
+                root_message: "Connection refused".to_owned(),
+            },
+            Outcome::Broken => one(
+                "reactor.netty.http.client.PrematureCloseException",
+                "Connection prematurely closed BEFORE response".to_owned(),
+            ),
+            Outcome::Status(status) => one(
+                "org.springframework.cloud.gateway.filter.factory.\
+                 SpringCloudCircuitBreakerFilterFactory$CircuitBreakerStatusCodeException",
+                format!("{status} {}", crate::status::constant(status)),
+            ),
+        }
+    }
+}

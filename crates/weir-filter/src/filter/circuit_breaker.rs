@@ -1,0 +1,209 @@
+//! CircuitBreaker: leaves an upstream alone that fails too often, and gives an answer of its own.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use weir_limit::{Breaker, BreakerSettings};
+use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec, Vars};
+
+use super::{Behaviour, Build, Filter, FilterOptions, optional};
+use crate::context::FilterError;
+use crate::path::PathTemplate;
+use crate::styled::Styled;
+
+/// See [`SPEC`]'s `doc`.
+pub static SPEC: Spec<Build> = Spec {
+    name: "CircuitBreaker",
+    doc: r#"Stops asking an upstream that fails too often, for a while, and answers 503 at once;
+an answer that takes longer than the time limit of 1 second is 504. With `fallbackUri`, the request
+goes to the route that matches that path instead. What counts as too often is set by
+`resilience4j.circuitbreaker.*`, the time limit by `resilience4j.timelimiter.*`, both for the
+breaker's name, which is that of the route if none is given. Routes with one name share a breaker.
+`weir reference FallbackHeaders` shows how the other route is told why.
+
+```yaml
+filters:
+- name: CircuitBreaker
+  args:
+    name: orders
+    fallbackUri: forward:/orders-away
+    statusCodes: 500, BAD_GATEWAY
+```
+```http request
+GET /orders HTTP/1.1
+```
+```http sent
+GET /orders HTTP/1.1
+```"#,
+    args: &[
+        optional("name", ArgKind::Text, None, "Name of the breaker; the route's id if left out."),
+        optional("fallbackUri", ArgKind::Template, None, "`forward:/path`, with `{variable}`s."),
+        optional("statusCodes", ArgKind::List, None, "Statuses that count as failures."),
+        optional(
+            "resumeWithoutError",
+            ArgKind::Bool,
+            Some("false"),
+            "Without a fallback: a failure is answered with an empty 200, a status that counts as \
+             one passes.",
+        ),
+    ],
+    shortcut: Shortcut::Positions(1),
+    compatibility: Compatibility::Differs(
+        "it is always outside of Retry, wherever both are listed; calls that began before the \
+         breaker changed its state do not count for the new one",
+    ),
+    build,
+};
+
+/// Leaves an upstream alone that fails too often.
+#[derive(Clone, Debug)]
+pub struct CircuitBreaker(Arc<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    /// Empty until a route's id is given to it.
+    name: String,
+    is_routes_own: bool,
+    fallback: Option<PathTemplate>,
+    statuses: Vec<u16>,
+    resumes: bool,
+    breaker: Arc<Breaker>,
+}
+
+impl CircuitBreaker {
+    /// The breaker.
+    pub fn breaker(&self) -> &Arc<Breaker> {
+        &self.0.breaker
+    }
+
+    /// Whether a response with this status counts as a failure.
+    pub fn is_failure(&self, status: u16) -> bool {
+        self.0.statuses.contains(&status)
+    }
+
+    /// Without a fallback, failures are not passed on.
+    pub fn resumes(&self) -> bool {
+        self.0.resumes
+    }
+
+    /// Whether there is another route for requests that failed.
+    pub fn has_fallback(&self) -> bool {
+        self.0.fallback.is_some()
+    }
+
+    /// The path that a request goes to after a failure.
+    ///
+    /// # Errors
+    /// A variable that the route does not have.
+    pub fn fallback(&self, vars: &Vars) -> Result<Option<String>, FilterError> {
+        let Some(template) = &self.0.fallback else { return Ok(None) };
+        let mut path = String::new();
+        template.expand(vars, |text| path.push_str(text))?;
+        Ok(Some(path))
+    }
+
+    /// Gives the breaker of a filter without a name the id of its route.
+    pub(super) fn bind(&mut self, route: &str, options: &FilterOptions) {
+        if self.0.is_routes_own {
+            let breaker = options.breaker(route);
+            *self = Self(Arc::new(Inner { name: route.to_owned(), breaker, ..(*self.0).clone() }));
+        }
+    }
+
+    /// Whether no other route can share it.
+    pub(super) fn is_own(&self) -> bool {
+        self.0.is_routes_own
+    }
+
+    fn what(&self) -> (&str, bool, Option<&str>, &[u16], bool) {
+        let inner = &*self.0;
+        let fallback = inner.fallback.as_ref().map(PathTemplate::text);
+        (&inner.name, inner.is_routes_own, fallback, &inner.statuses, inner.resumes)
+    }
+}
+
+impl PartialEq for CircuitBreaker {
+    fn eq(&self, other: &Self) -> bool {
+        self.what() == other.what()
+    }
+}
+
+impl Eq for CircuitBreaker {}
+
+impl Hash for CircuitBreaker {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.what().hash(state);
+    }
+}
+
+fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
+    let name = args.text("name").map(str::trim).unwrap_or_default().to_owned();
+    let fallback = args.text("fallbackUri").map(str::trim).filter(|text| !text.is_empty());
+    let fallback = match fallback {
+        None => None,
+        Some(text) => {
+            let path = text.strip_prefix("forward:").map(|path| path.trim_start_matches("//"));
+            let path = path.filter(|path| path.starts_with('/'));
+            let path = path.ok_or_else(|| {
+                ArgError::new("fallbackUri", format!("`{text}` leads nowhere within the gateway"))
+                    .help("write `forward:/path`, and a route that matches the path")
+            })?;
+            Some(PathTemplate::new(path))
+        }
+    };
+    let statuses = args.statuses("statusCodes")?;
+    let resumes = args.bool("resumeWithoutError")?.unwrap_or(false);
+    let is_routes_own = name.is_empty();
+    let breaker = match is_routes_own {
+        true => Arc::new(Breaker::new("", BreakerSettings::default())),
+        false => options.breaker(&name),
+    };
+    let inner = Inner { name, is_routes_own, fallback, statuses, resumes, breaker };
+    Ok(Filter::CircuitBreaker(CircuitBreaker(Arc::new(inner))))
+}
+
+impl Behaviour for CircuitBreaker {
+    fn spec(&self) -> &'static Spec<Build> {
+        &SPEC
+    }
+
+    fn variables(&self) -> Vec<&str> {
+        self.0.fallback.as_ref().map(PathTemplate::variables).unwrap_or_default()
+    }
+
+    fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
+        styled.text("name", &self.0.name)?;
+        match &self.0.fallback {
+            Some(fallback) => styled.plain("fallback", format_args!("forward:{}", fallback.text())),
+            None => styled.plain("fallback", "null"),
+        }
+    }
+
+    fn explain(&self) -> String {
+        let inner = &*self.0;
+        let name = if inner.name.is_empty() { "the route's own" } else { &inner.name };
+        let mut text = format!("stops asking the upstream while the breaker `{name}` is open");
+        if let Some(fallback) = &inner.fallback {
+            text += &format!(", and goes on at `{}` after a failure", fallback.text());
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::{Trial, check_refused};
+
+    #[test]
+    fn it_is_written_as_in_scg_and_refuses_other_uris() {
+        let shown = |text| Trial::new(text).chain.entries()[0].filter.to_string();
+        let plain = shown("- CircuitBreaker=b");
+        assert_eq!(plain, "[CircuitBreaker name = 'b', fallback = null]");
+        let args = "  args:\n    name: b\n    fallbackUri: forward:/x";
+        let long = &format!("- name: CircuitBreaker\n{args}");
+        assert_eq!(shown(long), "[CircuitBreaker name = 'b', fallback = forward:/x]");
+        let wrong = "name: CircuitBreaker\n  args:\n    fallbackUri: http://h/";
+        check_refused(wrong, "fallbackUri");
+    }
+}

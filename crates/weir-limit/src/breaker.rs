@@ -1,0 +1,510 @@
+//! A circuit breaker with resilience4j's rules (class `CircuitBreakerStateMachine`): it counts how
+//! calls end, opens when too many fail or are slow, and lets a few through later to see.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Over what the rates are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// The last so many calls.
+    Calls(u32),
+    /// The calls of the last so many seconds.
+    Seconds(u32),
+}
+
+/// What a breaker is set to. Defaults are resilience4j's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BreakerSettings {
+    /// Over what the rates are taken.
+    pub window: Window,
+    /// Calls in the window before a rate counts.
+    pub calls_min: u32,
+    /// Failed calls, in percent, from which on it opens.
+    pub failure_rate: f64,
+    /// Slow calls, in percent, from which on it opens.
+    pub slow_rate: f64,
+    /// How long a call takes, in nanoseconds, to be slow.
+    pub slow_ns: u64,
+    /// How long it stays open, in nanoseconds.
+    pub open_ns: u64,
+    /// Calls that are let through half open, and that are then judged together.
+    pub half_open_calls: u32,
+    /// How long, in nanoseconds, it waits for those calls before it opens again; 0 is for ever.
+    pub half_open_ns: u64,
+    /// It counts as half open as soon as its time is over, not with the next call.
+    pub automatic: bool,
+    /// How long, in nanoseconds, a call may take until its response head is there.
+    pub time_limit_ns: Option<u64>,
+}
+
+impl Default for BreakerSettings {
+    fn default() -> Self {
+        Self {
+            window: Window::Calls(100),
+            calls_min: 100,
+            failure_rate: 50.0,
+            slow_rate: 100.0,
+            slow_ns: 60 * SECOND_NS,
+            open_ns: 60 * SECOND_NS,
+            half_open_calls: 10,
+            half_open_ns: 0,
+            automatic: false,
+            time_limit_ns: Some(SECOND_NS),
+        }
+    }
+}
+
+/// Whether calls are let through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BreakerState {
+    /// All calls.
+    Closed,
+    /// No call.
+    Open,
+    /// A few calls, to see whether the upstream is well again.
+    HalfOpen,
+}
+
+impl BreakerState {
+    /// resilience4j's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "CLOSED",
+            Self::Open => "OPEN",
+            Self::HalfOpen => "HALF_OPEN",
+        }
+    }
+}
+
+/// A call that was let through; given back with how it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a call that is not given back keeps a place of a breaker that is half open"]
+pub struct Call {
+    /// In which period of the breaker it began; one of an earlier period says nothing of this one.
+    period: u64,
+    started_ns: u64,
+}
+
+/// What a breaker has seen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BreakerView {
+    /// Whether calls are let through.
+    pub state: BreakerState,
+    /// Calls in the window.
+    pub buffered: u32,
+    /// Of those, failed.
+    pub failed: u32,
+    /// Of those, slow.
+    pub slow: u32,
+    /// Of those, slow and failed.
+    pub slow_failed: u32,
+    /// Failed calls in percent; -1 while there are too few.
+    pub failure_rate: f64,
+    /// Slow calls in percent; -1 while there are too few.
+    pub slow_rate: f64,
+    /// Calls refused so far.
+    pub refused: u64,
+    /// Calls that ended well so far.
+    pub succeeded_total: u64,
+    /// Calls that failed so far.
+    pub failed_total: u64,
+}
+
+/// A circuit breaker, shared by all workers.
+#[derive(Debug)]
+pub struct Breaker {
+    name: String,
+    inner: Mutex<Inner>,
+    refused: AtomicU64,
+    succeeded: AtomicU64,
+    failed: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Inner {
+    settings: BreakerSettings,
+    state: BreakerState,
+    /// Grows with each change of state.
+    period: u64,
+    /// When the state began.
+    since_ns: u64,
+    /// Calls that may still be let through half open.
+    permits: u32,
+    seen: Seen,
+}
+
+/// Calls of the window: one entry a call, or one a second.
+#[derive(Debug, Default)]
+struct Seen {
+    entries: VecDeque<(u64, Tally)>,
+    sum: Tally,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    calls: u32,
+    failed: u32,
+    slow: u32,
+    slow_failed: u32,
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.failed += other.failed;
+        self.slow += other.slow;
+        self.slow_failed += other.slow_failed;
+    }
+
+    fn take(&mut self, other: Self) {
+        self.calls -= other.calls;
+        self.failed -= other.failed;
+        self.slow -= other.slow;
+        self.slow_failed -= other.slow_failed;
+    }
+
+    fn percent(self, of: u32) -> f64 {
+        f64::from(of) * 100.0 / f64::from(self.calls.max(1))
+    }
+}
+
+impl Seen {
+    fn add(&mut self, window: Window, now_ns: u64, one: Tally) {
+        self.sum.add(one);
+        match window {
+            Window::Calls(max) => {
+                self.entries.push_back((now_ns, one));
+                while self.entries.len() > max.max(1) as usize {
+                    self.drop_first();
+                }
+            }
+            Window::Seconds(_) => {
+                let second = now_ns / SECOND_NS;
+                match self.entries.back_mut() {
+                    Some((own, tally)) if *own == second => tally.add(one),
+                    _ => self.entries.push_back((second, one)),
+                }
+                self.age(window, now_ns);
+            }
+        }
+    }
+
+    /// Forgets what has left a window of seconds.
+    fn age(&mut self, window: Window, now_ns: u64) {
+        let Window::Seconds(seconds) = window else { return };
+        let first = (now_ns / SECOND_NS + 1).saturating_sub(u64::from(seconds.max(1)));
+        while self.entries.front().is_some_and(|(second, _)| *second < first) {
+            self.drop_first();
+        }
+    }
+
+    fn drop_first(&mut self) {
+        if let Some((_, tally)) = self.entries.pop_front() {
+            self.sum.take(tally);
+        }
+    }
+}
+
+impl Inner {
+    fn go_to(&mut self, state: BreakerState, now_ns: u64) {
+        self.state = state;
+        self.period += 1;
+        self.since_ns = now_ns;
+        self.seen = Seen::default();
+        self.permits = self.settings.half_open_calls.max(1);
+    }
+
+    /// Changes of state that come with time.
+    fn tick(&mut self, now_ns: u64, asked: bool) {
+        let spent_ns = now_ns.saturating_sub(self.since_ns);
+        let settings = &self.settings;
+        match self.state {
+            BreakerState::Open if spent_ns >= settings.open_ns && (asked || settings.automatic) => {
+                self.go_to(BreakerState::HalfOpen, now_ns);
+            }
+            BreakerState::HalfOpen
+                if settings.half_open_ns > 0 && spent_ns >= settings.half_open_ns =>
+            {
+                self.go_to(BreakerState::Open, now_ns);
+            }
+            _ => {}
+        }
+        let window = self.settings.window;
+        if self.state == BreakerState::Closed {
+            self.seen.age(window, now_ns);
+        }
+    }
+
+    /// Calls that must have been seen before they are judged.
+    fn calls_min(&self) -> u32 {
+        match (self.state, self.settings.window) {
+            (BreakerState::HalfOpen, _) => self.settings.half_open_calls,
+            (_, Window::Calls(size)) => self.settings.calls_min.min(size),
+            (_, Window::Seconds(_)) => self.settings.calls_min,
+        }
+        .max(1)
+    }
+
+    fn judge(&mut self, now_ns: u64) {
+        let sum = self.seen.sum;
+        if sum.calls < self.calls_min() {
+            return;
+        }
+        let bad = sum.percent(sum.failed) >= self.settings.failure_rate
+            || sum.percent(sum.slow) >= self.settings.slow_rate;
+        match self.state {
+            BreakerState::Closed | BreakerState::HalfOpen if bad => {
+                self.go_to(BreakerState::Open, now_ns);
+            }
+            BreakerState::HalfOpen => self.go_to(BreakerState::Closed, now_ns),
+            BreakerState::Closed | BreakerState::Open => {}
+        }
+    }
+}
+
+impl Breaker {
+    /// A closed breaker.
+    pub fn new(name: &str, settings: BreakerSettings) -> Self {
+        let permits = settings.half_open_calls.max(1);
+        let (state, seen) = (BreakerState::Closed, Seen::default());
+        let inner = Inner { settings, state, period: 0, since_ns: 0, permits, seen };
+        Self {
+            name: name.to_owned(),
+            inner: Mutex::new(inner),
+            refused: AtomicU64::new(0),
+            succeeded: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        }
+    }
+
+    /// Name, as CircuitBreaker's `name` has it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is set to.
+    pub fn settings(&self) -> BreakerSettings {
+        self.lock().settings.clone()
+    }
+
+    /// Sets it anew; what it has seen stays, where the window is the same.
+    pub fn set(&self, settings: BreakerSettings) {
+        let mut inner = self.lock();
+        if inner.settings.window != settings.window {
+            inner.seen = Seen::default();
+        }
+        inner.settings = settings;
+    }
+
+    /// How long a call may take until its response head is there, in nanoseconds.
+    pub fn time_limit_ns(&self) -> Option<u64> {
+        self.lock().settings.time_limit_ns
+    }
+
+    /// Asks to make a call at `now_ns`; `None` if it must not be made.
+    pub fn begin(&self, now_ns: u64) -> Option<Call> {
+        let mut inner = self.lock();
+        inner.tick(now_ns, true);
+        let passes = match inner.state {
+            BreakerState::Closed => true,
+            BreakerState::Open => false,
+            BreakerState::HalfOpen => {
+                let passes = inner.permits > 0;
+                inner.permits = inner.permits.saturating_sub(1);
+                passes
+            }
+        };
+        let period = inner.period;
+        drop(inner);
+        if !passes {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(Call { period, started_ns: now_ns })
+    }
+
+    /// Notes how a call ended.
+    pub fn end(&self, call: Call, failed: bool, now_ns: u64) {
+        let total = if failed { &self.failed } else { &self.succeeded };
+        total.fetch_add(1, Ordering::Relaxed);
+        let mut inner = self.lock();
+        if inner.period != call.period || inner.state == BreakerState::Open {
+            return;
+        }
+        let slow = now_ns.saturating_sub(call.started_ns) >= inner.settings.slow_ns;
+        let tally = Tally {
+            calls: 1,
+            failed: u32::from(failed),
+            slow: u32::from(slow),
+            slow_failed: u32::from(slow && failed),
+        };
+        let window = match inner.state {
+            BreakerState::HalfOpen => Window::Calls(inner.settings.half_open_calls),
+            _ => inner.settings.window,
+        };
+        inner.seen.add(window, now_ns, tally);
+        inner.judge(now_ns);
+    }
+
+    /// Gives back a call that says nothing of the upstream: its client has left.
+    pub fn cancel(&self, call: Call) {
+        let mut inner = self.lock();
+        if inner.period == call.period && inner.state == BreakerState::HalfOpen {
+            inner.permits += 1;
+        }
+    }
+
+    /// What it has seen, at `now_ns`.
+    pub fn view(&self, now_ns: u64) -> BreakerView {
+        let mut inner = self.lock();
+        inner.tick(now_ns, false);
+        let sum = inner.seen.sum;
+        let enough = sum.calls >= inner.calls_min();
+        let rate = |of: u32| if enough { sum.percent(of) } else { -1.0 };
+        BreakerView {
+            state: inner.state,
+            buffered: sum.calls,
+            failed: sum.failed,
+            slow: sum.slow,
+            slow_failed: sum.slow_failed,
+            failure_rate: rate(sum.failed),
+            slow_rate: rate(sum.slow),
+            refused: self.refused.load(Ordering::Relaxed),
+            succeeded_total: self.succeeded.load(Ordering::Relaxed),
+            failed_total: self.failed.load(Ordering::Relaxed),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn breaker(edit: impl FnOnce(&mut BreakerSettings)) -> Breaker {
+        let mut settings = BreakerSettings {
+            window: Window::Calls(4),
+            calls_min: 4,
+            open_ns: 10 * SECOND_NS,
+            half_open_calls: 2,
+            ..BreakerSettings::default()
+        };
+        edit(&mut settings);
+        Breaker::new("b", settings)
+    }
+
+    fn call(breaker: &Breaker, failed: bool, at_ns: u64) -> bool {
+        let begun = breaker.begin(at_ns);
+        begun.map(|call| breaker.end(call, failed, at_ns)).is_some()
+    }
+
+    fn state(breaker: &Breaker, at_ns: u64) -> BreakerState {
+        breaker.view(at_ns).state
+    }
+
+    #[test]
+    fn it_opens_at_the_rate_and_not_before_enough_calls() {
+        let one = breaker(|_| ());
+        for failed in [true, true, true] {
+            assert!(call(&one, failed, 0));
+        }
+        assert_eq!(state(&one, 0), BreakerState::Closed);
+        assert_eq!(one.view(0).failure_rate, -1.0);
+        assert!(call(&one, false, 0));
+        assert_eq!(state(&one, 0), BreakerState::Open);
+        assert!(!call(&one, false, 1));
+        assert_eq!(one.view(1).refused, 1);
+    }
+
+    #[test]
+    fn the_oldest_call_leaves_a_full_window() {
+        let one = breaker(|settings| settings.failure_rate = 75.0);
+        for failed in [true, true, false, false, false, true, true] {
+            assert!(call(&one, failed, 0));
+        }
+        let view = one.view(0);
+        assert_eq!((view.state, view.buffered, view.failed), (BreakerState::Closed, 4, 2));
+        assert!(call(&one, true, 0));
+        assert_eq!(state(&one, 0), BreakerState::Open);
+    }
+
+    #[test]
+    fn a_window_of_seconds_forgets() {
+        let one = breaker(|settings| {
+            settings.window = Window::Seconds(3);
+            settings.calls_min = 3;
+        });
+        assert!(call(&one, true, 0));
+        assert!(call(&one, true, SECOND_NS));
+        assert_eq!(one.view(2 * SECOND_NS).buffered, 2);
+        assert_eq!(one.view(3 * SECOND_NS).buffered, 1);
+        assert!(call(&one, true, 3 * SECOND_NS));
+        assert_eq!(state(&one, 3 * SECOND_NS), BreakerState::Closed);
+        assert!(call(&one, true, 3 * SECOND_NS));
+        assert_eq!(state(&one, 3 * SECOND_NS), BreakerState::Open);
+    }
+
+    fn opened(edit: impl FnOnce(&mut BreakerSettings)) -> Breaker {
+        let one = breaker(edit);
+        (0..4).for_each(|_| assert!(call(&one, true, 0)));
+        assert_eq!(state(&one, 0), BreakerState::Open);
+        one
+    }
+
+    #[test]
+    fn half_open_lets_a_few_through_and_judges_them() {
+        let one = opened(|_| ());
+        assert_eq!(state(&one, 10 * SECOND_NS), BreakerState::Open);
+        let at = 10 * SECOND_NS;
+        let (first, second) = (one.begin(at), one.begin(at));
+        assert_eq!(state(&one, at), BreakerState::HalfOpen);
+        assert!(one.begin(at).is_none());
+        one.end(first.expect("a permit"), false, at);
+        assert_eq!(state(&one, at), BreakerState::HalfOpen);
+        one.end(second.expect("a permit"), false, at);
+        assert_eq!(state(&one, at), BreakerState::Closed);
+
+        let one = opened(|_| ());
+        assert!(call(&one, true, at) && call(&one, false, at));
+        assert_eq!(state(&one, at), BreakerState::Open);
+    }
+
+    #[test]
+    fn a_client_that_leaves_gives_its_place_back() {
+        let one = opened(|settings| settings.half_open_calls = 1);
+        let at = 10 * SECOND_NS;
+        let begun = one.begin(at);
+        assert!(one.begin(at).is_none());
+        one.cancel(begun.expect("a permit"));
+        assert!(one.begin(at).is_some());
+    }
+
+    #[test]
+    fn time_alone_changes_the_state_where_it_is_asked_for() {
+        let one = opened(|settings| settings.automatic = true);
+        assert_eq!(state(&one, 10 * SECOND_NS), BreakerState::HalfOpen);
+        let one = opened(|settings| settings.half_open_ns = SECOND_NS);
+        assert!(one.begin(10 * SECOND_NS).is_some());
+        assert_eq!(state(&one, 11 * SECOND_NS), BreakerState::Open);
+    }
+
+    #[test]
+    fn slow_calls_count_and_late_ones_of_an_earlier_period_do_not() {
+        let one = breaker(|settings| settings.slow_ns = SECOND_NS);
+        let begun: Vec<_> = (0..5).filter_map(|_| one.begin(0)).collect();
+        for call in begun.iter().take(4) {
+            one.end(*call, false, SECOND_NS);
+        }
+        assert_eq!(state(&one, SECOND_NS), BreakerState::Open);
+        assert!(call(&one, false, 11 * SECOND_NS));
+        begun.iter().skip(4).for_each(|call| one.end(*call, true, 11 * SECOND_NS));
+        assert_eq!(one.view(11 * SECOND_NS).buffered, 1);
+    }
+}

@@ -1,0 +1,74 @@
+//! How many requests may be sent again: a share of those that come, so that an upstream that is
+//! sick is not drowned.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Budgets; upstreams share them by hash.
+const CELLS: usize = 1024;
+/// What one retry costs.
+const RETRY: u64 = 100;
+/// Most that can be saved up.
+const SAVED_MAX: u64 = 100 * RETRY;
+/// Retries that are free each second: an upstream that few ask may be asked again.
+const FREE_PER_SECOND: u64 = 10;
+
+/// Budgets of retries, one for each upstream but for chance.
+#[derive(Debug)]
+pub struct RetryBudgets {
+    hasher: RandomState,
+    /// Milliseconds in the upper half, what is saved in the lower.
+    cells: Box<[AtomicU64]>,
+}
+
+impl Default for RetryBudgets {
+    fn default() -> Self {
+        let full = || AtomicU64::new(SAVED_MAX);
+        Self { hasher: RandomState::new(), cells: (0..CELLS).map(|_| full()).collect() }
+    }
+}
+
+impl RetryBudgets {
+    /// Notes a request to `upstream`, which pays for `percent` of a retry.
+    pub fn deposit(&self, upstream: &str, percent: u32, now_ms: u64) {
+        self.change(upstream, now_ms, |saved| Some((saved + u64::from(percent)).min(SAVED_MAX)));
+    }
+
+    /// Whether a request to `upstream` may be sent again.
+    pub fn withdraw(&self, upstream: &str, now_ms: u64) -> bool {
+        self.change(upstream, now_ms, |saved| saved.checked_sub(RETRY))
+    }
+
+    fn change(&self, upstream: &str, now_ms: u64, edit: impl Fn(u64) -> Option<u64>) -> bool {
+        let at = self.hasher.hash_one(upstream) % CELLS as u64;
+        let Some(cell) = usize::try_from(at).ok().and_then(|at| self.cells.get(at)) else {
+            return false;
+        };
+        let now_ms = now_ms as u32;
+        let changed = cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packed| {
+            let (then_ms, saved) = ((packed >> 32) as u32, packed & u64::from(u32::MAX));
+            // Workers do not agree to the millisecond on what time it is.
+            let passed_ms = Some(now_ms.wrapping_sub(then_ms)).filter(|ms| *ms < u32::MAX / 2);
+            let free = u64::from(passed_ms.unwrap_or(0)) * FREE_PER_SECOND * RETRY / 1000;
+            edit((saved + free).min(SAVED_MAX)).map(|saved| u64::from(now_ms) << 32 | saved)
+        });
+        changed.is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_the_requests_may_be_repeated() {
+        let budgets = &RetryBudgets::default();
+        let spend = |now_ms: u64| (0..200).take_while(move |_| budgets.withdraw("a", now_ms));
+        assert_eq!(spend(0).count(), 100);
+        (0..50).for_each(|_| budgets.deposit("a", 20, 0));
+        assert_eq!(spend(0).count(), 10);
+        assert_eq!(spend(500).count(), 5, "ten a second are free");
+        (0..100_000).for_each(|_| budgets.deposit("a", 20, 3_600_000));
+        assert_eq!(spend(3_600_000).count(), 100, "and no more are saved up");
+    }
+}

@@ -1,0 +1,488 @@
+//! A request whose route says what to do when its upstream fails: breaker around retries around
+//! attempts, and the way to another route within the gateway.
+//!
+//! The order is fixed: breaker, then its time limit, then retries, then one attempt with its
+//! response timeout. Other requests never come here (`docs/decisions/0032-attempts.md`).
+
+use std::borrow::Cow;
+use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use weir_balance::Service;
+use weir_config::{RouteTarget, Snapshot};
+use weir_filter::filter::{CircuitBreaker, Retry};
+use weir_filter::{Failure, LocalResponse, Outcome, Target};
+use weir_limit::{Breaker, Call, RetryBudgets};
+use weir_route::Route;
+use weir_wire::RequestHead;
+use weir_wire::http1::{RequestFraming, ResponseFraming, canonical_path};
+
+use super::downstream::Client;
+use super::exchange::{BodyRead, Exchange, Next, find};
+use super::forward::{Outgoing, await_head, deliver, forward, reached, wanted};
+use super::local::answer;
+use super::prepare::{local_ip, prepare, prepare_again};
+use super::replay::{Body, keep_body, pause, put_aside};
+use super::steps::{Step, start, waited};
+use super::upstream::{Upstream, Wanted, acquire, kept};
+use crate::error::{ErrorKind, ProxyError, Side};
+use crate::pacer::now_ns;
+use crate::worker::Worker;
+
+/// How often a request may be sent to another route; beyond, routes lead in a circle.
+const DISPATCHES_MAX: u32 = 8;
+
+/// An attempt with less time than this is not worth it: deadlines are coarse.
+const ATTEMPT_MS_MIN: u64 = 10;
+
+/// Carries out what is to be done for a request, where it may take more than one attempt.
+pub(super) async fn carry_out(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    framing: RequestFraming,
+    snapshot: &Snapshot,
+    mut step: Step<'_>,
+) -> Result<Next, ProxyError> {
+    loop {
+        step = match step {
+            Step::Wait(waiting) => waited(worker, client, x, snapshot, waiting).await?,
+            Step::Answer(route, local) => {
+                return answer(worker, client, x, framing, snapshot, route, &local).await;
+            }
+            Step::Dispatch(path) => {
+                let path = path.to_owned();
+                dispatch(worker, client, x, snapshot, path.as_bytes())?
+            }
+            Step::Forward { route, target, service, preserve_host } => {
+                let chosen = service.is_none() && matches!(target, Cow::Owned(_));
+                if !route.target.chain.has_policy() {
+                    let to = (&*target, service, chosen);
+                    return forward(worker, client, x, framing, snapshot, route, to, preserve_host)
+                        .await;
+                }
+                let call = Attempts::new(worker, snapshot, route, framing, preserve_host);
+                match call.run(client, x, (target.into_owned(), service, chosen)).await? {
+                    Done::Next(next) => return Ok(next),
+                    Done::Fallback(path) => {
+                        x.request.fields.remove(b"origin");
+                        dispatch(worker, client, x, snapshot, path.as_bytes())?
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Looks for the route of `path`, as Spring's DispatcherHandler does once more: method, query,
+/// fields and body stay.
+fn dispatch<'s>(
+    worker: &'s Worker,
+    client: &Client,
+    x: &mut Exchange,
+    snapshot: &'s Snapshot,
+    path: &[u8],
+) -> Result<Step<'s>, ProxyError> {
+    x.dispatches += 1;
+    if x.dispatches > DISPATCHES_MAX {
+        let what = "routes of the gateway lead to each other in a circle";
+        return Err(ProxyError::with(ErrorKind::Loop, what));
+    }
+    let path = canonical_path(path)?.map_or(Cow::Borrowed(path), Cow::Owned);
+    x.request.set_path(&path);
+    x.vars.clear();
+    x.parts.path.read(x.request.path());
+    x.parts.host.read(&x.client_host);
+    let found = find(worker, snapshot, client, x);
+    x.parts.give_back();
+    if let Some(why) = found.ambiguity {
+        return Err(ProxyError::with(ErrorKind::AmbiguousPath, why.to_string()));
+    }
+    let route = found.route.ok_or_else(|| ProxyError::new(ErrorKind::NoRoute))?;
+    start(worker, client, x, snapshot, route, false)
+}
+
+/// What attempts came to.
+enum Done {
+    Next(Next),
+    /// The request, as it was before the first attempt, goes to the route of this path.
+    Fallback(String),
+}
+
+/// All attempts for one request.
+struct Attempts<'s> {
+    worker: &'s Rc<Worker>,
+    snapshot: &'s Snapshot,
+    route: &'s Route<RouteTarget>,
+    framing: RequestFraming,
+    preserve_host: bool,
+    breaker: Option<&'s CircuitBreaker>,
+    retry: Option<&'s Retry>,
+    /// When all attempts must have come to a response head.
+    until_ns: Option<u64>,
+}
+
+/// What a request is sent to.
+type To<'s> = (Arc<Target>, Option<&'s Service>, bool);
+
+/// A call that its breaker counts; one that is dropped says nothing of the upstream.
+struct Counted<'s> {
+    breaker: &'s Breaker,
+    call: Option<Call>,
+}
+
+impl Counted<'_> {
+    fn end(mut self, failed: bool) {
+        if let Some(call) = self.call.take() {
+            self.breaker.end(call, failed, now_ns());
+        }
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        if let Some(call) = self.call.take() {
+            self.breaker.cancel(call);
+        }
+    }
+}
+
+impl<'s> Attempts<'s> {
+    fn new(
+        worker: &'s Rc<Worker>,
+        snapshot: &'s Snapshot,
+        route: &'s Route<RouteTarget>,
+        framing: RequestFraming,
+        preserve_host: bool,
+    ) -> Self {
+        let chain = &route.target.chain;
+        let (breaker, retry) = (chain.breaker(), chain.retry());
+        Self { worker, snapshot, route, framing, preserve_host, breaker, retry, until_ns: None }
+    }
+
+    /// Makes the call through the breaker, if there is one.
+    async fn run(
+        mut self,
+        client: &mut Client,
+        x: &mut Exchange,
+        to: To<'s>,
+    ) -> Result<Done, ProxyError> {
+        // What cannot be sent again is not: a protocol that is switched, methods not listed.
+        self.retry =
+            self.retry.filter(|retry| retry.takes(x.request.method()) && !self.framing.upgrade);
+        let Some(filter) = self.breaker else {
+            self.limit(self.retry.and_then(Retry::timeout_ms).map(ms_as_ns));
+            let mut body = self.body(client, x, self.retry.is_some()).await?;
+            let (upstream, head, outgoing) = self.attempts(client, x, to, &mut body).await?;
+            let next =
+                deliver(self.worker, client, x, &outgoing, self.route, upstream, head).await?;
+            return Ok(Done::Next(next));
+        };
+        let breaker = filter.breaker();
+        let upstream_text = format!("{}:{}", to.0.host, to.0.port);
+        let limit_ns = breaker.time_limit_ns();
+        let failure = |outcome| {
+            let limit_ms = limit_ns.unwrap_or_default() / 1_000_000;
+            Box::new(Failure::of(outcome, breaker.name(), limit_ms, &upstream_text))
+        };
+        let fallback = filter.fallback(&x.vars);
+        let fallback = fallback.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))?;
+        let Some(call) = breaker.begin(now_ns()) else {
+            let Some(path) = fallback else {
+                let what = format!(
+                    "CircuitBreaker '{}' is OPEN and does not permit calls",
+                    breaker.name()
+                );
+                return Err(ProxyError::with(ErrorKind::BreakerOpen, what));
+            };
+            x.failure = Some(failure(Outcome::Open));
+            return Ok(Done::Fallback(path));
+        };
+        let call = Counted { breaker, call: Some(call) };
+        let retry_ms = self.retry.and_then(Retry::timeout_ms);
+        let limits = [limit_ns, retry_ms.map(ms_as_ns)];
+        self.limit(limits.into_iter().flatten().min());
+        let again = self.retry.is_some() || fallback.is_some();
+        let mut body = self.body(client, x, again).await?;
+        let before = fallback.is_some().then(|| x.request.clone());
+        let error = match self.attempts(client, x, to, &mut body).await {
+            Ok((upstream, head, outgoing)) => {
+                let status = x.response.status;
+                let failed = filter.is_failure(status);
+                call.end(failed);
+                if !failed || !filter.has_fallback() && filter.resumes() {
+                    let (worker, route) = (self.worker, self.route);
+                    let next = deliver(worker, client, x, &outgoing, route, upstream, head).await?;
+                    return Ok(Done::Next(next));
+                }
+                put_aside(self.worker, x, &outgoing, upstream, head);
+                ProxyError::with(ErrorKind::BreakerStatus(status), format!("status {status}"))
+            }
+            // A client that left, or sent nonsense, says nothing of the upstream.
+            Err(error) if error.side == Side::Client => return Err(error),
+            Err(error) => {
+                call.end(true);
+                error
+            }
+        };
+        let outcome = outcome_of(&error).unwrap_or(Outcome::Broken);
+        let is_restored = before.is_some_and(|before| self.restore(client, x, before, &body));
+        match fallback {
+            Some(path) if is_restored => {
+                x.failure = Some(failure(outcome));
+                Ok(Done::Fallback(path))
+            }
+            _ if filter.resumes() && !filter.has_fallback() && outcome != Outcome::TimedOut => {
+                let empty = LocalResponse { status: 200, ..LocalResponse::default() };
+                let (route, snapshot) = (Some(self.route), self.snapshot);
+                let framing = self.framing;
+                let next = answer(self.worker, client, x, framing, snapshot, route, &empty).await?;
+                Ok(Done::Next(next))
+            }
+            _ => Err(error),
+        }
+    }
+
+    fn limit(&mut self, limit_ns: Option<u64>) {
+        self.until_ns = limit_ns.map(|limit_ns| now_ns().saturating_add(limit_ns));
+    }
+
+    /// Brings the request back to what it was before the first attempt, body included, if there is
+    /// all of that.
+    fn restore(
+        &self,
+        client: &mut Client,
+        x: &mut Exchange,
+        before: RequestHead,
+        body: &Body,
+    ) -> bool {
+        let Body::Kept(kept) = body else { return false };
+        x.request = before;
+        if x.upload.is_decoded() {
+            client.carry.put_back(kept);
+        }
+        x.record.body = BodyRead::Untouched;
+        true
+    }
+
+    /// Attempts until one comes to a response that is not to be had again.
+    async fn attempts(
+        &self,
+        client: &mut Client,
+        x: &mut Exchange,
+        (mut target, service, chosen): To<'s>,
+        body: &mut Body,
+    ) -> Result<(Box<Upstream>, ResponseFraming, Outgoing<'s>), ProxyError> {
+        let (worker, snapshot) = (self.worker, self.snapshot);
+        let budget_key = service.map_or_else(|| target.host.clone(), |one| one.name().to_owned());
+        if self.retry.is_some() {
+            let percent = snapshot.settings.retry_budget;
+            budgets().deposit(&budget_key, percent, now_ns() / 1_000_000);
+        }
+        let ends = (client.peer, local_ip(client, snapshot.forwarding.names_itself()));
+        let mut tried = Vec::new();
+        let (mut sent, mut last_ms) = (0, 0);
+        loop {
+            let outgoing = self.outgoing()?;
+            let reach = match service {
+                Some(service) => {
+                    reached(worker, client, &self.wish(&target, chosen)?, service).await
+                }
+                None => Ok((None, None)),
+            };
+            let reach = match reach {
+                Ok((ready, other)) => {
+                    let to = other.as_ref().unwrap_or(&target);
+                    if sent == 0 {
+                        let (carry, keep) = (&mut client.carry, self.preserve_host);
+                        prepare(ends, carry, x, &outgoing, to, keep)?;
+                    } else {
+                        snapshot.forwarding.redirect(&mut x.request, to, self.preserve_host);
+                        if let Body::Kept(kept) = &*body
+                            && x.upload.is_decoded()
+                        {
+                            client.carry.put_back(kept);
+                        }
+                        prepare_again(x, self.framing, &outgoing, &mut client.carry)?;
+                    }
+                    if let Some(other) = other {
+                        target = other;
+                    }
+                    Ok(ready)
+                }
+                Err(error) => Err(error),
+            };
+            let result = match reach {
+                Ok(ready) => {
+                    let mut wish = self.wish(&target, chosen)?;
+                    self.attempt(client, x, &outgoing, &mut wish, ready, body).await
+                }
+                Err(error) => {
+                    // Nothing was prepared, and the next attempt has to.
+                    if sent == 0 && outcome_of(&error).is_some() {
+                        let (carry, keep) = (&mut client.carry, self.preserve_host);
+                        prepare(ends, carry, x, &outgoing, &target, keep)?;
+                    }
+                    Err(error)
+                }
+            };
+            sent += 1;
+            let outcome = match &result {
+                Ok(_) => Some(Outcome::Status(x.response.status)),
+                Err(error) => outcome_of(error),
+            };
+            let due =
+                outcome.zip(self.retry).filter(|(outcome, retry)| retry.is_due(sent, *outcome));
+            let Some((_, retry)) = due else {
+                return result.map(|(upstream, head)| (upstream, head, outgoing));
+            };
+            let after_s = match &result {
+                Ok(_) => retry_after_s(x),
+                Err(_) => None,
+            };
+            let wait_ms = retry.wait_ms(sent, after_s, &mut last_ms, worker.roll());
+            let is_in_time = |ms: u64| {
+                let starts_ns = now_ns().saturating_add(ms_as_ns(ms + ATTEMPT_MS_MIN));
+                self.until_ns.is_none_or(|until| starts_ns < until)
+            };
+            let Some(wait_ms) = wait_ms.filter(|ms| is_in_time(*ms)) else {
+                return result.map(|(upstream, head)| (upstream, head, outgoing));
+            };
+            if matches!(body, Body::Once) && x.upload.moved > 0 {
+                worker.counters.not_retried_for_body();
+                return result.map(|(upstream, head)| (upstream, head, outgoing));
+            }
+            if !budgets().withdraw(&budget_key, now_ns() / 1_000_000) {
+                worker.counters.not_retried_for_budget();
+                return result.map(|(upstream, head)| (upstream, head, outgoing));
+            }
+            if let Ok((upstream, head)) = result {
+                put_aside(self.worker, x, &outgoing, upstream, head);
+            }
+            worker.counters.retried();
+            pause(worker, client, wait_ms).await?;
+            if let Some(service) = service {
+                tried.push(Arc::clone(&target));
+                let now_ms = worker.deadlines.wall_ms();
+                let next = service.pick_without(&tried, now_ms).or_else(|| service.pick(now_ms));
+                target = next.ok_or_else(|| ProxyError::new(ErrorKind::NoInstance))?;
+            }
+        }
+    }
+
+    /// One attempt, on another connection too if a kept one turns out stale.
+    async fn attempt(
+        &self,
+        client: &mut Client,
+        x: &mut Exchange,
+        outgoing: &Outgoing<'s>,
+        wish: &mut Wanted<'_>,
+        mut ready: Option<Box<Upstream>>,
+        body: &Body,
+    ) -> Result<(Box<Upstream>, ResponseFraming), ProxyError> {
+        let worker = self.worker;
+        loop {
+            let found = ready.take().or_else(|| kept(worker, wish));
+            let mut upstream = match found {
+                Some(upstream) => upstream,
+                None => {
+                    x.upload.give_back(&mut worker.scratch.borrow_mut());
+                    acquire(worker, client, wish).await?
+                }
+            };
+            match await_head(worker, client, x, outgoing, &mut upstream).await {
+                Ok(head) => return Ok((upstream, head)),
+                Err(failed) => {
+                    let safe = matches!(
+                        x.request.method(),
+                        b"GET" | b"HEAD" | b"OPTIONS" | b"PUT" | b"DELETE"
+                    );
+                    let kept = match body {
+                        Body::Kept(kept) if safe => Some(kept),
+                        _ => None,
+                    };
+                    if !failed.stale || wish.fresh || !(failed.unsent || kept.is_some()) {
+                        return Err(failed.error);
+                    }
+                    if let Some(kept) = kept.filter(|_| !failed.unsent) {
+                        if x.upload.is_decoded() {
+                            client.carry.put_back(kept);
+                        }
+                        prepare_again(x, self.framing, outgoing, &mut client.carry)?;
+                    }
+                    worker.counters.resent();
+                    wish.fresh = true;
+                }
+            }
+        }
+    }
+
+    async fn body(
+        &self,
+        client: &mut Client,
+        x: &mut Exchange,
+        needed: bool,
+    ) -> Result<Body, ProxyError> {
+        let settings = &self.snapshot.settings;
+        keep_body(self.worker, client, x, self.framing, settings, needed).await
+    }
+
+    /// What an attempt that starts now may take.
+    fn outgoing(&self) -> Result<Outgoing<'s>, ProxyError> {
+        let mut outgoing = Outgoing::new(self.snapshot, self.framing, self.route);
+        if self.until_ns.is_some() {
+            let own = outgoing.response_timeout.unwrap_or(Duration::MAX);
+            outgoing.response_timeout = Some(self.left(own)?);
+        }
+        Ok(outgoing)
+    }
+
+    /// The connection that an attempt which starts now wants to `target`.
+    fn wish<'w>(&'w self, target: &'w Arc<Target>, chosen: bool) -> Result<Wanted<'w>, ProxyError> {
+        let wish = wanted(self.worker, self.snapshot, self.route, target);
+        Ok(Wanted {
+            connect_timeout: self.left(wish.connect_timeout)?,
+            chosen: chosen.then_some(&*self.snapshot.settings.request_uri_allow),
+            ..wish
+        })
+    }
+
+    /// `time`, or what is left of the limit if that is less.
+    fn left(&self, time: Duration) -> Result<Duration, ProxyError> {
+        let Some(until_ns) = self.until_ns else { return Ok(time) };
+        match until_ns.saturating_sub(now_ns()) {
+            0 => Err(ProxyError::with(ErrorKind::ResponseTimeout, "the time limit is over")),
+            left_ns => Ok(time.min(Duration::from_nanos(left_ns))),
+        }
+    }
+}
+
+/// What an error says of the upstream; `None` if it says nothing.
+fn outcome_of(error: &ProxyError) -> Option<Outcome> {
+    match error.kind {
+        ErrorKind::Resolve | ErrorKind::Connect | ErrorKind::ConnectTimeout => {
+            Some(Outcome::Unreached)
+        }
+        ErrorKind::UpstreamClosed | ErrorKind::BadResponse => Some(Outcome::Broken),
+        ErrorKind::ResponseTimeout | ErrorKind::UpstreamTooSlow => Some(Outcome::TimedOut),
+        ErrorKind::BreakerStatus(status) => Some(Outcome::Status(status)),
+        _ => None,
+    }
+}
+
+/// What the upstream wrote into `Retry-After`, in seconds; a date counts for nothing.
+fn retry_after_s(x: &Exchange) -> Option<u64> {
+    let value = x.response.fields.get(b"retry-after")?;
+    std::str::from_utf8(value).ok()?.trim().parse().ok()
+}
+
+fn ms_as_ns(ms: u64) -> u64 {
+    ms.saturating_mul(1_000_000)
+}
+
+/// Budgets of all workers.
+fn budgets() -> &'static RetryBudgets {
+    static BUDGETS: OnceLock<RetryBudgets> = OnceLock::new();
+    BUDGETS.get_or_init(RetryBudgets::default)
+}

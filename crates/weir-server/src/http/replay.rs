@@ -1,0 +1,151 @@
+//! What makes another attempt possible: the body is kept, the response put aside, time passes.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use weir_config::Settings;
+use weir_wire::Version;
+use weir_wire::http1::{BodyDecoder, BodyKind, Connection, RequestFraming, ResponseFraming};
+
+use super::downstream::{Client, write_all};
+use super::exchange::Exchange;
+use super::forward::Outgoing;
+use super::upstream::{Upstream, keep, poll_gone};
+use crate::drain::Phase;
+use crate::error::{ErrorKind, ProxyError, body_error_text};
+use crate::net::poll_read;
+use crate::worker::Worker;
+
+/// A request's body, where it can be sent once more.
+pub(super) enum Body {
+    /// There is none, or it is kept as it came.
+    Kept(Vec<u8>),
+    /// Only the connection has it.
+    Once,
+}
+
+/// Reads the body to its end and keeps it as it came, if it may be needed again and is not
+/// larger than what is kept.
+pub(super) async fn keep_body(
+    worker: &Worker,
+    client: &mut Client,
+    x: &mut Exchange,
+    framing: RequestFraming,
+    settings: &Settings,
+    needed: bool,
+) -> Result<Body, ProxyError> {
+    let max = settings.kept_body_bytes_max;
+    match framing.body {
+        BodyKind::None | BodyKind::Length(0) => return Ok(Body::Kept(Vec::new())),
+        BodyKind::Length(length) if length > max as u64 => return Ok(Body::Once),
+        _ if !needed => return Ok(Body::Once),
+        _ => {}
+    }
+    if framing.expect_continue {
+        client.deadline.set(settings.progress_window);
+        if x.request.version != Version::Http10 {
+            write_all(client, b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+        }
+        x.request.fields.remove(b"expect");
+    }
+    client.carry.keep();
+    let mut decoder = BodyDecoder::new(framing.body);
+    let mut used = 0;
+    let window = settings.progress_window;
+    client.deadline.set(window);
+    loop {
+        let bytes = client.carry.as_slice();
+        while !decoder.is_done() {
+            let rest = bytes.get(used..).unwrap_or_default();
+            let step = decoder
+                .step(rest)
+                .map_err(|error| ProxyError::with(ErrorKind::BadBody, body_error_text(error)))?;
+            used += step.consumed;
+            if step.done || step.consumed == 0 {
+                break;
+            }
+        }
+        if decoder.is_done() && used <= max {
+            client.deadline.clear();
+            return Ok(Body::Kept(bytes.get(..used).unwrap_or_default().to_vec()));
+        }
+        if decoder.is_done() || bytes.len() > max {
+            client.deadline.clear();
+            return Ok(Body::Once);
+        }
+        let before = bytes.len();
+        poll_fn(|cx| {
+            let mut scratch = worker.scratch.borrow_mut();
+            match poll_read(&mut client.stream, scratch.buffer()) {
+                Poll::Ready(Ok(0) | Err(_)) => {
+                    client.ended = true;
+                    Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)))
+                }
+                Poll::Ready(Ok(count)) => {
+                    client.carry.push(scratch.read(count));
+                    Poll::Ready(Ok(()))
+                }
+                Poll::Pending if worker.drain.phase() == Phase::Stopped => {
+                    Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)))
+                }
+                Poll::Pending if client.deadline.poll(cx) => {
+                    Poll::Ready(Err(ProxyError::new(ErrorKind::ClientTooSlow)))
+                }
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await?;
+        if client.carry.len() > before {
+            client.deadline.set(window);
+        }
+    }
+}
+
+/// Waits before another attempt, unless the client leaves.
+pub(super) async fn pause(
+    worker: &Worker,
+    client: &mut Client,
+    wait_ms: u64,
+) -> Result<(), ProxyError> {
+    if wait_ms == 0 {
+        return Ok(());
+    }
+    worker.deadlines.refresh();
+    client.deadline.set(Duration::from_millis(wait_ms));
+    let paused = poll_fn(|cx| {
+        let gone = poll_gone(worker, client);
+        if gone || worker.drain.phase() == Phase::Stopped {
+            return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
+        }
+        if client.deadline.poll(cx) { Poll::Ready(Ok(())) } else { Poll::Pending }
+    })
+    .await;
+    client.deadline.clear();
+    paused
+}
+
+/// Lets go of a response that nobody gets; its connection is kept if the response is over.
+pub(super) fn put_aside(
+    worker: &Worker,
+    x: &Exchange,
+    outgoing: &Outgoing<'_>,
+    mut upstream: Box<Upstream>,
+    head: ResponseFraming,
+) {
+    let here = upstream.carry.len();
+    let is_whole = match head.body {
+        BodyKind::None => here == 0,
+        BodyKind::Length(length) => length == here as u64,
+        BodyKind::Chunked | BodyKind::UntilClose => false,
+    };
+    let reusable = is_whole
+        && head.connection == Connection::KeepAlive
+        && x.upload.is_done()
+        && !outgoing.framing.upgrade;
+    if reusable {
+        upstream.carry.consume(here);
+        let now_ms = worker.deadlines.now_ms();
+        keep(upstream, &outgoing.snapshot.settings.pool, now_ms);
+    }
+}
