@@ -21,6 +21,72 @@ const WITHOUT_EFFECT: &[&str] = &[
     "cancelRunningFuture",
 ];
 
+/// A key: its name, what it takes, and how it is set; `None` if the text is not that.
+type Field = (&'static str, &'static str, fn(&mut BreakerSettings, &str) -> Option<()>);
+
+const COUNT: &str = "a whole number of at least 1";
+const PERCENT: &str = "a percentage above 0, such as `50`";
+const DURATION: &str = "a duration such as `10s`";
+
+const LIMITER_FIELDS: &[Field] = &[("timeoutDuration", DURATION, |s, text| {
+    s.time_limit_ns = Some(duration_ns(text).filter(|ns| *ns > 0)?);
+    Some(())
+})];
+
+const BREAKER_FIELDS: &[Field] = &[
+    ("slidingWindowSize", COUNT, set_window_size),
+    ("ringBufferSizeInClosedState", COUNT, set_window_size),
+    ("slidingWindowType", "`COUNT_BASED` or `TIME_BASED`", |s, text| {
+        let (Window::Calls(size) | Window::Seconds(size)) = s.window;
+        s.window = match text.replace('-', "_").to_ascii_uppercase().as_str() {
+            "COUNT_BASED" => Window::Calls(size),
+            "TIME_BASED" => Window::Seconds(size),
+            _ => return None,
+        };
+        Some(())
+    }),
+    ("minimumNumberOfCalls", COUNT, |s, text| count(text).map(|calls| s.calls_min = calls)),
+    ("permittedNumberOfCallsInHalfOpenState", COUNT, set_half_open_calls),
+    ("ringBufferSizeInHalfOpenState", COUNT, set_half_open_calls),
+    ("failureRateThreshold", PERCENT, |s, text| percent(text).map(|rate| s.failure_rate = rate)),
+    ("slowCallRateThreshold", PERCENT, |s, text| percent(text).map(|rate| s.slow_rate = rate)),
+    ("slowCallDurationThreshold", DURATION, |s, text| duration_ns(text).map(|ns| s.slow_ns = ns)),
+    ("waitDurationInOpenState", DURATION, |s, text| {
+        duration_ns(text).filter(|ns| *ns > 0).map(|ns| s.open_ns = ns)
+    }),
+    ("maxWaitDurationInHalfOpenState", DURATION, |s, text| {
+        duration_ns(text).map(|ns| s.half_open_ns = ns)
+    }),
+    ("automaticTransitionFromOpenToHalfOpenEnabled", "`true` or `false`", |s, text| {
+        text.parse().ok().map(|is_on| s.automatic = is_on)
+    }),
+];
+
+fn set_window_size(settings: &mut BreakerSettings, text: &str) -> Option<()> {
+    let size = count(text)?;
+    settings.window = match settings.window {
+        Window::Calls(_) => Window::Calls(size),
+        Window::Seconds(_) => Window::Seconds(size),
+    };
+    Some(())
+}
+
+fn set_half_open_calls(settings: &mut BreakerSettings, text: &str) -> Option<()> {
+    count(text).map(|calls| settings.half_open_calls = calls)
+}
+
+fn count(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|count| *count > 0)
+}
+
+fn percent(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|rate| *rate > 0.0 && *rate <= 100.0)
+}
+
+fn duration_ns(text: &str) -> Option<u64> {
+    u64::try_from(parse_duration(text).ok()?.as_nanos()).ok()
+}
+
 /// Fills in what breakers are set to.
 pub(crate) fn breakers(
     layers: &Layers<'_>,
@@ -114,74 +180,16 @@ impl Reading<'_, '_> {
     fn field(&mut self, area: &str, field: Node<'_>, settings: &mut BreakerSettings) {
         let text = field.text().unwrap_or_default();
         let text = self.layers.resolve(&text).0.trim().to_owned();
-        let name = field.key();
-        let is = |own: &str| key::same(own, name);
-        let count = |least: u32| text.parse::<u32>().ok().filter(|count| *count >= least);
-        let percent = || text.parse::<f64>().ok().filter(|rate| *rate > 0.0 && *rate <= 100.0);
-        let time_ns = || {
-            let time = parse_duration(&text).ok()?;
-            u64::try_from(time.as_nanos()).ok()
-        };
-        if area == LIMITERS {
-            if is("timeoutDuration") {
-                match time_ns() {
-                    Some(ns) if ns > 0 => settings.time_limit_ns = Some(ns),
-                    _ => self.wrong_value(field, &text, "a duration such as `2s`"),
+        let all = if area == LIMITERS { LIMITER_FIELDS } else { BREAKER_FIELDS };
+        let known = all.iter().find(|(name, _, _)| key::same(name, field.key()));
+        match known {
+            Some((_, expected, set)) => {
+                if set(settings, &text).is_none() {
+                    self.wrong_value(field, &text, expected);
                 }
-            } else if !WITHOUT_EFFECT.iter().any(|own| is(own)) {
-                self.ignored(field);
             }
-            return;
-        }
-        let expected = if is("slidingWindowSize") || is("ringBufferSizeInClosedState") {
-            let set = count(1).map(|size| {
-                settings.window = match settings.window {
-                    Window::Calls(_) => Window::Calls(size),
-                    Window::Seconds(_) => Window::Seconds(size),
-                };
-            });
-            set.is_none().then_some("a whole number of at least 1")
-        } else if is("slidingWindowType") {
-            let (Window::Calls(size) | Window::Seconds(size)) = settings.window;
-            match text.replace('-', "_").to_ascii_uppercase().as_str() {
-                "COUNT_BASED" => settings.window = Window::Calls(size),
-                "TIME_BASED" => settings.window = Window::Seconds(size),
-                _ => return self.wrong_value(field, &text, "`COUNT_BASED` or `TIME_BASED`"),
-            }
-            None
-        } else if is("minimumNumberOfCalls") {
-            let set = count(1).map(|calls| settings.calls_min = calls);
-            set.is_none().then_some("a whole number of at least 1")
-        } else if is("permittedNumberOfCallsInHalfOpenState") || is("ringBufferSizeInHalfOpenState")
-        {
-            let set = count(1).map(|calls| settings.half_open_calls = calls);
-            set.is_none().then_some("a whole number of at least 1")
-        } else if is("failureRateThreshold") {
-            let set = percent().map(|rate| settings.failure_rate = rate);
-            set.is_none().then_some("a percentage above 0, such as `50`")
-        } else if is("slowCallRateThreshold") {
-            let set = percent().map(|rate| settings.slow_rate = rate);
-            set.is_none().then_some("a percentage above 0, such as `50`")
-        } else if is("slowCallDurationThreshold") {
-            let set = time_ns().map(|ns| settings.slow_ns = ns);
-            set.is_none().then_some("a duration such as `2s`")
-        } else if is("waitDurationInOpenState") {
-            let set = time_ns().filter(|ns| *ns > 0).map(|ns| settings.open_ns = ns);
-            set.is_none().then_some("a duration such as `10s`")
-        } else if is("maxWaitDurationInHalfOpenState") {
-            let set = time_ns().map(|ns| settings.half_open_ns = ns);
-            set.is_none().then_some("a duration such as `10s`")
-        } else if is("automaticTransitionFromOpenToHalfOpenEnabled") {
-            let set = text.parse::<bool>().ok().map(|is_on| settings.automatic = is_on);
-            set.is_none().then_some("`true` or `false`")
-        } else {
-            if !WITHOUT_EFFECT.iter().any(|own| is(own)) {
-                self.ignored(field);
-            }
-            None
-        };
-        if let Some(expected) = expected {
-            self.wrong_value(field, &text, expected);
+            None if WITHOUT_EFFECT.iter().any(|own| key::same(own, field.key())) => {}
+            None => self.ignored(field),
         }
     }
 

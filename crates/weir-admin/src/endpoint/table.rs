@@ -127,6 +127,7 @@ const fn query(name: &'static str, kind: &'static str, doc: &'static str) -> Par
     Parameter { place: "query", name, kind, doc }
 }
 
+const BREAKERS: &str = "Circuit breakers, in the form of resilience4j's endpoint.";
 const OK_OBJECT: Answer = (StatusCode::OK, Some("Object"), "As of now.");
 const NOT_FOUND: Answer = (StatusCode::NOT_FOUND, None, "No such route.");
 const BAD: Answer = (StatusCode::BAD_REQUEST, Some("Error"), "Refused, with every problem.");
@@ -463,13 +464,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             ],
         )
     },
-    read(
-        "/circuitbreakers",
-        "circuitbreakers",
-        Operation::ListBreakers,
-        "Circuit breakers, in the form of resilience4j's endpoint.",
-        &[OK_OBJECT],
-    ),
+    read("/circuitbreakers", "circuitbreakers", Operation::ListBreakers, BREAKERS, &[OK_OBJECT]),
     read(
         "/gateway/services",
         "gateway",

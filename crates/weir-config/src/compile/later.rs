@@ -3,13 +3,7 @@
 
 /// Filter and remedy.
 const REMEDIES: &[(&str, &str)] = &[
-    ("CacheRequestBody", "it serves Java filters, which do not run here: remove it"),
-    (
-        "CircuitBreaker",
-        "remove it, and bound the wait with `response-timeout` in the route's metadata",
-    ),
-    ("FallbackHeaders", "it works with CircuitBreaker only: remove both"),
-    ("Hystrix", "remove it, and bound the wait with `response-timeout` in the route's metadata"),
+    ("Hystrix", "write CircuitBreaker instead: it has the same `name` and `fallbackUri`"),
     ("JsonToGrpc", "let the service offer JSON, or leave this route with Spring Cloud Gateway"),
     ("LocalResponseCache", "remove it: every request then goes to the service"),
     ("ModifyRequestBody", "change the body in the service"),
@@ -18,7 +12,6 @@ const REMEDIES: &[(&str, &str)] = &[
         "RemoveJsonAttributesResponseBody",
         "let the service leave the attributes out; keep the route off weir until it does",
     ),
-    ("Retry", "remove it, or leave this route with Spring Cloud Gateway"),
     ("TokenRelay", "let the client send its token: weir passes `Authorization` on to the service"),
 ];
 

@@ -161,7 +161,7 @@ impl<'s> Attempts<'s> {
         Self { worker, snapshot, route, framing, preserve_host, breaker, retry, until_ns: None }
     }
 
-    /// Makes the call through the breaker, if there is one.
+    /// Makes the call, through the breaker if there is one.
     async fn run(
         mut self,
         client: &mut Client,
@@ -171,14 +171,23 @@ impl<'s> Attempts<'s> {
         // What cannot be sent again is not: a protocol that is switched, methods not listed.
         self.retry =
             self.retry.filter(|retry| retry.takes(x.request.method()) && !self.framing.upgrade);
-        let Some(filter) = self.breaker else {
-            self.limit(self.retry.and_then(Retry::timeout_ms).map(ms_as_ns));
-            let mut body = self.body(client, x, self.retry.is_some()).await?;
-            let (upstream, head, outgoing) = self.attempts(client, x, to, &mut body).await?;
-            let next =
-                deliver(self.worker, client, x, &outgoing, self.route, upstream, head).await?;
-            return Ok(Done::Next(next));
-        };
+        if let Some(filter) = self.breaker {
+            return self.run_guarded(client, x, to, filter).await;
+        }
+        let body = self.body(client, x, self.retry.is_some()).await?;
+        self.limit(None);
+        let (upstream, head, outgoing) = self.attempts(client, x, to, &body).await?;
+        let next = deliver(self.worker, client, x, &outgoing, self.route, upstream, head).await?;
+        Ok(Done::Next(next))
+    }
+
+    async fn run_guarded(
+        mut self,
+        client: &mut Client,
+        x: &mut Exchange,
+        to: To<'s>,
+        filter: &'s CircuitBreaker,
+    ) -> Result<Done, ProxyError> {
         let breaker = filter.breaker();
         let upstream_text = format!("{}:{}", to.0.host, to.0.port);
         let limit_ns = breaker.time_limit_ns();
@@ -189,24 +198,16 @@ impl<'s> Attempts<'s> {
         let fallback = filter.fallback(&x.vars);
         let fallback = fallback.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))?;
         let Some(call) = breaker.begin(now_ns()) else {
-            let Some(path) = fallback else {
-                let what = format!(
-                    "CircuitBreaker '{}' is OPEN and does not permit calls",
-                    breaker.name()
-                );
-                return Err(ProxyError::with(ErrorKind::BreakerOpen, what));
-            };
+            let Some(path) = fallback else { return Err(is_open(breaker)) };
             x.failure = Some(failure(Outcome::Open));
             return Ok(Done::Fallback(path));
         };
         let call = Counted { breaker, call: Some(call) };
-        let retry_ms = self.retry.and_then(Retry::timeout_ms);
-        let limits = [limit_ns, retry_ms.map(ms_as_ns)];
-        self.limit(limits.into_iter().flatten().min());
         let again = self.retry.is_some() || fallback.is_some();
-        let mut body = self.body(client, x, again).await?;
+        let body = self.body(client, x, again).await?;
+        self.limit(limit_ns);
         let before = fallback.is_some().then(|| x.request.clone());
-        let error = match self.attempts(client, x, to, &mut body).await {
+        let error = match self.attempts(client, x, to, &body).await {
             Ok((upstream, head, outgoing)) => {
                 let status = x.response.status;
                 let failed = filter.is_failure(status);
@@ -227,7 +228,7 @@ impl<'s> Attempts<'s> {
             }
         };
         let outcome = outcome_of(&error).unwrap_or(Outcome::Broken);
-        let is_restored = before.is_some_and(|before| self.restore(client, x, before, &body));
+        let is_restored = before.is_some_and(|before| restore(client, x, before, &body));
         match fallback {
             Some(path) if is_restored => {
                 x.failure = Some(failure(outcome));
@@ -235,8 +236,7 @@ impl<'s> Attempts<'s> {
             }
             _ if filter.resumes() && !filter.has_fallback() && outcome != Outcome::TimedOut => {
                 let empty = LocalResponse { status: 200, ..LocalResponse::default() };
-                let (route, snapshot) = (Some(self.route), self.snapshot);
-                let framing = self.framing;
+                let (route, snapshot, framing) = (Some(self.route), self.snapshot, self.framing);
                 let next = answer(self.worker, client, x, framing, snapshot, route, &empty).await?;
                 Ok(Done::Next(next))
             }
@@ -244,26 +244,11 @@ impl<'s> Attempts<'s> {
         }
     }
 
+    /// Bounds all attempts by `limit_ns` and the timeout of Retry.
     fn limit(&mut self, limit_ns: Option<u64>) {
-        self.until_ns = limit_ns.map(|limit_ns| now_ns().saturating_add(limit_ns));
-    }
-
-    /// Brings the request back to what it was before the first attempt, body included, if there is
-    /// all of that.
-    fn restore(
-        &self,
-        client: &mut Client,
-        x: &mut Exchange,
-        before: RequestHead,
-        body: &Body,
-    ) -> bool {
-        let Body::Kept(kept) = body else { return false };
-        x.request = before;
-        if x.upload.is_decoded() {
-            client.carry.put_back(kept);
-        }
-        x.record.body = BodyRead::Untouched;
-        true
+        let retry_ns = self.retry.and_then(Retry::timeout_ms).map(ms_as_ns);
+        let least = [limit_ns, retry_ns].into_iter().flatten().min();
+        self.until_ns = least.map(|least| now_ns().saturating_add(least));
     }
 
     /// Attempts until one comes to a response that is not to be had again.
@@ -272,93 +257,37 @@ impl<'s> Attempts<'s> {
         client: &mut Client,
         x: &mut Exchange,
         (mut target, service, chosen): To<'s>,
-        body: &mut Body,
+        body: &Body,
     ) -> Result<(Box<Upstream>, ResponseFraming, Outgoing<'s>), ProxyError> {
-        let (worker, snapshot) = (self.worker, self.snapshot);
+        let worker = self.worker;
         let budget_key = service.map_or_else(|| target.host.clone(), |one| one.name().to_owned());
         if self.retry.is_some() {
-            let percent = snapshot.settings.retry_budget;
+            let percent = self.snapshot.settings.retry_budget;
             budgets().deposit(&budget_key, percent, now_ns() / 1_000_000);
         }
-        let ends = (client.peer, local_ip(client, snapshot.forwarding.names_itself()));
         let mut tried = Vec::new();
-        let (mut sent, mut last_ms) = (0, 0);
-        loop {
+        let mut last_ms = 0;
+        for sent in 1.. {
             let outgoing = self.outgoing()?;
-            let reach = match service {
-                Some(service) => {
-                    reached(worker, client, &self.wish(&target, chosen)?, service).await
-                }
-                None => Ok((None, None)),
-            };
-            let reach = match reach {
-                Ok((ready, other)) => {
-                    let to = other.as_ref().unwrap_or(&target);
-                    if sent == 0 {
-                        let (carry, keep) = (&mut client.carry, self.preserve_host);
-                        prepare(ends, carry, x, &outgoing, to, keep)?;
-                    } else {
-                        snapshot.forwarding.redirect(&mut x.request, to, self.preserve_host);
-                        if let Body::Kept(kept) = &*body
-                            && x.upload.is_decoded()
-                        {
-                            client.carry.put_back(kept);
-                        }
-                        prepare_again(x, self.framing, &outgoing, &mut client.carry)?;
-                    }
-                    if let Some(other) = other {
-                        target = other;
-                    }
-                    Ok(ready)
-                }
-                Err(error) => Err(error),
-            };
-            let result = match reach {
+            let to = (&mut target, service, chosen);
+            let result = match self.ready(client, x, &outgoing, to, body, sent > 1).await {
                 Ok(ready) => {
                     let mut wish = self.wish(&target, chosen)?;
                     self.attempt(client, x, &outgoing, &mut wish, ready, body).await
                 }
-                Err(error) => {
-                    // Nothing was prepared, and the next attempt has to.
-                    if sent == 0 && outcome_of(&error).is_some() {
-                        let (carry, keep) = (&mut client.carry, self.preserve_host);
-                        prepare(ends, carry, x, &outgoing, &target, keep)?;
-                    }
-                    Err(error)
-                }
+                Err(error) => Err(error),
             };
-            sent += 1;
             let outcome = match &result {
                 Ok(_) => Some(Outcome::Status(x.response.status)),
                 Err(error) => outcome_of(error),
             };
-            let due =
-                outcome.zip(self.retry).filter(|(outcome, retry)| retry.is_due(sent, *outcome));
-            let Some((_, retry)) = due else {
+            let Some(wait_ms) = outcome
+                .and_then(|outcome| self.next(x, sent, outcome, &mut last_ms, body, &budget_key))
+            else {
                 return result.map(|(upstream, head)| (upstream, head, outgoing));
             };
-            let after_s = match &result {
-                Ok(_) => retry_after_s(x),
-                Err(_) => None,
-            };
-            let wait_ms = retry.wait_ms(sent, after_s, &mut last_ms, worker.roll());
-            let is_in_time = |ms: u64| {
-                let starts_ns = now_ns().saturating_add(ms_as_ns(ms + ATTEMPT_MS_MIN));
-                self.until_ns.is_none_or(|until| starts_ns < until)
-            };
-            let Some(wait_ms) = wait_ms.filter(|ms| is_in_time(*ms)) else {
-                return result.map(|(upstream, head)| (upstream, head, outgoing));
-            };
-            if matches!(body, Body::Once) && x.upload.moved > 0 {
-                worker.counters.not_retried_for_body();
-                return result.map(|(upstream, head)| (upstream, head, outgoing));
-            }
-            if !budgets().withdraw(&budget_key, now_ns() / 1_000_000) {
-                worker.counters.not_retried_for_budget();
-                return result.map(|(upstream, head)| (upstream, head, outgoing));
-            }
             if let Ok((upstream, head)) = result {
-                put_aside(self.worker, x, &outgoing, upstream, head);
+                put_aside(worker, x, &outgoing, upstream, head);
             }
             worker.counters.retried();
             pause(worker, client, wait_ms).await?;
@@ -369,6 +298,77 @@ impl<'s> Attempts<'s> {
                 target = next.ok_or_else(|| ProxyError::new(ErrorKind::NoInstance))?;
             }
         }
+        Err(ProxyError::new(ErrorKind::NoInstance))
+    }
+
+    /// Finds an instance that can be reached, and has the request written for it. A connection
+    /// where one had to be made for that.
+    async fn ready(
+        &self,
+        client: &mut Client,
+        x: &mut Exchange,
+        outgoing: &Outgoing<'s>,
+        (target, service, chosen): (&mut Arc<Target>, Option<&Service>, bool),
+        body: &Body,
+        again: bool,
+    ) -> Result<Option<Box<Upstream>>, ProxyError> {
+        let worker = self.worker;
+        let reached = match service {
+            Some(service) => reached(worker, client, &self.wish(target, chosen)?, service).await,
+            None => Ok((None, None)),
+        };
+        let (ready, failed) = match reached {
+            Ok((ready, other)) => {
+                if let Some(other) = other {
+                    *target = other;
+                }
+                (ready, None)
+            }
+            // Another attempt has to find the request as after any other.
+            Err(error) if outcome_of(&error).is_some() => (None, Some(error)),
+            Err(error) => return Err(error),
+        };
+        if again {
+            let forwarding = &self.snapshot.forwarding;
+            forwarding.redirect(&mut x.request, target, self.preserve_host);
+            body.put_back(x, &mut client.carry);
+            prepare_again(x, self.framing, outgoing, &mut client.carry)?;
+        } else {
+            let ends = (client.peer, local_ip(client, self.snapshot.forwarding.names_itself()));
+            prepare(ends, &mut client.carry, x, outgoing, target, self.preserve_host)?;
+        }
+        failed.map_or(Ok(ready), Err)
+    }
+
+    /// How long to wait, in milliseconds, before another attempt; `None` if there is to be none.
+    fn next(
+        &self,
+        x: &Exchange,
+        sent: u32,
+        outcome: Outcome,
+        last_ms: &mut u64,
+        body: &Body,
+        budget_key: &str,
+    ) -> Option<u64> {
+        let (worker, retry) = (self.worker, self.retry?);
+        if !retry.is_due(sent, outcome) {
+            return None;
+        }
+        let after_s = matches!(outcome, Outcome::Status(_)).then(|| retry_after_s(x)).flatten();
+        let wait_ms = retry.wait_ms(sent, after_s, last_ms, worker.roll())?;
+        let starts_ns = now_ns().saturating_add(ms_as_ns(wait_ms + ATTEMPT_MS_MIN));
+        if self.until_ns.is_some_and(|until| starts_ns >= until) {
+            return None;
+        }
+        if matches!(body, Body::Once) && x.upload.moved > 0 {
+            worker.counters.not_retried_for_body();
+            return None;
+        }
+        if !budgets().withdraw(budget_key, now_ns() / 1_000_000) {
+            worker.counters.not_retried_for_budget();
+            return None;
+        }
+        Some(wait_ms)
     }
 
     /// One attempt, on another connection too if a kept one turns out stale.
@@ -398,17 +398,12 @@ impl<'s> Attempts<'s> {
                         x.request.method(),
                         b"GET" | b"HEAD" | b"OPTIONS" | b"PUT" | b"DELETE"
                     );
-                    let kept = match body {
-                        Body::Kept(kept) if safe => Some(kept),
-                        _ => None,
-                    };
-                    if !failed.stale || wish.fresh || !(failed.unsent || kept.is_some()) {
+                    let whole = safe && matches!(body, Body::Kept(_));
+                    if !failed.stale || wish.fresh || !(failed.unsent || whole) {
                         return Err(failed.error);
                     }
-                    if let Some(kept) = kept.filter(|_| !failed.unsent) {
-                        if x.upload.is_decoded() {
-                            client.carry.put_back(kept);
-                        }
+                    if !failed.unsent {
+                        body.put_back(x, &mut client.carry);
                         prepare_again(x, self.framing, outgoing, &mut client.carry)?;
                     }
                     worker.counters.resent();
@@ -456,6 +451,23 @@ impl<'s> Attempts<'s> {
             left_ns => Ok(time.min(Duration::from_nanos(left_ns))),
         }
     }
+}
+
+/// Brings the request back to what it was before the first attempt, body included, if there is all
+/// of that.
+fn restore(client: &mut Client, x: &mut Exchange, before: RequestHead, body: &Body) -> bool {
+    if matches!(body, Body::Once) {
+        return false;
+    }
+    x.request = before;
+    body.put_back(x, &mut client.carry);
+    x.record.body = BodyRead::Untouched;
+    true
+}
+
+fn is_open(breaker: &Breaker) -> ProxyError {
+    let what = format!("CircuitBreaker '{}' is OPEN and does not permit calls", breaker.name());
+    ProxyError::with(ErrorKind::BreakerOpen, what)
 }
 
 /// What an error says of the upstream; `None` if it says nothing.

@@ -8,8 +8,9 @@ use weir_config::Settings;
 use weir_wire::Version;
 use weir_wire::http1::{BodyDecoder, BodyKind, Connection, RequestFraming, ResponseFraming};
 
+use super::body::Carry;
 use super::downstream::{Client, write_all};
-use super::exchange::Exchange;
+use super::exchange::{BodyRead, Exchange};
 use super::forward::Outgoing;
 use super::upstream::{Upstream, keep, poll_gone};
 use crate::drain::Phase;
@@ -23,6 +24,18 @@ pub(super) enum Body {
     Kept(Vec<u8>),
     /// Only the connection has it.
     Once,
+}
+
+impl Body {
+    /// Puts what an attempt has used up back in front of what else the client sent.
+    pub(super) fn put_back(&self, x: &Exchange, carry: &mut Carry) {
+        if let Self::Kept(kept) = self
+            && x.record.body != BodyRead::Untouched
+            && x.upload.is_decoded()
+        {
+            carry.put_back(kept);
+        }
+    }
 }
 
 /// Reads the body to its end and keeps it as it came, if it may be needed again and is not
@@ -52,54 +65,53 @@ pub(super) async fn keep_body(
     client.carry.keep();
     let mut decoder = BodyDecoder::new(framing.body);
     let mut used = 0;
-    let window = settings.progress_window;
-    client.deadline.set(window);
+    client.deadline.set(settings.progress_window);
     loop {
         let bytes = client.carry.as_slice();
         while !decoder.is_done() {
-            let rest = bytes.get(used..).unwrap_or_default();
-            let step = decoder
-                .step(rest)
-                .map_err(|error| ProxyError::with(ErrorKind::BadBody, body_error_text(error)))?;
+            let step = decoder.step(bytes.get(used..).unwrap_or_default());
+            let step =
+                step.map_err(|error| ProxyError::with(ErrorKind::BadBody, body_error_text(error)))?;
             used += step.consumed;
-            if step.done || step.consumed == 0 {
+            if step.consumed == 0 {
                 break;
             }
         }
-        if decoder.is_done() && used <= max {
+        // Behind the body there may be other requests, which do not count.
+        let fits = if decoder.is_done() { used } else { bytes.len() } <= max;
+        if decoder.is_done() || !fits {
             client.deadline.clear();
-            return Ok(Body::Kept(bytes.get(..used).unwrap_or_default().to_vec()));
+            let kept = bytes.get(..used).filter(|_| fits);
+            return Ok(kept.map_or(Body::Once, |kept| Body::Kept(kept.to_vec())));
         }
-        if decoder.is_done() || bytes.len() > max {
-            client.deadline.clear();
-            return Ok(Body::Once);
-        }
-        let before = bytes.len();
-        poll_fn(|cx| {
-            let mut scratch = worker.scratch.borrow_mut();
-            match poll_read(&mut client.stream, scratch.buffer()) {
-                Poll::Ready(Ok(0) | Err(_)) => {
-                    client.ended = true;
-                    Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)))
-                }
-                Poll::Ready(Ok(count)) => {
-                    client.carry.push(scratch.read(count));
-                    Poll::Ready(Ok(()))
-                }
-                Poll::Pending if worker.drain.phase() == Phase::Stopped => {
-                    Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)))
-                }
-                Poll::Pending if client.deadline.poll(cx) => {
-                    Poll::Ready(Err(ProxyError::new(ErrorKind::ClientTooSlow)))
-                }
-                Poll::Pending => Poll::Pending,
-            }
-        })
-        .await?;
-        if client.carry.len() > before {
-            client.deadline.set(window);
-        }
+        read_on(worker, client).await?;
+        client.deadline.set(settings.progress_window);
     }
+}
+
+/// Reads what the client sends next into its carry.
+async fn read_on(worker: &Worker, client: &mut Client) -> Result<(), ProxyError> {
+    poll_fn(|cx| {
+        let mut scratch = worker.scratch.borrow_mut();
+        match poll_read(&mut client.stream, scratch.buffer()) {
+            Poll::Ready(Ok(0) | Err(_)) => {
+                client.ended = true;
+                Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)))
+            }
+            Poll::Ready(Ok(count)) => {
+                client.carry.push(scratch.read(count));
+                Poll::Ready(Ok(()))
+            }
+            Poll::Pending if worker.drain.phase() == Phase::Stopped => {
+                Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)))
+            }
+            Poll::Pending if client.deadline.poll(cx) => {
+                Poll::Ready(Err(ProxyError::new(ErrorKind::ClientTooSlow)))
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
 }
 
 /// Waits before another attempt, unless the client leaves.
