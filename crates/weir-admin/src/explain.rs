@@ -288,7 +288,8 @@ impl Running {
                     }
                 }
             }
-            (None, Upstream::Forward(path)) => {
+            (None, Upstream::Forward(to)) => {
+                let path = &to.path;
                 told.answer = Some(format!("that of the route of `{path}`, within the gateway"));
                 return;
             }

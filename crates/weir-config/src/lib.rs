@@ -43,5 +43,7 @@ pub use settings::{
     ADMIN_PORT, Access, AccessLog, AccessLogFormat, Admin, Compat, Management, PoolSettings,
     ScgLine, Secret, Settings,
 };
-pub use snapshot::{RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Snapshot, Upstream};
+pub use snapshot::{
+    ForwardTo, RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Snapshot, Upstream,
+};
 pub use source::{Format, Place, SOURCE_BYTES_MAX, Source, Sources, Span};

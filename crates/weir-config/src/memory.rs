@@ -45,7 +45,7 @@ fn share(route: &Route<RouteTarget>) -> f64 {
     let target = &route.target;
     let upstream = match &target.upstream {
         Upstream::Http(to) => each(to, size_of_val(&**to) + to.host.len()),
-        Upstream::Forward(path) => path.len() as f64,
+        Upstream::Forward(to) => (size_of_val(&**to) + to.path.len()) as f64,
         Upstream::Balanced(_) | Upstream::None => 0.0,
     };
     let policy = target.policy.as_ref().map_or(0.0, |policy| each(policy, size_of_val(&**policy)));

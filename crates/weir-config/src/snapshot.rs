@@ -86,9 +86,16 @@ pub enum Upstream {
     /// `lb:`; the instances of a service in turn, which change beneath the route.
     Balanced(Arc<Service>),
     /// `forward:`; the request goes to the route of this path.
-    Forward(Box<str>),
+    Forward(Box<ForwardTo>),
     /// `no:` and unknown schemes: no routing filter acts, 200 with an empty body.
     None,
+}
+
+/// Where a `forward:` uri leads; behind one pointer, so that other routes stay small.
+#[derive(Debug)]
+pub struct ForwardTo {
+    /// The path.
+    pub path: String,
 }
 
 /// Everything one request needs of the configuration.

@@ -36,7 +36,7 @@ use crate::cors::{self, GlobalCors};
 use crate::diagnostic::{Code, mask_url};
 use crate::routes::{Aliases, ServiceList};
 use crate::settings::Settings;
-use crate::snapshot::{RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Upstream};
+use crate::snapshot::{ForwardTo, RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Upstream};
 use crate::uri::{self, Destination};
 use crate::value;
 use group::{Group, Groups};
@@ -346,7 +346,9 @@ impl Compiler {
                 return Some(Upstream::Balanced(self.service(&name)));
             }
             Ok(Destination::Nowhere(_)) => return Some(Upstream::None),
-            Ok(Destination::Forward(path)) => return Some(Upstream::Forward(path.into())),
+            Ok(Destination::Forward(path)) => {
+                return Some(Upstream::Forward(Box::new(ForwardTo { path })));
+            }
             Ok(Destination::Target(_) | Destination::Service { .. }) => Problem::new(
                 Code::UriUnsupported,
                 Part::Uri,

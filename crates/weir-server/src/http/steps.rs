@@ -179,7 +179,7 @@ enum To<'s> {
 fn pick(route: &Route<RouteTarget>, now_ms: i64) -> Result<To<'_>, ProxyError> {
     match &route.target.upstream {
         RouteUpstream::Http(target) => Ok(To::Target(Cow::Borrowed(target), None)),
-        RouteUpstream::Forward(path) => Ok(To::Forward(path)),
+        RouteUpstream::Forward(to) => Ok(To::Forward(&to.path)),
         RouteUpstream::None => Ok(To::Nowhere),
         RouteUpstream::Balanced(service) => {
             let missing = || format!("Unable to find instance for {}", service.name());

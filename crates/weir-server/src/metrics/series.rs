@@ -314,7 +314,7 @@ fn uri_text(upstream: &Upstream) -> String {
     match upstream {
         Upstream::Http(target) => target_text(target),
         Upstream::Balanced(service) => format!("lb://{}", service.name()),
-        Upstream::Forward(path) => format!("forward:{path}"),
+        Upstream::Forward(to) => format!("forward:{}", to.path),
         Upstream::None => "no://op".to_owned(),
     }
 }
