@@ -7,13 +7,25 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("weir-wire", &[]),
     ("weir-route", &["weir-wire"]),
     ("weir-limit", &[]),
+    ("weir-mock", &["weir-wire"]),
     ("weir-filter", &["weir-limit", "weir-route", "weir-wire"]),
     ("weir-balance", &["weir-filter"]),
-    ("weir-config", &["weir-balance", "weir-filter", "weir-limit", "weir-route", "weir-wire"]),
+    (
+        "weir-config",
+        &["weir-balance", "weir-filter", "weir-limit", "weir-mock", "weir-route", "weir-wire"],
+    ),
     ("weir-store", &["weir-config", "weir-route"]),
     (
         "weir-server",
-        &["weir-balance", "weir-config", "weir-filter", "weir-limit", "weir-route", "weir-wire"],
+        &[
+            "weir-balance",
+            "weir-config",
+            "weir-filter",
+            "weir-limit",
+            "weir-mock",
+            "weir-route",
+            "weir-wire",
+        ],
     ),
     ("weir-control", &["weir-balance", "weir-config"]),
     (
@@ -36,8 +48,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
 ];
 
 /// Crates without sockets, clocks or a runtime: they must not depend on these.
-const PURE: &[&str] =
-    &["weir-wire", "weir-route", "weir-limit", "weir-filter", "weir-balance", "weir-config"];
+const PURE: &[&str] = &[
+    "weir-wire",
+    "weir-route",
+    "weir-limit",
+    "weir-mock",
+    "weir-filter",
+    "weir-balance",
+    "weir-config",
+];
 const IMPURE: &[&str] = &["tokio", "hyper", "socket2", "rustix", "libc", "axum", "redb"];
 
 /// Every dependency that points the wrong way.

@@ -293,6 +293,10 @@ impl Running {
                 told.answer = Some(format!("that of the route of `{path}`, within the gateway"));
                 return;
             }
+            (None, Upstream::Mock(_)) => {
+                told.answer = Some("made from an API definition".to_owned());
+                return;
+            }
             (None, Upstream::None) => {
                 told.answer = Some("200 with an empty body: the route leads nowhere".to_owned());
                 return;

@@ -6,6 +6,7 @@ use std::thread;
 
 use weir_balance::Directory;
 use weir_limit::Valves;
+use weir_mock::Mocks;
 use weir_route::index::{DEFAULT_SEED, Index};
 use weir_route::pattern::RegexCache;
 use weir_route::{NamedArgs, Route, RouteDefinition};
@@ -41,6 +42,7 @@ pub struct Loader {
     seed: u64,
     directory: Arc<Directory>,
     valves: Arc<Valves>,
+    mocks: Option<Arc<Mocks>>,
 }
 
 /// A configuration, read and checked as a whole; routes are read from it one at a time.
@@ -94,6 +96,7 @@ impl Loader {
             seed: DEFAULT_SEED,
             directory: Arc::default(),
             valves: Arc::default(),
+            mocks: None,
         }
     }
 
@@ -119,6 +122,12 @@ impl Loader {
     /// Keeps limits by name in `valves`, which outlives the configuration.
     pub fn with_limits(mut self, valves: &Arc<Valves>) -> Self {
         self.valves = Arc::clone(valves);
+        self
+    }
+
+    /// Has `mock:` uris answered from these definitions.
+    pub fn with_mocks(mut self, mocks: Option<Arc<Mocks>>) -> Self {
+        self.mocks = mocks;
         self
     }
 
@@ -156,6 +165,7 @@ impl Loader {
             aliases: routes::aliases(&layers, &mut problems),
             services: routes::services(&layers, &mut problems),
             directory: Arc::clone(&self.directory),
+            mocks: self.mocks,
             groups: routes::groups(&layers, &mut problems)
                 .into_iter()
                 .map(|group| group.definition)

@@ -8,6 +8,7 @@ use weir_balance::Service;
 use weir_filter::cors::{CorsChange, CorsPolicy, CorsRoute, CorsRule};
 use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, Target};
+use weir_mock::Mocks;
 use weir_route::index::{Change, Index};
 use weir_route::{Route, RouteGroup};
 
@@ -87,6 +88,8 @@ pub enum Upstream {
     Balanced(Arc<Service>),
     /// `forward:`; the request goes to the route of this path.
     Forward(Box<ForwardTo>),
+    /// `mock:`; answers are made from API definitions.
+    Mock(Arc<Mocks>),
     /// `no:` and unknown schemes: no routing filter acts, 200 with an empty body.
     None,
 }

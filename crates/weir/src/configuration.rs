@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use weir_balance::Directory;
 use weir_config::{Format, Loaded, Loader, SOURCE_BYTES_MAX, Source};
 use weir_limit::Valves;
+use weir_mock::Mocks;
 
 /// Endings of configuration files. Of two files with one name the later ending wins, as in Spring.
 const ENDINGS: &[&str] = &["json", "yaml", "yml", "properties"];
@@ -26,6 +27,9 @@ pub struct ConfigArgs {
     /// Sets a property over all files and the environment.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// What `mock:` uris are answered from.
+    #[arg(skip)]
+    pub mocks: Option<Arc<Mocks>>,
 }
 
 impl ConfigArgs {
@@ -103,7 +107,8 @@ impl ConfigArgs {
     ) -> anyhow::Result<Loaded> {
         let loader = Loader::new(variables, &self.set, self.profile.clone())
             .with_directory(directory)
-            .with_limits(valves);
+            .with_limits(valves)
+            .with_mocks(self.mocks.clone());
         let mut loader = loader.with_seed(RandomState::new().build_hasher().finish());
         let files = self.files()?;
         for file in &files {
@@ -195,6 +200,7 @@ mod tests {
         write(directory.path(), "application-dev.yaml", b"server.port: 2");
         write(directory.path(), "application-prod.yml", b"server.port: 3");
         let args = |profile: &[&str], set: &[&str]| ConfigArgs {
+            mocks: None,
             configs: vec![directory.path().to_owned()],
             profile: profile.iter().map(|text| (*text).to_owned()).collect(),
             set: set.iter().map(|text| (*text).to_owned()).collect(),

@@ -7,6 +7,7 @@ mod demo;
 mod explain;
 mod generated;
 mod limits;
+mod mock;
 mod origin;
 mod reference;
 mod routes;
@@ -47,6 +48,8 @@ enum Command {
     Limits(limits::LimitsArgs),
     /// Shows the services that registries list to a running gateway.
     Services(services::ServicesArgs),
+    /// Serves API definitions: requests are validated, answers made.
+    Mock(mock::MockArgs),
     /// Sends load and measures it, with honest latency.
     Bench(Box<weir_bench::cli::Args>),
     /// Runs the experiments that weir is measured by.
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::Routes(args) => routes::run(args),
         Command::Limits(args) => limits::run(args),
         Command::Services(args) => services::run(args),
+        Command::Mock(args) => mock::run(args),
         Command::Bench(args) => Ok(ExitCode::from(weir_bench::cli::run(*args))),
         Command::Lab(args) => Ok(ExitCode::from(weir_bench::lab::run(&args))),
         Command::Origin(args) => origin::run(args),

@@ -142,7 +142,7 @@ async fn serve(
     let admin_address = management.admin_address();
     let admin = management.serve(&control, &registries, settings, &server, &ready, loggers)?;
     let started = Started { gateway: server.address(), admin: admin_address };
-    report(&control, settings, &machine.limits, &server, &started);
+    report(args, &control, settings, &machine.limits, &server, &started);
     announce(&started);
     registries.register(started.gateway, settings, admin_address);
     let mut unsettled = true;
@@ -234,14 +234,18 @@ fn random_seed() -> u64 {
 }
 
 /// What was started, where, and what the system refused. The first words of the lines are what
-/// scripts read.
+/// scripts read. A mock tells by itself what it serves.
 fn report(
+    args: &RunArgs,
     control: &Control,
     settings: &Settings,
     limits: &Limits,
     server: &Server,
     started: &Started,
 ) {
+    if args.config.mocks.is_some() {
+        return;
+    }
     let mut out = String::new();
     let workers = match server.acceptors() {
         0 => format!("{} (each accepts)", server.workers()),

@@ -1,8 +1,8 @@
 //! Compiles route definitions: from what is written to what serves a request.
 //!
-//! [`Compiler`] knows a configuration's options, default filters and services. It takes one
-//! definition at a time and names everything that is wrong with it; the same call serves files at
-//! start and the admin API later. It never looks at placeholders or expressions.
+//! [`Compiler`] knows a configuration's options. It takes one definition at a time and names all
+//! that is wrong with it, for files at start and the admin API later alike. It never looks at
+//! placeholders or expressions.
 
 mod group;
 mod later;
@@ -23,6 +23,7 @@ use weir_filter::filter::{Filter, FilterOptions, Setting};
 use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, ChainEntry, Scheme, Target};
 use weir_limit::Valves;
+use weir_mock::Mocks;
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
 use weir_route::{NamedArgs, Predicates, Route, RouteDefinition, RouteGroup};
@@ -60,6 +61,8 @@ pub(crate) struct Options {
     pub services: ServiceList,
     /// Services that registries list.
     pub directory: Arc<Directory>,
+    /// What `mock:` uris are answered from.
+    pub mocks: Option<Arc<Mocks>>,
     pub settings: Arc<Settings>,
     pub forwarding: Arc<Forwarding>,
     pub cors: GlobalCors,
@@ -69,8 +72,7 @@ pub(crate) struct Options {
     pub seed: u64,
 }
 
-/// Compiles routes under one configuration; equal chains and targets are shared. May be used from
-/// several threads at once.
+/// Compiles routes under one configuration, from several threads; equal parts are shared.
 #[derive(Debug)]
 pub struct Compiler {
     registry: Registry,
@@ -141,8 +143,8 @@ impl Compiler {
         self.options.predicates.regexes.clone()
     }
 
-    /// Limits and breakers with what this configuration has them set to, since it was asked for
-    /// them last: to be applied when the configuration, or a route that it compiled, is in force.
+    /// What limits and breakers are set to since this was asked last: to be applied when the
+    /// configuration, or a route that it compiled, is in force.
     pub fn take_limits(&self) -> Vec<Setting> {
         let all = &self.options.filters.settings;
         std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner))
@@ -246,7 +248,7 @@ impl Compiler {
             .ok()
     }
 
-    /// Whether a filter is its route's own, by its name or by what the name stands for.
+    /// Whether a filter is its route's own, by name or by what the name stands for.
     fn is_own(&self, named: &NamedArgs) -> bool {
         let meant = self.registry.meant(named, &self.options.aliases.filters);
         meant.iter().any(names::is_own)
@@ -345,7 +347,10 @@ impl Compiler {
             Ok(Destination::Service { name, scheme: None | Some(Scheme::Http | Scheme::Lb) }) => {
                 return Some(Upstream::Balanced(self.service(&name)));
             }
-            Ok(Destination::Nowhere(_)) => return Some(Upstream::None),
+            Ok(Destination::Nowhere(scheme)) => {
+                let mocks = self.options.mocks.clone().filter(|_| scheme == "mock");
+                return Some(mocks.map_or(Upstream::None, Upstream::Mock));
+            }
             Ok(Destination::Forward(path)) => {
                 return Some(Upstream::Forward(Box::new(ForwardTo { path })));
             }

@@ -60,7 +60,7 @@ pub(crate) fn remarks(
     let uri = told.uris.hasher().hash_one(&definition.uri);
     if !told.uris.contains(&uri) {
         told.service(compiler, &definition.uri);
-        about_uri(&definition.uri, &mut found);
+        about_uri(compiler, &definition.uri, &mut found);
         if found.is_empty() {
             told.uris.insert(uri);
         }
@@ -100,7 +100,7 @@ pub(crate) fn group_remarks(compiler: &Compiler, group: &Group, told: &mut Told)
     found
 }
 
-fn about_uri(text: &str, found: &mut Vec<Problem>) {
+fn about_uri(compiler: &Compiler, text: &str, found: &mut Vec<Problem>) {
     let Ok(uri) = uri::parse(text) else { return };
     let mut add = |code, message: String, help: &str| {
         found.push(Problem::new(code, Part::Uri, message, help));
@@ -115,6 +115,7 @@ fn about_uri(text: &str, found: &mut Vec<Problem>) {
         );
     }
     match uri.destination {
+        Destination::Nowhere(scheme) if scheme == "mock" && compiler.options.mocks.is_some() => {}
         Destination::Nowhere(scheme) if scheme != "no" => add(
             Code::Suspicious,
             format!("nothing serves `{scheme}:`: the route answers 200 with an empty body"),

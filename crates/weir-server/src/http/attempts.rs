@@ -6,14 +6,14 @@
 
 use std::borrow::Cow;
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use weir_balance::Service;
 use weir_config::{RouteTarget, Snapshot};
 use weir_filter::filter::{CircuitBreaker, Retry};
 use weir_filter::{Failure, LocalResponse, Outcome, Target};
-use weir_limit::{Breaker, Call, RetryBudgets};
+use weir_limit::{Breaker, Call};
 use weir_route::Route;
 use weir_wire::RequestHead;
 use weir_wire::http1::{RequestFraming, ResponseFraming, canonical_path};
@@ -22,8 +22,9 @@ use super::downstream::Client;
 use super::exchange::{BodyRead, Exchange, Next, find};
 use super::forward::{Outgoing, await_head, deliver, forward, reached, wanted};
 use super::local::answer;
+use super::mocked::mocked;
 use super::prepare::{local_ip, prepare, prepare_again};
-use super::replay::{Body, keep_body, pause, put_aside};
+use super::replay::{Body, budgets, keep_body, pause, put_aside};
 use super::steps::{Step, start, waited};
 use super::upstream::{Upstream, Wanted, acquire, kept};
 use crate::error::{ErrorKind, ProxyError, Side};
@@ -50,6 +51,9 @@ pub(super) async fn carry_out(
             Step::Wait(waiting) => waited(worker, client, x, snapshot, waiting).await?,
             Step::Answer(route, local) => {
                 return answer(worker, client, x, framing, snapshot, route, &local).await;
+            }
+            Step::Mock(route, mocks) => {
+                return mocked(worker, client, x, framing, snapshot, route, mocks).await;
             }
             Step::Dispatch(path) => {
                 let path = path.to_owned();
@@ -491,10 +495,4 @@ fn retry_after_s(x: &Exchange) -> Option<u64> {
 
 fn ms_as_ns(ms: u64) -> u64 {
     ms.saturating_mul(1_000_000)
-}
-
-/// Budgets of all workers.
-fn budgets() -> &'static RetryBudgets {
-    static BUDGETS: OnceLock<RetryBudgets> = OnceLock::new();
-    BUDGETS.get_or_init(RetryBudgets::default)
 }

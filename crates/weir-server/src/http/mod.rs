@@ -11,6 +11,7 @@ mod framing;
 mod gather;
 pub(crate) mod hops;
 pub(crate) mod local;
+mod mocked;
 mod panic;
 mod prepare;
 pub(crate) mod rehearsal;

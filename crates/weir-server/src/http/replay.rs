@@ -1,10 +1,12 @@
 //! What makes another attempt possible: the body is kept, the response put aside, time passes.
 
 use std::future::poll_fn;
+use std::sync::OnceLock;
 use std::task::Poll;
 use std::time::Duration;
 
 use weir_config::Settings;
+use weir_limit::RetryBudgets;
 use weir_wire::Version;
 use weir_wire::http1::{BodyDecoder, BodyKind, Connection, RequestFraming, ResponseFraming};
 
@@ -160,4 +162,10 @@ pub(super) fn put_aside(
         let now_ms = worker.deadlines.now_ms();
         keep(upstream, &outgoing.snapshot.settings.pool, now_ms);
     }
+}
+
+/// Budgets of all workers.
+pub(super) fn budgets() -> &'static RetryBudgets {
+    static BUDGETS: OnceLock<RetryBudgets> = OnceLock::new();
+    BUDGETS.get_or_init(RetryBudgets::default)
 }

@@ -8,6 +8,7 @@ use weir_config::{RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_filter::cors::CorsDecision;
 use weir_filter::{LocalResponse, RequestContext, Target, Ticket, Verdict};
 use weir_limit::Slot;
+use weir_mock::Mocks;
 use weir_route::Route;
 
 use super::admission::{self, Admitted, wait};
@@ -33,6 +34,8 @@ pub(super) enum Step<'s> {
     Answer(Option<&'s Route<RouteTarget>>, Box<LocalResponse>),
     /// Wait until a limit lets it pass, then go on with the filters.
     Wait(Box<Waiting<'s>>),
+    /// Make an answer from API definitions.
+    Mock(&'s Route<RouteTarget>, &'s Mocks),
     /// Look for the route of this path within the gateway.
     Dispatch(&'s str),
 }
@@ -158,6 +161,7 @@ fn run_filters<'s>(
         None => match pick(route, worker.deadlines.wall_ms())? {
             To::Target(target, service) => (target, service),
             To::Forward(path) => return Ok(Step::Dispatch(path)),
+            To::Mock(mocks) => return Ok(Step::Mock(route, mocks)),
             To::Nowhere => {
                 let empty = LocalResponse { status: 200, ..LocalResponse::default() };
                 return Ok(Step::Answer(Some(route), Box::new(empty)));
@@ -173,6 +177,7 @@ enum To<'s> {
     /// A target, and the service that it is an instance of.
     Target(Cow<'s, Arc<Target>>, Option<&'s Service>),
     Forward(&'s str),
+    Mock(&'s Mocks),
     Nowhere,
 }
 
@@ -180,6 +185,7 @@ fn pick(route: &Route<RouteTarget>, now_ms: i64) -> Result<To<'_>, ProxyError> {
     match &route.target.upstream {
         RouteUpstream::Http(target) => Ok(To::Target(Cow::Borrowed(target), None)),
         RouteUpstream::Forward(to) => Ok(To::Forward(&to.path)),
+        RouteUpstream::Mock(mocks) => Ok(To::Mock(mocks)),
         RouteUpstream::None => Ok(To::Nowhere),
         RouteUpstream::Balanced(service) => {
             let missing = || format!("Unable to find instance for {}", service.name());

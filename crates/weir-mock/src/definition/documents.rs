@@ -1,0 +1,225 @@
+//! The files of a definition, and the references between them.
+
+use std::collections::BTreeMap;
+
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+/// Where documents live; what a file is called comes behind it.
+pub(crate) const ROOT: &str = "weir:///";
+/// References that lead to references, at most.
+const HOPS_MAX: usize = 64;
+/// Files of one definition at most.
+const FILES_MAX: usize = 1_000;
+/// Bytes of one file at most.
+pub(crate) const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Gives the text of a file that a definition refers to, by its path beside the first file, or says
+/// why there is none.
+pub type Load<'l> = &'l dyn Fn(&str) -> Result<String, String>;
+
+/// What is wrong with a definition, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadError {
+    /// File.
+    pub file: String,
+    /// JSON pointer into it; empty for the whole.
+    pub pointer: String,
+    /// What is wrong, and what to do.
+    pub message: String,
+}
+
+impl std::fmt::Display for ReadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let place = if self.pointer.is_empty() { "" } else { "#" };
+        write!(f, "{}{place}{}: {}", self.file, self.pointer, self.message)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// A place in a document.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    /// File, as its path beside the first one.
+    pub file: String,
+    /// JSON pointer.
+    pub pointer: String,
+}
+
+impl Place {
+    pub(crate) fn root(file: &str) -> Self {
+        Self { file: file.to_owned(), pointer: String::new() }
+    }
+
+    /// The place of a member or element.
+    pub(crate) fn at(&self, key: &str) -> Self {
+        let key = key.replace('~', "~0").replace('/', "~1");
+        Self { file: self.file.clone(), pointer: format!("{}/{key}", self.pointer) }
+    }
+
+    pub(crate) fn error(&self, message: impl Into<String>) -> ReadError {
+        let (file, pointer) = (self.file.clone(), self.pointer.clone());
+        ReadError { file, pointer, message: message.into() }
+    }
+
+    /// As a reference from anywhere.
+    pub(crate) fn uri(&self) -> String {
+        format!("{ROOT}{}#{}", escape(&self.file, false), escape(&self.pointer, true))
+    }
+}
+
+/// Percent-encodes what cannot stand in a URI.
+fn escape(text: &str, fragment: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        let plain = byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=:@".contains(&byte);
+        if plain || fragment && byte == b'?' {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+/// All files of a definition, by their paths.
+#[derive(Debug, Default)]
+pub(crate) struct Documents {
+    pub(crate) files: BTreeMap<String, Value>,
+    pub(crate) first: String,
+}
+
+impl Documents {
+    /// The definition in `text`, with every file it refers to.
+    pub(crate) fn read(file: &str, text: &str, load: Load<'_>) -> Result<Self, ReadError> {
+        let first = parse(file, text)?;
+        let mut all = Self { files: BTreeMap::new(), first: file.to_owned() };
+        let mut waiting = vec![(file.to_owned(), first)];
+        while let Some((name, root)) = waiting.pop() {
+            let mut found = Vec::new();
+            references(&root, &Place::root(&name), &mut found);
+            all.files.insert(name.clone(), root);
+            for (place, reference) in found {
+                let target = all.target(&name, &reference).map_err(|why| place.error(why))?;
+                let known = all.files.contains_key(&target.file)
+                    || waiting.iter().any(|(other, _)| *other == target.file);
+                if known {
+                    continue;
+                }
+                if all.files.len() + waiting.len() >= FILES_MAX {
+                    return Err(place.error(format!("more than {FILES_MAX} files; bundle them")));
+                }
+                let text = load(&target.file)
+                    .map_err(|why| place.error(format!("`{reference}` cannot be read: {why}")))?;
+                waiting.push((target.file.clone(), parse(&target.file, &text)?));
+            }
+        }
+        Ok(all)
+    }
+
+    pub(crate) fn root(&self) -> &Value {
+        self.files.get(&self.first).unwrap_or(&Value::Null)
+    }
+
+    /// Where `reference` in `file` leads.
+    pub(crate) fn target(&self, file: &str, reference: &str) -> Result<Place, String> {
+        let (path, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let is_local = path.strip_prefix(ROOT);
+        let file = match (path, is_local) {
+            ("", _) => file.to_owned(),
+            (_, Some(own)) => decoded(own),
+            (other, None) if other.contains("://") || other.starts_with("file:") => {
+                return Err(format!(
+                    "`{reference}` is elsewhere; weir follows no addresses: put the file beside \
+                     the definition"
+                ));
+            }
+            (other, None) => join(file, &decoded(other))?,
+        };
+        Ok(Place { file, pointer: decoded(fragment) })
+    }
+
+    /// The value at `place`.
+    pub(crate) fn value(&self, place: &Place) -> Option<&Value> {
+        self.files.get(&place.file)?.pointer(&place.pointer)
+    }
+
+    /// What `place` is once references have been followed.
+    pub(crate) fn follow(&self, place: Place) -> Result<(Place, &Value), ReadError> {
+        let mut here = place;
+        for _ in 0..HOPS_MAX {
+            let Some(value) = self.value(&here) else {
+                return Err(here.error("nothing is there, though a reference leads to it"));
+            };
+            let Some(reference) = value.get("$ref").and_then(Value::as_str) else {
+                return Ok((here, value));
+            };
+            here = self.target(&here.file, reference).map_err(|why| here.error(why))?;
+        }
+        Err(here.error("references lead in a circle"))
+    }
+}
+
+/// The path of `other` as written in `file`; never above the folder of the first file.
+fn join(file: &str, other: &str) -> Result<String, String> {
+    let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut parts: Vec<&str> = Vec::new();
+    if !other.starts_with('/') {
+        parts.extend(folder.split('/').filter(|part| !part.is_empty()));
+    }
+    for part in other.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.pop().is_none() => {
+                return Err(format!("`{other}` lies above the folder of the definition"));
+            }
+            ".." => {}
+            part => parts.push(part),
+        }
+    }
+    Ok(parts.join("/"))
+}
+
+/// Reads a text as JSON or YAML.
+pub(crate) fn parse(file: &str, text: &str) -> Result<Value, ReadError> {
+    let root = Place::root(file);
+    if text.len() > FILE_BYTES_MAX {
+        return Err(root.error("the file is larger than 64 MB"));
+    }
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim_start().starts_with(['{', '[']) {
+        return serde_json::from_str(text).map_err(|error| {
+            root.error(format!("line {}, column {}: {error}", error.line(), error.column()))
+        });
+    }
+    // YAML 1.2: `no` and `on` are texts, as tools for OpenAPI have it.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let text = error.to_string();
+        root.error(text.lines().next().unwrap_or("no YAML").to_owned())
+    })
+}
+
+/// Every `$ref` below `value` with its place, examples aside: what looks like one there is data.
+fn references(value: &Value, place: &Place, found: &mut Vec<(Place, String)>) {
+    match value {
+        Value::Object(members) => {
+            if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+                found.push((place.clone(), reference.to_owned()));
+            }
+            for (key, member) in members {
+                if !matches!(key.as_str(), "example" | "default" | "enum" | "const") {
+                    references(member, &place.at(key), found);
+                }
+            }
+        }
+        Value::Array(elements) => {
+            for (at, element) in elements.iter().enumerate() {
+                references(element, &place.at(&at.to_string()), found);
+            }
+        }
+        _ => {}
+    }
+}

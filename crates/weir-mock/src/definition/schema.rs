@@ -1,0 +1,190 @@
+//! Schemas of OpenAPI 3.0 and Swagger 2.0, brought into the form of JSON Schema 2020-12, and what
+//! validates against them.
+
+use std::sync::OnceLock;
+
+use jsonschema::{Draft, PatternOptions, Registry, Validator};
+use serde_json::{Map, Value, json};
+
+use super::documents::{Documents, Place, ROOT, ReadError};
+
+/// Steps that matching one pattern may take.
+const BACKTRACKS_MAX: usize = 100_000;
+
+/// Which side a value is on: what is read-only is not required of requests, what is write-only is
+/// not in responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Side {
+    Request,
+    Response,
+}
+
+/// Where a schema is, and what validates against it once it was needed.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    pub(crate) place: Place,
+    pub(crate) side: Side,
+    validator: OnceLock<Result<Validator, String>>,
+}
+
+impl Schema {
+    pub(crate) fn new(place: Place, side: Side) -> Self {
+        Self { place, side, validator: OnceLock::new() }
+    }
+
+    /// What validates against it; made at the first use.
+    ///
+    /// # Errors
+    /// Why the schema is none.
+    pub(crate) fn validator(&self, schemas: &Schemas) -> Result<&Validator, &str> {
+        let made = self.validator.get_or_init(|| schemas.build(&self.place, self.side));
+        made.as_ref().map_err(String::as_str)
+    }
+}
+
+/// All schemas of a definition, as a validator sees them.
+#[derive(Debug)]
+pub(crate) struct Schemas {
+    request: Registry<'static>,
+    response: Option<Registry<'static>>,
+}
+
+impl Schemas {
+    /// Of `documents`, which are normalised.
+    pub(crate) fn new(documents: &Documents) -> Result<Self, ReadError> {
+        let one_sided = documents.files.values().any(is_one_sided);
+        let request = registry(documents, one_sided.then_some("readOnly"))?;
+        let response = match one_sided {
+            true => Some(registry(documents, Some("writeOnly"))?),
+            false => None,
+        };
+        Ok(Self { request, response })
+    }
+
+    fn build(&self, place: &Place, side: Side) -> Result<Validator, String> {
+        let registry = match (side, &self.response) {
+            (Side::Response, Some(response)) => response,
+            _ => &self.request,
+        };
+        let schema = json!({ "$ref": place.uri() });
+        let options = || {
+            jsonschema::options()
+                .with_draft(Draft::Draft202012)
+                .with_registry(registry)
+                .with_base_uri(format!("{ROOT}:entry"))
+                .should_validate_formats(true)
+                .should_ignore_unknown_formats(true)
+                .offline()
+        };
+        // The engine that takes linear time, where the patterns allow.
+        let linear = options().with_pattern_options(PatternOptions::regex()).build(&schema);
+        linear
+            .or_else(|_| {
+                let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX);
+                options().with_pattern_options(patterns).build(&schema)
+            })
+            .map_err(|error| error.to_string())
+    }
+}
+
+fn registry(
+    documents: &Documents,
+    not_required: Option<&str>,
+) -> Result<Registry<'static>, ReadError> {
+    let mut builder = Registry::new().draft(Draft::Draft202012);
+    for (file, root) in &documents.files {
+        let mut root = root.clone();
+        if let Some(mark) = not_required {
+            relax(&mut root, mark);
+        }
+        let place = Place::root(file);
+        let uri = place.uri();
+        let uri = uri.trim_end_matches('#').to_owned();
+        builder = builder.add(uri, root).map_err(|error| place.error(error.to_string()))?;
+    }
+    builder.prepare().map_err(|error| Place::root(&documents.first).error(error.to_string()))
+}
+
+fn is_one_sided(value: &Value) -> bool {
+    let is_set = |name: &str| value.get(name) == Some(&Value::Bool(true));
+    match value {
+        Value::Object(members) => {
+            is_set("readOnly") || is_set("writeOnly") || members.values().any(is_one_sided)
+        }
+        Value::Array(elements) => elements.iter().any(is_one_sided),
+        _ => false,
+    }
+}
+
+/// Takes properties that carry `mark` out of `required`.
+fn relax(value: &mut Value, mark: &str) {
+    if let Value::Object(members) = &mut *value
+        && let Some(Value::Object(properties)) = members.get("properties")
+    {
+        let marked: Vec<String> = properties
+            .iter()
+            .filter(|(_, schema)| schema.get(mark) == Some(&Value::Bool(true)))
+            .map(|(name, _)| name.clone())
+            .collect();
+        if let Some(Value::Array(required)) = members.get_mut("required") {
+            required.retain(|name| !marked.iter().any(|own| name == own));
+        }
+    }
+    match value {
+        Value::Object(members) => members.values_mut().for_each(|member| relax(member, mark)),
+        Value::Array(elements) => elements.iter_mut().for_each(|element| relax(element, mark)),
+        _ => {}
+    }
+}
+
+/// Brings every schema of a 3.0 document into the form of 2020-12.
+pub(crate) fn normalise(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            let looks_like_schema =
+                ["type", "nullable", "$ref", "allOf", "oneOf", "anyOf", "enum", "properties"];
+            if looks_like_schema.iter().any(|key| members.contains_key(*key)) {
+                schema(members);
+            }
+            for (key, member) in members.iter_mut() {
+                if !matches!(key.as_str(), "example" | "examples" | "default" | "enum" | "const") {
+                    normalise(member);
+                }
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(normalise),
+        _ => {}
+    }
+}
+
+fn schema(members: &mut Map<String, Value>) {
+    if members.get("nullable") == Some(&Value::Bool(true)) {
+        members.remove("nullable");
+        if let Some(Value::String(own)) = members.get("type").cloned() {
+            members.insert("type".to_owned(), json!([own, "null"]));
+            if let Some(Value::Array(values)) = members.get_mut("enum")
+                && !values.contains(&Value::Null)
+            {
+                values.push(Value::Null);
+            }
+        }
+    }
+    for (flag, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+        match members.get(flag) {
+            Some(Value::Bool(true)) => {
+                let limit = members.remove(bound);
+                match limit {
+                    Some(limit) => drop(members.insert(flag.to_owned(), limit)),
+                    None => drop(members.remove(flag)),
+                }
+            }
+            Some(Value::Bool(false)) => drop(members.remove(flag)),
+            _ => {}
+        }
+    }
+    // `type: file` of Swagger 2.0 is any bytes.
+    if members.get("type") == Some(&Value::from("file")) {
+        members.insert("type".to_owned(), Value::from("string"));
+        members.insert("format".to_owned(), Value::from("binary"));
+    }
+}

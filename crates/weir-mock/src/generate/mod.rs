@@ -1,0 +1,325 @@
+//! Values made from schemas, and checked against them before they are used.
+
+mod chinese;
+mod merge;
+mod names;
+mod number;
+mod pattern;
+mod string;
+mod structure;
+
+use std::cell::Cell;
+
+use serde_json::Value;
+
+use crate::chance::Chance;
+use crate::definition::{Api, Place, Schema};
+use merge::{absolute, merge};
+
+/// Values that one answer is made of, at most.
+const NODES_MAX: u32 = 200_000;
+/// Depth from which on only what must be there is made.
+const DEPTH_OPTIONAL_MAX: usize = 8;
+/// Depth at which making a value is given up.
+const DEPTH_MAX: usize = 100;
+/// Values that are made and tried against the schema.
+const TRIES_MAX: u64 = 20;
+
+/// How values are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// The same each time, plain: examples, defaults, `"string"`, 0.
+    Static,
+    /// Realistic, by chance.
+    Dynamic,
+}
+
+/// Makes values for one answer.
+pub(crate) struct Generator<'a> {
+    api: &'a Api,
+    mode: Mode,
+    chance: Chance,
+    now_ms: i64,
+    nodes: Cell<u32>,
+}
+
+/// Where a value is made.
+#[derive(Clone)]
+struct Spot {
+    /// JSON pointer in the answer: what chance goes by.
+    pointer: String,
+    /// Name of the property, or of the one that the array is in.
+    name: String,
+    depth: usize,
+    /// Which try it is; later ones leave out what did not help.
+    attempt: u64,
+}
+
+impl Spot {
+    fn member(&self, name: &str) -> Self {
+        Self {
+            pointer: format!("{}/{name}", self.pointer),
+            name: name.to_owned(),
+            depth: self.depth + 1,
+            attempt: self.attempt,
+        }
+    }
+
+    fn element(&self, at: usize) -> Self {
+        Self {
+            pointer: format!("{}/{at}", self.pointer),
+            name: self.name.clone(),
+            depth: self.depth + 1,
+            attempt: self.attempt,
+        }
+    }
+}
+
+/// A schema with references and `allOf` resolved at its top, and the file it is in.
+struct Resolved {
+    file: String,
+    schema: Value,
+}
+
+impl<'a> Generator<'a> {
+    pub(crate) fn new(api: &'a Api, mode: Mode, chance: Chance, now_ms: i64) -> Self {
+        Self { api, mode, chance, now_ms, nodes: Cell::new(0) }
+    }
+
+    /// A value that `schema` allows; `place` keeps apart what one answer is made of.
+    ///
+    /// # Errors
+    /// Why there is none, with its place in the definition.
+    pub(crate) fn make(&self, schema: &Schema, place: &str) -> Result<Value, String> {
+        let at = schema.place.uri();
+        let validator = schema.validator(&self.api.schemas).map_err(str::to_owned)?;
+        let mut why = String::new();
+        for attempt in 0..TRIES_MAX {
+            self.nodes.set(0);
+            let spot = Spot { pointer: place.to_owned(), name: String::new(), depth: 0, attempt };
+            // What is plain and does not fit is made by chance.
+            let own = if attempt > 1 { self.by_chance() } else { self.plain() };
+            let value = match own.of_place(&schema.place, &spot) {
+                Ok(value) => value,
+                Err(error) => {
+                    why = error;
+                    continue;
+                }
+            };
+            match validator.validate(&value) {
+                Ok(()) => return Ok(value),
+                Err(error) => why = format!("{}: {error}", error.instance_path()),
+            }
+        }
+        Err(format!("{}: no value was found that the schema allows: {why}", short(&at)))
+    }
+
+    fn plain(&self) -> Self {
+        Self { nodes: Cell::new(0), ..*self }
+    }
+
+    fn by_chance(&self) -> Self {
+        Self { nodes: Cell::new(0), mode: Mode::Dynamic, ..*self }
+    }
+
+    fn is_dynamic(&self) -> bool {
+        self.mode == Mode::Dynamic
+    }
+
+    fn of_place(&self, place: &Place, spot: &Spot) -> Result<Value, String> {
+        let schema = self.api.documents.value(place).cloned().unwrap_or(Value::Bool(true));
+        self.value(&place.file, &schema, spot)
+    }
+
+    /// A value for `schema` of `file`.
+    fn value(&self, file: &str, schema: &Value, spot: &Spot) -> Result<Value, String> {
+        self.nodes.set(self.nodes.get() + 1);
+        if self.nodes.get() > NODES_MAX {
+            return Err(format!("{}: more than {NODES_MAX} values", spot.pointer));
+        }
+        if spot.depth > DEPTH_MAX {
+            return Err(format!("{}: the schema has no end", spot.pointer));
+        }
+        let resolved = self.resolve(file, schema, spot, 0)?;
+        let (file, schema) = (resolved.file.as_str(), &resolved.schema);
+        if schema == &Value::Bool(false) {
+            return Err(format!("{}: the schema allows nothing", spot.pointer));
+        }
+        if let Some(value) = self.given(schema, spot) {
+            return Ok(value);
+        }
+        match self.kind(schema, spot) {
+            "null" => Ok(Value::Null),
+            "boolean" => {
+                let dice = self.chance.roll(&spot.pointer, spot.attempt);
+                Ok(Value::Bool(!self.is_dynamic() || dice.is_multiple_of(2)))
+            }
+            kind @ ("integer" | "number") => self.number(schema, spot, kind == "integer"),
+            "array" => self.array(file, schema, spot),
+            "object" => self.object(file, schema, spot),
+            _ => self.string(schema, spot),
+        }
+    }
+
+    /// Follows references, and makes one schema of `allOf`, a branch of `oneOf` and `anyOf`, and
+    /// `if`.
+    fn resolve(
+        &self,
+        file: &str,
+        schema: &Value,
+        spot: &Spot,
+        hops: usize,
+    ) -> Result<Resolved, String> {
+        const HOPS_MAX: usize = 128;
+        let own = |schema: Value| Resolved { file: file.to_owned(), schema };
+        let Value::Object(members) = schema else { return Ok(own(schema.clone())) };
+        let makes = ["$ref", "allOf", "oneOf", "anyOf", "if"];
+        if !makes.iter().any(|key| members.contains_key(*key)) {
+            return Ok(own(schema.clone()));
+        }
+        if hops > HOPS_MAX {
+            return Err(format!("{}: references lead in a circle", spot.pointer));
+        }
+        let mut rest = members.clone();
+        let mut parts: Vec<(String, Value)> = Vec::new();
+        if let Some(Value::String(reference)) = rest.remove("$ref") {
+            let from = Place::root(file).at("$ref");
+            let target = self.api.documents.target(file, &reference);
+            let target = target.map_err(|why| from.error(why).to_string())?;
+            let found = self.api.documents.value(&target);
+            let found = found.ok_or_else(|| from.error("it leads nowhere").to_string())?;
+            parts.push((target.file, found.clone()));
+        }
+        for part in rest.remove("allOf").and_then(array_of).into_iter().flatten() {
+            parts.push((file.to_owned(), part));
+        }
+        for key in ["oneOf", "anyOf"] {
+            let Some(branches) = rest.remove(key).and_then(array_of) else { continue };
+            let discriminator = rest.get("discriminator").cloned();
+            if let Some(branch) = self.branch(&branches, key, spot) {
+                if let Some(fixed) = discriminator.and_then(|one| discriminated(&one, &branch)) {
+                    parts.push((file.to_owned(), fixed));
+                }
+                parts.push((file.to_owned(), branch));
+            }
+        }
+        if let Some(condition) = rest.remove("if") {
+            let (then, other) = (rest.remove("then"), rest.remove("else"));
+            if spot.attempt.is_multiple_of(2) {
+                parts.push((file.to_owned(), condition));
+                parts.extend(then.map(|then| (file.to_owned(), then)));
+            } else {
+                parts.extend(other.map(|other| (file.to_owned(), other)));
+            }
+        }
+        let mut whole = Resolved { file: file.to_owned(), schema: Value::Object(rest) };
+        for (from, part) in parts {
+            let part = self.resolve(&from, &part, spot, hops + 1)?;
+            let part = match part.file == whole.file {
+                true => part.schema,
+                false => absolute(part.schema, &part.file),
+            };
+            whole.schema = merge(whole.schema, part);
+        }
+        Ok(whole)
+    }
+
+    /// The branch that a value is made for; another one with each try.
+    fn branch(&self, branches: &[Value], key: &str, spot: &Spot) -> Option<Value> {
+        let count = branches.len() as u64;
+        let place = format!("{}:{key}", spot.pointer);
+        let at = match self.is_dynamic() {
+            true => self.chance.below(&place, spot.attempt, count),
+            false => spot.attempt % count.max(1),
+        };
+        // Deep within, one that ends is better than one that goes on.
+        let simple = branches.iter().find(|branch| {
+            branch.get("$ref").is_none()
+                && branch.get("properties").is_none()
+                && branch.get("items").is_none()
+        });
+        let chosen = simple.filter(|_| spot.depth > DEPTH_OPTIONAL_MAX);
+        chosen.or_else(|| branches.get(usize::try_from(at).unwrap_or(0))).cloned()
+    }
+
+    /// A value that the schema itself gives.
+    fn given(&self, schema: &Value, spot: &Spot) -> Option<Value> {
+        if let Some(fixed) = schema.get("const") {
+            return Some(fixed.clone());
+        }
+        let plain = !self.is_dynamic() && spot.attempt == 0;
+        if plain {
+            let list = schema.get("examples").and_then(Value::as_array);
+            let example = list.and_then(|list| list.first()).or_else(|| schema.get("example"));
+            if let Some(value) = example.or_else(|| schema.get("default")) {
+                return Some(value.clone());
+            }
+        }
+        let values = schema.get("enum").and_then(Value::as_array)?;
+        let filled: Vec<&Value> = values.iter().filter(|value| !value.is_null()).collect();
+        let count = filled.len() as u64;
+        let at = match self.is_dynamic() {
+            true => self.chance.below(&spot.pointer, spot.attempt, count),
+            false => spot.attempt % count.max(1),
+        };
+        let found = filled.get(usize::try_from(at).unwrap_or(0)).copied();
+        found.or(values.first()).cloned()
+    }
+
+    /// The type that a value is made of.
+    fn kind<'s>(&self, schema: &'s Value, spot: &Spot) -> &'s str {
+        match schema.get("type") {
+            Some(Value::String(own)) => return own,
+            Some(Value::Array(all)) => {
+                let all: Vec<&str> = all.iter().filter_map(Value::as_str).collect();
+                let place = format!("{}:null", spot.pointer);
+                let is_nullable = all.contains(&"null");
+                let deep = spot.depth > DEPTH_OPTIONAL_MAX;
+                let by_chance = self.is_dynamic() && self.chance.happens(&place, spot.attempt, 10);
+                if is_nullable && (deep || by_chance) {
+                    return "null";
+                }
+                return all.into_iter().find(|one| *one != "null").unwrap_or("null");
+            }
+            _ => {}
+        }
+        const IMPLIED: &[(&str, &[&str])] = &[
+            ("object", &["properties", "additionalProperties", "required", "patternProperties"]),
+            ("array", &["items", "prefixItems", "minItems", "contains"]),
+            ("string", &["pattern", "format", "minLength", "maxLength"]),
+            ("number", &["minimum", "maximum", "multipleOf", "exclusiveMinimum"]),
+        ];
+        let found =
+            IMPLIED.iter().find(|(_, keys)| keys.iter().any(|key| schema.get(*key).is_some()));
+        found.map_or(if self.is_dynamic() { "string" } else { "object" }, |(kind, _)| kind)
+    }
+}
+
+fn array_of(value: Value) -> Option<Vec<Value>> {
+    match value {
+        Value::Array(all) => Some(all),
+        _ => None,
+    }
+}
+
+/// The schema that fixes the property by which branches are told apart.
+fn discriminated(discriminator: &Value, branch: &Value) -> Option<Value> {
+    let property = discriminator.get("propertyName")?.as_str()?;
+    let reference = branch.get("$ref")?.as_str()?;
+    let mapping = discriminator.get("mapping").and_then(Value::as_object);
+    let mapped = mapping.into_iter().flatten().find_map(|(name, target)| {
+        let target = target.as_str()?;
+        let short = !target.contains('/') && reference.ends_with(&format!("/{target}"));
+        (target == reference || short).then(|| name.clone())
+    });
+    let name = mapped.or_else(|| reference.rsplit('/').next().map(str::to_owned))?;
+    Some(serde_json::json!({
+        "type": "object",
+        "required": [property],
+        "properties": { property: { "const": name } },
+    }))
+}
+
+fn short(uri: &str) -> &str {
+    uri.strip_prefix("weir:///").unwrap_or(uri)
+}

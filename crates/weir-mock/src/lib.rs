@@ -1,0 +1,20 @@
+//! API definitions, the validation of requests against them, and answers made from them.
+//!
+//! Pure: no sockets, clock, chance or threads. Texts of definitions go in ([`Api::read`]), requests
+//! with their bodies go in ([`Mocks::answer`]), and answers come out; whoever serves them is in
+//! `weir-server`. It follows Prism where that is sound (`docs/decisions/0033-mock-service.md`).
+
+mod chance;
+mod definition;
+mod generate;
+mod mocks;
+mod problem;
+mod request;
+mod respond;
+mod router;
+
+pub use definition::{Api, Load, Operation, ReadError};
+pub use mocks::{Listed, Mocks};
+pub use problem::{Fault, Severity};
+pub use request::{Call, Enforcement, Violation};
+pub use respond::{Options, Reply};

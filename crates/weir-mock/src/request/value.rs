@@ -1,0 +1,154 @@
+//! Text that stands for a value: form pairs, and coercion to what a schema says.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode;
+use serde_json::{Map, Number, Value};
+
+use crate::definition::{Api, Place, Schema};
+
+/// Schemas within schemas that are looked at for a type.
+const DEPTH_MAX: usize = 16;
+
+/// Names and values of a form or query.
+pub(super) fn form_pairs(text: &[u8]) -> Vec<(String, String)> {
+    let pairs = text.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| {
+            let at = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
+            let (name, value) = pair.split_at_checked(at).unwrap_or((pair, b""));
+            (form_text(name), form_text(value.get(1..).unwrap_or_default()))
+        })
+        .collect()
+}
+
+fn form_text(text: &[u8]) -> String {
+    let blanks: Cow<'_, [u8]> = if text.contains(&b'+') {
+        text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect::<Vec<u8>>().into()
+    } else {
+        text.into()
+    };
+    percent_decode(&blanks).decode_utf8_lossy().into_owned()
+}
+
+/// A schema by its place, as far as texts need to know it.
+#[derive(Clone)]
+pub(super) struct Shape<'a> {
+    api: &'a Api,
+    place: Place,
+}
+
+impl<'a> Shape<'a> {
+    pub(super) fn of(api: &'a Api, schema: &Schema) -> Self {
+        Self { api, place: schema.place.clone() }
+    }
+
+    fn value(&self) -> Option<(Place, &'a Value)> {
+        self.api.documents.follow(self.place.clone()).ok()
+    }
+
+    /// Whether a value may be of this type, by `type` here or in what the schema is made of.
+    pub(super) fn may_be(&self, name: &str) -> bool {
+        self.has_type(name, 0)
+    }
+
+    fn has_type(&self, name: &str, depth: usize) -> bool {
+        let Some((place, value)) = self.value() else { return false };
+        match value.get("type") {
+            Some(Value::String(own)) => return own == name,
+            Some(Value::Array(all)) => return all.iter().any(|own| own == name),
+            _ => {}
+        }
+        let implied = match name {
+            "object" => "properties",
+            "array" => "items",
+            _ => "",
+        };
+        if value.get(implied).is_some() {
+            return true;
+        }
+        depth < DEPTH_MAX
+            && ["allOf", "oneOf", "anyOf"].iter().any(|key| {
+                let count = value.get(*key).and_then(Value::as_array).map_or(0, Vec::len);
+                (0..count).any(|at| {
+                    let place = place.at(key).at(&at.to_string());
+                    Shape { api: self.api, place }.has_type(name, depth + 1)
+                })
+            })
+    }
+
+    /// The schema of the elements.
+    pub(super) fn items(&self) -> Option<Self> {
+        let (place, value) = self.value()?;
+        value.get("items").map(|_| Self { api: self.api, place: place.at("items") })
+    }
+
+    /// The schema of a property, here or in what the schema is made of.
+    pub(super) fn property(&self, name: &str) -> Option<Self> {
+        self.property_of(name, 0)
+    }
+
+    fn property_of(&self, name: &str, depth: usize) -> Option<Self> {
+        let (place, value) = self.value()?;
+        if value.get("properties").and_then(|all| all.get(name)).is_some() {
+            return Some(Self { api: self.api, place: place.at("properties").at(name) });
+        }
+        if depth >= DEPTH_MAX {
+            return None;
+        }
+        ["allOf", "oneOf", "anyOf"].iter().find_map(|key| {
+            let count = value.get(*key).and_then(Value::as_array).map_or(0, Vec::len);
+            (0..count).find_map(|at| {
+                let place = place.at(key).at(&at.to_string());
+                Shape { api: self.api, place }.property_of(name, depth + 1)
+            })
+        })
+    }
+}
+
+/// `text` as the first type that it can be; a text where it can be none.
+pub(super) fn coerce(text: &str, shape: Option<&Shape<'_>>) -> Value {
+    let Some(shape) = shape else { return Value::from(text) };
+    if shape.may_be("integer") || shape.may_be("number") {
+        if let Ok(number) = text.parse::<i64>() {
+            return Value::from(number);
+        }
+        let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+        let number = text.parse::<f64>().ok().filter(|_| plain).and_then(Number::from_f64);
+        if let Some(number) = number {
+            return Value::Number(number);
+        }
+    }
+    if shape.may_be("boolean")
+        && let Ok(is) = text.parse::<bool>()
+    {
+        return Value::Bool(is);
+    }
+    if text.is_empty() && shape.may_be("null") && !shape.may_be("string") {
+        return Value::Null;
+    }
+    let structured = shape.may_be("object") || shape.may_be("array");
+    if structured && text.starts_with(['{', '[']) {
+        return serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
+    }
+    Value::from(text)
+}
+
+/// Texts as an array of what the schema's elements are.
+pub(super) fn array<'t>(texts: impl Iterator<Item = &'t str>, shape: Option<&Shape<'_>>) -> Value {
+    let items = shape.and_then(Shape::items);
+    Value::Array(texts.map(|text| coerce(text, items.as_ref())).collect())
+}
+
+/// Pairs as an object of what the schema's properties are.
+pub(super) fn object<'t>(
+    pairs: impl Iterator<Item = (&'t str, &'t str)>,
+    shape: Option<&Shape<'_>>,
+) -> Value {
+    let mut members = Map::new();
+    for (name, text) in pairs {
+        let own = shape.and_then(|shape| shape.property(name));
+        members.insert(name.to_owned(), coerce(text, own.as_ref()));
+    }
+    Value::Object(members)
+}

@@ -1,0 +1,91 @@
+//! What a client prefers: `Prefer: code=404, example=none` (RFC 7240), or `?__code=404`.
+
+use crate::request::{Call, Enforcement, Violation};
+
+/// Longest wait that a client may ask for, in milliseconds.
+const DELAY_MS_MAX: u64 = 600_000;
+
+/// Preferences of one request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Prefer {
+    pub code: Option<u16>,
+    pub example: Option<String>,
+    pub dynamic: Option<bool>,
+    pub seed: Option<u64>,
+    pub delay_ms: Option<u64>,
+    pub validation: Option<Enforcement>,
+    /// As written, to be told in `Preference-Applied`.
+    written: Vec<String>,
+}
+
+impl Prefer {
+    /// The preferences of `call`; a header replaces those of the query.
+    pub(super) fn read(call: &Call<'_>) -> Result<Self, Violation> {
+        let mut prefer = Self::default();
+        if call.fields.contains(b"prefer") {
+            for line in call.fields.get_all(b"prefer") {
+                let line = String::from_utf8_lossy(line).into_owned();
+                for part in line.split([',', ';']) {
+                    let (name, value) = part.split_once('=').unwrap_or((part, "true"));
+                    let value = value.trim().trim_matches('"');
+                    prefer.set(name.trim(), value, &["header", "prefer"])?;
+                }
+            }
+            return Ok(prefer);
+        }
+        for (name, value) in call.pairs() {
+            if let Some(name) = name.strip_prefix("__") {
+                prefer.set(name, &value, &["query", &format!("__{name}")])?;
+            }
+        }
+        Ok(prefer)
+    }
+
+    fn set(&mut self, name: &str, value: &str, place: &[&str]) -> Result<(), Violation> {
+        let wrong = |expected: &str| {
+            let location = place.iter().map(|part| (*part).to_owned()).collect();
+            let message = format!("`{value}` is not what `{name}` takes: {expected}");
+            Violation::new(location, "prefer", message)
+        };
+        match name.to_ascii_lowercase().as_str() {
+            "code" | "status" => {
+                let code = value.parse().ok().filter(|code| (100..=999).contains(code));
+                self.code = Some(code.ok_or_else(|| wrong("a status such as 404"))?);
+            }
+            "example" => self.example = Some(value.to_owned()),
+            "dynamic" => {
+                self.dynamic = Some(value.parse().map_err(|_| wrong("`true` or `false`"))?);
+            }
+            "seed" => {
+                // Any text is a seed, as in Prism; a number is itself.
+                let of_text = || {
+                    value.bytes().fold(17, |sum: u64, byte| {
+                        sum.wrapping_mul(31).wrapping_add(u64::from(byte))
+                    })
+                };
+                self.seed = Some(value.parse().unwrap_or_else(|_| of_text()));
+            }
+            "delay" => {
+                let delay = value.parse().ok().filter(|delay| *delay <= DELAY_MS_MAX);
+                self.delay_ms = Some(delay.ok_or_else(|| wrong("milliseconds up to 600000"))?);
+            }
+            "validate" => {
+                self.validation = Some(match value {
+                    "off" | "false" => Enforcement::Off,
+                    "report" => Enforcement::Report,
+                    "on" | "true" | "enforce" => Enforcement::Enforce,
+                    _ => return Err(wrong("`enforce`, `report` or `off`")),
+                });
+            }
+            // Others are not for weir (RFC 7240, section 2).
+            _ => return Ok(()),
+        }
+        self.written.push(format!("{}={value}", name.to_ascii_lowercase()));
+        Ok(())
+    }
+
+    /// For `Preference-Applied`.
+    pub(super) fn applied(&self) -> String {
+        self.written.join(", ")
+    }
+}
