@@ -214,6 +214,7 @@ fn every_body_that_is_made_fits_its_schema() {
         json!({ "allOf": [{ "type": "integer", "minimum": 5 }, { "maximum": 6 }] }),
         json!({ "oneOf": [{ "$ref": "#/components/schemas/Cat" }, { "$ref": "#/components/schemas/Dog" }], "discriminator": { "propertyName": "kind" } }),
         json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] }),
+        json!({ "type": "array", "items": { "oneOf": [{ "type": "object" }, { "type": "object", "properties": { "a": { "type": "string" } } }] } }),
         json!({ "type": "integer", "not": { "const": 0 } }),
         json!({ "if": { "type": "object", "properties": { "a": { "const": 1 } }, "required": ["a"] }, "then": { "required": ["b"], "properties": { "b": { "type": "string" } } }, "else": false }),
         json!({ "$ref": "#/components/schemas/Node" }),

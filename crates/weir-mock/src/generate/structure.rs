@@ -8,6 +8,8 @@ use super::{DEPTH_OPTIONAL_MAX, Generator, Spot};
 const ELEMENTS_MAX: u64 = 5;
 /// Elements of any array at most.
 const ELEMENTS_HARD_MAX: u64 = 10_000;
+/// Tries after which arrays are made as short as they may be.
+const FULL_TRIES_MAX: u64 = 12;
 /// Tries for an element that is unlike the others.
 const UNIQUE_TRIES_MAX: u64 = 50;
 
@@ -128,7 +130,9 @@ impl Generator<'_> {
             return Err(format!("{}: more than {ELEMENTS_HARD_MAX} elements", spot.pointer));
         }
         let most = count("maxItems").unwrap_or(u64::MAX).max(least);
-        let usual = if items == &Value::Bool(false) || spot.depth > DEPTH_OPTIONAL_MAX {
+        // Where elements do not come out right, fewer of them may.
+        let few = spot.depth > DEPTH_OPTIONAL_MAX || spot.attempt > FULL_TRIES_MAX;
+        let usual = if items == &Value::Bool(false) || few {
             least
         } else if self.is_dynamic() {
             let place = format!("{}:count", spot.pointer);
