@@ -1,6 +1,6 @@
 //! Which operation a path belongs to: one hash probe for paths without variables, and one for each
-//! shape of path with some, however many definitions there are (`mock.md`, section 3 of the notes
-//! of the project: real documents have at most 21 shapes for each number of segments).
+//! shape of path with some, however many definitions there are. Large public definitions have at
+//! most 21 shapes for each number of segments.
 
 use std::borrow::Cow;
 
