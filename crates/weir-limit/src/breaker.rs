@@ -87,6 +87,8 @@ pub struct Call {
     /// In which period of the breaker it began; one of an earlier period says nothing of this one.
     period: u64,
     started_ns: u64,
+    /// How long it may take until its response head is there, in nanoseconds.
+    pub time_limit_ns: Option<u64>,
 }
 
 /// What a breaker has seen.
@@ -300,11 +302,6 @@ impl Breaker {
         inner.settings = settings;
     }
 
-    /// How long a call may take until its response head is there, in nanoseconds.
-    pub fn time_limit_ns(&self) -> Option<u64> {
-        self.lock().settings.time_limit_ns
-    }
-
     /// Asks to make a call at `now_ns`; `None` if it must not be made.
     pub fn begin(&self, now_ns: u64) -> Option<Call> {
         let mut inner = self.lock();
@@ -318,13 +315,13 @@ impl Breaker {
                 passes
             }
         };
-        let period = inner.period;
+        let (period, time_limit_ns) = (inner.period, inner.settings.time_limit_ns);
         drop(inner);
         if !passes {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return None;
         }
-        Some(Call { period, started_ns: now_ns })
+        Some(Call { period, started_ns: now_ns, time_limit_ns })
     }
 
     /// Notes how a call ended.

@@ -15,6 +15,6 @@ mod router;
 
 pub use definition::{Api, Load, Operation, ReadError};
 pub use mocks::{Listed, Mocks};
-pub use problem::{Fault, Severity};
+pub use problem::Fault;
 pub use request::{Call, Enforcement, Violation};
 pub use respond::{Options, Reply};

@@ -64,16 +64,6 @@ impl Mocks {
         &self.apis
     }
 
-    /// How it answers.
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-
-    /// Paths it has.
-    pub fn paths(&self) -> usize {
-        self.router.len()
-    }
-
     /// The answer to a request. `dice` is chance, for what is made without a seed; `now_ms` is the
     /// time in milliseconds since 1970.
     pub fn answer(&self, call: &Call<'_>, dice: u64, now_ms: i64) -> Reply {

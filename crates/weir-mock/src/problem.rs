@@ -4,15 +4,6 @@ use serde_json::{Value, json};
 
 use crate::request::Violation;
 
-/// How bad a violation is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
-    /// The request is refused, where validation is enforced.
-    Error,
-    /// It is only told.
-    Warning,
-}
-
 /// What a request or its definition got wrong, by Prism's names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {

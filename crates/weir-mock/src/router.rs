@@ -177,11 +177,6 @@ impl Router {
         }
         if methods.is_empty() { Found::Nothing } else { Found::Methods(methods) }
     }
-
-    /// Bytes of memory it takes, about.
-    pub(crate) fn len(&self) -> usize {
-        self.entries.values().map(Vec::len).sum()
-    }
 }
 
 impl Method {

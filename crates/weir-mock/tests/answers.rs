@@ -182,6 +182,11 @@ fn of_schema(schema: &Value) -> String {
                 "name": { "type": "string" },
                 "children": { "type": "array", "items": { "$ref": "#/components/schemas/Node" } },
             } },
+            "Itself": { "$ref": "#/components/schemas/Itself" },
+            "Both": { "allOf": vec![json!({ "$ref": "#/components/schemas/Both" }); 9] },
+            "Any": { "oneOf": vec![json!({ "$ref": "#/components/schemas/Any" }); 9] },
+            "Wide": { "type": "object", "properties": Value::Object(
+                ('a'..='z').map(|c| (c.to_string(), json!({ "$ref": "#/components/schemas/Wide" }))).collect()) },
             "Endless": { "type": "object", "required": ["next"], "properties": {
                 "next": { "$ref": "#/components/schemas/Endless" },
             } },
@@ -218,6 +223,7 @@ fn every_body_that_is_made_fits_its_schema() {
         json!({ "type": "integer", "not": { "const": 0 } }),
         json!({ "if": { "type": "object", "properties": { "a": { "const": 1 } }, "required": ["a"] }, "then": { "required": ["b"], "properties": { "b": { "type": "string" } } }, "else": false }),
         json!({ "$ref": "#/components/schemas/Node" }),
+        json!({ "$ref": "#/components/schemas/Wide" }),
         json!({ "type": "object", "properties": { "secret": { "type": "string", "writeOnly": true }, "id": { "type": "string", "readOnly": true } }, "required": ["secret", "id"] }),
         json!(true),
     ];
@@ -248,6 +254,9 @@ fn what_cannot_be_made_is_said_and_ends() {
     check(json!(false), "allows nothing");
     check(json!({ "type": "integer", "minimum": 5, "maximum": 4 }), "no whole number");
     check(json!({ "$ref": "#/components/schemas/Endless" }), "no end");
+    check(json!({ "$ref": "#/components/schemas/Itself" }), "circle");
+    check(json!({ "$ref": "#/components/schemas/Both" }), "circle");
+    check(json!({ "$ref": "#/components/schemas/Any" }), "circle");
     check(json!({ "type": "array", "minItems": 1_000_000_000 }), "elements");
     check(json!({ "type": "string", "minLength": 1_000_000_000 }), "length");
 }
@@ -273,6 +282,19 @@ fn definitions_that_are_none_are_refused_with_their_place() {
     let deep =
         format!("{{\"openapi\":\"3.1.0\",\"x\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
     check(&deep, "api.yaml");
+}
+
+#[test]
+fn parameters_whose_schema_is_made_of_itself_end() {
+    let wild = "name: c, in: query, schema: { $ref: '#/components/schemas/A' }";
+    let text = operation(&format!("      - {{ {wild} }}"));
+    let parts = "{ $ref: '#/components/schemas/A' }, ".repeat(10);
+    let text = format!(
+        "{text}components: {{ schemas: {{ A: {{ anyOf: [ {parts} {{ type: integer }} ] }} }} }}\n"
+    );
+    let mocks =
+        mocks_with(&text, Options { validation: Enforcement::Report, ..Options::default() });
+    assert_eq!(ask(&mocks, "GET /a/x?c=7", &[], "").status, 204);
 }
 
 #[test]

@@ -102,7 +102,8 @@ fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
     names.join(", ")
 }
 
-/// Whether a filter of this name is its route's own ([`weir_filter::filter::Filter::is_own`]).
+/// Whether a filter is its route's own, so that no other route can share it: it takes what it is
+/// named by, or counts, from the route ([`weir_filter::filter::Filter::bind`]).
 pub(super) fn is_own(named: &NamedArgs) -> bool {
     match named.name.as_str() {
         "Throttle" | "RequestRateLimiter" => true,

@@ -111,11 +111,6 @@ impl CircuitBreaker {
         }
     }
 
-    /// Whether no other route can share it.
-    pub(super) fn is_own(&self) -> bool {
-        self.0.is_routes_own
-    }
-
     fn what(&self) -> (&str, bool, Option<&str>, &[u16], bool) {
         let inner = &*self.0;
         let fallback = inner.fallback.as_ref().map(PathTemplate::text);

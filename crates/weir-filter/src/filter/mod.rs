@@ -321,15 +321,6 @@ impl Filter {
         }
     }
 
-    /// Whether it is the route's own, so that no other route can share it.
-    pub fn is_own(&self) -> bool {
-        match self {
-            Self::Throttle(_) | Self::RequestRateLimiter(_) => true,
-            Self::CircuitBreaker(filter) => filter.is_own(),
-            _ => false,
-        }
-    }
-
     /// Most bytes of content that it lets a request have.
     pub fn request_size_max(&self) -> Option<u64> {
         match self {

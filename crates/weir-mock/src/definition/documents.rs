@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
 /// Where documents live; what a file is called comes behind it.
@@ -11,6 +11,8 @@ pub(crate) const ROOT: &str = "weir:///";
 const HOPS_MAX: usize = 64;
 /// Files of one definition at most.
 const FILES_MAX: usize = 1_000;
+/// Values in one YAML file at most.
+const NODES_MAX: usize = 4_000_000;
 /// Bytes of one file at most.
 pub(crate) const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -65,23 +67,28 @@ impl Place {
 
     /// As a reference from anywhere.
     pub(crate) fn uri(&self) -> String {
-        format!("{ROOT}{}#{}", escape(&self.file, false), escape(&self.pointer, true))
+        let encoded = |text| utf8_percent_encode(text, PATH);
+        format!("{ROOT}{}#{}", encoded(&self.file), encoded(&self.pointer))
     }
 }
 
-/// Percent-encodes what cannot stand in a URI.
-fn escape(text: &str, fragment: bool) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        let plain = byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=:@".contains(&byte);
-        if plain || fragment && byte == b'?' {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
-}
+/// What cannot stand in the path of a URI.
+const PATH: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
 
 /// All files of a definition, by their paths.
 #[derive(Debug, Default)]
@@ -195,7 +202,15 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Value, ReadError> {
         });
     }
     // YAML 1.2: `no` and `on` are texts, as tools for OpenAPI have it.
-    let options = serde_saphyr::options! { strict_booleans: true };
+    let options = serde_saphyr::options! {
+        strict_booleans: true,
+        // As deep as JSON may be, and as large as the file; aliases stay bounded by themselves.
+        budget: serde_saphyr::budget! {
+            max_depth: 128,
+            max_nodes: NODES_MAX,
+            max_events: 2 * NODES_MAX,
+        },
+    };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let text = error.to_string();
         root.error(text.lines().next().unwrap_or("no YAML").to_owned())

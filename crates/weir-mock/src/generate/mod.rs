@@ -8,7 +8,9 @@ mod pattern;
 mod string;
 mod structure;
 
+use std::borrow::Cow;
 use std::cell::Cell;
+use std::rc::Rc;
 
 use serde_json::Value;
 
@@ -16,8 +18,10 @@ use crate::chance::Chance;
 use crate::definition::{Api, Place, Schema};
 use merge::{absolute, merge};
 
-/// Values that one answer is made of, at most.
-const NODES_MAX: u32 = 200_000;
+/// Values and schemas that are looked at for one answer, all tries together.
+const NODES_MAX: u32 = 50_000;
+/// From how many on what may be left out is.
+const NODES_OPTIONAL_MAX: u32 = 2_000;
 /// Depth from which on only what must be there is made.
 const DEPTH_OPTIONAL_MAX: usize = 8;
 /// Depth at which making a value is given up.
@@ -40,7 +44,8 @@ pub(crate) struct Generator<'a> {
     mode: Mode,
     chance: Chance,
     now_ms: i64,
-    nodes: Cell<u32>,
+    /// Shared with the generators made from this one.
+    nodes: Rc<Cell<u32>>,
 }
 
 /// Where a value is made.
@@ -76,14 +81,14 @@ impl Spot {
 }
 
 /// A schema with references and `allOf` resolved at its top, and the file it is in.
-struct Resolved {
-    file: String,
-    schema: Value,
+struct Resolved<'s> {
+    file: Cow<'s, str>,
+    schema: Cow<'s, Value>,
 }
 
 impl<'a> Generator<'a> {
     pub(crate) fn new(api: &'a Api, mode: Mode, chance: Chance, now_ms: i64) -> Self {
-        Self { api, mode, chance, now_ms, nodes: Cell::new(0) }
+        Self { api, mode, chance, now_ms, nodes: Rc::default() }
     }
 
     /// A value that `schema` allows; `place` keeps apart what one answer is made of.
@@ -95,11 +100,10 @@ impl<'a> Generator<'a> {
         let validator = schema.validator(&self.api.schemas).map_err(str::to_owned)?;
         let mut why = String::new();
         for attempt in 0..TRIES_MAX {
-            self.nodes.set(0);
             let spot = Spot { pointer: place.to_owned(), name: String::new(), depth: 0, attempt };
             // What is plain and does not fit is made by chance.
-            let own = if attempt > 1 { self.by_chance() } else { self.plain() };
-            let value = match own.of_place(&schema.place, &spot) {
+            let by_chance = (attempt > 1).then(|| self.by_chance());
+            let value = match by_chance.as_ref().unwrap_or(self).of_place(&schema.place, &spot) {
                 Ok(value) => value,
                 Err(error) => {
                     why = error;
@@ -114,12 +118,24 @@ impl<'a> Generator<'a> {
         Err(format!("{}: no value was found that the schema allows: {why}", short(&at)))
     }
 
-    fn plain(&self) -> Self {
-        Self { nodes: Cell::new(0), ..*self }
+    fn by_chance(&self) -> Self {
+        Self { nodes: Rc::clone(&self.nodes), mode: Mode::Dynamic, ..*self }
     }
 
-    fn by_chance(&self) -> Self {
-        Self { nodes: Cell::new(0), mode: Mode::Dynamic, ..*self }
+    /// Counts one more value or schema.
+    fn count(&self, spot: &Spot) -> Result<(), String> {
+        self.nodes.set(self.nodes.get() + 1);
+        match self.nodes.get() > NODES_MAX {
+            true => {
+                Err(format!("{}: the schema is too large or goes on without end", spot.pointer))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Whether only what must be there is made.
+    fn is_sparing(&self, spot: &Spot) -> bool {
+        spot.depth > DEPTH_OPTIONAL_MAX || self.nodes.get() > NODES_OPTIONAL_MAX
     }
 
     fn is_dynamic(&self) -> bool {
@@ -127,21 +143,18 @@ impl<'a> Generator<'a> {
     }
 
     fn of_place(&self, place: &Place, spot: &Spot) -> Result<Value, String> {
-        let schema = self.api.documents.value(place).cloned().unwrap_or(Value::Bool(true));
-        self.value(&place.file, &schema, spot)
+        let schema = self.api.documents.value(place).unwrap_or(&Value::Bool(true));
+        self.value(&place.file, schema, spot)
     }
 
     /// A value for `schema` of `file`.
     fn value(&self, file: &str, schema: &Value, spot: &Spot) -> Result<Value, String> {
-        self.nodes.set(self.nodes.get() + 1);
-        if self.nodes.get() > NODES_MAX {
-            return Err(format!("{}: more than {NODES_MAX} values", spot.pointer));
-        }
+        self.count(spot)?;
         if spot.depth > DEPTH_MAX {
             return Err(format!("{}: the schema has no end", spot.pointer));
         }
         let resolved = self.resolve(file, schema, spot, 0)?;
-        let (file, schema) = (resolved.file.as_str(), &resolved.schema);
+        let (file, schema) = (&*resolved.file, &*resolved.schema);
         if schema == &Value::Bool(false) {
             return Err(format!("{}: the schema allows nothing", spot.pointer));
         }
@@ -163,20 +176,21 @@ impl<'a> Generator<'a> {
 
     /// Follows references, and makes one schema of `allOf`, a branch of `oneOf` and `anyOf`, and
     /// `if`.
-    fn resolve(
+    fn resolve<'s>(
         &self,
-        file: &str,
-        schema: &Value,
+        file: &'s str,
+        schema: &'s Value,
         spot: &Spot,
         hops: usize,
-    ) -> Result<Resolved, String> {
+    ) -> Result<Resolved<'s>, String> {
         const HOPS_MAX: usize = 128;
-        let own = |schema: Value| Resolved { file: file.to_owned(), schema };
-        let Value::Object(members) = schema else { return Ok(own(schema.clone())) };
+        let own = Resolved { file: Cow::Borrowed(file), schema: Cow::Borrowed(schema) };
+        let Value::Object(members) = schema else { return Ok(own) };
         let makes = ["$ref", "allOf", "oneOf", "anyOf", "if"];
         if !makes.iter().any(|key| members.contains_key(*key)) {
-            return Ok(own(schema.clone()));
+            return Ok(own);
         }
+        self.count(spot)?;
         if hops > HOPS_MAX {
             return Err(format!("{}: references lead in a circle", spot.pointer));
         }
@@ -212,16 +226,14 @@ impl<'a> Generator<'a> {
                 parts.extend(other.map(|other| (file.to_owned(), other)));
             }
         }
-        let mut whole = Resolved { file: file.to_owned(), schema: Value::Object(rest) };
-        for (from, part) in parts {
-            let part = self.resolve(&from, &part, spot, hops + 1)?;
-            let part = match part.file == whole.file {
-                true => part.schema,
-                false => absolute(part.schema, &part.file),
-            };
-            whole.schema = merge(whole.schema, part);
+        let mut whole = Value::Object(rest);
+        for (from, part) in &parts {
+            let part = self.resolve(from, part, spot, hops + 1)?;
+            let schema = part.schema.into_owned();
+            let schema = if part.file == file { schema } else { absolute(schema, &part.file) };
+            whole = merge(whole, schema);
         }
-        Ok(whole)
+        Ok(Resolved { schema: Cow::Owned(whole), ..own })
     }
 
     /// The branch that a value is made for; another one with each try.
@@ -238,7 +250,7 @@ impl<'a> Generator<'a> {
                 && branch.get("properties").is_none()
                 && branch.get("items").is_none()
         });
-        let chosen = simple.filter(|_| spot.depth > DEPTH_OPTIONAL_MAX);
+        let chosen = simple.filter(|_| self.is_sparing(spot));
         chosen.or_else(|| branches.get(usize::try_from(at).unwrap_or(0))).cloned()
     }
 
@@ -274,7 +286,7 @@ impl<'a> Generator<'a> {
                 let all: Vec<&str> = all.iter().filter_map(Value::as_str).collect();
                 let place = format!("{}:null", spot.pointer);
                 let is_nullable = all.contains(&"null");
-                let deep = spot.depth > DEPTH_OPTIONAL_MAX;
+                let deep = self.is_sparing(spot);
                 let by_chance = self.is_dynamic() && self.chance.happens(&place, spot.attempt, 10);
                 if is_nullable && (deep || by_chance) {
                     return "null";

@@ -6,7 +6,7 @@ use super::{Generator, Spot};
 
 impl Generator<'_> {
     pub(super) fn number(&self, schema: &Value, spot: &Spot, whole: bool) -> Result<Value, String> {
-        let bounds = Bounds::of(schema, whole);
+        let bounds = Bounds::of(schema);
         let nothing = || format!("{}: no number lies within the bounds", spot.pointer);
         let step = schema.get("multipleOf").and_then(Value::as_f64).filter(|step| *step > 0.0);
         let dice = self.chance.roll(&spot.pointer, spot.attempt);
@@ -79,7 +79,7 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn of(schema: &Value, _whole: bool) -> Self {
+    fn of(schema: &Value) -> Self {
         let number = |key: &str| schema.get(key).and_then(Value::as_f64);
         let (low, open_low) = (number("minimum"), number("exclusiveMinimum"));
         let (high, open_high) = (number("maximum"), number("exclusiveMaximum"));

@@ -50,8 +50,13 @@ impl Writer<'_> {
         self.chance.below(self.place, self.n, end)
     }
 
+    /// No match of a length that is wanted can come of it any more.
+    fn is_long(&self, most: usize) -> bool {
+        self.out.len() > most.saturating_mul(4).saturating_add(64)
+    }
+
     fn write(&mut self, hir: &Hir, most: usize) -> Option<()> {
-        if self.out.len() > most.saturating_mul(4).saturating_add(64) {
+        if self.is_long(most) {
             return Some(());
         }
         match hir.kind() {
@@ -80,7 +85,10 @@ impl Writer<'_> {
                 let most_times = repetition.max.unwrap_or(u32::MAX);
                 let more = most_times.saturating_sub(repetition.min).min(MORE_MAX);
                 let more = u32::try_from(self.below(u64::from(more) + 1)).ok()?;
-                for _ in 0..repetition.min + more {
+                for _ in 0..repetition.min.saturating_add(more) {
+                    if self.is_long(most) {
+                        break;
+                    }
                     self.write(&repetition.sub, most)?;
                 }
             }

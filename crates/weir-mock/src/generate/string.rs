@@ -45,11 +45,12 @@ impl Generator<'_> {
             true => self.now_ms / 1000 - i64::try_from(roll(0, 63_072_000)).unwrap_or(0),
             false => 1_566_656_122,
         };
-        let (date, time) = date_time(seconds);
+        let moment = jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string();
+        let (date, time) = moment.split_once('T').unwrap_or_default();
         Some(match format {
-            "date-time" => format!("{date}T{time}Z"),
-            "date" => date,
-            "time" => format!("{time}Z"),
+            "date-time" => moment,
+            "date" => date.to_owned(),
+            "time" => time.to_owned(),
             "duration" => format!("P{}D", 1 + roll(1, 30)),
             "email" | "idn-email" => match self.is_dynamic() {
                 true => names::text("email", self.chance, &spot.pointer, spot.attempt)?,
@@ -92,36 +93,4 @@ fn fit(text: String, least: usize, most: usize) -> String {
     }
     let missing = least.saturating_sub(length);
     text.chars().chain("string".chars().cycle().take(missing)).collect()
-}
-
-/// Seconds since 1970 as date and time in UTC (Howard Hinnant's days-from-civil, turned round).
-fn date_time(seconds: i64) -> (String, String) {
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute) = (second / 3600, second / 60 % 60);
-    (format!("{year:04}-{month:02}-{day:02}"), format!("{hour:02}:{minute:02}:{:02}", second % 60))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::date_time;
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        let check = |seconds, date: &str, time: &str| {
-            assert_eq!(date_time(seconds), (date.to_owned(), time.to_owned()));
-        };
-        check(0, "1970-01-01", "00:00:00");
-        check(951_782_400, "2000-02-29", "00:00:00");
-        check(1_566_656_122, "2019-08-24", "14:15:22");
-    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{DEPTH_OPTIONAL_MAX, Generator, Spot};
+use super::{Generator, Spot};
 
 /// Elements of an array that are made where the schema sets no bound.
 const ELEMENTS_MAX: u64 = 5;
@@ -59,7 +59,7 @@ impl Generator<'_> {
 
     /// Whether a property that may be left out is made.
     fn is_wanted(&self, name: &str, spot: &Spot) -> bool {
-        if spot.depth > DEPTH_OPTIONAL_MAX {
+        if self.is_sparing(spot) {
             return false;
         }
         let place = format!("{}/{name}:there", spot.pointer);
@@ -80,8 +80,7 @@ impl Generator<'_> {
         let patterns = schema.get("patternProperties").and_then(Value::as_object);
         let pattern = patterns.and_then(|all| all.iter().next());
         let is_map = additional.is_some_and(Value::is_object) || pattern.is_some();
-        let usual =
-            if members.is_empty() && is_map && spot.depth <= DEPTH_OPTIONAL_MAX { 2 } else { 0 };
+        let usual = if members.is_empty() && is_map && !self.is_sparing(spot) { 2 } else { 0 };
         let wanted =
             least.unwrap_or(0).max(usual).min(most.unwrap_or(u64::MAX)).min(ELEMENTS_HARD_MAX);
         let any = Value::Bool(true);
@@ -131,7 +130,7 @@ impl Generator<'_> {
         }
         let most = count("maxItems").unwrap_or(u64::MAX).max(least);
         // Where elements do not come out right, fewer of them may.
-        let few = spot.depth > DEPTH_OPTIONAL_MAX || spot.attempt > FULL_TRIES_MAX;
+        let few = self.is_sparing(spot) || spot.attempt > FULL_TRIES_MAX;
         let usual = if items == &Value::Bool(false) || few {
             least
         } else if self.is_dynamic() {

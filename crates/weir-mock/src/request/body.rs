@@ -1,5 +1,6 @@
 //! Bodies of requests: JSON, forms, multipart, XML, texts and bytes.
 
+use memchr::memmem;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
@@ -157,17 +158,19 @@ fn multipart(content_type: &str, body: &[u8]) -> Result<Vec<(String, String)>, S
     let mark = format!("--{boundary}");
     let mut parts = Vec::new();
     let mut rest = body;
-    let mut at = find(rest, mark.as_bytes()).ok_or("no part begins")?;
+    let mut at = memmem::find(rest, mark.as_bytes()).ok_or("no part begins")?;
     loop {
         rest = rest.get(at + mark.len()..).unwrap_or_default();
         if rest.starts_with(b"--") {
             return Ok(parts);
         }
-        let start = find(rest, b"\r\n").ok_or("a part does not begin")? + 2;
+        let start = memmem::find(rest, b"\r\n").ok_or("a part does not begin")? + 2;
         rest = rest.get(start..).unwrap_or_default();
-        at = find(rest, format!("\r\n{mark}").as_bytes()).ok_or("the last part does not end")? + 2;
+        at = memmem::find(rest, format!("\r\n{mark}").as_bytes())
+            .ok_or("the last part does not end")?
+            + 2;
         let part = rest.get(..at - 2).unwrap_or_default();
-        let head_end = find(part, b"\r\n\r\n").ok_or("a part has no end of its head")?;
+        let head_end = memmem::find(part, b"\r\n\r\n").ok_or("a part has no end of its head")?;
         let head = String::from_utf8_lossy(part.get(..head_end).unwrap_or_default()).into_owned();
         let content = part.get(head_end + 4..).unwrap_or_default();
         let disposition = head.lines().find_map(|line| {
@@ -178,10 +181,6 @@ fn multipart(content_type: &str, body: &[u8]) -> Result<Vec<(String, String)>, S
         let name = name.ok_or("a part has no name")?;
         parts.push((name, String::from_utf8_lossy(content).into_owned()));
     }
-}
-
-fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
-    bytes.windows(what.len().max(1)).position(|window| window == what)
 }
 
 /// A parameter of a media type or disposition.

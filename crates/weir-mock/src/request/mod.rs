@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use weir_wire::Fields;
 
 use crate::definition::{Api, Operation, ParameterPlace};
-use crate::problem::{Fault, Severity};
+use crate::problem::Fault;
 
 /// A request as it came, body included.
 #[derive(Clone, Copy, Debug)]
@@ -67,8 +67,6 @@ pub enum Enforcement {
 pub struct Violation {
     /// `["query", "limit"]`, `["body", "pets", "0", "name"]`.
     pub location: Vec<String>,
-    /// How bad it is.
-    pub severity: Severity,
     /// The keyword that it breaks.
     pub code: String,
     /// In words.
@@ -81,17 +79,13 @@ impl Violation {
         code: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
-        Self { location, severity: Severity::Error, code: code.into(), message: message.into() }
+        Self { location, code: code.into(), message: message.into() }
     }
 
     pub(crate) fn document(&self) -> Value {
-        let severity = match self.severity {
-            Severity::Error => "Error",
-            Severity::Warning => "Warning",
-        };
         json!({
             "location": self.location,
-            "severity": severity,
+            "severity": "Error",
             "code": self.code,
             "message": self.message,
         })

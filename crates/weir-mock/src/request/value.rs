@@ -7,8 +7,9 @@ use serde_json::{Map, Number, Value};
 
 use crate::definition::{Api, Place, Schema};
 
-/// Schemas within schemas that are looked at for a type.
-const DEPTH_MAX: usize = 16;
+/// Schemas that one schema is made of and that are looked at for a type or property; some are made
+/// of themselves.
+const PARTS_MAX: usize = 1_000;
 
 /// Names and values of a form or query.
 pub(super) fn form_pairs(text: &[u8]) -> Vec<(String, String)> {
@@ -49,32 +50,38 @@ impl<'a> Shape<'a> {
 
     /// Whether a value may be of this type, by `type` here or in what the schema is made of.
     pub(super) fn may_be(&self, name: &str) -> bool {
-        self.has_type(name, 0)
-    }
-
-    fn has_type(&self, name: &str, depth: usize) -> bool {
-        let Some((place, value)) = self.value() else { return false };
-        match value.get("type") {
-            Some(Value::String(own)) => return own == name,
-            Some(Value::Array(all)) => return all.iter().any(|own| own == name),
-            _ => {}
-        }
         let implied = match name {
             "object" => "properties",
             "array" => "items",
             _ => "",
         };
-        if value.get(implied).is_some() {
-            return true;
+        let found = self.first_part(|_, value| match value.get("type") {
+            Some(Value::String(own)) => (own == name).then_some(()),
+            Some(Value::Array(all)) => all.iter().any(|own| own == name).then_some(()),
+            _ => value.get(implied).map(|_| ()),
+        });
+        found.is_some()
+    }
+
+    /// What is found first in the schema, or in what `allOf`, `oneOf` and `anyOf` make it of.
+    fn first_part<T>(&self, find: impl Fn(&Place, &Value) -> Option<T>) -> Option<T> {
+        let mut waiting = vec![self.place.clone()];
+        let mut seen = Vec::new();
+        while let Some(place) = waiting.pop() {
+            let Ok((place, value)) = self.api.documents.follow(place) else { continue };
+            if seen.len() >= PARTS_MAX || seen.contains(&place) {
+                continue;
+            }
+            if let Some(found) = find(&place, value) {
+                return Some(found);
+            }
+            for key in ["anyOf", "oneOf", "allOf"] {
+                let count = value.get(key).and_then(Value::as_array).map_or(0, Vec::len);
+                waiting.extend((0..count).rev().map(|at| place.at(key).at(&at.to_string())));
+            }
+            seen.push(place);
         }
-        depth < DEPTH_MAX
-            && ["allOf", "oneOf", "anyOf"].iter().any(|key| {
-                let count = value.get(*key).and_then(Value::as_array).map_or(0, Vec::len);
-                (0..count).any(|at| {
-                    let place = place.at(key).at(&at.to_string());
-                    Shape { api: self.api, place }.has_type(name, depth + 1)
-                })
-            })
+        None
     }
 
     /// The schema of the elements.
@@ -85,24 +92,10 @@ impl<'a> Shape<'a> {
 
     /// The schema of a property, here or in what the schema is made of.
     pub(super) fn property(&self, name: &str) -> Option<Self> {
-        self.property_of(name, 0)
-    }
-
-    fn property_of(&self, name: &str, depth: usize) -> Option<Self> {
-        let (place, value) = self.value()?;
-        if value.get("properties").and_then(|all| all.get(name)).is_some() {
-            return Some(Self { api: self.api, place: place.at("properties").at(name) });
-        }
-        if depth >= DEPTH_MAX {
-            return None;
-        }
-        ["allOf", "oneOf", "anyOf"].iter().find_map(|key| {
-            let count = value.get(*key).and_then(Value::as_array).map_or(0, Vec::len);
-            (0..count).find_map(|at| {
-                let place = place.at(key).at(&at.to_string());
-                Shape { api: self.api, place }.property_of(name, depth + 1)
-            })
-        })
+        let place = self.first_part(|place, value| {
+            value.get("properties")?.get(name).map(|_| place.at("properties").at(name))
+        })?;
+        Some(Self { api: self.api, place })
     }
 }
 

@@ -13,7 +13,6 @@ use weir_balance::Service;
 use weir_config::{RouteTarget, Snapshot};
 use weir_filter::filter::{CircuitBreaker, Retry};
 use weir_filter::{Failure, LocalResponse, Outcome, Target};
-use weir_limit::{Breaker, Call};
 use weir_route::Route;
 use weir_wire::RequestHead;
 use weir_wire::http1::{RequestFraming, ResponseFraming, canonical_path};
@@ -21,6 +20,7 @@ use weir_wire::http1::{RequestFraming, ResponseFraming, canonical_path};
 use super::downstream::Client;
 use super::exchange::{BodyRead, Exchange, Next, find};
 use super::forward::{Outgoing, await_head, deliver, forward, reached, wanted};
+use super::guarded::{Counted, is_open};
 use super::local::answer;
 use super::mocked::mocked;
 use super::prepare::{local_ip, prepare, prepare_again};
@@ -130,28 +130,6 @@ struct Attempts<'s> {
 /// What a request is sent to.
 type To<'s> = (Arc<Target>, Option<&'s Service>, bool);
 
-/// A call that its breaker counts; one that is dropped says nothing of the upstream.
-struct Counted<'s> {
-    breaker: &'s Breaker,
-    call: Option<Call>,
-}
-
-impl Counted<'_> {
-    fn end(mut self, failed: bool) {
-        if let Some(call) = self.call.take() {
-            self.breaker.end(call, failed, now_ns());
-        }
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        if let Some(call) = self.call.take() {
-            self.breaker.cancel(call);
-        }
-    }
-}
-
 impl<'s> Attempts<'s> {
     fn new(
         worker: &'s Rc<Worker>,
@@ -193,20 +171,21 @@ impl<'s> Attempts<'s> {
         filter: &'s CircuitBreaker,
     ) -> Result<Done, ProxyError> {
         let breaker = filter.breaker();
-        let upstream_text = format!("{}:{}", to.0.host, to.0.port);
-        let limit_ns = breaker.time_limit_ns();
-        let failure = |outcome| {
+        let target = Arc::clone(&to.0);
+        let failure = |outcome, limit_ns: Option<u64>| {
             let limit_ms = limit_ns.unwrap_or_default() / 1_000_000;
-            Box::new(Failure::of(outcome, breaker.name(), limit_ms, &upstream_text))
+            let upstream = format!("{}:{}", target.host, target.port);
+            Box::new(Failure::of(outcome, breaker.name(), limit_ms, &upstream))
         };
         let fallback = filter.fallback(&x.vars);
         let fallback = fallback.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))?;
         let Some(call) = breaker.begin(now_ns()) else {
             let Some(path) = fallback else { return Err(is_open(breaker)) };
-            x.failure = Some(failure(Outcome::Open));
+            x.failure = Some(failure(Outcome::Open, None));
             return Ok(Done::Fallback(path));
         };
-        let call = Counted { breaker, call: Some(call) };
+        let limit_ns = call.time_limit_ns;
+        let call = Counted::new(breaker, call);
         let again = self.retry.is_some() || fallback.is_some();
         let body = self.body(client, x, again).await?;
         self.limit(limit_ns);
@@ -235,7 +214,7 @@ impl<'s> Attempts<'s> {
         let is_restored = before.is_some_and(|before| restore(client, x, before, &body));
         match fallback {
             Some(path) if is_restored => {
-                x.failure = Some(failure(outcome));
+                x.failure = Some(failure(outcome, limit_ns));
                 Ok(Done::Fallback(path))
             }
             _ if filter.resumes() && !filter.has_fallback() && outcome != Outcome::TimedOut => {
@@ -264,14 +243,19 @@ impl<'s> Attempts<'s> {
         body: &Body,
     ) -> Result<(Box<Upstream>, ResponseFraming, Outgoing<'s>), ProxyError> {
         let worker = self.worker;
-        let budget_key = service.map_or_else(|| target.host.clone(), |one| one.name().to_owned());
+        let mut budget_key = String::new();
         if self.retry.is_some() {
+            budget_key = match service {
+                Some(service) => service.name().to_owned(),
+                None => format!("{}:{}", target.host, target.port),
+            };
             let percent = self.snapshot.settings.retry_budget;
             budgets().deposit(&budget_key, percent, now_ns() / 1_000_000);
         }
         let mut tried = Vec::new();
-        let mut last_ms = 0;
-        for sent in 1.. {
+        let (mut sent, mut last_ms) = (0, 0);
+        loop {
+            sent += 1;
             let outgoing = self.outgoing()?;
             let to = (&mut target, service, chosen);
             let result = match self.ready(client, x, &outgoing, to, body, sent > 1).await {
@@ -302,7 +286,6 @@ impl<'s> Attempts<'s> {
                 target = next.ok_or_else(|| ProxyError::new(ErrorKind::NoInstance))?;
             }
         }
-        Err(ProxyError::new(ErrorKind::NoInstance))
     }
 
     /// Finds an instance that can be reached, and has the request written for it. A connection
@@ -467,11 +450,6 @@ fn restore(client: &mut Client, x: &mut Exchange, before: RequestHead, body: &Bo
     body.put_back(x, &mut client.carry);
     x.record.body = BodyRead::Untouched;
     true
-}
-
-fn is_open(breaker: &Breaker) -> ProxyError {
-    let what = format!("CircuitBreaker '{}' is OPEN and does not permit calls", breaker.name());
-    ProxyError::with(ErrorKind::BreakerOpen, what)
 }
 
 /// What an error says of the upstream; `None` if it says nothing.

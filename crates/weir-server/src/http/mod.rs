@@ -9,6 +9,7 @@ pub(crate) mod finish;
 pub(crate) mod forward;
 mod framing;
 mod gather;
+mod guarded;
 pub(crate) mod hops;
 pub(crate) mod local;
 mod mocked;
