@@ -58,6 +58,8 @@ pub struct Logger {
 
 /// Reads all loggers; `ROOT` comes first.
 pub type ReadLoggers = dyn Fn() -> Vec<Logger> + Send + Sync;
+/// One pipeline by id, or all of them.
+pub type ReadPipelines = dyn Fn(Option<&str>) -> Option<Value> + Send + Sync;
 /// One service by name, or all of them.
 pub type ReadServices = dyn Fn(Option<&str>) -> Option<Value> + Send + Sync;
 /// Sets (`None`: clears) the level of a logger. An error says why not.
@@ -74,6 +76,8 @@ pub struct Hooks {
     pub info: Arc<dyn Fn() -> Value + Send + Sync>,
     /// What the data plane counts, for `/actuator/gateway/stats` under `dataPlane`.
     pub stats: Arc<dyn Fn() -> Value + Send + Sync>,
+    /// For `/actuator/gateway/pipelines`: one pipeline, or all of them; `None` if there is none.
+    pub pipelines: Arc<ReadPipelines>,
     /// For `/actuator/gateway/services`: one service, or all of them; `None` if it is not known.
     pub services: Arc<ReadServices>,
     /// The part of `/actuator/health` on registries; `None` if none is watched.

@@ -1,8 +1,11 @@
 //! Services by name, and what registries report of them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use weir_filter::Target;
+
+use crate::group::Member;
 use crate::instance::Instance;
 use crate::service::Service;
 
@@ -38,6 +41,8 @@ struct State {
     /// By name in lower case.
     services: HashMap<String, Arc<Service>>,
     reports: BTreeMap<Source, Report>,
+    /// What is known of the upstreams of pipelines, by pipeline and address.
+    members: HashMap<(String, String, u16), Weak<Member>>,
 }
 
 /// A service that a registry lists, as the discovery locator sees it.
@@ -72,6 +77,19 @@ impl Directory {
             asked();
         }
         service
+    }
+
+    /// An upstream of a pipeline, as it is known, or a new one. Forgotten when nobody holds it.
+    pub fn member(&self, pipeline: &str, target: Target) -> Arc<Member> {
+        let key = (pipeline.to_owned(), target.host.clone(), target.port);
+        let mut state = self.lock();
+        if let Some(member) = state.members.get(&key).and_then(Weak::upgrade) {
+            return member;
+        }
+        state.members.retain(|_, member| member.strong_count() > 0);
+        let member = Arc::new(Member::new(Arc::new(target)));
+        state.members.insert(key, Arc::downgrade(&member));
+        member
     }
 
     /// Has `asked` called whenever a route asks for a service that none has asked for before.

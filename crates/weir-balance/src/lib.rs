@@ -5,9 +5,11 @@
 //! Pure: no sockets, clock, chance or threads; whoever talks to a registry is in `weir-control`.
 
 mod directory;
+mod group;
 mod instance;
 mod service;
 
 pub use directory::{Directory, Listed, Report, Source};
+pub use group::{Balance, Group, Member, MemberState, Taken};
 pub use instance::{Instance, Unused};
 pub use service::Service;

@@ -98,7 +98,8 @@ impl Service {
     /// Notes that `target` could not be reached.
     pub fn unreached(&self, target: &Target, now_ms: i64) {
         let instances = self.instances.load();
-        if let Some(one) = instances.usable.iter().find(|one| *one.target == *target) {
+        // One with a weight is there several times.
+        for one in instances.usable.iter().filter(|one| *one.target == *target) {
             one.rests_until_ms.store(now_ms.saturating_add(REST_MS), Ordering::Relaxed);
         }
     }

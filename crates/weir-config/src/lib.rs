@@ -16,6 +16,7 @@ mod limits;
 mod loaded;
 mod memory;
 mod options;
+mod pipelines;
 mod property;
 mod routes;
 mod settings;
@@ -35,6 +36,7 @@ pub use diagnostic::{
 pub use discovery::{Consul, Discovery, Dns, Eureka, Nacos};
 pub use loaded::{Checked, Compiled, Loaded, Loader};
 pub use memory::Memory;
+pub use pipelines::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol};
 pub use property::{
     Kind as PropertyKind, PropertySpec, Root as PropertyRoot, Usage as PropertyUsage, json_schema,
     reference, registry,

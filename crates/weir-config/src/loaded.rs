@@ -17,6 +17,7 @@ use crate::cors;
 use crate::definitions::Definitions;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::options;
+use crate::pipelines::pipelines;
 use crate::property;
 use crate::routes::{self, Written};
 use crate::settings::Settings;
@@ -73,6 +74,8 @@ pub struct Checked {
     pub routes: usize,
     /// Routes that are tried one after the other, since no key tells them apart.
     pub scanned: usize,
+    /// Pipelines without a mistake.
+    pub pipelines: usize,
 }
 
 /// Compiled routes with their definitions.
@@ -147,7 +150,8 @@ impl Loader {
         problems.extend(self.documents.condition_problems());
         let profiles = self.documents.active_profiles();
         let layers = self.documents.layers(&profiles);
-        let settings = property::settings(&layers, &mut problems);
+        let mut settings = property::settings(&layers, &mut problems);
+        settings.serves_http = serves_http(&layers, &settings);
         property::unknown(&layers, settings.compat.scg, &mut problems);
         let filters = routes::default_filters(&layers, &mut problems);
         let (default_filters, default_places): (Vec<_>, Vec<_>) = filters.into_iter().unzip();
@@ -174,6 +178,8 @@ impl Loader {
             forwarding: Arc::new(forwarding),
             seed: self.seed,
         });
+        let pipelines = pipelines(&layers, &compiler, &self.directory, &mut problems);
+        let compiler = compiler.with_pipelines(pipelines);
         Loaded {
             settings,
             compiler: Arc::new(compiler),
@@ -185,6 +191,15 @@ impl Loader {
             documents: self.documents,
         }
     }
+}
+
+/// Whether the gateway's own port is opened: not where there are pipelines, and neither routes nor
+/// a port are written.
+fn serves_http(layers: &Layers<'_>, settings: &Settings) -> bool {
+    layers.find("weir.pipelines").is_none()
+        || layers.first_of(&routes::names("routes")).is_some()
+        || layers.find("server.port").is_some()
+        || settings.discovery.locator
 }
 
 impl Loaded {
@@ -303,7 +318,7 @@ impl Loaded {
         let scanned = checks.scanned(&index, &mut problems);
         checks.finish(&mut problems);
         self.diagnostics.append(&mut problems);
-        Checked { routes: count, scanned }
+        Checked { routes: count, scanned, pipelines: self.compiler.pipelines().len() }
     }
 }
 

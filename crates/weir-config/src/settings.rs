@@ -21,6 +21,9 @@ pub(crate) const FIXED_POOL_SIZE: usize = 500;
 pub struct Settings {
     /// `server.address` (all addresses) and `server.port` (8080).
     pub listen: SocketAddr,
+    /// Whether that is listened on: not where there are pipelines and neither routes nor
+    /// `server.port`.
+    pub serves_http: bool,
     /// `weir.server.workers` or `reactor.netty.ioWorkerCount`; 0 means one per core.
     pub workers: usize,
     /// `weir.server.acceptors` or `reactor.netty.ioSelectCount`; 0 means each worker accepts.
@@ -348,6 +351,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([0, 0, 0, 0], 8080)),
+            serves_http: true,
             workers: 0,
             acceptors: 0,
             pinning: false,

@@ -14,6 +14,7 @@ use weir_route::{Route, RouteGroup};
 
 use crate::ambiguity::AmbiguousPaths;
 use crate::compile::Compiler;
+use crate::pipelines::Pipeline;
 use crate::settings::Settings;
 
 /// What a matched route leads to.
@@ -112,6 +113,8 @@ pub struct Snapshot {
     pub forwarding: Arc<Forwarding>,
     /// `globalcors` and every route's `metadata.cors`.
     pub cors: Arc<CorsPolicy>,
+    /// Listeners beside the gateway's own.
+    pub pipelines: Arc<[Arc<Pipeline>]>,
 }
 
 impl Snapshot {
@@ -132,6 +135,7 @@ impl Snapshot {
                 .apply(routes.into_iter().map(Change::Put).collect()),
             settings: Arc::clone(compiler.settings()),
             forwarding: Arc::clone(compiler.forwarding()),
+            pipelines: Arc::clone(compiler.pipelines()),
         }
     }
 
@@ -142,6 +146,7 @@ impl Snapshot {
             index: self.index.apply(changes),
             settings: Arc::clone(&self.settings),
             forwarding: Arc::clone(&self.forwarding),
+            pipelines: Arc::clone(&self.pipelines),
         }
     }
 

@@ -18,6 +18,8 @@ pub enum Format {
     Properties,
     /// JSON: an object of properties, or an array of route definitions.
     Json,
+    /// Pipelines as piped writes them.
+    Ini,
 }
 
 impl Format {
@@ -28,6 +30,7 @@ impl Format {
             "yml" | "yaml" => Some(Self::Yaml),
             "properties" => Some(Self::Properties),
             "json" => Some(Self::Json),
+            "ini" => Some(Self::Ini),
             _ => None,
         }
     }

@@ -39,7 +39,7 @@ const QUEUE_MAX: Duration = Duration::from_millis(500);
 const ACCEPTS_MAX: usize = 32;
 
 /// A new connection, non-blocking, and its peer.
-type Accepted = (TcpStream, SocketAddr);
+pub(crate) type Accepted = (TcpStream, SocketAddr);
 /// A connection on its way from an acceptor to a worker, which counts it already.
 pub(crate) type Handed = (Accepted, Admission, OpenConnection);
 
@@ -72,23 +72,31 @@ fn admit(
     admission: Admission,
     open: OpenConnection,
 ) {
-    let max = worker.snapshot().settings.connections_max / worker.counters.workers().max(1);
-    if worker.counters.connections() > max.max(1) as i64 {
-        worker.counters.connection_refused();
+    if !admits(worker) {
         // Before what it counts as: whoever has its place next must find the file closed.
         drop(stream);
         return;
     }
-    worker.counters.connection_accepted();
     let stream = Socket::fresh(stream);
     if let Err(error) = spawn(serve(Rc::clone(worker), stream, peer, admission, open)) {
         tracing::error!(%error, "a connection is not served");
     }
 }
 
+/// Whether the connection that has just come is one too many; it is counted as taken or refused.
+pub(crate) fn admits(worker: &Worker) -> bool {
+    let max = worker.snapshot().settings.connections_max / worker.counters.workers().max(1);
+    let admits = worker.counters.connections() <= max.max(1) as i64;
+    match admits {
+        true => worker.counters.connection_accepted(),
+        false => worker.counters.connection_refused(),
+    }
+    admits
+}
+
 /// Gives every connection to `take` until `stopped` says to drain, then what had begun to connect,
 /// so that closing the listener resets nobody.
-async fn accept_until_drained(
+pub(crate) async fn accept_until_drained(
     listener: TcpListener,
     counters: &WorkerCounters,
     files: &Arc<Files>,

@@ -18,6 +18,7 @@ mod metrics;
 mod net;
 mod pacer;
 mod pipe;
+mod pipeline;
 mod poller;
 mod reserved;
 mod resolve;
@@ -33,6 +34,7 @@ pub use huge_pages::use_huge_pages;
 pub use listener::{BindError, SocketBuffer, SocketBuffers};
 pub use metrics::{Metrics, WorkerCounters};
 pub use pacer::{arm_if, now_ns, set_limits};
+pub use pipeline::PipelineStatus;
 pub use reserved::ReservedPaths;
 pub use server::{Server, ServerOptions, StartError, files_plan};
 pub use sys::{

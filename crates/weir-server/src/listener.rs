@@ -17,6 +17,8 @@ pub struct BindError {
     pub address: SocketAddr,
     /// Why.
     pub cause: io::Error,
+    /// The setting that has it.
+    pub setting: &'static str,
 }
 
 impl std::fmt::Display for BindError {
@@ -24,13 +26,14 @@ impl std::fmt::Display for BindError {
         write!(f, "cannot listen on {}: {}", self.address, self.cause)?;
         match self.cause.kind() {
             io::ErrorKind::AddrInUse => {
-                write!(f, "; end the process that has it or choose another with server.port")
+                write!(f, "; end the process that has it or choose another with {}", self.setting)
             }
             io::ErrorKind::PermissionDenied => {
-                write!(f, "; ports below 1024 need CAP_NET_BIND_SERVICE, or choose server.port")
+                let setting = self.setting;
+                write!(f, "; ports below 1024 need CAP_NET_BIND_SERVICE, or choose {setting}")
             }
             io::ErrorKind::AddrNotAvailable => {
-                write!(f, "; server.address is not an address of this machine")
+                write!(f, "; it is not an address of this machine")
             }
             _ => Ok(()),
         }
@@ -52,6 +55,8 @@ pub(crate) struct Asked {
     pub(crate) send_bytes: Option<usize>,
     /// `TCP_NOTSENT_LOWAT`, if not left to the system.
     pub(crate) unsent_bytes: Option<u32>,
+    /// The setting that has the address, for errors.
+    pub(crate) setting: &'static str,
 }
 
 /// A buffer of sockets that was asked for, and what the system made of it.
@@ -102,7 +107,7 @@ pub(crate) struct Bound {
 /// # Errors
 /// See [`BindError`].
 pub(crate) fn bind(address: SocketAddr, count: usize, asked: &Asked) -> Result<Bound, BindError> {
-    let fail = |cause| BindError { address, cause };
+    let fail = |cause| BindError { address, cause, setting: asked.setting };
     if address.port() != 0 && count > 1 {
         let probe = socket(address, false).map_err(fail)?;
         probe.bind(&address.into()).map_err(fail)?;

@@ -86,18 +86,28 @@ impl Socket {
     /// Whether the peer has closed its side, or the connection broke. Reads nothing, whatever the
     /// peer has sent.
     pub(crate) fn has_hung_up(&self) -> bool {
+        self.has(PollFlags::RDHUP)
+    }
+
+    /// Whether it broke, or what `flag` stands for has happened to it.
+    fn has(&self, flag: PollFlags) -> bool {
         let stream = match &self.0 {
             State::Fresh(stream) => stream,
             State::Watched(watched) => watched.file(),
             State::Lost => return true,
         };
-        let mut asked = [PollFd::new(stream, PollFlags::RDHUP)];
-        let over = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        let mut asked = [PollFd::new(stream, flag)];
+        let over = flag | PollFlags::HUP | PollFlags::ERR;
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         match poll(&mut asked, Some(&now)) {
             Ok(_) => asked.iter().any(|one| one.revents().intersects(over)),
             Err(_) => false,
         }
+    }
+
+    /// Whether the connection broke, or the peer has closed both sides of it.
+    pub(crate) fn has_broken(&self) -> bool {
+        self.has(PollFlags::empty())
     }
 
     /// The address of this end.

@@ -22,14 +22,15 @@ use crate::drain::{DrainState, Listening, Phase};
 use crate::executor::{Executor, spawn, yield_now};
 use crate::files::{Files, FilesPlan};
 use crate::http::hops::Identity;
-use crate::listener::{Asked, BindError, Bound, SocketBuffers, bind};
+use crate::listener::{Asked, BindError, SocketBuffers, bind};
 use crate::metrics::{Metrics, WorkerCounters};
+use crate::pipeline::{Order, PipelineSet, PipelineStatus, take_orders};
 use crate::reserved::{Reserved, ReservedPaths};
 use crate::sys::{files_max, on_core};
 use crate::worker::Worker;
 
 /// How often a worker lets go of what it holds only for speed.
-const TIDY: Duration = Duration::from_secs(1);
+pub(crate) const TIDY: Duration = Duration::from_secs(1);
 
 /// What the server needs besides a snapshot.
 #[derive(Debug)]
@@ -70,13 +71,14 @@ impl std::error::Error for StartError {}
 /// The running data plane.
 #[derive(Debug)]
 pub struct Server {
-    address: SocketAddr,
+    address: Option<SocketAddr>,
     workers: usize,
     acceptors: usize,
     shares: FilesPlan,
     buffers: SocketBuffers,
     unpinned: Option<String>,
     metrics: Metrics,
+    pipelines: Arc<PipelineSet>,
     drain: Arc<DrainState>,
     stop: watch::Sender<Phase>,
     threads: Vec<JoinHandle<()>>,
@@ -101,9 +103,14 @@ impl Server {
             receive_bytes: settings.receive_buffer_bytes,
             send_bytes: settings.send_buffer_bytes,
             unsent_bytes: Some(settings.unsent_bytes_max),
+            setting: "server.port",
         };
-        let bound = bind(settings.listen, sockets, &asked).map_err(StartError::Bind)?;
-        let Bound { address, listeners, buffers } = bound;
+        let bound = match settings.serves_http {
+            true => Some(bind(settings.listen, sockets, &asked).map_err(StartError::Bind)?),
+            false => None,
+        };
+        let address = bound.as_ref().map(|bound| bound.address);
+        let buffers = bound.as_ref().map(|bound| bound.buffers).unwrap_or_default();
         let log = settings.access_log.as_ref().map(access_log::open).transpose();
         let (log, writer) = log.map_err(StartError::AccessLog)?.unzip();
         let (stop, stopped) = watch::channel(Phase::Serving);
@@ -112,7 +119,7 @@ impl Server {
         let counters: Vec<_> =
             (0..workers).map(|_| Arc::new(WorkerCounters::new(workers, &listed))).collect();
         let reserved = options.reserved.as_ref().map(|paths| Arc::new(Reserved::new(paths)));
-        let identity = Arc::new(Identity::new(address.port(), options.admin));
+        let identity = Arc::new(Identity::new(address.map_or(0, |own| own.port()), options.admin));
         let shares = files_plan(&settings, files_max());
         let files = Files::new(&shares);
         let plan = Plan {
@@ -126,7 +133,14 @@ impl Server {
             files: Arc::clone(&files),
             unpinned: RefCell::new(None),
         };
-        let mut threads = plan.spawn(listeners, &counters, acceptors, options.seed)?;
+        let (senders, orders) = (0..workers).map(|_| unbounded_channel()).unzip();
+        let pipelines = Arc::new(PipelineSet::new(senders, &drain));
+        let taken = pipelines.apply(&snapshot.load().pipelines, &settings);
+        if let Some((_, error)) = taken.into_iter().next() {
+            return Err(StartError::Bind(error));
+        }
+        let listeners = bound.map(|bound| bound.listeners);
+        let mut threads = plan.spawn(listeners, orders, &counters, acceptors, options.seed)?;
         // Joined last: it ends when the workers have let go of their ends of the log.
         threads.extend(writer);
         let metrics = Metrics::new(counters, files);
@@ -139,15 +153,28 @@ impl Server {
             buffers,
             unpinned,
             metrics,
+            pipelines,
             drain,
             stop,
             threads,
         })
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
+    /// Where it listens, but for pipelines; `None` if there are only those.
+    pub fn address(&self) -> Option<SocketAddr> {
         self.address
+    }
+
+    /// Goes over to the pipelines of `snapshot`: what stays keeps its connections. Tells what could
+    /// not be listened on; the rest is served.
+    pub fn set_pipelines(&self, snapshot: &Snapshot) -> Vec<(String, BindError)> {
+        self.pipelines.apply(&snapshot.pipelines, &snapshot.settings)
+    }
+
+    /// The pipelines that run, as often as it is asked.
+    pub fn pipelines(&self) -> impl Fn() -> Vec<PipelineStatus> + Send + Sync + 'static {
+        let pipelines = Arc::clone(&self.pipelines);
+        move || pipelines.status()
     }
 
     /// Number of worker threads.
@@ -182,8 +209,14 @@ impl Server {
 
     /// Stops accepting and lets idle connections go; running exchanges finish.
     pub fn drain(&self) {
-        self.drain.advance(Phase::Draining);
-        let _ = self.stop.send(Phase::Draining);
+        self.advance(Phase::Draining);
+    }
+
+    fn advance(&self, phase: Phase) {
+        self.drain.advance(phase);
+        self.pipelines.close(phase);
+        // Fails only when no worker is left.
+        let _ = self.stop.send(phase);
     }
 
     /// Waits until all connections are gone, for `timeout` at most, then ends what is left. Tells
@@ -197,8 +230,7 @@ impl Server {
             std::thread::sleep(Duration::from_millis(10));
         }
         let cut = self.metrics.connections();
-        self.drain.advance(Phase::Stopped);
-        let _ = self.stop.send(Phase::Stopped);
+        self.advance(Phase::Stopped);
         for thread in self.threads {
             // A worker that panicked has said so already.
             let _ = thread.join();
@@ -239,22 +271,26 @@ enum Intake {
     Own(StdListener, Listening),
     /// Dedicated acceptors.
     Handed(UnboundedReceiver<Handed>),
+    /// Pipelines alone.
+    None,
 }
 
 impl Plan<'_> {
     fn spawn(
         &self,
-        listeners: Vec<StdListener>,
+        listeners: Option<Vec<StdListener>>,
+        orders: Vec<UnboundedReceiver<Order>>,
         counters: &[Arc<WorkerCounters>],
         acceptors: usize,
         seed: u64,
     ) -> Result<Vec<JoinHandle<()>>, StartError> {
-        let (intakes, hands): (Vec<_>, Vec<_>) = match acceptors {
-            0 => {
+        let (intakes, hands): (Vec<_>, Vec<_>) = match (listeners, acceptors) {
+            (None, _) => (counters.iter().map(|_| Intake::None).collect(), Vec::new()),
+            (Some(listeners), 0) => {
                 let own = |listener| Intake::Own(listener, Listening::new(self.drain));
                 (listeners.into_iter().map(own).collect(), Vec::new())
             }
-            _ => {
+            (Some(listeners), _) => {
                 let channels = counters.iter().map(|_| unbounded_channel());
                 let (senders, receivers): (Vec<_>, Vec<_>) = channels.unzip();
                 let senders: Arc<[_]> = senders.into();
@@ -264,10 +300,10 @@ impl Plan<'_> {
             }
         };
         let mut threads = Vec::new();
-        for (n, intake) in intakes.into_iter().enumerate() {
+        for (n, sources) in intakes.into_iter().zip(orders).enumerate() {
             let Some(own) = counters.get(n) else { continue };
             let seed = seed ^ (n as u64).wrapping_mul(0xd129_0dd3_9c5d_7f2b);
-            threads.push(self.spawn_worker(n, intake, Arc::clone(own), seed)?);
+            threads.push(self.spawn_worker(n, sources, Arc::clone(own), seed)?);
         }
         let next = Arc::new(AtomicUsize::new(0));
         for (n, (listener, senders)) in hands.into_iter().enumerate() {
@@ -287,7 +323,7 @@ impl Plan<'_> {
     fn spawn_worker(
         &self,
         n: usize,
-        intake: Intake,
+        (intake, orders): (Intake, UnboundedReceiver<Order>),
         counters: Arc<WorkerCounters>,
         seed: u64,
     ) -> Result<JoinHandle<()>, StartError> {
@@ -302,7 +338,7 @@ impl Plan<'_> {
             });
             let worker =
                 Worker::new(snapshot, counters, drain, log, reserved, identity, files, seed);
-            if let Err(error) = run(&worker, intake, stopped) {
+            if let Err(error) = run(&worker, intake, orders, stopped) {
                 tracing::error!(%error, "a worker has ended");
             }
         };
@@ -319,18 +355,26 @@ impl Plan<'_> {
 }
 
 /// Runs a worker until the server stops.
-fn run(worker: &Rc<Worker>, intake: Intake, stopped: watch::Receiver<Phase>) -> io::Result<()> {
+fn run(
+    worker: &Rc<Worker>,
+    intake: Intake,
+    orders: UnboundedReceiver<Order>,
+    stopped: watch::Receiver<Phase>,
+) -> io::Result<()> {
     // Names are looked up by threads of its own; nothing else is left to it.
     let names = Builder::new_current_thread().build()?;
     let _entered = names.enter();
-    Executor::new()?.run(serve_until_stopped(worker, intake, stopped))?
+    Executor::new()?.run(serve_until_stopped(worker, intake, orders, stopped))?
 }
 
 async fn serve_until_stopped(
     worker: &Rc<Worker>,
     intake: Intake,
+    orders: UnboundedReceiver<Order>,
     stopped: watch::Receiver<Phase>,
 ) -> io::Result<()> {
+    let ordered = Rc::clone(worker);
+    spawn(async move { take_orders(&ordered, orders).await })?;
     let tidying = Rc::clone(worker);
     spawn(async move {
         loop {
@@ -346,6 +390,7 @@ async fn serve_until_stopped(
                 accept_own(&accepting, listener, stopped).await;
             }
             Intake::Handed(receiver) => accept_handed(&accepting, receiver).await,
+            Intake::None => {}
         }
     })?;
     // A task of its own: a sweep then does not poll the phase, which all workers share.

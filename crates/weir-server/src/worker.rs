@@ -41,7 +41,7 @@ pub(crate) struct Worker {
     pub(crate) resolver: Resolver,
     pub(crate) counters: Arc<WorkerCounters>,
     pub(crate) drain: Arc<DrainState>,
-    pub(crate) log: Option<LogBuffer>,
+    pub(crate) log: Option<Rc<LogBuffer>>,
     pub(crate) scratch: RefCell<ReadBuffer>,
     pub(crate) lookup: RefCell<Scratch>,
     pub(crate) reserved: Option<Arc<Reserved>>,
@@ -79,7 +79,7 @@ impl Worker {
             resolver: Resolver::default(),
             counters,
             drain,
-            log,
+            log: log.map(Rc::new),
             scratch: RefCell::new(scratch),
             lookup: RefCell::default(),
             reserved,
@@ -90,6 +90,37 @@ impl Worker {
             shared: RefCell::new(shared),
             spare: RefCell::default(),
             dice: Cell::new(seed),
+            tidied_at: Cell::default(),
+        })
+    }
+
+    /// A worker beside this one, on the same thread, that serves by another table and stops by
+    /// itself.
+    pub(crate) fn beside(
+        &self,
+        shared: Arc<ArcSwap<Snapshot>>,
+        drain: Arc<DrainState>,
+    ) -> Rc<Self> {
+        let mut shared = Cache::new(shared);
+        let snapshot = Arc::clone(shared.load());
+        let scratch = ReadBuffer::new(snapshot.settings.read_buffer_bytes, self.files.pipes_max);
+        Rc::new(Self {
+            deadlines: Rc::clone(&self.deadlines),
+            pools: Pools::default(),
+            resolver: Resolver::default(),
+            counters: Arc::clone(&self.counters),
+            drain,
+            log: self.log.clone(),
+            scratch: RefCell::new(scratch),
+            lookup: RefCell::default(),
+            reserved: None,
+            identity: Arc::clone(&self.identity),
+            files: Arc::clone(&self.files),
+            idle_ms_max: Cell::new(u64::MAX),
+            seen: RefCell::new(Rc::new(snapshot)),
+            shared: RefCell::new(shared),
+            spare: RefCell::default(),
+            dice: Cell::new(self.roll()),
             tidied_at: Cell::default(),
         })
     }
@@ -158,13 +189,9 @@ impl Worker {
 
     /// Lets go of what is held only for speed, once in a while.
     pub(crate) fn tidy(&self) {
-        drop(self.snapshot());
-        self.pools.evict(self.deadlines.now_ms(), self.files.is_short());
-        self.make_room();
-        self.scratch.borrow_mut().tidy();
+        self.tidy_own();
         self.deadlines.tidy();
         tidy_here();
-        self.spare.borrow_mut().truncate(SPARE_EXCHANGES_MAX / 16);
         if let Some(log) = &self.log {
             log.flush();
         }
@@ -172,5 +199,14 @@ impl Worker {
         if self.tidied_at.replace(served) == served {
             give_back_memory();
         }
+    }
+
+    /// The same, for what it does not share with those beside it.
+    pub(crate) fn tidy_own(&self) {
+        drop(self.snapshot());
+        self.pools.evict(self.deadlines.now_ms(), self.files.is_short());
+        self.make_room();
+        self.scratch.borrow_mut().tidy();
+        self.spare.borrow_mut().truncate(SPARE_EXCHANGES_MAX / 16);
     }
 }

@@ -77,7 +77,8 @@ fn ask(client: &mut TcpStream, request: &[u8], times: usize) {
 
 fn check(request: &[u8], more: &str) {
     let server = gateway(origin(), more);
-    let mut client = TcpStream::connect(server.address()).expect("a connection");
+    let mut client =
+        TcpStream::connect(server.address().expect("a listener")).expect("a connection");
     client.set_nodelay(true).expect("no delay");
     ask(&mut client, request, WARM_UP);
     let region = Region::new(ALLOCATOR);

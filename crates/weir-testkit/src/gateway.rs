@@ -101,6 +101,16 @@ impl Gateway {
         self.wait("the admin listener", |said| said.admin)
     }
 
+    /// Where the pipeline `id` listens.
+    ///
+    /// # Panics
+    /// If it is not told within [`crate::PATIENCE`], or the process ends.
+    pub fn pipeline(&self, id: &str) -> SocketAddr {
+        self.wait("a pipeline to listen", |said| {
+            said.text.lines().find_map(|line| pipeline(line, id))
+        })
+    }
+
     /// Where all HTTP listeners told so far are.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.output.said().http.clone()
@@ -245,6 +255,15 @@ enum Listener {
     Admin,
 }
 
+/// Reads lines such as `listening tcp ADDRESS (id)`.
+fn pipeline(line: &str, id: &str) -> Option<SocketAddr> {
+    let words: Vec<_> = line.split_whitespace().collect();
+    match words.as_slice() {
+        ["listening", _, address, name] if *name == format!("({id})") => address.parse().ok(),
+        _ => None,
+    }
+}
+
 /// Reads the lines `listening http ADDRESS` and `admin http ADDRESS`, with any blanks between.
 fn listening(line: &str) -> Option<(Listener, SocketAddr)> {
     let words: Vec<_> = line.split_whitespace().collect();
@@ -258,7 +277,7 @@ fn listening(line: &str) -> Option<(Listener, SocketAddr)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Gateway, Listener, listening, spawn_weir};
+    use super::{Gateway, Listener, listening, pipeline, spawn_weir};
 
     fn check(line: &str, expected: Option<(Listener, &str)>) {
         let expected = expected.map(|(listener, address)| (listener, address.parse().unwrap()));
@@ -274,6 +293,9 @@ mod tests {
         check("listening tcp 127.0.0.1:80", None);
         check("listening http localhost", None);
         check("listening", None);
+        let line = "listening tcp 127.0.0.1:80 (front)";
+        assert_eq!(pipeline(line, "front"), Some("127.0.0.1:80".parse().unwrap()));
+        assert_eq!(pipeline(line, "back"), None);
     }
 
     const SCRIPT: &str = "echo admin http 127.0.0.1:8; echo to-stderr >&2; \

@@ -96,6 +96,7 @@ fn as_json(loaded: &Loaded, checked: Checked) -> Value {
         "profiles": loaded.profiles,
         "routes": checked.routes,
         "scannedRoutes": checked.scanned,
+        "pipelines": checked.pipelines,
         "errors": count(loaded, Severity::Error),
         "warnings": count(loaded, Severity::Warning),
         "notes": count(loaded, Severity::Note),
@@ -121,9 +122,13 @@ fn as_text(loaded: &Loaded, checked: Checked, style: Style, all: bool) -> String
     open_files(&mut out, loaded);
     let _ = writeln!(
         out,
-        "{}: {}, {}, {}, {} (profiles: {})",
+        "{}: {}{}, {}, {}, {} (profiles: {})",
         verdict(loaded, checked),
         counted(checked.routes, "route"),
+        match checked.pipelines {
+            0 => String::new(),
+            count => format!(", {}", counted(count, "pipeline")),
+        },
         counted(count(loaded, Severity::Error), "error"),
         counted(count(loaded, Severity::Warning), "warning"),
         counted(count(loaded, Severity::Note), "note"),
@@ -158,7 +163,7 @@ fn unsupported(out: &mut String, loaded: &Loaded) {
 fn verdict(loaded: &Loaded, checked: Checked) -> &'static str {
     match (loaded.is_refused(), checked.routes) {
         (true, _) => "refused",
-        (false, 0) if !loaded.settings.discovery.locator => {
+        (false, 0) if checked.pipelines == 0 && !loaded.settings.discovery.locator => {
             "no routes (choose the documents with --profile, or make routes with `weir routes add`)"
         }
         (false, _) => "fine",

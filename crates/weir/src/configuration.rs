@@ -144,7 +144,7 @@ fn with_profile(file: &Path, profile: &str) -> Vec<PathBuf> {
 fn read(file: &Path, profile: Option<&str>) -> anyhow::Result<Source> {
     let name = file.display().to_string();
     let Some(format) = Format::of_name(&name) else {
-        bail!("{name}: weir reads .yml, .yaml, .properties and .json");
+        bail!("{name}: weir reads .yml, .yaml, .properties, .json and .ini");
     };
     let bytes = read_bytes(file).with_context(|| format!("cannot read {name}"))?;
     let text = match String::from_utf8(bytes) {

@@ -129,7 +129,7 @@ fn route(n: usize, origin: SocketAddr) -> anyhow::Result<RouteDefinition> {
 }
 
 fn announce(started: &Started, origin: SocketAddr, count: usize) {
-    let gateway = started.gateway;
+    let Some(gateway) = started.gateway else { return };
     let admin = started.admin.map_or("-".to_owned(), |admin| admin.to_string());
     crate::say(&format!(
         "

@@ -9,6 +9,7 @@ mod generated;
 mod limits;
 mod mock;
 mod origin;
+mod pipelines;
 mod reference;
 mod routes;
 mod run;
@@ -46,6 +47,8 @@ enum Command {
     Routes(routes::RoutesArgs),
     /// Shows and changes the limits of a running gateway.
     Limits(limits::LimitsArgs),
+    /// Shows the pipelines of a running gateway.
+    Pipelines(pipelines::PipelinesArgs),
     /// Shows the services that registries list to a running gateway.
     Services(services::ServicesArgs),
     /// Serves API definitions: requests are validated, answers made.
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::run(args),
         Command::Routes(args) => routes::run(args),
         Command::Limits(args) => limits::run(args),
+        Command::Pipelines(args) => pipelines::run(args),
         Command::Services(args) => services::run(args),
         Command::Mock(args) => mock::run(args),
         Command::Bench(args) => Ok(ExitCode::from(weir_bench::cli::run(*args))),

@@ -111,7 +111,11 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
     let result = run_with(
         run_args,
         async |_| Ok(()),
-        |started| say(&served(&mocks, started.gateway, args.json)),
+        |started| {
+            if let Some(gateway) = started.gateway {
+                say(&served(&mocks, gateway, args.json));
+            }
+        },
     );
     // What is in the system's temporary directory is the system's if this fails.
     let _ = std::fs::remove_dir_all(&temporary);

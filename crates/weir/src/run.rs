@@ -4,6 +4,7 @@ mod control;
 mod heap;
 mod logging;
 mod management;
+mod pipelines;
 mod registries;
 mod watch;
 
@@ -71,8 +72,8 @@ struct Machine {
 
 /// Where a gateway listens.
 pub struct Started {
-    /// The data plane.
-    pub gateway: SocketAddr,
+    /// The data plane; `None` if there are pipelines alone.
+    pub gateway: Option<SocketAddr>,
     /// The admin API, unless it is switched off.
     pub admin: Option<SocketAddr>,
 }
@@ -144,7 +145,9 @@ async fn serve(
     let started = Started { gateway: server.address(), admin: admin_address };
     report(args, &control, settings, &machine.limits, &server, &started);
     announce(&started);
-    registries.register(started.gateway, settings, admin_address);
+    if let Some(gateway) = started.gateway {
+        registries.register(gateway, settings, admin_address);
+    }
     let mut unsettled = true;
     let mut heap = heap::Heap::default();
     loop {
@@ -218,8 +221,11 @@ async fn reload(
     server: &Server,
 ) {
     control::reload(&args.config, control, registries, settings, reason).await;
-    // Routes that were read again are counted where they were.
     let (metrics, snapshot) = (server.metrics().clone(), control.published().load_full());
+    for (pipeline, error) in server.set_pipelines(&snapshot) {
+        tracing::error!(pipeline, "not served: {error}");
+    }
+    // Routes that were read again are counted where they were.
     drop(tokio::task::spawn_blocking(move || metrics.recognise(&snapshot)));
 }
 
@@ -281,7 +287,14 @@ fn report(
     if let Some(admin) = started.admin {
         let _ = writeln!(out, "admin     http {admin}");
     }
-    let _ = writeln!(out, "listening http {}", started.gateway);
+    if let Some(gateway) = started.gateway {
+        let _ = writeln!(out, "listening http {gateway}");
+    }
+    for pipeline in server.pipelines()() {
+        for address in pipeline.listen {
+            let _ = writeln!(out, "listening {} {address} ({})", pipeline.protocol, pipeline.id);
+        }
+    }
     crate::say(&out);
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::admin::AdminArgs;
 use crate::routes::client::{Ask, escaped};
-use crate::routes::show::table;
+use crate::routes::show::{rows, table, text};
 
 /// Arguments of `weir services`.
 #[derive(Debug, Args)]
@@ -102,16 +102,4 @@ fn shown(service: &Value) -> String {
         vec![text(one, "id"), place, text(one, "zone"), text(one, "weight"), used]
     });
     table(&["INSTANCE", "ADDRESS", "ZONE", "WEIGHT", "USED"], &rows)
-}
-
-fn rows(value: &Value, key: &str, row: impl Fn(&Value) -> Vec<String>) -> Vec<Vec<String>> {
-    value[key].as_array().into_iter().flatten().map(row).collect()
-}
-
-fn text(value: &Value, key: &str) -> String {
-    match &value[key] {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
 }

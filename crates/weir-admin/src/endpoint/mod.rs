@@ -2,10 +2,12 @@
 
 mod body;
 mod breakers;
+mod describe;
 mod gateway;
 mod limits;
 mod memory;
 mod openapi;
+mod pipelines;
 mod process;
 mod routes;
 mod services;
@@ -27,9 +29,10 @@ use crate::access::Intent;
 use crate::answer::{Failure, ok_json};
 use crate::site::{Kind, Site};
 pub use breakers::breakers_prometheus;
+use describe::{Endpoint, Operation};
 pub use limits::limits_prometheus;
 pub use openapi::openapi;
-use table::{ENDPOINTS, Endpoint, Operation};
+use table::ENDPOINTS;
 
 /// The TCP peer of a connection, put into each of its requests.
 #[derive(Clone, Copy, Debug)]
@@ -179,6 +182,8 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::ListLimits => limits::list(&call),
         Operation::GetLimit => limits::get(call).await,
         Operation::SetLimit => limits::set(call).await,
+        Operation::ListPipelines => pipelines::list(&call),
+        Operation::GetPipeline => pipelines::get(call).await,
         Operation::ListServices => services::list(&call),
         Operation::GetService => services::get(call).await,
     }

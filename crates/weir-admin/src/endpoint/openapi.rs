@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::table::{ENDPOINTS, Endpoint};
+use super::describe::Endpoint;
+use super::table::ENDPOINTS;
 use crate::access::Intent;
 use crate::site::Site;
 

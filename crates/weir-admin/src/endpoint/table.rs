@@ -2,79 +2,8 @@
 
 use http::StatusCode;
 
+use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter};
 use crate::access::Intent;
-
-/// What an endpoint does. Closed: a new one does not compile until it is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    Index,
-    Health,
-    Liveness,
-    Readiness,
-    Info,
-    Loggers,
-    Logger,
-    SetLogger,
-    Prometheus,
-    GatewayIndex,
-    ListRoutes,
-    ImportRoutes,
-    DeleteRoutes,
-    GetRoute,
-    PutRoute,
-    DeleteRoute,
-    CombinedFilters,
-    RouteDefinitions,
-    GlobalFilters,
-    RouteFilters,
-    RoutePredicates,
-    Refresh,
-    Stats,
-    Audit,
-    Explain,
-    ListBreakers,
-    ListLimits,
-    GetLimit,
-    SetLimit,
-    ListServices,
-    GetService,
-}
-
-/// A parameter in path, query or header.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Parameter {
-    pub(crate) place: &'static str,
-    pub(crate) name: &'static str,
-    /// JSON Schema type.
-    pub(crate) kind: &'static str,
-    pub(crate) doc: &'static str,
-}
-
-/// A request body: media type and schema, by its name in the document.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BodySpec {
-    pub(crate) media: &'static [&'static str],
-    pub(crate) schema: &'static str,
-}
-
-/// A possible answer: status, schema of the body if it has one, and what it means.
-pub(crate) type Answer = (StatusCode, Option<&'static str>, &'static str);
-
-/// One method of one path.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Endpoint {
-    pub(crate) method: &'static str,
-    /// Below the base path; `{id}` is one segment.
-    pub(crate) path: &'static str,
-    /// Name in `management.endpoints.web.exposure`.
-    pub(crate) name: &'static str,
-    pub(crate) intent: Intent,
-    pub(crate) operation: Operation,
-    pub(crate) summary: &'static str,
-    pub(crate) parameters: &'static [Parameter],
-    pub(crate) body: Option<BodySpec>,
-    pub(crate) answers: &'static [Answer],
-}
 
 const ID: Parameter =
     Parameter { place: "path", name: "id", kind: "string", doc: "Identifier of the route." };
@@ -120,6 +49,8 @@ const LIMIT: Parameter = Parameter {
     kind: "string",
     doc: "Name; a limit that a route brings is `route:ID`.",
 };
+const PIPELINE: Parameter =
+    Parameter { place: "path", name: "id", kind: "string", doc: "Its `id`." };
 const SERVICE: Parameter =
     Parameter { place: "path", name: "name", kind: "string", doc: "Name, as in `lb://name`." };
 
@@ -465,6 +396,23 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         )
     },
     read("/circuitbreakers", "circuitbreakers", Operation::ListBreakers, BREAKERS, &[OK_OBJECT]),
+    read(
+        "/gateway/pipelines",
+        "gateway",
+        Operation::ListPipelines,
+        "Pipelines: where they listen, what they have counted, and how their upstreams are.",
+        &[OK_OBJECT],
+    ),
+    Endpoint {
+        parameters: &[PIPELINE],
+        ..read(
+            "/gateway/pipelines/{id}",
+            "gateway",
+            Operation::GetPipeline,
+            "One pipeline.",
+            &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "There is none of this name.")],
+        )
+    },
     read(
         "/gateway/services",
         "gateway",

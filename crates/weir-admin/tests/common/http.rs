@@ -78,6 +78,7 @@ fn hooks(ready: Arc<AtomicBool>) -> Hooks {
                 Logger { name: "weir_server".into(), configured, effective },
             ]
         }),
+        pipelines: Arc::new(|_| None),
         services: Arc::new(|_| None),
         discovery: Arc::new(|| None),
         set_logger: Arc::new(move |name, level| {

@@ -10,6 +10,7 @@ mod names;
 mod pool;
 mod problem;
 mod remarks;
+mod upstream;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ use weir_balance::{Directory, Service};
 use weir_filter::cors::{CorsPolicy, CorsRoute};
 use weir_filter::filter::{Filter, FilterOptions, Setting};
 use weir_filter::forwarding::Forwarding;
-use weir_filter::{Chain, ChainEntry, Scheme, Target};
+use weir_filter::{Chain, ChainEntry, Target};
 use weir_limit::Valves;
 use weir_mock::Mocks;
 use weir_route::pattern::RegexCache;
@@ -34,11 +35,11 @@ pub(crate) use remarks::{Told, about_filter, group_remarks, remarks};
 
 use crate::ambiguity::AmbiguousPaths;
 use crate::cors::{self, GlobalCors};
-use crate::diagnostic::{Code, mask_url};
+use crate::diagnostic::Code;
+use crate::pipelines::Pipeline;
 use crate::routes::{Aliases, ServiceList};
 use crate::settings::Settings;
-use crate::snapshot::{ForwardTo, RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Upstream};
-use crate::uri::{self, Destination};
+use crate::snapshot::{RouteCors, RoutePolicy, RouteTarget, RouteTimeouts};
 use crate::value;
 use group::{Group, Groups};
 use names::Registry;
@@ -84,6 +85,7 @@ pub struct Compiler {
     chains: Pool<[ChainEntry]>,
     policies: Pool<RoutePolicy>,
     groups: Groups,
+    pipelines: Arc<[Arc<Pipeline>]>,
 }
 
 /// Which list a filter is in.
@@ -108,6 +110,7 @@ impl Compiler {
             chains: Pool::default(),
             policies: Pool::default(),
             groups: Groups::new(),
+            pipelines: Arc::default(),
         };
         let mut problems = Vec::new();
         compiler.filters(&compiler.options.default_filters, List::Default, &mut problems);
@@ -128,6 +131,21 @@ impl Compiler {
 
     pub(crate) fn global_cors(&self) -> &GlobalCors {
         &self.options.cors
+    }
+
+    pub(crate) fn filter_options(&self) -> &FilterOptions {
+        &self.options.filters
+    }
+
+    /// Pipelines of the configuration.
+    pub fn pipelines(&self) -> &Arc<[Arc<Pipeline>]> {
+        &self.pipelines
+    }
+
+    /// Takes the pipelines that were compiled with this.
+    pub(crate) fn with_pipelines(mut self, pipelines: Vec<Arc<Pipeline>>) -> Self {
+        self.pipelines = pipelines.into();
+        self
     }
 
     pub(crate) fn seed(&self) -> u64 {
@@ -332,66 +350,6 @@ impl Compiler {
             .ok()
     }
 
-    fn upstream(&self, text: &str, problems: &mut Vec<Problem>) -> Option<Upstream> {
-        // Most routes share their uri with others; what it leads to is looked up before it is read.
-        let key = Key::of(&text);
-        if let Some(target) = self.targets.get(key) {
-            return Some(Upstream::Http(target));
-        }
-        let problem = match uri::parse(text).map(|uri| uri.destination) {
-            Ok(Destination::Target(target)) if target.scheme == Scheme::Http => {
-                let target = self.target(target);
-                self.targets.also(key, &target);
-                return Some(Upstream::Http(target));
-            }
-            Ok(Destination::Service { name, scheme: None | Some(Scheme::Http | Scheme::Lb) }) => {
-                return Some(Upstream::Balanced(self.service(&name)));
-            }
-            Ok(Destination::Nowhere(scheme)) => {
-                let mocks = self.options.mocks.clone().filter(|_| scheme == "mock");
-                return Some(mocks.map_or(Upstream::None, Upstream::Mock));
-            }
-            Ok(Destination::Forward(path)) => {
-                return Some(Upstream::Forward(Box::new(ForwardTo { path })));
-            }
-            Ok(Destination::Target(_) | Destination::Service { .. }) => Problem::new(
-                Code::UriUnsupported,
-                Part::Uri,
-                format!("`{}` needs TLS to the upstream", mask_url(text)),
-                "weir does not speak TLS to upstreams yet; use an `http` address, or leave this \
-                 route with Spring Cloud Gateway",
-            ),
-            Ok(Destination::Internal(scheme)) => Problem::new(
-                Code::UriUnsupported,
-                Part::Uri,
-                format!("`{scheme}:` leads into a Java application"),
-                "weir has no application behind it; send the route to a service of its own",
-            ),
-            Err(error) => invalid_uri(text, error),
-        };
-        problems.push(problem);
-        None
-    }
-
-    fn target(&self, target: Target) -> Arc<Target> {
-        let key = Key::of(&target);
-        self.targets.get(key).unwrap_or_else(|| self.targets.put(key, target))
-    }
-
-    /// Instances of the configuration serve first, then those of registries, as Spring's composite
-    /// of discovery clients has it. A service without an instance answers 503.
-    fn service(&self, name: &str) -> Arc<Service> {
-        let own = self.services.get(name).filter(|service| service.usable() > 0);
-        own.map_or_else(|| self.options.directory.service(name), Arc::clone)
-    }
-
-    /// Whether a service that routes may lead to has no instance, and no registry could list one.
-    pub(crate) fn lacks_instances(&self, name: &str) -> bool {
-        let service = self.services.get(name);
-        !self.options.settings.discovery.is_used()
-            && service.is_none_or(|service| service.instances().is_empty())
-    }
-
     /// The rules of `metadata.cors`, with the pattern they hold for (SCG class
     /// `CorsGatewayFilterApplicationListener`).
     fn cors(
@@ -485,16 +443,4 @@ fn text_of(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-fn invalid_uri(text: &str, error: uri::UriError) -> Problem {
-    let placeholder = text.split_once("${").and_then(|(_, rest)| rest.split(['}', ':']).next());
-    let (message, help) = match placeholder {
-        Some(name) => (
-            format!("the uri holds `${{{name}}}`, which has neither a value nor a default"),
-            format!("set `{name}` (environment, `--set` or a file), or write `${{{name}:…}}`"),
-        ),
-        None => (error.message, error.help),
-    };
-    Problem::new(Code::InvalidUri, Part::Uri, message, help)
 }

@@ -77,6 +77,8 @@ codes! {
     YamlTag = "yaml-tag", Mistake, Error;
     /// The text is no JSON.
     JsonSyntax = "json-syntax", Mistake, Error;
+    /// The text is no ini file of pipelines.
+    IniSyntax = "ini-syntax", Mistake, Error;
     /// The file is larger than weir reads.
     TooLarge = "too-large", Mistake, Error;
     /// Nested deeper than weir reads.

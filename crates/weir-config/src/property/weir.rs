@@ -354,6 +354,15 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Read,
     ),
     PropertySpec::new(
+        "weir.pipelines",
+        Kind::Tree,
+        None,
+        "Listeners for TCP and HTTP beside the gateway's own: a list, or a map by `id`. Each has \
+         `listen`, `protocol` (`tcp` or `http`), `upstream`, `balance`, `slow-start`, `limit`, \
+         `timeouts` and `check`; see the guide on pipelines.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
         "weir.access-log.format",
         Kind::OneOf(&["common", "combined", "json"]),
         None,

@@ -8,6 +8,7 @@ mod builder;
 mod environment;
 mod expand;
 mod halves;
+mod ini;
 mod json;
 pub(crate) mod key;
 mod layers;
@@ -101,6 +102,7 @@ impl Documents {
         let parsed = match source.format {
             Format::Yaml => yaml::parse(number, &source.text, problems),
             Format::Json => json::parse(number, &source.text, problems).map(|tree| vec![tree]),
+            Format::Ini => Ok(vec![ini::parse(number, &source.text, problems)]),
             Format::Properties => Ok(properties::parse(number, &source.text, problems)),
         };
         parsed.unwrap_or_else(|problem| {

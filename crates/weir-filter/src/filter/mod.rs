@@ -89,7 +89,7 @@ pub struct FilterOptions {
 impl FilterOptions {
     /// The limit of this name. One that is there already goes on as it is until the configuration
     /// is in force: one that is refused must change nothing.
-    pub(crate) fn valve(&self, name: &str, settings: &LimitSettings) -> Arc<Valve> {
+    pub fn valve(&self, name: &str, settings: &LimitSettings) -> Arc<Valve> {
         let valve = self.valves.get(name, settings);
         let mut all = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|one| !matches!(one, Setting::Limit(known, _) if Arc::ptr_eq(known, &valve)));

@@ -33,7 +33,7 @@ impl Identity {
     /// the gateway for a caller on its own machine. Where a filter took the target from the
     /// request, link-local addresses are not either (they hold the credentials of machines in
     /// clouds), unless `allowed` lists them. `local` is the address of this end, once connected.
-    pub(super) fn may_reach(
+    pub(crate) fn may_reach(
         &self,
         address: SocketAddr,
         local: Option<IpAddr>,

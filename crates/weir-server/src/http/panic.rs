@@ -77,10 +77,10 @@ mod tests {
         })
         .await;
         let server = server(&origin, acceptors);
-        let mut neighbour = Client::connect(server.address()).await;
+        let mut neighbour = Client::connect(server.address().expect("a listener")).await;
         neighbour.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n").await;
         gate.wait_for(1).await;
-        let mut client = Client::connect(server.address()).await;
+        let mut client = Client::connect(server.address().expect("a listener")).await;
         client.send(request(place)).await;
         let got = client.try_read_response_to("GET").await;
         assert_eq!(got.as_ref().ok().map(|got| got.status), expected, "{place}: {got:?}");

@@ -123,6 +123,20 @@ fn yaml_flow(value: &Value) -> String {
     value.to_string()
 }
 
+/// A row for each element of the list under `key`.
+pub fn rows(value: &Value, key: &str, row: impl Fn(&Value) -> Vec<String>) -> Vec<Vec<String>> {
+    value[key].as_array().into_iter().flatten().map(row).collect()
+}
+
+/// What is under `key`, as a cell.
+pub fn text(value: &Value, key: &str) -> String {
+    match &value[key] {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

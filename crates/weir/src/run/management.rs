@@ -10,9 +10,10 @@ use weir_admin::{
     Control, ENDPOINTS, Hooks, Server, Site, SiteOptions, breakers_prometheus, limits_prometheus,
 };
 use weir_config::{Access, Settings};
-use weir_server::{Metrics, ReservedPaths, Server as Gateway};
+use weir_server::{ReservedPaths, Server as Gateway};
 
 use super::logging::Loggers;
+use super::pipelines;
 use super::registries::Registries;
 
 /// The listeners, bound before the data plane starts.
@@ -75,7 +76,7 @@ impl Management {
         ready: &Arc<AtomicBool>,
         loggers: Loggers,
     ) -> anyhow::Result<Server> {
-        let hooks = hooks(control, registries, gateway.metrics().clone(), ready, loggers);
+        let hooks = hooks(control, registries, gateway, ready, loggers);
         let files_max = gateway.files().admin_max;
         let mut sites = Vec::new();
         let mut add = |listener: TcpListener, mut options: SiteOptions| {
@@ -96,11 +97,13 @@ impl Management {
 fn hooks(
     control: &Arc<Control>,
     registries: &Arc<Registries>,
-    metrics: Metrics,
+    gateway: &Gateway,
     ready: &Arc<AtomicBool>,
     loggers: Loggers,
 ) -> Hooks {
     let published = control.published();
+    let metrics = gateway.metrics().clone();
+    let (pipelines, flowing) = (gateway.pipelines(), gateway.pipelines());
     let [counting, shown, judged] = [(); 3].map(|()| Arc::clone(registries));
     // Not held: the control ends before what is asked of it.
     let limited = Arc::downgrade(control);
@@ -110,9 +113,11 @@ fn hooks(
         prometheus: Arc::new(move || {
             metrics.prometheus(published.load().index.len())
                 + &counting.prometheus()
+                + &pipelines::prometheus(&flowing())
                 + &limited.upgrade().map(|c| limits_prometheus(&c)).unwrap_or_default()
                 + &limited.upgrade().map(|c| breakers_prometheus(&c)).unwrap_or_default()
         }),
+        pipelines: Arc::new(move |id| pipelines::show(&pipelines(), id)),
         services: Arc::new(move |name| shown.show(name)),
         discovery: Arc::new(move || judged.health()),
         ready: Arc::clone(ready),

@@ -1,0 +1,79 @@
+//! What an endpoint is described by.
+
+use http::StatusCode;
+
+use crate::access::Intent;
+
+/// What an endpoint does. Closed: a new one does not compile until it is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Index,
+    Health,
+    Liveness,
+    Readiness,
+    Info,
+    Loggers,
+    Logger,
+    SetLogger,
+    Prometheus,
+    GatewayIndex,
+    ListRoutes,
+    ImportRoutes,
+    DeleteRoutes,
+    GetRoute,
+    PutRoute,
+    DeleteRoute,
+    CombinedFilters,
+    RouteDefinitions,
+    GlobalFilters,
+    RouteFilters,
+    RoutePredicates,
+    Refresh,
+    Stats,
+    Audit,
+    Explain,
+    ListBreakers,
+    ListLimits,
+    GetLimit,
+    SetLimit,
+    ListPipelines,
+    GetPipeline,
+    ListServices,
+    GetService,
+}
+
+/// A parameter in path, query or header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parameter {
+    pub(crate) place: &'static str,
+    pub(crate) name: &'static str,
+    /// JSON Schema type.
+    pub(crate) kind: &'static str,
+    pub(crate) doc: &'static str,
+}
+
+/// A request body: media type and schema, by its name in the document.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodySpec {
+    pub(crate) media: &'static [&'static str],
+    pub(crate) schema: &'static str,
+}
+
+/// A possible answer: status, schema of the body if it has one, and what it means.
+pub(crate) type Answer = (StatusCode, Option<&'static str>, &'static str);
+
+/// One method of one path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) method: &'static str,
+    /// Below the base path; `{id}` is one segment.
+    pub(crate) path: &'static str,
+    /// Name in `management.endpoints.web.exposure`.
+    pub(crate) name: &'static str,
+    pub(crate) intent: Intent,
+    pub(crate) operation: Operation,
+    pub(crate) summary: &'static str,
+    pub(crate) parameters: &'static [Parameter],
+    pub(crate) body: Option<BodySpec>,
+    pub(crate) answers: &'static [Answer],
+}

@@ -1,0 +1,136 @@
+//! Fields of a pipeline, each read with its place.
+
+use std::time::Duration;
+
+use weir_route::parse_duration;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::source::Span;
+use crate::spring::{Kind, Layers, Node, child, key};
+use crate::value::nearest;
+
+/// What is written of one thing, in several layers, and what is wrong with it.
+pub(super) struct Fields<'a, 'l> {
+    pub layers: &'a Layers<'l>,
+    /// The highest layer first.
+    nodes: Vec<Node<'l>>,
+    /// What it is, for messages: `pipeline 'front'`.
+    what: String,
+    /// Problems so far.
+    pub problems: &'a mut Vec<Diagnostic>,
+}
+
+/// A text with its place.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    pub text: String,
+    pub at: Span,
+}
+
+impl<'a, 'l> Fields<'a, 'l> {
+    pub fn new(
+        layers: &'a Layers<'l>,
+        nodes: Vec<Node<'l>>,
+        what: String,
+        problems: &'a mut Vec<Diagnostic>,
+    ) -> Self {
+        Self { layers, nodes, what, problems }
+    }
+
+    /// The fields below `name`, if there are any.
+    pub fn below(&mut self, name: &str) -> Option<Fields<'_, 'l>> {
+        let nodes: Vec<_> = self.nodes.iter().filter_map(|node| child(*node, name)).collect();
+        if nodes.is_empty() {
+            return None;
+        }
+        let what = format!("{}: {name}", self.what);
+        Some(Fields { layers: self.layers, nodes, what, problems: &mut *self.problems })
+    }
+
+    /// The fields of `node`.
+    pub fn of(&mut self, node: Node<'l>, what: &str) -> Fields<'_, 'l> {
+        let what = format!("{}: {what}", self.what);
+        Fields { layers: self.layers, nodes: vec![node], what, problems: &mut *self.problems }
+    }
+
+    /// Where the thing itself stands.
+    pub fn at(&self) -> Span {
+        self.nodes.first().map(|node| node.key_span()).unwrap_or_default()
+    }
+
+    pub fn node(&self, name: &str) -> Option<Node<'l>> {
+        self.nodes.iter().find_map(|node| child(*node, name))
+    }
+
+    /// Every field, the highest layer first.
+    pub fn entries(&self) -> Vec<Node<'l>> {
+        self.nodes.iter().flat_map(|node| node.children()).collect()
+    }
+
+    pub fn text_of(&self, node: Node<'_>) -> Written {
+        let text = node.text().unwrap_or_default();
+        Written { text: self.layers.resolve(&text).0.trim().to_owned(), at: node.span() }
+    }
+
+    pub fn text(&self, name: &str) -> Option<Written> {
+        self.node(name).map(|node| self.text_of(node)).filter(|written| !written.text.is_empty())
+    }
+
+    /// A list, or a text of several with commas between them.
+    pub fn texts(&self, name: &str) -> Vec<Written> {
+        let Some(node) = self.node(name) else { return Vec::new() };
+        let nodes: Vec<_> = match node.kind() {
+            Kind::List => node.children().collect(),
+            _ => vec![node],
+        };
+        let whole = nodes.into_iter().map(|node| self.text_of(node));
+        let parts = whole.flat_map(|Written { text, at }| {
+            let parts: Vec<_> = text.split(',').map(|part| part.trim().to_owned()).collect();
+            parts.into_iter().map(move |text| Written { text, at })
+        });
+        parts.filter(|written| !written.text.is_empty()).collect()
+    }
+
+    /// Notes what is wrong.
+    pub fn wrong(&mut self, at: Span, message: impl std::fmt::Display, help: impl Into<String>) {
+        let message = format!("{}: {message}", self.what);
+        let found = Diagnostic::new(Code::InvalidValue, message).at(at).help(help);
+        if !self.problems.contains(&found) {
+            self.problems.push(found);
+        }
+    }
+
+    /// What `read` makes of a field; `None` if it is not there or wrong.
+    pub fn value<T>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        let written = self.text(name)?;
+        let value = read(&written.text);
+        if value.is_none() {
+            let message = format!("`{}` is not what `{name}` takes", written.text);
+            self.wrong(written.at, message, format!("write {expected}"));
+        }
+        value
+    }
+
+    pub fn duration(&mut self, name: &str) -> Option<Duration> {
+        self.value(name, "a duration such as `5s`", |text| parse_duration(text).ok())
+    }
+
+    /// Refuses fields that are not in `known`.
+    pub fn only(&mut self, known: &[&str]) {
+        for entry in self.entries() {
+            if known.iter().any(|name| key::same(name, entry.key())) {
+                continue;
+            }
+            let help = match nearest(entry.key(), known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are {}", known.join(", ")),
+            };
+            self.wrong(entry.key_span(), format!("there is no `{}`", entry.key()), help);
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! From `weir.pipelines` to pipelines.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_balance::Directory;
+use weir_filter::{KeySource, LimitDefinition};
+use weir_limit::Rate;
+
+use super::fields::Fields;
+use super::upstreams::{Address, addresses, balance, group, missing};
+use super::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol, http};
+use crate::compile::Compiler;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::spring::{Kind, Layers, Node, child};
+
+const NAME: &str = "weir.pipelines";
+
+const FIELDS: &[&str] = &[
+    "id",
+    "listen",
+    "protocol",
+    "upstream",
+    "balance",
+    "slow-start",
+    "limit",
+    "timeouts",
+    "check",
+];
+
+/// Every pipeline of the layers: a list, or a map by id. Problems are noted, and refuse the
+/// configuration.
+pub(crate) fn pipelines(
+    layers: &Layers<'_>,
+    compiler: &Compiler,
+    directory: &Directory,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<Arc<Pipeline>> {
+    let mut all: Vec<Arc<Pipeline>> = Vec::new();
+    for (id, nodes) in written(layers, problems) {
+        let what = format!("pipeline '{id}'");
+        let fields = Fields::new(layers, nodes, what, problems);
+        let mut reading = Reading { fields, compiler, directory, id };
+        let Some(pipeline) = reading.pipeline() else { continue };
+        for address in &pipeline.listen {
+            let other = all.iter().find(|other| clash(&other.listen, *address));
+            if let Some(other) = other {
+                let message = format!("`{address}` is where pipeline '{}' listens", other.id);
+                let at = reading.fields.at();
+                reading.fields.wrong(at, message, "give each pipeline an address of its own");
+            }
+        }
+        all.push(Arc::new(pipeline));
+    }
+    all
+}
+
+/// Whether one who listens on `address` gets in the way of those in `others`.
+fn clash(others: &[SocketAddr], address: SocketAddr) -> bool {
+    others.iter().any(|other| {
+        address.port() != 0
+            && other.port() == address.port()
+            && (other.ip() == address.ip()
+                || other.ip().is_unspecified()
+                || address.ip().is_unspecified())
+    })
+}
+
+/// What is written of each pipeline, by id, the highest layer first.
+fn written<'l>(
+    layers: &Layers<'l>,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<(String, Vec<Node<'l>>)> {
+    let mut all: Vec<(String, Vec<Node<'l>>)> = Vec::new();
+    let mut has_list = false;
+    for node in layers.all(NAME) {
+        // As everywhere, a list takes the place of those of lower layers.
+        let is_list = node.kind() == Kind::List;
+        if is_list && std::mem::replace(&mut has_list, true) {
+            continue;
+        }
+        let mut here: Vec<String> = Vec::new();
+        for (n, entry) in node.children().enumerate() {
+            let id = match is_list {
+                true => {
+                    let text = child(entry, "id").and_then(Node::text).unwrap_or_default();
+                    let id = layers.resolve(&text).0.trim().to_owned();
+                    if id.is_empty() { format!("pipeline-{}", n + 1) } else { id }
+                }
+                false => entry.key().to_owned(),
+            };
+            if is_list && here.contains(&id) {
+                let message = format!("there are two pipelines '{id}'");
+                let found = Diagnostic::new(Code::InvalidValue, message);
+                problems.push(found.at(entry.span()).help("give each an `id` of its own"));
+                continue;
+            }
+            here.push(id.clone());
+            match all.iter_mut().find(|(known, _)| *known == id) {
+                Some((_, nodes)) => nodes.push(entry),
+                None => all.push((id, vec![entry])),
+            }
+        }
+    }
+    all
+}
+
+struct Reading<'a, 'l> {
+    fields: Fields<'a, 'l>,
+    compiler: &'a Compiler,
+    directory: &'a Directory,
+    id: String,
+}
+
+impl Reading<'_, '_> {
+    fn pipeline(&mut self) -> Option<Pipeline> {
+        let fields = &mut self.fields;
+        let before = fields.problems.len();
+        fields.only(FIELDS);
+        let listen = listen(fields);
+        let addresses = addresses(fields);
+        let balance = balance(fields);
+        let slow_start = fields.duration("slow-start").unwrap_or_default();
+        let timeouts = timeouts(fields);
+        let check = check(fields);
+        let slow_start_ms = u64::try_from(slow_start.as_millis()).unwrap_or(u64::MAX);
+        let protocol = self.protocol(&addresses);
+        let limit = match protocol {
+            // There the limit is a filter of the route.
+            Some(Protocol::Http(_)) => None,
+            _ => self.limit(),
+        };
+        if self.fields.problems.len() > before {
+            return None;
+        }
+        let id = self.id.clone();
+        Some(Pipeline {
+            listen,
+            protocol: protocol?,
+            upstream: group(self.directory, &id, &addresses, balance, slow_start_ms),
+            limit,
+            timeouts,
+            check,
+            id,
+        })
+    }
+
+    fn protocol(&mut self, addresses: &[Address]) -> Option<Protocol> {
+        let written = self.fields.text("protocol");
+        let name = written.as_ref().map_or("tcp", |written| written.text.as_str());
+        match name {
+            "tcp" if addresses.is_empty() => {
+                let at = self.fields.at();
+                missing(&mut self.fields, at);
+                None
+            }
+            "tcp" => Some(Protocol::Tcp),
+            "http" => {
+                let mut refuse = |name: &str, why: &str| {
+                    if let Some(node) = self.fields.node(name) {
+                        let at = node.key_span();
+                        self.fields.wrong(at, format!("`http` has no `{name}`"), why);
+                    }
+                };
+                refuse("balance", "its upstreams have their turns by weight");
+                refuse("slow-start", "its upstreams have their turns by weight");
+                refuse("check", "an instance that cannot be reached is passed over");
+                refuse("timeouts", "those of `spring.cloud.gateway.…httpclient` hold");
+                if addresses.is_empty() {
+                    let at = self.fields.at();
+                    missing(&mut self.fields, at);
+                    return None;
+                }
+                let limit = self.fields.text("limit").map(|written| written.text);
+                let (compiler, id) = (self.compiler, self.id.clone());
+                http::table(&mut self.fields, compiler, &id, addresses, limit).map(Protocol::Http)
+            }
+            _ => {
+                let at = written.as_ref().map(|written| written.at).unwrap_or_default();
+                let message = format!("there is no protocol `{name}`");
+                self.fields.wrong(at, message, "write `tcp` or `http`");
+                None
+            }
+        }
+    }
+
+    /// `limit`: a limit of `weir.limits`, or a rate of its own.
+    fn limit(&mut self) -> Option<PipelineLimit> {
+        let written = self.fields.text("limit")?;
+        let options = self.compiler.filter_options();
+        if let Some(known) = options.limits.iter().find(|limit| limit.name == written.text) {
+            let by_ip = match known.key {
+                KeySource::None => false,
+                KeySource::Ip => true,
+                _ => {
+                    let message = format!("the limit `{}` counts by what HTTP has", known.name);
+                    let help = "here a key is `none` or `ip`";
+                    self.fields.wrong(written.at, message, help);
+                    return None;
+                }
+            };
+            let valve = options.valve(&known.name, &known.settings);
+            return Some(PipelineLimit { valve, by_ip });
+        }
+        match Rate::parse(&written.text) {
+            Ok(rate) => {
+                let mut limit = LimitDefinition::default();
+                limit.settings.rate = Some(rate);
+                let name = format!("pipeline:{}", self.id);
+                Some(PipelineLimit { valve: options.valve(&name, &limit.settings), by_ip: false })
+            }
+            Err(why) => {
+                let message = format!("`{}` is neither a limit nor a rate: {why}", written.text);
+                let help = "write a rate such as `500/s`, or the name of one of `weir.limits`";
+                self.fields.wrong(written.at, message, help);
+                None
+            }
+        }
+    }
+}
+
+/// `0.0.0.0:8080`, `[::]:8080`, `:8080`, `8080`, `localhost:8080`; one or several.
+fn listen(fields: &mut Fields<'_, '_>) -> Vec<SocketAddr> {
+    let help = "write `address:port`, such as `0.0.0.0:8080` or `127.0.0.1:8080`";
+    let mut all = Vec::new();
+    let texts = fields.texts("listen");
+    if texts.is_empty() {
+        let at = fields.at();
+        fields.wrong(at, "it listens nowhere: there is no `listen`", help);
+    }
+    for written in texts {
+        let text = written.text.replace("localhost:", "127.0.0.1:");
+        let bare = text.strip_prefix(':').unwrap_or(&text);
+        let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let read = match bare.parse::<u16>() {
+            Ok(port) => Some(SocketAddr::new(any, port)),
+            Err(_) => text.parse().ok(),
+        };
+        match read {
+            Some(address) => all.push(address),
+            None => fields.wrong(written.at, format!("`{}` is no address", written.text), help),
+        }
+    }
+    all
+}
+
+fn timeouts(fields: &mut Fields<'_, '_>) -> PipelineTimeouts {
+    let mut timeouts = PipelineTimeouts::default();
+    let Some(mut below) = fields.below("timeouts") else { return timeouts };
+    below.only(&["connect", "idle", "max"]);
+    let mut set = |name: &str, field: &mut Duration, may_be_zero: bool| {
+        let Some(time) = below.duration(name) else { return };
+        if time.is_zero() && !may_be_zero {
+            let at = below.node(name).map(Node::span).unwrap_or_default();
+            return below.wrong(at, format!("`{name}` cannot be 0"), "write one such as `5s`");
+        }
+        *field = time;
+    };
+    set("connect", &mut timeouts.connect, false);
+    set("idle", &mut timeouts.idle, true);
+    set("max", &mut timeouts.max, true);
+    timeouts
+}
+
+fn check(fields: &mut Fields<'_, '_>) -> Option<HealthCheck> {
+    let mut below = fields.below("check")?;
+    below.only(&["interval", "timeout", "send", "expect", "rise", "fall"]);
+    let interval = below.duration("interval").unwrap_or(Duration::from_secs(2));
+    let timeout = below.duration("timeout").unwrap_or(Duration::from_secs(2));
+    if interval < Duration::from_millis(100) || timeout.is_zero() {
+        let at = below.at();
+        below.wrong(at, "it looks without a pause", "write an `interval` of at least `100ms`");
+    }
+    let bytes = |below: &Fields<'_, '_>, name: &str| {
+        below.node(name).and_then(Node::text).map(|text| unescape(&text)).unwrap_or_default()
+    };
+    let mut times = |name: &str, default: u32| {
+        let read = below.value(name, "a whole number from 1 to 100", |text| {
+            text.parse().ok().filter(|times| (1..=100).contains(times))
+        });
+        read.unwrap_or(default)
+    };
+    let (rise, fall) = (times("rise", 2), times("fall", 3));
+    let (send, expect) = (bytes(&below, "send"), bytes(&below, "expect"));
+    Some(HealthCheck { interval, timeout, send, expect, rise, fall })
+}
+
+/// `\r`, `\n`, `\t`, `\\` and `\xNN`, as an ini file or single quotes leave them.
+fn unescape(text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if c != '\\' {
+            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            continue;
+        }
+        match rest.next() {
+            Some('r') => out.push(b'\r'),
+            Some('n') => out.push(b'\n'),
+            Some('t') => out.push(b'\t'),
+            Some('x') => {
+                let digits: String = rest.by_ref().take(2).collect();
+                out.extend(u8::from_str_radix(&digits, 16));
+            }
+            Some(other) => out.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
+            None => out.push(b'\\'),
+        }
+    }
+    out
+}

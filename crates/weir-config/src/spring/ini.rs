@@ -1,0 +1,232 @@
+//! Pipelines written as ini, as piped has them, to a tree below `weir.pipelines`.
+//!
+//! A section `[pipeline.NAME]` opens a pipeline, the sections `[module.NAME]` behind it are its
+//! modules, and each key of a module becomes the property that means the same, at its place.
+
+use std::sync::Arc;
+
+use super::expand::{Expansion, bound_depth};
+use super::tree::Tree;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::source::{Span, offset};
+use crate::value::nearest;
+
+/// A module: its name, the protocol it makes the pipeline speak, and its keys, which mean the same
+/// as those of a pipeline.
+type Module = (&'static str, Option<&'static str>, &'static [&'static str]);
+
+const MODULES: &[Module] = &[
+    ("proxy", None, &["upstream", "balance"]),
+    ("tap", None, &["limit"]),
+    ("http-request-decoder", Some("http"), &[]),
+    ("http-request-encoder", Some("http"), &[]),
+];
+
+/// Parses an ini file.
+pub(super) fn parse(source: u32, text: &Arc<str>, problems: &mut Vec<Diagnostic>) -> Tree {
+    let mut tree = Tree::new(source, Arc::clone(text));
+    tree.adopt(tree.root, &[], false);
+    let mut reading = Reading {
+        source,
+        expansion: Expansion::default(),
+        pipeline: None,
+        section: None,
+        modules: Vec::new(),
+        problems,
+    };
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        reading.line(&mut tree, line, start);
+        start += line.len();
+    }
+    reading.end_section(&mut tree);
+    reading.end_pipeline();
+    let Reading { expansion, problems, .. } = reading;
+    expansion.seal(&mut tree, problems);
+    bound_depth(&mut tree, problems);
+    tree
+}
+
+/// A key with its value and their places.
+struct Entry {
+    key: String,
+    value: String,
+    key_at: Span,
+    at: Span,
+}
+
+struct Section {
+    at: Span,
+    is_module: bool,
+    entries: Vec<Entry>,
+}
+
+struct Reading<'p> {
+    source: u32,
+    expansion: Expansion,
+    pipeline: Option<String>,
+    section: Option<Section>,
+    /// Modules of the pipeline so far.
+    modules: Vec<(&'static str, Span)>,
+    problems: &'p mut Vec<Diagnostic>,
+}
+
+impl Reading<'_> {
+    fn span(&self, from: usize, len: usize) -> Span {
+        Span { source: self.source, start: offset(from), end: offset(from + len) }
+    }
+
+    fn wrong(&mut self, at: Span, message: String, help: String) {
+        self.problems.push(Diagnostic::new(Code::IniSyntax, message).at(at).help(help));
+    }
+
+    fn line(&mut self, tree: &mut Tree, line: &str, start: usize) {
+        let line = line.trim_start_matches('\u{feff}');
+        let blanks = line.len() - line.trim_start().len();
+        let (text, from) = (line.trim(), start + blanks);
+        if text.is_empty() || text.starts_with(['#', ';']) {
+            return;
+        }
+        let at = self.span(from, text.len());
+        if let Some(name) = text.strip_prefix('[') {
+            self.end_section(tree);
+            return self.open(name.strip_suffix(']'), at);
+        }
+        let Some((key, value)) = text.split_once('=') else {
+            let help = "write `key = value`, or a section such as `[pipeline.name]`".to_owned();
+            return self.wrong(at, format!("`{text}` is neither a key nor a section"), help);
+        };
+        let value_from = from + text.len() - value.trim_start().len();
+        let entry = Entry {
+            key: key.trim().to_owned(),
+            value: value.trim().to_owned(),
+            key_at: self.span(from, key.trim_end().len()),
+            at: self.span(value_from, value.trim().len()),
+        };
+        match &mut self.section {
+            Some(section) => section.entries.push(entry),
+            None => {
+                let help = "open a pipeline first: `[pipeline.name]`".to_owned();
+                self.wrong(at, format!("`{}` stands in no section", entry.key), help);
+            }
+        }
+    }
+
+    fn open(&mut self, name: Option<&str>, at: Span) {
+        let parts = name.and_then(|name| name.split_once('.'));
+        match parts.map(|(kind, name)| (kind.trim(), name.trim())) {
+            Some(("pipeline", name)) if !name.is_empty() && !name.contains([']', '[']) => {
+                self.end_pipeline();
+                self.pipeline = Some(name.to_owned());
+                self.section = Some(Section { at, is_module: false, entries: Vec::new() });
+            }
+            Some(("module", name)) if !name.is_empty() => {
+                if self.pipeline.is_none() {
+                    let help = "put `[pipeline.name]` with its `listen` in front".to_owned();
+                    self.wrong(at, "this module is part of no pipeline".to_owned(), help);
+                }
+                self.section = Some(Section { at, is_module: true, entries: Vec::new() });
+            }
+            _ => {
+                let help = "write `[pipeline.name]` or `[module.name]`".to_owned();
+                self.wrong(at, "this is no section of a pipeline".to_owned(), help);
+            }
+        }
+    }
+
+    fn end_section(&mut self, tree: &mut Tree) {
+        let Some(section) = self.section.take() else { return };
+        let Some(pipeline) = self.pipeline.clone() else { return };
+        if !section.is_module {
+            // Known to be there, even if nothing is said of it.
+            self.set(tree, &pipeline, "id", &pipeline, section.at);
+            for entry in &section.entries {
+                self.set(tree, &pipeline, &entry.key, &entry.value, entry.at);
+            }
+            return;
+        }
+        let Some(named) = section.entries.iter().find(|entry| entry.key == "name") else {
+            let help = format!("write `name = ` and one of {}", names().join(", "));
+            return self.wrong(section.at, "this module has no `name`".to_owned(), help);
+        };
+        let found = MODULES.iter().find(|(name, _, _)| *name == named.value);
+        let Some((name, protocol, keys)) = found else {
+            let help = match nearest(&named.value, names()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("there are {}", names().join(", ")),
+            };
+            return self.wrong(named.at, format!("there is no module `{}`", named.value), help);
+        };
+        self.modules.push((name, named.at));
+        if let Some(protocol) = protocol {
+            self.set(tree, &pipeline, "protocol", protocol, named.at);
+        }
+        for entry in section.entries.iter().filter(|entry| entry.key != "name") {
+            self.module_key(tree, &pipeline, (name, keys), entry);
+        }
+    }
+
+    fn module_key(
+        &mut self,
+        tree: &mut Tree,
+        pipeline: &str,
+        (module, known): (&str, &[&str]),
+        entry: &Entry,
+    ) {
+        if known.contains(&entry.key.as_str()) {
+            return self.set(tree, pipeline, &entry.key, &entry.value, entry.at);
+        }
+        let message = format!("the module `{module}` has no `{}`", entry.key);
+        let help = match known {
+            [] => "remove this line: it has no keys but `name`".to_owned(),
+            _ => format!("it has {}", known.join(", ")),
+        };
+        self.wrong(entry.key_at, message, help);
+    }
+
+    fn set(&mut self, tree: &mut Tree, pipeline: &str, key: &str, value: &str, at: Span) {
+        let path = tree.keep(&format!("weir.pipelines[{pipeline}].{key}"));
+        self.expansion.set(tree, path, value, at);
+    }
+
+    /// A decoder needs the encoder behind it, and what is paced one by one has to be decoded first.
+    fn end_pipeline(&mut self) {
+        self.pipeline = None;
+        let modules = std::mem::take(&mut self.modules);
+        let place = |wanted: &str| modules.iter().position(|(name, _)| *name == wanted);
+        let (decoder, encoder) = ("http-request-decoder", "http-request-encoder");
+        let (from, to, tap) = (place(decoder), place(encoder), place("tap"));
+        let at = |n: usize| modules.get(n).map(|(_, at)| *at).unwrap_or_default();
+        match (from, to) {
+            (None, None) => {}
+            (Some(from), Some(to)) if from < to => {
+                if let Some(tap) = tap.filter(|tap| *tap < from) {
+                    let message =
+                        format!("`tap` stands in front of `{decoder}`: it sees no requests");
+                    let help = format!("move it between `{decoder}` and `{encoder}`");
+                    self.wrong(at(tap), message, help);
+                }
+            }
+            (Some(from), _) => {
+                let message = format!("`{decoder}` has no `{encoder}` behind it");
+                let help = format!("add a module with `name = {encoder}` in front of `proxy`");
+                self.wrong(at(from), message, help);
+            }
+            (None, Some(to)) => {
+                let message = format!("`{encoder}` has no `{decoder}` in front of it");
+                let help = format!("add a module with `name = {decoder}` in front of it");
+                self.wrong(at(to), message, help);
+            }
+        }
+        let proxy = place("proxy");
+        if proxy.is_some_and(|proxy| proxy + 1 < modules.len()) {
+            let at = modules.last().map(|(_, at)| *at).unwrap_or_default();
+            let message = "nothing comes behind `proxy`".to_owned();
+            self.wrong(at, message, "move this module in front of it".to_owned());
+        }
+    }
+}
+
+fn names() -> Vec<&'static str> {
+    MODULES.iter().map(|(name, _, _)| *name).collect()
+}

@@ -1,0 +1,42 @@
+//! One direction of a connection whose bytes are passed on as they are.
+
+use std::task::{Context, Poll};
+
+use weir_wire::http1::BodyKind;
+
+use super::body::{Carry, ReadBuffer};
+use super::relay::{Framing, Relay};
+use crate::net::Socket;
+
+/// One direction of a connection that is passed on as it is, to its end.
+#[derive(Debug)]
+pub(crate) struct Direction {
+    pub(crate) relay: Relay,
+    pub(crate) over: bool,
+    pub(crate) failed: bool,
+}
+
+impl Direction {
+    pub(crate) fn new() -> Self {
+        let relay = Relay::new(BodyKind::UntilClose, Framing::Identity);
+        Self { relay, over: false, failed: false }
+    }
+
+    /// Moves what can be moved now; passes the end of one side on to the other.
+    pub(crate) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: &mut Socket,
+        carry: &mut Carry,
+        sink: &mut Socket,
+        scratch: &mut ReadBuffer,
+    ) {
+        if self.over {
+            return;
+        }
+        let polled = self.relay.poll(cx, source, carry, sink, scratch);
+        let Poll::Ready(result) = polled else { return };
+        self.over = true;
+        self.failed = result.is_err() || !sink.end();
+    }
+}

@@ -1,0 +1,171 @@
+//! Looking at the upstreams of pipelines, whether or not anybody asks for them.
+
+use std::future::poll_fn;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use weir_balance::Member;
+use weir_config::{HealthCheck, Pipeline};
+
+use super::balance::dial;
+use crate::drain::{DrainState, Phase};
+use crate::executor::spawn;
+use crate::net::{Socket, poll_read, poll_write};
+use crate::pacer::now_ns;
+use crate::worker::Worker;
+
+/// How often it is asked which upstreams there are to be checked.
+const ASK: Duration = Duration::from_secs(1);
+/// Bytes of an answer that are looked at.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+
+/// A pipeline whose upstreams are checked for as long as it is there.
+#[derive(Clone, Debug)]
+pub(crate) struct Checked {
+    pub(crate) current: Arc<ArcSwap<Pipeline>>,
+    pub(crate) drain: Arc<DrainState>,
+}
+
+impl Checked {
+    /// How `member` is to be checked now, if it is.
+    fn check_of(&self, member: &Arc<Member>) -> Option<HealthCheck> {
+        let pipeline = self.current.load();
+        let check = pipeline.check.clone()?;
+        let serves = self.drain.phase() == Phase::Serving;
+        let mut all = pipeline.groups().flat_map(|group| group.members());
+        (serves && all.any(|one| Arc::ptr_eq(one, member))).then_some(check)
+    }
+}
+
+/// Has each upstream checked by a task of its own: one that hangs delays no other.
+pub(super) async fn watch(worker: Rc<Worker>, checked: Checked) {
+    let mut tended: Vec<(Arc<Member>, Weak<()>)> = Vec::new();
+    while checked.drain.phase() == Phase::Serving {
+        tended.retain(|(_, life)| life.strong_count() > 0);
+        let pipeline = checked.current.load_full();
+        for member in pipeline.groups().flat_map(|group| group.members()) {
+            let is_known = tended.iter().any(|(known, _)| Arc::ptr_eq(known, member));
+            if pipeline.check.is_none() || is_known {
+                continue;
+            }
+            let life = Rc::new(());
+            tended.push((Arc::clone(member), Rc::downgrade(&life)));
+            let tending = tend(Rc::clone(&worker), checked.clone(), Arc::clone(member), life);
+            if let Err(error) = spawn(tending) {
+                tracing::error!(%error, "an upstream of a pipeline is not checked");
+            }
+        }
+        worker.deadlines.sleep(ASK).await;
+    }
+}
+
+async fn tend(worker: Rc<Worker>, checked: Checked, member: Arc<Member>, _life: Rc<()>) {
+    let mut verdict = Verdict::default();
+    let host = &member.target.host;
+    while let Some(check) = checked.check_of(&member) {
+        let found = look(&worker, &member, &check).await;
+        let pipeline = checked.current.load();
+        let upstream = format_args!("{host}:{}", member.target.port);
+        let is_up = verdict.add(found.is_ok(), &check);
+        let is_news = is_up.is_some_and(|is_up| member.checked(is_up, now_ms()));
+        match found {
+            Ok(()) if is_news => tracing::info!(pipeline = pipeline.id, %upstream, "up again"),
+            Err(why) if is_news => {
+                tracing::warn!(pipeline = pipeline.id, %upstream, "taken out: {why}");
+            }
+            _ => {}
+        }
+        worker.deadlines.sleep(check.interval).await;
+    }
+    member.checked(true, now_ms());
+}
+
+fn now_ms() -> u64 {
+    now_ns() / 1_000_000
+}
+
+/// What the looks at one upstream come to.
+#[derive(Debug, Default)]
+struct Verdict {
+    good: u32,
+    bad: u32,
+}
+
+impl Verdict {
+    /// Whether it is up, once enough looks in a row agree.
+    fn add(&mut self, is_good: bool, check: &HealthCheck) -> Option<bool> {
+        match is_good {
+            true => (self.good, self.bad) = (self.good.saturating_add(1), 0),
+            false => (self.good, self.bad) = (0, self.bad.saturating_add(1)),
+        }
+        match is_good {
+            true => (self.good >= check.rise).then_some(true),
+            false => (self.bad >= check.fall).then_some(false),
+        }
+    }
+}
+
+/// Looks at one upstream once.
+async fn look(worker: &Rc<Worker>, member: &Member, check: &HealthCheck) -> Result<(), String> {
+    tokio::select! {
+        result = ask(worker, member, check) => result,
+        () = worker.deadlines.sleep(check.timeout) => Err("the check timed out".to_owned()),
+    }
+}
+
+async fn ask(worker: &Rc<Worker>, member: &Member, check: &HealthCheck) -> Result<(), String> {
+    let stream = dial(worker, &member.target).await.map_err(|error| error.to_string())?;
+    let mut socket = Socket::watched(stream);
+    let mut rest = check.send.as_slice();
+    while !rest.is_empty() {
+        let written = poll_fn(|_| poll_write(&mut socket, rest)).await;
+        let count = written.map_err(|error| error.to_string())?;
+        rest = rest.get(count..).unwrap_or_default();
+    }
+    let expect = check.expect.as_slice();
+    let mut answer = Vec::new();
+    while !expect.is_empty() && !answer.windows(expect.len()).any(|part| part == expect) {
+        let read = poll_fn(|_| {
+            let mut scratch = worker.scratch.borrow_mut();
+            let polled = poll_read(&mut socket, scratch.buffer());
+            polled.map_ok(|count| {
+                answer.extend_from_slice(scratch.read(count));
+                count
+            })
+        });
+        let count = read.await.map_err(|error| error.to_string())?;
+        if count == 0 || answer.len() > ANSWER_BYTES_MAX {
+            let start = String::from_utf8_lossy(answer.get(..40).unwrap_or(&answer)).into_owned();
+            return Err(format!("the answer is not what is expected: {start:?}"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use weir_config::HealthCheck;
+
+    use super::Verdict;
+
+    #[test]
+    fn so_many_looks_in_a_row_decide() {
+        let check = HealthCheck {
+            interval: Duration::ZERO,
+            timeout: Duration::ZERO,
+            send: Vec::new(),
+            expect: Vec::new(),
+            rise: 2,
+            fall: 3,
+        };
+        let mut verdict = Verdict::default();
+        let looks = [true, true, false, false, true, false, false, false, true, true];
+        let found: Vec<_> = looks.iter().map(|good| verdict.add(*good, &check)).collect();
+        let (up, down) = (Some(true), Some(false));
+        assert_eq!(found, [None, up, None, None, None, None, None, down, None, up]);
+    }
+}

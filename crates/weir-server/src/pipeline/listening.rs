@@ -1,0 +1,166 @@
+//! What a worker does with the listeners of pipelines.
+
+use std::net::TcpListener;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arc_swap::ArcSwap;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
+use weir_config::{Pipeline, Protocol, Snapshot};
+
+use super::health::Checked;
+use super::set::PipelineCounters;
+use super::{health, tcp};
+use crate::accept::{Accepted, accept_until_drained, admits};
+use crate::drain::{DrainState, Listening, Phase};
+use crate::executor::spawn;
+use crate::files::Admission;
+use crate::http::downstream;
+use crate::metrics::OpenConnection;
+use crate::net::Socket;
+use crate::server::TIDY;
+use crate::worker::Worker;
+
+/// A listener that a worker is to serve.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) listener: TcpListener,
+    pub(crate) serves: Serves,
+    pub(crate) current: Arc<ArcSwap<Pipeline>>,
+    pub(crate) counters: Arc<PipelineCounters>,
+    pub(crate) drain: Arc<DrainState>,
+    pub(crate) stopped: watch::Receiver<Phase>,
+    /// Until nothing more is accepted.
+    pub(crate) listening: Listening,
+}
+
+/// By what a listener's connections are served.
+#[derive(Debug)]
+pub(crate) enum Serves {
+    /// The HTTP engine and a table of its own.
+    Http(Arc<ArcSwap<Snapshot>>),
+    /// What the pipeline says at the time.
+    Stream,
+}
+
+/// What a worker is told to do.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// To serve.
+    Open(Box<Opening>),
+    /// To look at upstreams: one worker does it for all.
+    Check(Checked),
+}
+
+/// Does what it is told for as long as orders may come.
+pub(crate) async fn take_orders(worker: &Rc<Worker>, mut orders: UnboundedReceiver<Order>) {
+    while let Some(order) = orders.recv().await {
+        let worker = Rc::clone(worker);
+        let spawned = match order {
+            Order::Open(opening) => spawn(serve(worker, *opening)),
+            Order::Check(checked) => spawn(health::watch(worker, checked)),
+        };
+        if let Err(error) = spawned {
+            tracing::error!(%error, "a pipeline is not served");
+        }
+    }
+}
+
+/// What becomes of each connection of one listener.
+struct Entry {
+    worker: Rc<Worker>,
+    /// Where HTTP is served by.
+    beside: Option<Rc<Worker>>,
+    current: Arc<ArcSwap<Pipeline>>,
+    counters: Arc<PipelineCounters>,
+    drain: Arc<DrainState>,
+}
+
+async fn serve(worker: Rc<Worker>, opening: Opening) {
+    let Opening { listener, serves, current, counters, drain, stopped, listening } = opening;
+    let beside = match serves {
+        Serves::Http(table) => Some(worker.beside(table, Arc::clone(&drain))),
+        Serves::Stream => None,
+    };
+    let entry = Entry { worker: Rc::clone(&worker), beside, current, counters, drain };
+    let take = |accepted, admission| {
+        worker.deadlines.refresh();
+        entry.take(accepted, admission);
+    };
+    let tidying = async {
+        loop {
+            worker.deadlines.sleep(TIDY).await;
+            if let Some(beside) = &entry.beside {
+                beside.tidy_own();
+            }
+        }
+    };
+    let (counters, files) = (&worker.counters, &worker.files);
+    let accepting =
+        accept_until_drained(listener, counters, files, &worker.deadlines, stopped, take);
+    tokio::select! {
+        () = accepting => {}
+        () = tidying => {}
+    }
+    drop(listening);
+    // Those that are idle see that they are to go.
+    worker.deadlines.wake_all();
+}
+
+impl Entry {
+    fn take(&self, (stream, peer): Accepted, admission: Admission) {
+        let open = OpenConnection::new(&self.worker.counters);
+        let pipeline = self.current.load_full();
+        if admission.refused && self.beside.is_none() || !admits(&self.worker) {
+            drop(stream);
+            return;
+        }
+        self.counters.accepted.fetch_add(1, Ordering::Relaxed);
+        let active = Active::new(&self.counters);
+        let worker = Rc::clone(&self.worker);
+        let socket = Socket::fresh(stream);
+        let spawned = match (&self.beside, &pipeline.protocol) {
+            (Some(beside), _) => {
+                let served = downstream::serve(Rc::clone(beside), socket, peer, admission, open);
+                spawn(async move {
+                    let _active = active;
+                    served.await;
+                })
+            }
+            (None, Protocol::Tcp | Protocol::Http(_)) => {
+                let drain = Arc::clone(&self.drain);
+                let near = tcp::Near::new(worker, socket, peer, pipeline, drain);
+                spawn(async move {
+                    tcp::serve(near, active).await;
+                    drop((admission, open));
+                })
+            }
+        };
+        if let Err(error) = spawned {
+            tracing::error!(%error, "a connection is not served");
+        }
+    }
+}
+
+/// A connection of a pipeline, counted while it lives.
+#[derive(Debug)]
+pub(super) struct Active(Arc<PipelineCounters>);
+
+impl Active {
+    fn new(counters: &Arc<PipelineCounters>) -> Self {
+        counters.active.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(counters))
+    }
+
+    pub(super) fn counters(&self) -> &PipelineCounters {
+        &self.0
+    }
+}
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        self.0.active.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,15 @@
+//! Pipelines: listeners of their own, for TCP and HTTP.
+//!
+//! Each worker listens for each pipeline. A reload swaps what a listener serves by, opens listeners
+//! that are new and closes those that are gone; connections go on as they began.
+
+mod balance;
+mod health;
+mod listening;
+mod relay;
+mod set;
+mod tcp;
+
+pub(crate) use listening::{Order, take_orders};
+pub(crate) use set::PipelineSet;
+pub use set::PipelineStatus;

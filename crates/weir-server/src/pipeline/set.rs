@@ -1,0 +1,259 @@
+//! The pipelines that run, and going over to others.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+use weir_balance::MemberState;
+use weir_config::{Pipeline, Protocol, Settings, Snapshot};
+
+use super::health::Checked;
+use super::listening::{Opening, Order, Serves};
+use crate::drain::{DrainState, Listening, Phase};
+use crate::listener::{Asked, BindError, bind};
+use crate::pacer::now_ns;
+
+/// What a pipeline counts over all workers.
+#[derive(Debug, Default)]
+pub(crate) struct PipelineCounters {
+    pub(crate) accepted: AtomicU64,
+    pub(crate) active: AtomicI64,
+    /// Turned away by the limit.
+    pub(crate) limited: AtomicU64,
+    /// No upstream could be reached.
+    pub(crate) unreached: AtomicU64,
+    /// Ended as nothing came for too long, or they were too old.
+    pub(crate) expired: AtomicU64,
+    /// Bytes from clients to upstreams.
+    pub(crate) sent: AtomicU64,
+    /// Bytes from upstreams to clients.
+    pub(crate) received: AtomicU64,
+}
+
+/// What operators see of a pipeline.
+#[derive(Clone, Debug)]
+pub struct PipelineStatus {
+    /// Its name.
+    pub id: String,
+    /// What it speaks.
+    pub protocol: &'static str,
+    /// Where it listens.
+    pub listen: Vec<SocketAddr>,
+    /// What it has counted, each by its name.
+    pub counts: Vec<(&'static str, u64)>,
+    /// Connections open now.
+    pub active: u64,
+    /// Its upstreams, and how they are.
+    pub members: Vec<MemberState>,
+    /// Name of its limit.
+    pub limit: Option<String>,
+}
+
+/// One pipeline that runs.
+#[derive(Debug)]
+struct Running {
+    /// As they were written, and where that led; a port of 0 is chosen.
+    sockets: Vec<Socket>,
+    /// The pipeline, and until when its upstreams are checked.
+    checked: Checked,
+    /// Of one that speaks HTTP.
+    table: Option<Arc<ArcSwap<Snapshot>>>,
+    counters: Arc<PipelineCounters>,
+}
+
+#[derive(Debug)]
+struct Socket {
+    asked: SocketAddr,
+    address: SocketAddr,
+    drain: Arc<DrainState>,
+    stop: watch::Sender<Phase>,
+}
+
+/// All pipelines of a server.
+#[derive(Debug)]
+pub(crate) struct PipelineSet {
+    workers: Vec<UnboundedSender<Order>>,
+    /// Of the server: counts who listens.
+    drain: Arc<DrainState>,
+    running: Mutex<Vec<Running>>,
+}
+
+impl PipelineSet {
+    pub(crate) fn new(workers: Vec<UnboundedSender<Order>>, drain: &Arc<DrainState>) -> Self {
+        Self { workers, drain: Arc::clone(drain), running: Mutex::default() }
+    }
+
+    /// Goes over to `pipelines`: what stays keeps its listeners and connections. Gives what could
+    /// not be listened on.
+    pub(crate) fn apply(
+        &self,
+        pipelines: &[Arc<Pipeline>],
+        settings: &Settings,
+    ) -> Vec<(String, BindError)> {
+        let mut running = self.lock();
+        let mut failures = Vec::new();
+        let mut old = std::mem::take(&mut *running);
+        let is_same = |one: &Running, pipeline: &Pipeline| {
+            one.checked.current.load().id == pipeline.id
+                && one.table.is_some() == matches!(pipeline.protocol, Protocol::Http(_))
+        };
+        // Sockets that nobody asks for any more are closed first: another one may want the address.
+        for one in &mut old {
+            let kept = pipelines.iter().find(|pipeline| is_same(one, pipeline));
+            one.sockets.retain(|socket| {
+                let stays = kept.is_some_and(|kept| kept.listen.contains(&socket.asked));
+                if !stays {
+                    socket.close(Phase::Draining);
+                }
+                stays
+            });
+        }
+        for pipeline in pipelines {
+            let known = old.iter().position(|one| is_same(one, pipeline));
+            let mut one = match known {
+                Some(at) => old.swap_remove(at),
+                None => self.begin(pipeline),
+            };
+            one.checked.current.store(Arc::clone(pipeline));
+            if let (Some(table), Protocol::Http(new)) = (&one.table, &pipeline.protocol) {
+                table.store(Arc::clone(new));
+            }
+            for address in &pipeline.listen {
+                if one.sockets.iter().any(|socket| socket.asked == *address) {
+                    continue;
+                }
+                match self.open(&one, *address, settings) {
+                    Ok(socket) => one.sockets.push(socket),
+                    Err(error) => failures.push((pipeline.id.clone(), error)),
+                }
+            }
+            running.push(one);
+        }
+        for gone in old {
+            gone.checked.drain.advance(Phase::Stopped);
+        }
+        failures
+    }
+
+    fn begin(&self, pipeline: &Arc<Pipeline>) -> Running {
+        let one = Running::new(pipeline);
+        if let Some(first) = self.workers.first() {
+            // Fails only when the worker is gone.
+            let _ = first.send(Order::Check(one.checked.clone()));
+        }
+        one
+    }
+
+    fn open(
+        &self,
+        one: &Running,
+        asked: SocketAddr,
+        settings: &Settings,
+    ) -> Result<Socket, BindError> {
+        // The server may be the one that speaks first: connections are taken at once, but for HTTP.
+        let defer = match one.table {
+            Some(_) => settings.defer_accept,
+            None => std::time::Duration::ZERO,
+        };
+        let options = Asked {
+            backlog: settings.backlog,
+            defer,
+            receive_bytes: settings.receive_buffer_bytes,
+            send_bytes: settings.send_buffer_bytes,
+            unsent_bytes: Some(settings.unsent_bytes_max),
+            setting: "listen",
+        };
+        let bound = bind(asked, self.workers.len(), &options)?;
+        let (stop, stopped) = watch::channel(Phase::Serving);
+        let drain = Arc::new(DrainState::default());
+        for (listener, worker) in bound.listeners.into_iter().zip(&self.workers) {
+            let serves = match &one.table {
+                Some(table) => Serves::Http(Arc::clone(table)),
+                None => Serves::Stream,
+            };
+            // Fails only when the worker is gone.
+            let _ = worker.send(Order::Open(Box::new(Opening {
+                listener,
+                serves,
+                current: Arc::clone(&one.checked.current),
+                counters: Arc::clone(&one.counters),
+                drain: Arc::clone(&drain),
+                stopped: stopped.clone(),
+                listening: Listening::new(&self.drain),
+            })));
+        }
+        Ok(Socket { asked, address: bound.address, drain, stop })
+    }
+
+    /// Has every listener, and later every connection, end.
+    pub(crate) fn close(&self, phase: Phase) {
+        for one in &*self.lock() {
+            one.checked.drain.advance(phase);
+            one.sockets.iter().for_each(|socket| socket.close(phase));
+        }
+    }
+
+    /// Every pipeline, for operators.
+    pub(crate) fn status(&self) -> Vec<PipelineStatus> {
+        let now_ms = now_ns() / 1_000_000;
+        self.lock().iter().map(|one| one.status(now_ms)).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Running {
+    fn new(pipeline: &Arc<Pipeline>) -> Self {
+        let table = match &pipeline.protocol {
+            Protocol::Http(table) => Some(Arc::new(ArcSwap::new(Arc::clone(table)))),
+            _ => None,
+        };
+        Self {
+            sockets: Vec::new(),
+            checked: Checked {
+                current: Arc::new(ArcSwap::new(Arc::clone(pipeline))),
+                drain: Arc::default(),
+            },
+            table,
+            counters: Arc::default(),
+        }
+    }
+
+    fn status(&self, now_ms: u64) -> PipelineStatus {
+        let pipeline = self.checked.current.load();
+        let states = pipeline.groups().flat_map(|group| group.states(now_ms));
+        let members: Vec<MemberState> = states.collect();
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counters = &self.counters;
+        let active = counters.active.load(Ordering::Relaxed);
+        PipelineStatus {
+            id: pipeline.id.clone(),
+            protocol: pipeline.protocol.name(),
+            listen: self.sockets.iter().map(|socket| socket.address).collect(),
+            counts: vec![
+                ("accepted", count(&counters.accepted)),
+                ("limited", count(&counters.limited)),
+                ("unreached", count(&counters.unreached)),
+                ("expired", count(&counters.expired)),
+                ("sent_bytes", count(&counters.sent)),
+                ("received_bytes", count(&counters.received)),
+            ],
+            active: u64::try_from(active).unwrap_or_default(),
+            members,
+            limit: pipeline.limit.as_ref().map(|limit| limit.valve.name().to_owned()),
+        }
+    }
+}
+
+impl Socket {
+    fn close(&self, phase: Phase) {
+        self.drain.advance(phase);
+        // Fails only when no worker listens any more.
+        let _ = self.stop.send(phase);
+    }
+}

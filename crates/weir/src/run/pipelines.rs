@@ -1,0 +1,82 @@
+//! The pipelines of a running gateway, as the admin API shows them.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use weir_server::PipelineStatus;
+
+/// The pipeline of this name, or all of them.
+pub fn show(all: &[PipelineStatus], id: Option<&str>) -> Option<Value> {
+    match id {
+        Some(id) => all.iter().find(|one| one.id == id).map(shown),
+        None => Some(json!({ "pipelines": all.iter().map(shown).collect::<Vec<_>>() })),
+    }
+}
+
+fn shown(status: &PipelineStatus) -> Value {
+    let upstreams = status.members.iter().map(|member| {
+        json!({
+            "address": member.address,
+            "weight": member.weight,
+            "up": member.is_up,
+            "passedOver": member.rests,
+            "active": member.active,
+            "taken": member.taken,
+            "unreached": member.failed,
+        })
+    });
+    json!({
+        "id": status.id,
+        "protocol": status.protocol,
+        "listen": status.listen.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "limit": status.limit,
+        "active": status.active,
+        "counts": status.counts.iter().copied().collect::<std::collections::BTreeMap<_, _>>(),
+        "upstreams": upstreams.collect::<Vec<_>>(),
+    })
+}
+
+/// Metrics of all pipelines in the Prometheus text format; nothing without any.
+pub fn prometheus(all: &[PipelineStatus]) -> String {
+    let mut out = String::new();
+    let Some(first) = all.first() else { return out };
+    for (at, (count, _)) in first.counts.iter().enumerate() {
+        let name = format!("weir_pipeline_{count}_total");
+        let _ = write!(out, "# HELP {name} {}\n# TYPE {name} counter\n", help(count));
+        for one in all {
+            let value = one.counts.get(at).map_or(0, |(_, value)| *value);
+            let _ = writeln!(out, "{name}{{pipeline=\"{}\"}} {value}", label(&one.id));
+        }
+    }
+    let name = "weir_pipeline_active";
+    let _ = write!(out, "# HELP {name} Connections open now.\n# TYPE {name} gauge\n");
+    for one in all {
+        let _ = writeln!(out, "{name}{{pipeline=\"{}\"}} {}", label(&one.id), one.active);
+    }
+    let name = "weir_pipeline_upstream_up";
+    let help = "1 if an upstream is used: neither taken out by its check nor passed over.";
+    let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n");
+    for (one, member) in all.iter().flat_map(|one| one.members.iter().map(move |m| (one, m))) {
+        let (pipeline, upstream) = (label(&one.id), label(&member.address));
+        let up = u8::from(member.is_up && !member.rests);
+        let labels = format!("pipeline=\"{pipeline}\",upstream=\"{upstream}\"");
+        let _ = writeln!(out, "{name}{{{labels}}} {up}");
+    }
+    out
+}
+
+fn help(count: &str) -> &'static str {
+    match count {
+        "accepted" => "Connections that came.",
+        "limited" => "Connections that the limit refused.",
+        "unreached" => "Connections for which no upstream could be reached.",
+        "expired" => "Connections ended by a timeout.",
+        "sent_bytes" => "Bytes from clients to upstreams.",
+        "received_bytes" => "Bytes from upstreams to clients.",
+        _ => "As its name says.",
+    }
+}
+
+fn label(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
