@@ -36,7 +36,9 @@ pub use diagnostic::{
 pub use discovery::{Consul, Discovery, Dns, Eureka, Nacos};
 pub use loaded::{Checked, Compiled, Loaded, Loader};
 pub use memory::Memory;
-pub use pipelines::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol};
+pub use pipelines::{
+    AddressRule, HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol, SocksRules,
+};
 pub use property::{
     Kind as PropertyKind, PropertySpec, Root as PropertyRoot, Usage as PropertyUsage, json_schema,
     reference, registry,

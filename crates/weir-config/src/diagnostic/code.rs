@@ -103,6 +103,8 @@ codes! {
     MisplacedProperty = "misplaced-property", Mistake, Warning;
     /// A value that its property cannot take.
     InvalidValue = "invalid-value", Mistake, Error;
+    /// A proxy that everybody could use, were it not kept to this machine.
+    OpenProxy = "open-proxy", Mistake, Warning;
     /// A whole list replaced by one of higher priority.
     ListReplaced = "list-replaced", Mistake, Warning;
     /// A value that YAML changes before the gateway sees it.

@@ -3,6 +3,7 @@
 mod fields;
 mod http;
 mod read;
+mod socks;
 mod upstreams;
 
 use std::net::SocketAddr;
@@ -15,6 +16,7 @@ use weir_limit::Valve;
 use crate::snapshot::Snapshot;
 
 pub(crate) use read::pipelines;
+pub use socks::{AddressRule, SocksRules};
 
 /// One pipeline: data that a worker serves connections by.
 #[derive(Debug)]
@@ -49,6 +51,8 @@ pub enum Protocol {
     Tcp,
     /// HTTP/1, with a route table of one route.
     Http(Arc<Snapshot>),
+    /// SOCKS 4, 4a and 5: clients say where to connect to.
+    Socks(SocksRules),
 }
 
 impl Protocol {
@@ -57,6 +61,7 @@ impl Protocol {
         match self {
             Self::Tcp => "tcp",
             Self::Http(_) => "http",
+            Self::Socks(_) => "socks",
         }
     }
 }
@@ -75,6 +80,8 @@ pub struct PipelineLimit {
 pub struct PipelineTimeouts {
     /// One try to connect to an upstream.
     pub connect: Duration,
+    /// Until a client has said what it wants.
+    pub hello: Duration,
     /// Without a byte in either direction; zero is no bound.
     pub idle: Duration,
     /// A connection as a whole; zero is no bound.
@@ -85,6 +92,7 @@ impl Default for PipelineTimeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(5),
+            hello: Duration::from_secs(10),
             idle: Duration::from_secs(600),
             max: Duration::ZERO,
         }

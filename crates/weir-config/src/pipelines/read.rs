@@ -10,9 +10,9 @@ use weir_limit::Rate;
 
 use super::fields::Fields;
 use super::upstreams::{Address, addresses, balance, group, missing};
-use super::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol, http};
+use super::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol, http, socks};
 use crate::compile::Compiler;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::spring::{Kind, Layers, Node, child};
 
 const NAME: &str = "weir.pipelines";
@@ -27,6 +27,15 @@ const FIELDS: &[&str] = &[
     "limit",
     "timeouts",
     "check",
+    "socks",
+];
+
+/// What each protocol has no use for, and why.
+const USELESS: &[(&str, &[&str], &str)] = &[
+    ("http", &["balance", "slow-start"], "its upstreams have their turns by weight"),
+    ("http", &["check"], "an instance that cannot be reached is passed over"),
+    ("http", &["timeouts"], "those of `spring.cloud.gateway.…httpclient` hold"),
+    ("socks", &["upstream", "balance", "slow-start", "check"], "clients say where to connect to"),
 ];
 
 /// Every pipeline of the layers: a list, or a map by id. Problems are noted, and refuse the
@@ -118,20 +127,21 @@ impl Reading<'_, '_> {
         let fields = &mut self.fields;
         let before = fields.problems.len();
         fields.only(FIELDS);
-        let listen = listen(fields);
+        let mut listen = listen(fields);
         let addresses = addresses(fields);
         let balance = balance(fields);
         let slow_start = fields.duration("slow-start").unwrap_or_default();
         let timeouts = timeouts(fields);
         let check = check(fields);
         let slow_start_ms = u64::try_from(slow_start.as_millis()).unwrap_or(u64::MAX);
-        let protocol = self.protocol(&addresses);
+        let protocol = self.protocol(&addresses, &mut listen);
         let limit = match protocol {
             // There the limit is a filter of the route.
             Some(Protocol::Http(_)) => None,
             _ => self.limit(),
         };
-        if self.fields.problems.len() > before {
+        let found = self.fields.problems.get(before..).unwrap_or_default();
+        if found.iter().any(|problem| problem.severity == Severity::Error) {
             return None;
         }
         let id = self.id.clone();
@@ -146,42 +156,45 @@ impl Reading<'_, '_> {
         })
     }
 
-    fn protocol(&mut self, addresses: &[Address]) -> Option<Protocol> {
+    fn protocol(&mut self, addresses: &[Address], listen: &mut [SocketAddr]) -> Option<Protocol> {
         let written = self.fields.text("protocol");
         let name = written.as_ref().map_or("tcp", |written| written.text.as_str());
+        self.useless(name);
+        if addresses.is_empty() && name != "socks" {
+            let at = self.fields.at();
+            missing(&mut self.fields, at);
+            return None;
+        }
         match name {
-            "tcp" if addresses.is_empty() => {
-                let at = self.fields.at();
-                missing(&mut self.fields, at);
-                None
-            }
             "tcp" => Some(Protocol::Tcp),
             "http" => {
-                let mut refuse = |name: &str, why: &str| {
-                    if let Some(node) = self.fields.node(name) {
-                        let at = node.key_span();
-                        self.fields.wrong(at, format!("`http` has no `{name}`"), why);
-                    }
-                };
-                refuse("balance", "its upstreams have their turns by weight");
-                refuse("slow-start", "its upstreams have their turns by weight");
-                refuse("check", "an instance that cannot be reached is passed over");
-                refuse("timeouts", "those of `spring.cloud.gateway.…httpclient` hold");
-                if addresses.is_empty() {
-                    let at = self.fields.at();
-                    missing(&mut self.fields, at);
-                    return None;
-                }
                 let limit = self.fields.text("limit").map(|written| written.text);
                 let (compiler, id) = (self.compiler, self.id.clone());
                 http::table(&mut self.fields, compiler, &id, addresses, limit).map(Protocol::Http)
             }
+            "socks" => Some(Protocol::Socks(socks::rules(&mut self.fields, listen))),
             _ => {
                 let at = written.as_ref().map(|written| written.at).unwrap_or_default();
                 let message = format!("there is no protocol `{name}`");
-                self.fields.wrong(at, message, "write `tcp` or `http`");
+                self.fields.wrong(at, message, "write `tcp`, `http` or `socks`");
                 None
             }
+        }
+    }
+
+    /// Refuses what is written and the protocol has no use for.
+    fn useless(&mut self, protocol: &str) {
+        let mut refuse = |name: &str, why: &str| {
+            if let Some(node) = self.fields.node(name) {
+                let at = node.key_span();
+                self.fields.wrong(at, format!("`{protocol}` has no `{name}`"), why);
+            }
+        };
+        for (_, names, why) in USELESS.iter().filter(|(known, _, _)| *known == protocol) {
+            names.iter().for_each(|name| refuse(name, why));
+        }
+        for own in ["socks"].iter().filter(|own| **own != protocol) {
+            refuse(own, &format!("set `protocol: {own}`, or remove it"));
         }
     }
 
@@ -248,7 +261,7 @@ fn listen(fields: &mut Fields<'_, '_>) -> Vec<SocketAddr> {
 fn timeouts(fields: &mut Fields<'_, '_>) -> PipelineTimeouts {
     let mut timeouts = PipelineTimeouts::default();
     let Some(mut below) = fields.below("timeouts") else { return timeouts };
-    below.only(&["connect", "idle", "max"]);
+    below.only(&["connect", "hello", "idle", "max"]);
     let mut set = |name: &str, field: &mut Duration, may_be_zero: bool| {
         let Some(time) = below.duration(name) else { return };
         if time.is_zero() && !may_be_zero {
@@ -258,6 +271,7 @@ fn timeouts(fields: &mut Fields<'_, '_>) -> PipelineTimeouts {
         *field = time;
     };
     set("connect", &mut timeouts.connect, false);
+    set("hello", &mut timeouts.hello, false);
     set("idle", &mut timeouts.idle, true);
     set("max", &mut timeouts.max, true);
     timeouts

@@ -11,16 +11,31 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{Span, offset};
 use crate::value::nearest;
 
-/// A module: its name, the protocol it makes the pipeline speak, and its keys, which mean the same
-/// as those of a pipeline.
-type Module = (&'static str, Option<&'static str>, &'static [&'static str]);
+struct Module {
+    name: &'static str,
+    /// What it makes the pipeline speak.
+    protocol: Option<&'static str>,
+    /// Where its keys stand below the pipeline.
+    below: &'static str,
+    /// One that ends with `.` is the start of keys.
+    keys: &'static [&'static str],
+}
 
 const MODULES: &[Module] = &[
-    ("proxy", None, &["upstream", "balance"]),
-    ("tap", None, &["limit"]),
-    ("http-request-decoder", Some("http"), &[]),
-    ("http-request-encoder", Some("http"), &[]),
+    Module { name: "proxy", protocol: None, below: "", keys: &["upstream", "balance"] },
+    Module { name: "tap", protocol: None, below: "", keys: &["limit"] },
+    Module { name: "http-request-decoder", protocol: Some("http"), below: "", keys: &[] },
+    Module { name: "http-request-encoder", protocol: Some("http"), below: "", keys: &[] },
+    Module {
+        name: "socks",
+        protocol: Some("socks"),
+        below: "socks.",
+        keys: &["users.", "allow", "deny"],
+    },
 ];
+
+/// Modules that come in pairs: what is between them sees messages.
+const PAIRS: &[(&str, &str)] = &[("http-request-decoder", "http-request-encoder")];
 
 /// Parses an ini file.
 pub(super) fn parse(source: u32, text: &Arc<str>, problems: &mut Vec<Diagnostic>) -> Tree {
@@ -149,37 +164,37 @@ impl Reading<'_> {
             let help = format!("write `name = ` and one of {}", names().join(", "));
             return self.wrong(section.at, "this module has no `name`".to_owned(), help);
         };
-        let found = MODULES.iter().find(|(name, _, _)| *name == named.value);
-        let Some((name, protocol, keys)) = found else {
+        let Some(module) = MODULES.iter().find(|module| module.name == named.value) else {
             let help = match nearest(&named.value, names()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("there are {}", names().join(", ")),
             };
             return self.wrong(named.at, format!("there is no module `{}`", named.value), help);
         };
-        self.modules.push((name, named.at));
-        if let Some(protocol) = protocol {
+        self.modules.push((module.name, named.at));
+        if let Some(protocol) = module.protocol {
             self.set(tree, &pipeline, "protocol", protocol, named.at);
         }
         for entry in section.entries.iter().filter(|entry| entry.key != "name") {
-            self.module_key(tree, &pipeline, (name, keys), entry);
+            self.module_key(tree, &pipeline, module, entry);
         }
     }
 
-    fn module_key(
-        &mut self,
-        tree: &mut Tree,
-        pipeline: &str,
-        (module, known): (&str, &[&str]),
-        entry: &Entry,
-    ) {
-        if known.contains(&entry.key.as_str()) {
-            return self.set(tree, pipeline, &entry.key, &entry.value, entry.at);
+    fn module_key(&mut self, tree: &mut Tree, pipeline: &str, module: &Module, entry: &Entry) {
+        let is_known = |known: &&str| match known.ends_with('.') {
+            true => entry.key.starts_with(known),
+            false => entry.key == **known,
+        };
+        if module.keys.iter().any(is_known) {
+            let key = format!("{}{}", module.below, entry.key);
+            return self.set(tree, pipeline, &key, &entry.value, entry.at);
         }
-        let message = format!("the module `{module}` has no `{}`", entry.key);
-        let help = match known {
+        let message = format!("the module `{}` has no `{}`", module.name, entry.key);
+        let keys: Vec<_> =
+            module.keys.iter().map(|key| key.replace("users.", "users.NAME")).collect();
+        let help = match keys.as_slice() {
             [] => "remove this line: it has no keys but `name`".to_owned(),
-            _ => format!("it has {}", known.join(", ")),
+            keys => format!("it has {}", keys.join(", ")),
         };
         self.wrong(entry.key_at, message, help);
     }
@@ -193,8 +208,19 @@ impl Reading<'_> {
     fn end_pipeline(&mut self) {
         self.pipeline = None;
         let modules = std::mem::take(&mut self.modules);
+        for pair in PAIRS {
+            self.pair(&modules, *pair);
+        }
+        let end = modules.iter().position(|(name, _)| ["proxy", "socks"].contains(name));
+        let behind = end.and_then(|end| Some((modules.get(end)?.0, modules.get(end + 1)?.1)));
+        if let Some((end, at)) = behind {
+            let message = format!("nothing comes behind `{end}`");
+            self.wrong(at, message, "move this module in front of it".to_owned());
+        }
+    }
+
+    fn pair(&mut self, modules: &[(&str, Span)], (decoder, encoder): (&str, &str)) {
         let place = |wanted: &str| modules.iter().position(|(name, _)| *name == wanted);
-        let (decoder, encoder) = ("http-request-decoder", "http-request-encoder");
         let (from, to, tap) = (place(decoder), place(encoder), place("tap"));
         let at = |n: usize| modules.get(n).map(|(_, at)| *at).unwrap_or_default();
         match (from, to) {
@@ -202,7 +228,7 @@ impl Reading<'_> {
             (Some(from), Some(to)) if from < to => {
                 if let Some(tap) = tap.filter(|tap| *tap < from) {
                     let message =
-                        format!("`tap` stands in front of `{decoder}`: it sees no requests");
+                        format!("`tap` stands in front of `{decoder}`: it sees no messages");
                     let help = format!("move it between `{decoder}` and `{encoder}`");
                     self.wrong(at(tap), message, help);
                 }
@@ -218,15 +244,9 @@ impl Reading<'_> {
                 self.wrong(at(to), message, help);
             }
         }
-        let proxy = place("proxy");
-        if proxy.is_some_and(|proxy| proxy + 1 < modules.len()) {
-            let at = modules.last().map(|(_, at)| *at).unwrap_or_default();
-            let message = "nothing comes behind `proxy`".to_owned();
-            self.wrong(at, message, "move this module in front of it".to_owned());
-        }
     }
 }
 
 fn names() -> Vec<&'static str> {
-    MODULES.iter().map(|(name, _, _)| *name).collect()
+    MODULES.iter().map(|module| module.name).collect()
 }

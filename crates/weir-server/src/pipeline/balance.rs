@@ -8,7 +8,7 @@ use std::sync::Arc;
 use weir_balance::{Group, Member, Taken};
 use weir_filter::Target;
 
-use super::tcp::{Cut, Near};
+use super::near::{Cut, Near};
 use crate::files::UpstreamFile;
 use crate::http::body::Carry;
 use crate::net::{Socket, connect_to, watch_over};
@@ -21,8 +21,20 @@ pub(super) struct Far {
     pub(super) stream: Socket,
     /// What it has sent and nobody has taken.
     pub(super) carry: Carry,
-    _taken: Taken,
-    _file: UpstreamFile,
+    /// Of whom it is one of the connections, if somebody counts.
+    pub(super) _taken: Option<Taken>,
+    pub(super) _file: UpstreamFile,
+}
+
+/// An open file for a connection to an upstream, as soon as there is one.
+pub(super) async fn upstream_file(near: &Near) -> Result<UpstreamFile, Cut> {
+    match near.worker.files.try_upstream() {
+        Some(file) => Ok(file),
+        None => {
+            let files = Arc::clone(&near.worker.files);
+            near.within(near.pipeline.timeouts.connect, files.upstream()).await
+        }
+    }
 }
 
 /// A number that is the same for the same address, in every process.
@@ -35,13 +47,7 @@ pub(super) fn hash_of(ip: IpAddr) -> u64 {
 pub(super) async fn connect(near: &mut Near, group: &Arc<Group>) -> Result<Far, Cut> {
     let hash = hash_of(near.peer.ip());
     let mut tried: Vec<Arc<Member>> = Vec::new();
-    let file = match near.worker.files.try_upstream() {
-        Some(file) => file,
-        None => {
-            let files = Arc::clone(&near.worker.files);
-            near.within(near.pipeline.timeouts.connect, files.upstream()).await?
-        }
-    };
+    let file = upstream_file(near).await?;
     loop {
         let now_ms = now_ns() / 1_000_000;
         let taken = group.take(&tried, hash, now_ms).ok_or(Cut::Unreached)?;
@@ -54,7 +60,12 @@ pub(super) async fn connect(near: &mut Near, group: &Arc<Group>) -> Result<Far, 
                 member.reached(now_ns() - started, now_ns());
                 near.worker.counters.upstream_opened();
                 let stream = Socket::watched(stream);
-                return Ok(Far { stream, carry: Carry::default(), _taken: taken, _file: file });
+                return Ok(Far {
+                    stream,
+                    carry: Carry::default(),
+                    _taken: Some(taken),
+                    _file: file,
+                });
             }
             Ok(Err(error)) => error.to_string(),
             Err(Cut::Expired) => "the connection timed out".to_owned(),

@@ -11,8 +11,9 @@ use tokio::sync::watch;
 use weir_config::{Pipeline, Protocol, Snapshot};
 
 use super::health::Checked;
+use super::near::{Cut, Near};
 use super::set::PipelineCounters;
-use super::{health, tcp};
+use super::{health, socks, tcp};
 use crate::accept::{Accepted, accept_until_drained, admits};
 use crate::drain::{DrainState, Listening, Phase};
 use crate::executor::spawn;
@@ -121,20 +122,20 @@ impl Entry {
         let active = Active::new(&self.counters);
         let worker = Rc::clone(&self.worker);
         let socket = Socket::fresh(stream);
-        let spawned = match (&self.beside, &pipeline.protocol) {
-            (Some(beside), _) => {
+        let spawned = match &self.beside {
+            Some(beside) => {
                 let served = downstream::serve(Rc::clone(beside), socket, peer, admission, open);
                 spawn(async move {
                     let _active = active;
                     served.await;
                 })
             }
-            (None, Protocol::Tcp | Protocol::Http(_)) => {
+            None => {
                 let drain = Arc::clone(&self.drain);
-                let near = tcp::Near::new(worker, socket, peer, pipeline, drain);
+                let near = Near::new(worker, socket, peer, pipeline, drain);
                 spawn(async move {
-                    tcp::serve(near, active).await;
-                    drop((admission, open));
+                    converse(near, active.counters()).await;
+                    drop((admission, open, active));
                 })
             }
         };
@@ -144,9 +145,27 @@ impl Entry {
     }
 }
 
+/// Serves a connection by the protocol of its pipeline, and counts why it ended before its time.
+async fn converse(mut near: Near, counters: &PipelineCounters) {
+    let pipeline = Arc::clone(&near.pipeline);
+    let result = match &pipeline.protocol {
+        Protocol::Tcp | Protocol::Http(_) => tcp::serve(&mut near, counters).await,
+        Protocol::Socks(rules) => socks::serve(&mut near, rules, counters).await,
+    };
+    let counter = match result {
+        Ok(()) | Err(Cut::Gone) => return,
+        Err(Cut::Limited) => &counters.limited,
+        Err(Cut::Unreached) => &counters.unreached,
+        Err(Cut::Expired) => &counters.expired,
+        Err(Cut::Broken) => &counters.broken,
+        Err(Cut::Denied) => &counters.denied,
+    };
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
 /// A connection of a pipeline, counted while it lives.
 #[derive(Debug)]
-pub(super) struct Active(Arc<PipelineCounters>);
+struct Active(Arc<PipelineCounters>);
 
 impl Active {
     fn new(counters: &Arc<PipelineCounters>) -> Self {
@@ -154,7 +173,7 @@ impl Active {
         Self(Arc::clone(counters))
     }
 
-    pub(super) fn counters(&self) -> &PipelineCounters {
+    fn counters(&self) -> &PipelineCounters {
         &self.0
     }
 }

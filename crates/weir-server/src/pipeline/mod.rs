@@ -6,9 +6,12 @@
 mod balance;
 mod health;
 mod listening;
+mod near;
 mod relay;
 mod set;
+mod socks;
 mod tcp;
+mod turn;
 
 pub(crate) use listening::{Order, take_orders};
 pub(crate) use set::PipelineSet;

@@ -6,8 +6,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::balance::Far;
+use super::near::{Cut, Near};
 use super::set::PipelineCounters;
-use super::tcp::{Cut, Near};
 use crate::drain::Phase;
 use crate::http::direction::Direction;
 

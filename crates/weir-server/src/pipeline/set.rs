@@ -27,6 +27,10 @@ pub(crate) struct PipelineCounters {
     pub(crate) unreached: AtomicU64,
     /// Ended as nothing came for too long, or they were too old.
     pub(crate) expired: AtomicU64,
+    /// Ended as they broke the rules of their protocol.
+    pub(crate) broken: AtomicU64,
+    /// Turned away by rules, or for want of the right credentials.
+    pub(crate) denied: AtomicU64,
     /// Bytes from clients to upstreams.
     pub(crate) sent: AtomicU64,
     /// Bytes from upstreams to clients.
@@ -240,6 +244,8 @@ impl Running {
                 ("limited", count(&counters.limited)),
                 ("unreached", count(&counters.unreached)),
                 ("expired", count(&counters.expired)),
+                ("broken", count(&counters.broken)),
+                ("denied", count(&counters.denied)),
                 ("sent_bytes", count(&counters.sent)),
                 ("received_bytes", count(&counters.received)),
             ],

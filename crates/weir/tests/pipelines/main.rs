@@ -1,6 +1,7 @@
 //! Pipelines end to end: the program itself between real sockets.
 
 mod seed;
+mod socks;
 mod tcp;
 
 use std::net::SocketAddr;
@@ -23,6 +24,15 @@ fn ini(text: &str) -> Gateway {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_weir"));
     command.env("WEIR_ADMIN_PORT", "0");
     Gateway::launch(command, &["run", "{config}"], &[("proxy.ini", text.as_bytes())])
+}
+
+/// Whether a real peer is on this machine; a test without it says that it is left out.
+fn has(program: &str) -> bool {
+    let found = std::process::Command::new(program).arg("--version").output();
+    if let Err(error) = &found {
+        eprintln!("left out: {program}: {error}");
+    }
+    found.is_ok()
 }
 
 async fn get(address: SocketAddr, path: &str) -> Response {

@@ -1,0 +1,162 @@
+//! A client's side of a connection, whatever it speaks.
+
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use weir_config::Pipeline;
+
+use crate::deadline::Deadline;
+use crate::drain::{DrainState, Phase};
+use crate::http::body::Carry;
+use crate::net::{Socket, poll_read, poll_write};
+use crate::worker::Worker;
+
+/// How long it is read from a client that is told to go.
+const PARTING_MS: u64 = 2_000;
+
+/// A client's side of a connection.
+pub(super) struct Near {
+    pub(super) worker: Rc<Worker>,
+    pub(super) stream: Socket,
+    /// Who it is.
+    pub(super) peer: SocketAddr,
+    /// What it has sent and nobody has taken.
+    pub(super) carry: Carry,
+    pub(super) deadline: Deadline,
+    pub(super) pipeline: Arc<Pipeline>,
+    pub(super) drain: Arc<DrainState>,
+}
+
+/// Why a connection ends before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// The limit turns it away.
+    Limited,
+    /// No upstream could be reached.
+    Unreached,
+    /// It took too long.
+    Expired,
+    /// It broke the rules of its protocol.
+    Broken,
+    /// The rules do not let it.
+    Denied,
+    /// The client went, or the gateway stops.
+    Gone,
+}
+
+impl Near {
+    pub(super) fn new(
+        worker: Rc<Worker>,
+        stream: Socket,
+        peer: SocketAddr,
+        pipeline: Arc<Pipeline>,
+        drain: Arc<DrainState>,
+    ) -> Self {
+        let deadline = worker.deadline();
+        Self { worker, stream, peer, carry: Carry::default(), deadline, pipeline, drain }
+    }
+
+    /// Whether everything is to end now.
+    pub(super) fn is_over(&self) -> bool {
+        self.drain.phase() == Phase::Stopped || self.worker.drain.phase() == Phase::Stopped
+    }
+
+    /// Runs `work` for `time` at most.
+    pub(super) async fn within<T>(
+        &self,
+        time: Duration,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Cut> {
+        let mut work = pin!(work);
+        self.worker.deadlines.refresh();
+        self.deadline.set(time);
+        let result = poll_fn(|cx| {
+            if let Poll::Ready(done) = work.as_mut().poll(cx) {
+                return Poll::Ready(Ok(done));
+            }
+            if self.is_over() {
+                return Poll::Ready(Err(Cut::Gone));
+            }
+            if self.deadline.poll(cx) { Poll::Ready(Err(Cut::Expired)) } else { Poll::Pending }
+        })
+        .await;
+        self.deadline.clear();
+        result
+    }
+
+    /// Reads more of what the client sends, until `until_ms` by the worker's clock.
+    pub(super) async fn more(&mut self, until_ms: u64) -> Result<(), Cut> {
+        let Self { worker, stream, carry, deadline, drain, .. } = self;
+        arm(worker, deadline, until_ms);
+        let read = poll_fn(|cx| {
+            let mut scratch = worker.scratch.borrow_mut();
+            if let Poll::Ready(read) = poll_read(stream, scratch.buffer()) {
+                return Poll::Ready(match read {
+                    Ok(0) | Err(_) => Err(Cut::Gone),
+                    Ok(count) => {
+                        carry.push(scratch.read(count));
+                        Ok(())
+                    }
+                });
+            }
+            over(cx, worker, deadline, drain)
+        });
+        let result = read.await;
+        deadline.clear();
+        result
+    }
+
+    /// Sends `bytes` to the client, until `until_ms` by the worker's clock.
+    pub(super) async fn send(&mut self, mut bytes: &[u8], until_ms: u64) -> Result<(), Cut> {
+        let Self { worker, stream, deadline, drain, .. } = self;
+        arm(worker, deadline, until_ms);
+        let write = poll_fn(|cx| {
+            while !bytes.is_empty() {
+                match poll_write(stream, bytes) {
+                    Poll::Ready(Ok(count)) => bytes = bytes.get(count..).unwrap_or_default(),
+                    Poll::Ready(Err(_)) => return Poll::Ready(Err(Cut::Gone)),
+                    Poll::Pending => return over(cx, worker, deadline, drain),
+                }
+            }
+            Poll::Ready(Ok(()))
+        });
+        let result = write.await;
+        deadline.clear();
+        result
+    }
+
+    /// Ends a connection so that what was sent arrives: what still comes is read for a moment, or
+    /// the system would throw away with it what is under way.
+    pub(super) async fn part(&mut self) {
+        if !self.stream.end() {
+            return;
+        }
+        let until_ms = self.worker.deadlines.refresh() + PARTING_MS;
+        while self.more(until_ms).await.is_ok() {
+            self.carry.consume(self.carry.len());
+        }
+    }
+}
+
+fn arm(worker: &Worker, deadline: &Deadline, until_ms: u64) {
+    let now_ms = worker.deadlines.refresh();
+    deadline.set(Duration::from_millis(until_ms.saturating_sub(now_ms).max(1)));
+}
+
+/// Whether a wait is over as it took too long, or everything ends.
+fn over<T>(
+    cx: &mut Context<'_>,
+    worker: &Worker,
+    deadline: &Deadline,
+    drain: &DrainState,
+) -> Poll<Result<T, Cut>> {
+    if drain.phase() == Phase::Stopped || worker.drain.phase() == Phase::Stopped {
+        return Poll::Ready(Err(Cut::Gone));
+    }
+    if deadline.poll(cx) { Poll::Ready(Err(Cut::Expired)) } else { Poll::Pending }
+}
