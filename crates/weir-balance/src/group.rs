@@ -91,6 +91,11 @@ impl Member {
         self.rests_until_ms.store(now_ms.saturating_add(rest_ms), Ordering::Relaxed);
     }
 
+    /// It takes nothing more, as it says itself: it is passed over for a while.
+    pub fn rest(&self, now_ms: u64) {
+        self.rests_until_ms.store(now_ms.saturating_add(REST_MS_MAX), Ordering::Relaxed);
+    }
+
     /// It was reached within `took_ns`. A longer time counts at once, a shorter one by and by.
     pub fn reached(&self, took_ns: u64, now_ns: u64) {
         if self.in_row.swap(0, Ordering::Relaxed) > 0 {
@@ -157,6 +162,11 @@ impl Group {
     pub fn new(members: Vec<(Arc<Member>, u32)>, balance: Balance, slow_start_ms: u64) -> Self {
         let turns = Mutex::new(vec![0; members.len()]);
         Self { members, balance, slow_start_ms, turns }
+    }
+
+    /// Whether it leads nowhere.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
     }
 
     /// Its members.

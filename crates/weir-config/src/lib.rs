@@ -37,7 +37,8 @@ pub use discovery::{Consul, Discovery, Dns, Eureka, Nacos};
 pub use loaded::{Checked, Compiled, Loaded, Loader};
 pub use memory::Memory;
 pub use pipelines::{
-    AddressRule, HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol, SocksRules,
+    AddressRule, Fits, FrameSettings, HealthCheck, Pattern, Pipeline, PipelineLimit, PipelineRoute,
+    PipelineTimeouts, Protocol, ProxyProtocol, ProxyVersion, SocksRules,
 };
 pub use property::{
     Kind as PropertyKind, PropertySpec, Root as PropertyRoot, Usage as PropertyUsage, json_schema,

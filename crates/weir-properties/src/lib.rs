@@ -9,6 +9,7 @@ mod heads;
 mod paths;
 mod records;
 mod routes;
+mod streams;
 
 pub use configuration::configuration;
 pub use framing::{chunked, framing};
@@ -16,6 +17,7 @@ pub use heads::{request_head, response_head};
 pub use paths::{canonical_path, path_filters};
 pub use records::{route_json, store_record};
 pub use routes::{route_index, shortcut};
+pub use streams::{client_hello, dubbo, frame, proxy_protocol, socks};
 
 /// Panics if the property does not hold of the input.
 pub type Property = fn(&[u8]);
@@ -24,13 +26,18 @@ pub type Property = fn(&[u8]);
 pub const PROPERTIES: &[(&str, Property)] = &[
     ("canonical_path", canonical_path),
     ("chunked", chunked),
+    ("client_hello", client_hello),
     ("configuration", configuration),
+    ("dubbo", dubbo),
+    ("frame", frame),
     ("framing", framing),
     ("path_filters", path_filters),
+    ("proxy_protocol", proxy_protocol),
     ("request_head", request_head),
     ("response_head", response_head),
     ("route_index", route_index),
     ("route_json", route_json),
     ("shortcut", shortcut),
+    ("socks", socks),
     ("store_record", store_record),
 ];

@@ -78,6 +78,11 @@ impl Socket {
         Self(State::Watched(stream))
     }
 
+    /// The connection; nothing can be done with what stays.
+    pub(crate) fn take(&mut self) -> Self {
+        Self(std::mem::replace(&mut self.0, State::Lost))
+    }
+
     /// Whether nobody is told yet when something happens on it.
     pub(crate) fn is_fresh(&self) -> bool {
         matches!(self.0, State::Fresh(_))

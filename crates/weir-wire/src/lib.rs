@@ -1,19 +1,26 @@
-//! Bytes to messages and back: HTTP/1 framing, heads and bodies; Dubbo2, SOCKS and framed TCP.
+//! Bytes to messages and back: HTTP/1 framing, heads and bodies; Dubbo2, SOCKS, framed
+//! TCP, PROXY headers and the hello of TLS.
 //!
 //! Pure: no sockets, no clock, no runtime. A codec is fed bytes in any portions and gives the same
 //! result for any split. Called by `weir-server` and `weir-bench` for what is on the wire, by
 //! `weir-route` and `weir-filter` for heads.
 
+mod client_hello;
 pub mod dubbo;
 mod fields;
 pub mod frame;
 pub mod http1;
 mod message;
+mod proxy_protocol;
 pub mod socks;
 mod syntax;
 
+pub use client_hello::{ClientHello, HELLO_BYTES_MAX, HelloError, client_hello};
 pub use fields::{FieldLine, Fields, NameSet, Span};
 pub use message::{RequestHead, ResponseHead, Version};
+pub use proxy_protocol::{
+    ProxyError, ProxyHeader, V1_BYTES_MAX, V2_BYTES_MAX, proxy_header, write_v1, write_v2,
+};
 pub use syntax::{
     each_place, has_either, is_field_value, is_plain_path, is_token, list_members, trim_blanks,
 };

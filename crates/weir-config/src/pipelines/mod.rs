@@ -1,8 +1,11 @@
 //! Pipelines: a listener, a protocol, upstreams and limits (`weir.pipelines`, and ini files).
 
 mod fields;
+mod frame;
 mod http;
+mod proxy_protocol;
 mod read;
+mod routes;
 mod socks;
 mod upstreams;
 
@@ -15,7 +18,10 @@ use weir_limit::Valve;
 
 use crate::snapshot::Snapshot;
 
+pub use frame::FrameSettings;
+pub use proxy_protocol::{ProxyProtocol, ProxyVersion};
 pub(crate) use read::pipelines;
+pub use routes::{Fits, Pattern, PipelineRoute};
 pub use socks::{AddressRule, SocksRules};
 
 /// One pipeline: data that a worker serves connections by.
@@ -27,8 +33,12 @@ pub struct Pipeline {
     pub listen: Vec<SocketAddr>,
     /// What it speaks.
     pub protocol: Protocol,
-    /// Where connections go.
+    /// Where connections go that no route fits.
     pub upstream: Arc<Group>,
+    /// Other ways out.
+    pub routes: Vec<PipelineRoute>,
+    /// Whether it takes and sends PROXY headers.
+    pub proxy_protocol: ProxyProtocol,
     /// By what new connections are paced.
     pub limit: Option<PipelineLimit>,
     /// How long what may take.
@@ -38,9 +48,38 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Its upstreams.
+    /// Its upstreams, by the ways that lead there.
     pub fn groups(&self) -> impl Iterator<Item = &Arc<Group>> {
-        std::iter::once(&self.upstream)
+        std::iter::once(&self.upstream).chain(self.routes.iter().map(|route| &route.upstream))
+    }
+
+    /// The way for a call of this service, method, version and group; empty if there is none.
+    pub fn way_of_call(&self, call: [&str; 4]) -> &Arc<Group> {
+        let route = self.routes.iter().find(|route| match &route.fits {
+            Fits::Call { service, method, version, group } => {
+                let patterns = [service, method, version, group];
+                patterns.iter().zip(call).all(|(pattern, text)| {
+                    pattern.as_ref().is_none_or(|pattern| pattern.fits(text))
+                })
+            }
+            Fits::Hello { .. } => false,
+        });
+        route.map_or(&self.upstream, |route| &route.upstream)
+    }
+
+    /// The way for a client that asks for the server `name` and offers to speak `protocols`; empty
+    /// if there is none.
+    pub fn way_of_hello(&self, name: Option<&str>, protocols: &[&[u8]]) -> &Arc<Group> {
+        let route = self.routes.iter().find(|route| match &route.fits {
+            Fits::Hello { sni, alpn } => {
+                let name = name.unwrap_or_default();
+                let offers = |wanted: &String| protocols.contains(&wanted.as_bytes());
+                (sni.is_empty() || sni.iter().any(|pattern| pattern.fits(name)))
+                    && (alpn.is_empty() || alpn.iter().any(offers))
+            }
+            Fits::Call { .. } => false,
+        });
+        route.map_or(&self.upstream, |route| &route.upstream)
     }
 }
 
@@ -53,6 +92,10 @@ pub enum Protocol {
     Http(Arc<Snapshot>),
     /// SOCKS 4, 4a and 5: clients say where to connect to.
     Socks(SocksRules),
+    /// Messages of a fixed length, or with their length in front.
+    Frame(FrameSettings),
+    /// Dubbo2 calls, whose bodies have so many bytes at most.
+    Dubbo(usize),
 }
 
 impl Protocol {
@@ -62,6 +105,8 @@ impl Protocol {
             Self::Tcp => "tcp",
             Self::Http(_) => "http",
             Self::Socks(_) => "socks",
+            Self::Frame(_) => "frame",
+            Self::Dubbo(_) => "dubbo",
         }
     }
 }

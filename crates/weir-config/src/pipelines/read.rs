@@ -10,10 +10,14 @@ use weir_limit::Rate;
 
 use super::fields::Fields;
 use super::upstreams::{Address, addresses, balance, group, missing};
-use super::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol, http, socks};
+use super::{
+    HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol, frame, http, proxy_protocol,
+    routes, socks,
+};
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::spring::{Kind, Layers, Node, child};
+use crate::value::data_size;
 
 const NAME: &str = "weir.pipelines";
 
@@ -27,15 +31,26 @@ const FIELDS: &[&str] = &[
     "limit",
     "timeouts",
     "check",
+    "routes",
+    "proxy-protocol",
     "socks",
+    "frame",
+    "dubbo",
 ];
+
+/// Fields of one protocol, by its name.
+const OWN: &[&str] = &["socks", "frame", "dubbo"];
 
 /// What each protocol has no use for, and why.
 const USELESS: &[(&str, &[&str], &str)] = &[
     ("http", &["balance", "slow-start"], "its upstreams have their turns by weight"),
     ("http", &["check"], "an instance that cannot be reached is passed over"),
     ("http", &["timeouts"], "those of `spring.cloud.gateway.…httpclient` hold"),
+    ("http", &["routes"], "write routes of the gateway itself"),
+    ("http", &["proxy-protocol"], "the HTTP engine takes `X-Forwarded-For` and `Forwarded`"),
     ("socks", &["upstream", "balance", "slow-start", "check"], "clients say where to connect to"),
+    ("socks", &["routes"], "clients say where to connect to"),
+    ("frame", &["routes"], "its messages say nothing that could be chosen by"),
 ];
 
 /// Every pipeline of the layers: a list, or a map by id. Problems are noted, and refuse the
@@ -134,7 +149,17 @@ impl Reading<'_, '_> {
         let timeouts = timeouts(fields);
         let check = check(fields);
         let slow_start_ms = u64::try_from(slow_start.as_millis()).unwrap_or(u64::MAX);
-        let protocol = self.protocol(&addresses, &mut listen);
+        let proxy_protocol = proxy_protocol::read(fields);
+        let name = fields.text("protocol").map_or("tcp".to_owned(), |written| written.text);
+        if name == "socks" && proxy_protocol.send.is_some() {
+            let at = fields.node("proxy-protocol").map(Node::span).unwrap_or_default();
+            let help = "remove `send`: clients choose whom the proxy connects to";
+            fields.wrong(at, "`socks` sends no PROXY headers", help);
+        }
+        let shares = (balance, slow_start_ms);
+        let routes = routes::routes(fields, &name, self.directory, &self.id, shares);
+        let has_way = !addresses.is_empty() || !routes.is_empty();
+        let protocol = self.protocol(&name, &addresses, has_way, &mut listen);
         let limit = match protocol {
             // There the limit is a filter of the route.
             Some(Protocol::Http(_)) => None,
@@ -149,6 +174,8 @@ impl Reading<'_, '_> {
             listen,
             protocol: protocol?,
             upstream: group(self.directory, &id, &addresses, balance, slow_start_ms),
+            routes,
+            proxy_protocol,
             limit,
             timeouts,
             check,
@@ -156,11 +183,15 @@ impl Reading<'_, '_> {
         })
     }
 
-    fn protocol(&mut self, addresses: &[Address], listen: &mut [SocketAddr]) -> Option<Protocol> {
-        let written = self.fields.text("protocol");
-        let name = written.as_ref().map_or("tcp", |written| written.text.as_str());
+    fn protocol(
+        &mut self,
+        name: &str,
+        addresses: &[Address],
+        has_way: bool,
+        listen: &mut [SocketAddr],
+    ) -> Option<Protocol> {
         self.useless(name);
-        if addresses.is_empty() && name != "socks" {
+        if !has_way && name != "socks" {
             let at = self.fields.at();
             missing(&mut self.fields, at);
             return None;
@@ -173,10 +204,13 @@ impl Reading<'_, '_> {
                 http::table(&mut self.fields, compiler, &id, addresses, limit).map(Protocol::Http)
             }
             "socks" => Some(Protocol::Socks(socks::rules(&mut self.fields, listen))),
+            "frame" => frame::settings(&mut self.fields).map(Protocol::Frame),
+            "dubbo" => Some(Protocol::Dubbo(dubbo_body_max(&mut self.fields))),
             _ => {
-                let at = written.as_ref().map(|written| written.at).unwrap_or_default();
+                let at = self.fields.node("protocol").map(Node::span).unwrap_or_default();
                 let message = format!("there is no protocol `{name}`");
-                self.fields.wrong(at, message, "write `tcp`, `http` or `socks`");
+                let help = "write `tcp`, `http`, `socks`, `dubbo` or `frame`";
+                self.fields.wrong(at, message, help);
                 None
             }
         }
@@ -193,7 +227,7 @@ impl Reading<'_, '_> {
         for (_, names, why) in USELESS.iter().filter(|(known, _, _)| *known == protocol) {
             names.iter().for_each(|name| refuse(name, why));
         }
-        for own in ["socks"].iter().filter(|own| **own != protocol) {
+        for own in OWN.iter().filter(|own| **own != protocol) {
             refuse(own, &format!("set `protocol: {own}`, or remove it"));
         }
     }
@@ -300,8 +334,20 @@ fn check(fields: &mut Fields<'_, '_>) -> Option<HealthCheck> {
     Some(HealthCheck { interval, timeout, send, expect, rise, fall })
 }
 
+/// `dubbo.max`: the most bytes of a body; 8 MiB as in Dubbo itself.
+fn dubbo_body_max(fields: &mut Fields<'_, '_>) -> usize {
+    const DEFAULT: usize = 8 * 1024 * 1024;
+    let Some(mut below) = fields.below("dubbo") else { return DEFAULT };
+    below.only(&["max"]);
+    let read = |text: &str| {
+        let size = data_size(text).and_then(|size| usize::try_from(size).ok());
+        size.filter(|size| (1_024..=256 * 1024 * 1024).contains(size))
+    };
+    below.value("max", "a size from `1KB` to `256MB`", read).unwrap_or(DEFAULT)
+}
+
 /// `\r`, `\n`, `\t`, `\\` and `\xNN`, as an ini file or single quotes leave them.
-fn unescape(text: &str) -> Vec<u8> {
+pub(super) fn unescape(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = text.chars();
     while let Some(c) = rest.next() {

@@ -32,10 +32,34 @@ const MODULES: &[Module] = &[
         below: "socks.",
         keys: &["users.", "allow", "deny"],
     },
+    Module { name: "dubbo-decoder", protocol: Some("dubbo"), below: "dubbo.", keys: &["max"] },
+    Module { name: "dubbo-encoder", protocol: Some("dubbo"), below: "dubbo.", keys: &[] },
+    Module { name: "frame-decoder", protocol: Some("frame"), below: "frame.", keys: FRAME_KEYS },
+    Module { name: "frame-encoder", protocol: Some("frame"), below: "frame.", keys: &[] },
+];
+
+const FRAME_KEYS: &[&str] = &[
+    "kind",
+    "size",
+    "reply-size",
+    "len-offset",
+    "len-size",
+    "len-type",
+    "len-adjust",
+    "trailer",
+    "max",
+    "corr-offset",
+    "corr-size",
+    "poll",
+    "refusal",
 ];
 
 /// Modules that come in pairs: what is between them sees messages.
-const PAIRS: &[(&str, &str)] = &[("http-request-decoder", "http-request-encoder")];
+const PAIRS: &[(&str, &str)] = &[
+    ("http-request-decoder", "http-request-encoder"),
+    ("dubbo-decoder", "dubbo-encoder"),
+    ("frame-decoder", "frame-encoder"),
+];
 
 /// Parses an ini file.
 pub(super) fn parse(source: u32, text: &Arc<str>, problems: &mut Vec<Diagnostic>) -> Tree {

@@ -103,6 +103,11 @@ impl Carry {
             return;
         }
         self.bytes.truncate(self.end);
+        // What was used is let go of before it outweighs what was not.
+        if self.start > 0 && self.start >= self.len() {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
         self.bytes.extend_from_slice(bytes);
         self.end = self.bytes.len();
     }

@@ -22,7 +22,8 @@ impl Direction {
         Self { relay, over: false, failed: false }
     }
 
-    /// Moves what can be moved now; passes the end of one side on to the other.
+    /// Moves what can be moved now; passes the end of one side on to the other, unless both
+    /// connections are closed next (`closes`).
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -30,6 +31,7 @@ impl Direction {
         carry: &mut Carry,
         sink: &mut Socket,
         scratch: &mut ReadBuffer,
+        closes: bool,
     ) {
         if self.over {
             return;
@@ -37,6 +39,7 @@ impl Direction {
         let polled = self.relay.poll(cx, source, carry, sink, scratch);
         let Poll::Ready(result) = polled else { return };
         self.over = true;
-        self.failed = result.is_err() || !sink.end();
+        // What closes anyway sends its end by that.
+        self.failed = result.is_err() || !closes && !sink.end();
     }
 }

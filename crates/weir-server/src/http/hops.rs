@@ -58,6 +58,12 @@ impl Identity {
         !(ip == own || own.is_unspecified() && is_here || ip.is_unspecified() && own.is_loopback())
     }
 
+    /// Whether a connection to `port` may be to the admin API, so that [`Self::may_reach`] has to
+    /// know both of its ends.
+    pub(crate) fn is_admin_port(&self, port: u16) -> bool {
+        self.admin.is_some_and(|admin| admin.port() == port)
+    }
+
     /// Says in `head` that it went through here on its way to `target`, if it may come back or
     /// `always`.
     ///

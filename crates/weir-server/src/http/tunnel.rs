@@ -19,8 +19,8 @@ pub(crate) async fn run(worker: &Rc<Worker>, client: &mut Client, mut upstream: 
     poll_fn(|cx| {
         let mut scratch = worker.scratch.borrow_mut();
         let (near, far) = (&mut client.stream, &mut upstream.stream);
-        up.poll(cx, near, &mut client.carry, far, &mut scratch);
-        down.poll(cx, far, &mut upstream.carry, near, &mut scratch);
+        up.poll(cx, near, &mut client.carry, far, &mut scratch, down.over);
+        down.poll(cx, far, &mut upstream.carry, near, &mut scratch, up.over);
         // Registers this task to be woken when the gateway stops.
         let _ = client.deadline.poll(cx);
         let over = up.over && down.over || up.failed || down.failed;

@@ -53,7 +53,7 @@ pub(super) async fn connect(near: &mut Near, group: &Arc<Group>) -> Result<Far, 
         let taken = group.take(&tried, hash, now_ms).ok_or(Cut::Unreached)?;
         let member = Arc::clone(taken.member());
         let started = now_ns();
-        let dialled = dial(&near.worker, &member.target);
+        let dialled = dial(&near.worker, &member.target, near.pipeline.timeouts.idle.is_zero());
         let dialled = near.within(near.pipeline.timeouts.connect, dialled).await;
         let why = match dialled {
             Ok(Ok(stream)) => {
@@ -79,12 +79,16 @@ pub(super) async fn connect(near: &mut Near, group: &Arc<Group>) -> Result<Far, 
     }
 }
 
-/// A connection to the first address of `target` that takes one.
-pub(super) async fn dial(worker: &Worker, target: &Target) -> io::Result<Watched<TcpStream>> {
+/// A connection to the first address of `target` that takes one; see [`dial_one`].
+pub(super) async fn dial(
+    worker: &Worker,
+    target: &Target,
+    lasts: bool,
+) -> io::Result<Watched<TcpStream>> {
     let addresses = worker.resolver.resolve(target, worker.deadlines.now_ms()).await?;
     let mut last = None;
     for address in addresses.iter() {
-        match dial_one(worker, *address).await {
+        match dial_one(worker, *address, lasts).await {
             Ok(stream) => return Ok(stream),
             Err(error) => last = Some(error),
         }
@@ -92,22 +96,28 @@ pub(super) async fn dial(worker: &Worker, target: &Target) -> io::Result<Watched
     Err(last.unwrap_or_else(|| io::ErrorKind::NotFound.into()))
 }
 
-/// A connection to `address`, unless it is the admin API.
+/// A connection to `address`, unless it is the admin API. Of one that `lasts`, however still it is,
+/// the system finds out when the peer vanishes.
 pub(super) async fn dial_one(
     worker: &Worker,
     address: SocketAddr,
+    lasts: bool,
 ) -> io::Result<Watched<TcpStream>> {
     let identity = &worker.identity;
     if !identity.may_reach(address, None, None) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     let stream = connect_to(address).await?;
-    let local = stream.file().local_addr().map(|local| local.ip()).ok();
-    if !identity.may_reach(address, local, None) {
-        return Err(io::ErrorKind::PermissionDenied.into());
+    if identity.is_admin_port(address.port()) {
+        let local = stream.file().local_addr().map(|local| local.ip()).ok();
+        if !identity.may_reach(address, local, None) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
     }
     // Failing to set them costs latency, or time if the upstream vanishes.
     let _ = stream.file().set_nodelay(true);
-    let _ = watch_over(stream.file());
+    if lasts {
+        let _ = watch_over(stream.file());
+    }
     Ok(stream)
 }

@@ -116,7 +116,7 @@ async fn look(worker: &Rc<Worker>, member: &Member, check: &HealthCheck) -> Resu
 }
 
 async fn ask(worker: &Rc<Worker>, member: &Member, check: &HealthCheck) -> Result<(), String> {
-    let stream = dial(worker, &member.target).await.map_err(|error| error.to_string())?;
+    let stream = dial(worker, &member.target, false).await.map_err(|error| error.to_string())?;
     let mut socket = Socket::watched(stream);
     let mut rest = check.send.as_slice();
     while !rest.is_empty() {

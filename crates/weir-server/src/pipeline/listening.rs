@@ -13,7 +13,7 @@ use weir_config::{Pipeline, Protocol, Snapshot};
 use super::health::Checked;
 use super::near::{Cut, Near};
 use super::set::PipelineCounters;
-use super::{health, socks, tcp};
+use super::{dubbo, frame, health, socks, tcp};
 use crate::accept::{Accepted, accept_until_drained, admits};
 use crate::drain::{DrainState, Listening, Phase};
 use crate::executor::spawn;
@@ -145,14 +145,20 @@ impl Entry {
     }
 }
 
+async fn speak(near: &mut Near, counters: &PipelineCounters) -> Result<(), Cut> {
+    near.introduce().await?;
+    let pipeline = Arc::clone(&near.pipeline);
+    match &pipeline.protocol {
+        Protocol::Tcp | Protocol::Http(_) => tcp::serve(near, counters).await,
+        Protocol::Frame(settings) => frame::serve(near, settings, counters).await,
+        Protocol::Dubbo(body_max) => dubbo::serve(near, *body_max, counters).await,
+        Protocol::Socks(rules) => socks::serve(near, rules, counters).await,
+    }
+}
+
 /// Serves a connection by the protocol of its pipeline, and counts why it ended before its time.
 async fn converse(mut near: Near, counters: &PipelineCounters) {
-    let pipeline = Arc::clone(&near.pipeline);
-    let result = match &pipeline.protocol {
-        Protocol::Tcp | Protocol::Http(_) => tcp::serve(&mut near, counters).await,
-        Protocol::Socks(rules) => socks::serve(&mut near, rules, counters).await,
-    };
-    let counter = match result {
+    let counter = match speak(&mut near, counters).await {
         Ok(()) | Err(Cut::Gone) => return,
         Err(Cut::Limited) => &counters.limited,
         Err(Cut::Unreached) => &counters.unreached,

@@ -4,7 +4,11 @@
 //! that are new and closes those that are gone; connections go on as they began.
 
 mod balance;
+mod dubbo;
+mod end;
+mod frame;
 mod health;
+mod lifetime;
 mod listening;
 mod near;
 mod relay;

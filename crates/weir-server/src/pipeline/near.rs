@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use weir_config::Pipeline;
+use weir_config::{Pipeline, ProxyVersion};
+use weir_wire::{proxy_header, write_v1, write_v2};
 
 use crate::deadline::Deadline;
 use crate::drain::{DrainState, Phase};
@@ -23,8 +24,11 @@ const PARTING_MS: u64 = 2_000;
 pub(super) struct Near {
     pub(super) worker: Rc<Worker>,
     pub(super) stream: Socket,
-    /// Who it is.
+    /// Who it is; what a trusted proxy says, where one is in front.
     pub(super) peer: SocketAddr,
+    /// Where it connected to, and what else is known of it, if a proxy in front said so.
+    pub(super) target: Option<SocketAddr>,
+    pub(super) tlvs: Vec<(u8, Vec<u8>)>,
     /// What it has sent and nobody has taken.
     pub(super) carry: Carry,
     pub(super) deadline: Deadline,
@@ -58,7 +62,59 @@ impl Near {
         drain: Arc<DrainState>,
     ) -> Self {
         let deadline = worker.deadline();
-        Self { worker, stream, peer, carry: Carry::default(), deadline, pipeline, drain }
+        Self {
+            worker,
+            stream,
+            peer,
+            target: None,
+            tlvs: Vec::new(),
+            carry: Carry::default(),
+            deadline,
+            pipeline,
+            drain,
+        }
+    }
+
+    /// When a client must have said what it wants, by the worker's clock.
+    pub(super) fn hello_until_ms(&self) -> u64 {
+        let hello = u64::try_from(self.pipeline.timeouts.hello.as_millis()).unwrap_or(u64::MAX);
+        self.worker.deadlines.refresh().saturating_add(hello)
+    }
+
+    /// What an upstream gets in front of all else: a PROXY header that says who the client is, if
+    /// it is to.
+    pub(super) fn introduction(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let Some(version) = self.pipeline.proxy_protocol.send else { return out };
+        let target = self.target.or_else(|| self.stream.local_addr());
+        let addresses = target.map(|target| (self.peer, target));
+        match version {
+            ProxyVersion::V1 => write_v1(&mut out, addresses),
+            ProxyVersion::V2 => write_v2(&mut out, addresses, &self.tlvs),
+        }
+        out
+    }
+
+    /// Reads the PROXY header that a trusted proxy sends in front. Nothing else may come from it.
+    pub(super) async fn introduce(&mut self) -> Result<(), Cut> {
+        if !self.pipeline.proxy_protocol.expects(self.peer.ip()) {
+            return Ok(());
+        }
+        let until_ms = self.hello_until_ms();
+        loop {
+            match proxy_header(self.carry.as_slice()) {
+                Ok(Some((header, len))) => {
+                    self.carry.consume(len);
+                    if let Some((source, target)) = header.addresses {
+                        (self.peer, self.target) = (source, Some(target));
+                    }
+                    self.tlvs = header.tlvs;
+                    return Ok(());
+                }
+                Ok(None) => self.more(until_ms).await?,
+                Err(_) => return Err(Cut::Broken),
+            }
+        }
     }
 
     /// Whether everything is to end now.

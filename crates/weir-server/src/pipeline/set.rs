@@ -31,10 +31,38 @@ pub(crate) struct PipelineCounters {
     pub(crate) broken: AtomicU64,
     /// Turned away by rules, or for want of the right credentials.
     pub(crate) denied: AtomicU64,
+    /// Messages from clients, where they are told apart.
+    pub(crate) messages: AtomicU64,
     /// Bytes from clients to upstreams.
     pub(crate) sent: AtomicU64,
     /// Bytes from upstreams to clients.
     pub(crate) received: AtomicU64,
+}
+
+/// Bytes of one connection, added to those of its pipeline as they pass.
+pub(super) struct Tally<'a> {
+    counters: &'a PipelineCounters,
+    sent: u64,
+    received: u64,
+}
+
+impl<'a> Tally<'a> {
+    pub(super) fn new(counters: &'a PipelineCounters) -> Self {
+        Self { counters, sent: 0, received: 0 }
+    }
+
+    /// So many have passed by now, to and from upstreams; tells whether these are more.
+    pub(super) fn add(&mut self, sent: u64, received: u64) -> bool {
+        let add = |counter: &AtomicU64, before: &mut u64, now: u64| {
+            let more = now.saturating_sub(std::mem::replace(before, now));
+            if more > 0 {
+                counter.fetch_add(more, Ordering::Relaxed);
+            }
+            more > 0
+        };
+        add(&self.counters.sent, &mut self.sent, sent)
+            | add(&self.counters.received, &mut self.received, received)
+    }
 }
 
 /// What operators see of a pipeline.
@@ -246,6 +274,7 @@ impl Running {
                 ("expired", count(&counters.expired)),
                 ("broken", count(&counters.broken)),
                 ("denied", count(&counters.denied)),
+                ("messages", count(&counters.messages)),
                 ("sent_bytes", count(&counters.sent)),
                 ("received_bytes", count(&counters.received)),
             ],

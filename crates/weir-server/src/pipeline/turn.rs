@@ -1,32 +1,59 @@
-//! The turn of a connection, where a limit paces them.
+//! The turn of a connection or a message, where a limit paces them.
 
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use weir_limit::{Admission as Turn, Key, Slot, Valve};
+use weir_config::PipelineLimit;
+use weir_limit::{Admission, Key, Slot, Valve};
 
+use super::balance::hash_of;
 use super::near::{Cut, Near};
 use crate::pacer::{arm_if, now_ns};
 
 /// How often a client that waits is looked at, to see whether it has gone.
 const LOOK: Duration = Duration::from_millis(250);
 
+/// What a limit says to one that comes.
+pub(super) enum Ruling {
+    /// It may pass.
+    Pass,
+    /// It has to wait.
+    Wait(Place),
+    /// It is turned away.
+    Refused,
+}
+
+/// Comes to `limit`, from `peer`.
+pub(super) fn arrive(limit: &PipelineLimit, peer: SocketAddr) -> Ruling {
+    let hash = if limit.by_ip { hash_of(peer.ip()) } else { 0 };
+    let valve = &limit.valve;
+    match valve.arrive(Key { hash, weight: 1 }, now_ns()) {
+        Admission::Pass => Ruling::Pass,
+        Admission::Refused(_) => Ruling::Refused,
+        Admission::Wait(slot, due) => {
+            arm_if(valve, due);
+            Ruling::Wait(Place { valve: Arc::clone(valve), slot, is_over: false })
+        }
+    }
+}
+
+/// Takes a place in service, where the limit counts those.
+pub(super) fn hold(limit: &PipelineLimit) -> Option<Held> {
+    limit.valve.holds().then(|| Held(Arc::clone(&limit.valve)))
+}
+
 /// Waits for the turn of the connection, where there is a limit.
 pub(super) async fn turn(near: &mut Near) -> Result<Option<Held>, Cut> {
     let Some(limit) = near.pipeline.limit.clone() else { return Ok(None) };
-    let hash = if limit.by_ip { super::balance::hash_of(near.peer.ip()) } else { 0 };
-    let valve = limit.valve;
-    match valve.arrive(Key { hash, weight: 1 }, now_ns()) {
-        Turn::Pass => {}
-        Turn::Refused(_) => return Err(Cut::Limited),
-        Turn::Wait(slot, due) => {
-            arm_if(&valve, due);
-            wait(near, &valve, &slot).await?;
-        }
+    match arrive(&limit, near.peer) {
+        Ruling::Pass => {}
+        Ruling::Refused => return Err(Cut::Limited),
+        Ruling::Wait(place) => wait(near, place).await?,
     }
-    Ok(valve.holds().then(|| Held(valve)))
+    Ok(hold(&limit))
 }
 
 /// What is in service at a limit of concurrency; it gives back its place.
@@ -40,12 +67,11 @@ impl Drop for Held {
 }
 
 /// Waits in the queue. Who closed only its own side waits on: its upstream may have to answer.
-async fn wait(near: &mut Near, valve: &Arc<Valve>, slot: &Arc<Slot>) -> Result<(), Cut> {
-    let mut place = Place { valve, slot, left: false };
+async fn wait(near: &mut Near, mut place: Place) -> Result<(), Cut> {
     near.worker.deadlines.refresh();
     near.deadline.set(LOOK);
     let passes = poll_fn(|cx| {
-        if let Poll::Ready(passes) = slot.poll(cx) {
+        if let Poll::Ready(passes) = place.poll(cx) {
             return Poll::Ready(Some(passes));
         }
         if near.is_over() {
@@ -63,24 +89,32 @@ async fn wait(near: &mut Near, valve: &Arc<Valve>, slot: &Arc<Slot>) -> Result<(
     near.deadline.clear();
     match passes {
         None => Err(Cut::Gone),
-        Some(passes) => {
-            place.left = true;
-            if passes { Ok(()) } else { Err(Cut::Limited) }
-        }
+        Some(true) => Ok(()),
+        Some(false) => Err(Cut::Limited),
     }
 }
 
-/// Leaves the queue when it is dropped before its turn.
-struct Place<'a> {
-    valve: &'a Arc<Valve>,
-    slot: &'a Slot,
-    left: bool,
+/// A place in the queue of a limit; it is left when this is dropped before its turn.
+#[derive(Debug)]
+pub(super) struct Place {
+    valve: Arc<Valve>,
+    slot: Arc<Slot>,
+    is_over: bool,
 }
 
-impl Drop for Place<'_> {
+impl Place {
+    /// Whether it may pass, once that is known.
+    pub(super) fn poll(&mut self, cx: &Context<'_>) -> Poll<bool> {
+        let polled = self.slot.poll(cx);
+        self.is_over |= polled.is_ready();
+        polled
+    }
+}
+
+impl Drop for Place {
     fn drop(&mut self) {
-        if !self.left && self.valve.leave(self.slot) && self.valve.holds() {
-            arm_if(self.valve, self.valve.done(now_ns()));
+        if !self.is_over && self.valve.leave(&self.slot) && self.valve.holds() {
+            arm_if(&self.valve, self.valve.done(now_ns()));
         }
     }
 }

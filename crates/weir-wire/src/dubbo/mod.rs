@@ -11,4 +11,4 @@ mod reply;
 
 pub use call::Call;
 pub use head::{DubboError, FASTJSON2, HEAD_BYTES, HESSIAN2, Head, Status, parse_head, set_id};
-pub use reply::{is_readonly_event, write_error, write_heartbeat_reply};
+pub use reply::{is_readonly_event, write_error, write_heartbeat, write_heartbeat_reply};

@@ -13,6 +13,22 @@ pub fn write_heartbeat_reply(out: &mut Vec<u8>, head: &Head) {
     write_reply(out, head, Status::Ok, body);
 }
 
+/// Appends a heartbeat that waits for an answer.
+pub fn write_heartbeat(out: &mut Vec<u8>, id: u64) {
+    let body = [hessian::NULL];
+    let head = Head {
+        is_request: true,
+        two_way: true,
+        event: true,
+        serialization: HESSIAN2,
+        status: 0,
+        id,
+        body_len: body.len(),
+    };
+    head.write_to(out);
+    out.extend_from_slice(&body);
+}
+
 /// Appends a response that says that the request failed, with a text for the caller. A text beyond
 /// 1023 UTF-16 units (Hessian 2) or 2047 bytes (fastjson2) is cut. Writes nothing if `head` is not
 /// a request that waits for an answer.

@@ -70,6 +70,7 @@ fn help(count: &str) -> &'static str {
         "accepted" => "Connections that came.",
         "limited" => "Connections that the limit refused.",
         "unreached" => "Connections for which no upstream could be reached.",
+        "messages" => "Messages from clients, where they are told apart.",
         "broken" => "Connections ended as they broke the rules of their protocol.",
         "denied" => "Connections turned away by rules, or for want of credentials.",
         "expired" => "Connections ended by a timeout.",

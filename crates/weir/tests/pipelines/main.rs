@@ -1,5 +1,8 @@
 //! Pipelines end to end: the program itself between real sockets.
 
+mod dubbo;
+mod frame;
+mod peers;
 mod seed;
 mod socks;
 mod tcp;
@@ -27,8 +30,8 @@ fn ini(text: &str) -> Gateway {
 }
 
 /// Whether a real peer is on this machine; a test without it says that it is left out.
-fn has(program: &str) -> bool {
-    let found = std::process::Command::new(program).arg("--version").output();
+fn has(program: &str, flag: &str) -> bool {
+    let found = std::process::Command::new(program).arg(flag).output();
     if let Err(error) = &found {
         eprintln!("left out: {program}: {error}");
     }

@@ -33,7 +33,7 @@ fn ok() -> (Option<i32>, String) {
 
 #[tokio::test]
 async fn curl_connects_by_every_version() {
-    if !has("curl") {
+    if !has("curl", "--version") {
         return;
     }
     let origin = Origin::start().await;
@@ -48,7 +48,7 @@ async fn curl_connects_by_every_version() {
 
 #[tokio::test]
 async fn users_show_who_they_are() {
-    if !has("curl") {
+    if !has("curl", "--version") {
         return;
     }
     let origin = Origin::start().await;
@@ -73,7 +73,7 @@ async fn users_show_who_they_are() {
 
 #[tokio::test]
 async fn an_ini_file_says_the_same() {
-    if !has("curl") {
+    if !has("curl", "--version") {
         return;
     }
     let origin = Origin::start().await;

@@ -31,9 +31,7 @@ pub(super) async fn serve(
     rules: &SocksRules,
     counters: &PipelineCounters,
 ) -> Result<(), Cut> {
-    let hello = near.pipeline.timeouts.hello.as_millis();
-    let until_ms =
-        near.worker.deadlines.refresh().saturating_add(u64::try_from(hello).unwrap_or(u64::MAX));
+    let until_ms = near.hello_until_ms();
     let mut client = Client { near, until_ms, counters };
     let asked = client.hello(rules).await?;
     let _turn: Option<Held> = match turn(client.near).await {
@@ -167,7 +165,8 @@ impl Client<'_> {
             if !rules.may_reach(address) {
                 continue;
             }
-            let dialled = dial_one(&self.near.worker, address);
+            let lasts = self.near.pipeline.timeouts.idle.is_zero();
+            let dialled = dial_one(&self.near.worker, address, lasts);
             match self.near.within(self.near.pipeline.timeouts.connect, dialled).await {
                 Ok(Ok(stream)) => {
                     self.near.worker.counters.upstream_opened();

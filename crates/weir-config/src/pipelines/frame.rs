@@ -1,0 +1,146 @@
+//! How messages on a plain TCP connection are cut and answered.
+
+use weir_wire::frame::{FrameKind, FrameRules, LenType};
+
+use super::fields::Fields;
+use super::read::unescape;
+use crate::spring::Node;
+use crate::value::data_size;
+
+/// What is known of the messages of a pipeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameSettings {
+    /// How clients' messages are cut.
+    pub requests: FrameRules,
+    /// How those of upstreams are.
+    pub replies: FrameRules,
+    /// The answer to a message that the limit turns away; the key of the message stands between
+    /// the two parts. Without it the connection is closed.
+    pub refusal: Option<(Vec<u8>, Option<Vec<u8>>)>,
+}
+
+impl FrameSettings {
+    /// The answer to a message with this key, if there is one.
+    pub fn refusal_to(&self, key: &[u8]) -> Option<Vec<u8>> {
+        let (before, behind) = self.refusal.as_ref()?;
+        Some(match behind {
+            None => before.clone(),
+            Some(behind) => [before, key, behind].concat(),
+        })
+    }
+}
+
+const FIELDS: &[&str] = &[
+    "kind",
+    "size",
+    "reply-size",
+    "len-offset",
+    "len-size",
+    "len-type",
+    "len-adjust",
+    "trailer",
+    "max",
+    "corr-offset",
+    "corr-size",
+    "poll",
+    "refusal",
+];
+
+const MAX_BYTES: usize = 64 * 1024;
+/// The most that `max` may be: each connection may hold one such message.
+const MAX_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// `frame`.
+pub(super) fn settings(fields: &mut Fields<'_, '_>) -> Option<FrameSettings> {
+    let at = fields.at();
+    let Some(mut below) = fields.below("frame") else {
+        let help = "write `frame: { kind: length, len-size: 2 }` or `frame: { kind: fixed, size: \
+                    16 }`";
+        fields.wrong(at, "it is not said how messages are cut: there is no `frame`", help);
+        return None;
+    };
+    below.only(FIELDS);
+    let bytes = |text: &str| data_size(text).and_then(|size| usize::try_from(size).ok());
+    let mut size = |name: &str| below.value(name, "a number of bytes", bytes);
+    let max = size("max").unwrap_or(MAX_BYTES);
+    let (fixed, reply_size) = (size("size"), size("reply-size"));
+    let (offset, len_size) = (size("len-offset").unwrap_or(0), size("len-size").unwrap_or(2));
+    let correlation = size("corr-size").map(|bytes| (size("corr-offset").unwrap_or(0), bytes));
+    let kind = kind(&mut below, fixed, (offset, len_size))?;
+    let truth = |text: &str| text.parse::<bool>().ok();
+    let poll = below.value("poll", "`true` or `false`", truth).unwrap_or(false);
+    let replies = match (&kind, reply_size) {
+        (FrameKind::Fixed { .. }, Some(size)) => FrameKind::Fixed { size },
+        (kind, _) => kind.clone(),
+    };
+    if max > MAX_BYTES_MAX {
+        let message = format!("a message of {max} bytes is more than a connection may hold");
+        below.wrong(below.at(), message, "write a `max` of at most `16MB`");
+        return None;
+    }
+    let requests = FrameRules { kind, max, correlation, poll };
+    let replies = FrameRules { kind: replies, ..requests.clone() };
+    if let Some(fault) = requests.fault().or_else(|| replies.fault()) {
+        below.wrong(below.at(), fault, "see the guide on pipelines for what fits together");
+        return None;
+    }
+    let refusal =
+        below.node("refusal").and_then(Node::text).map(|text| match text.split_once("{key}") {
+            None => (unescape(&text), None),
+            Some((before, behind)) => (unescape(before), Some(unescape(behind))),
+        });
+    if matches!(refusal, Some((_, Some(_)))) && requests.correlation.is_none() {
+        let at = below.node("refusal").map(Node::span).unwrap_or_default();
+        below.wrong(at, "messages have no `{key}`", "add `corr-offset` and `corr-size`");
+        return None;
+    }
+    Some(FrameSettings { requests, replies, refusal })
+}
+
+fn kind(
+    below: &mut Fields<'_, '_>,
+    fixed: Option<usize>,
+    (offset, size): (usize, usize),
+) -> Option<FrameKind> {
+    let written = below.text("kind");
+    let name = written.as_ref().map(|written| written.text.as_str());
+    match (name, fixed) {
+        (Some("fixed") | None, Some(size)) => Some(FrameKind::Fixed { size }),
+        (Some("fixed"), None) => {
+            below.wrong(
+                below.at(),
+                "messages of a fixed length have no `size`",
+                "write `size: 16`",
+            );
+            None
+        }
+        (Some("length") | None, _) => {
+            let len_type = below.value("len-type", "`be`, `le`, `ascii`, `hex` or `bcd`", |text| {
+                Some(match text {
+                    "be" => LenType::Be,
+                    "le" => LenType::Le,
+                    "ascii" => LenType::Ascii,
+                    "hex" => LenType::Hex,
+                    "bcd" => LenType::Bcd,
+                    _ => return None,
+                })
+            });
+            let number = |text: &str| text.parse::<i64>().ok();
+            let adjust = below.value("len-adjust", "a whole number such as `-2`", number);
+            let trailer = below.node("trailer").and_then(Node::text);
+            Some(FrameKind::Length {
+                offset,
+                size,
+                len_type: len_type.unwrap_or(LenType::Be),
+                adjust: adjust.unwrap_or(0),
+                trailer: trailer.map(|text| unescape(&text)).unwrap_or_default(),
+            })
+        }
+        (Some(other), _) => {
+            let at = written.as_ref().map(|written| written.at).unwrap_or_default();
+            let message = format!("there are no messages of kind `{other}`");
+            below.wrong(at, message, "write `length` or `fixed`");
+            None
+        }
+    }
+}

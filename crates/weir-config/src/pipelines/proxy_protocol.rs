@@ -1,0 +1,67 @@
+//! Whether a pipeline takes and sends PROXY headers.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::fields::Fields;
+
+/// PROXY headers of a pipeline.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProxyProtocol {
+    /// Peers that send one in front, all of them and nobody else; none if nobody does.
+    pub from: Vec<IpNet>,
+    /// What upstreams get.
+    pub send: Option<ProxyVersion>,
+}
+
+/// Version of a PROXY header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProxyVersion {
+    /// A line of text.
+    V1,
+    /// Binary.
+    V2,
+}
+
+impl ProxyProtocol {
+    /// Whether what comes from `peer` starts with a header.
+    pub fn expects(&self, peer: IpAddr) -> bool {
+        self.from.iter().any(|net| net.contains(&peer.to_canonical()))
+    }
+}
+
+/// `proxy-protocol`.
+pub(super) fn read(fields: &mut Fields<'_, '_>) -> ProxyProtocol {
+    let mut read = ProxyProtocol::default();
+    let Some(mut below) = fields.below("proxy-protocol") else { return read };
+    below.only(&["receive", "from", "send"]);
+    for written in below.texts("from") {
+        let text = written.text.as_str();
+        match text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)) {
+            Some(net) => read.from.push(net),
+            None => below.wrong(
+                written.at,
+                format!("`{text}` is no network"),
+                "write one such as `10.0.0.0/8`",
+            ),
+        }
+    }
+    let truth = |text: &str| text.parse::<bool>().ok();
+    let receive = below.value("receive", "`true` or `false`", truth);
+    match receive {
+        Some(true) if read.from.is_empty() => {
+            let help = "add `from` with the networks of the proxies in front, such as \
+                        `from: [ 10.0.0.0/8 ]`";
+            below.wrong(below.at(), "everybody could say that they are somebody else", help);
+        }
+        Some(true) => {}
+        _ => read.from.clear(),
+    }
+    read.send = below.value("send", "`v1` or `v2`", |text| match text {
+        "v1" => Some(ProxyVersion::V1),
+        "v2" => Some(ProxyVersion::V2),
+        _ => None,
+    });
+    read
+}

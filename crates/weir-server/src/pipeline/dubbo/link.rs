@@ -1,0 +1,228 @@
+//! A consumer's connection to one provider.
+
+use std::future::Future;
+use std::io;
+use std::net::TcpStream;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use weir_balance::Member;
+use weir_wire::dubbo::{
+    HEAD_BYTES, Head, is_readonly_event, write_heartbeat, write_heartbeat_reply,
+};
+
+use super::{Message, take};
+use crate::files::UpstreamFile;
+use crate::http::body::{Carry, ReadBuffer};
+use crate::net::Socket;
+use crate::pacer::now_ns;
+use crate::pipeline::balance::dial;
+use crate::pipeline::end::End;
+use crate::poller::Watched;
+use crate::worker::Worker;
+
+type Dialled = io::Result<(Watched<TcpStream>, UpstreamFile)>;
+
+/// What a link has to say.
+pub(super) enum Say {
+    /// Something moved, and nothing is to be done.
+    Moved,
+    /// The answer to a call.
+    Response(Head, Vec<u8>),
+    /// A call of the provider.
+    Request(Head, Vec<u8>),
+    /// It could not be made; these calls were to go there.
+    Unreached(Vec<Message>),
+    /// It is over, for this reason.
+    Gone(&'static str),
+}
+
+/// A connection to a provider.
+pub(super) struct Link {
+    worker: Rc<Worker>,
+    member: Arc<Member>,
+    state: State,
+    /// The provider takes no more calls.
+    is_leaving: bool,
+    started_ns: u64,
+    /// What the provider gets in front of all else.
+    introduction: Vec<u8>,
+    _file: Option<UpstreamFile>,
+}
+
+enum State {
+    Connecting(Pin<Box<dyn Future<Output = Dialled>>>, Vec<Message>),
+    Open(End),
+}
+
+impl Link {
+    /// Begins to connect.
+    pub(super) fn new(
+        worker: &Rc<Worker>,
+        member: &Arc<Member>,
+        timeout: Duration,
+        introduction: &[u8],
+    ) -> Self {
+        let (dialling, target) = (Rc::clone(worker), Arc::clone(&member.target));
+        let connecting = async move {
+            let dialled = async {
+                let file = match dialling.files.try_upstream() {
+                    Some(file) => file,
+                    None => Arc::clone(&dialling.files).upstream().await,
+                };
+                Ok((dial(&dialling, &target, true).await?, file))
+            };
+            tokio::select! {
+                dialled = dialled => dialled,
+                () = dialling.deadlines.sleep(timeout) => Err(io::ErrorKind::TimedOut.into()),
+            }
+        };
+        Self {
+            worker: Rc::clone(worker),
+            member: Arc::clone(member),
+            state: State::Connecting(Box::pin(connecting), Vec::new()),
+            is_leaving: false,
+            started_ns: now_ns(),
+            introduction: introduction.to_vec(),
+            _file: None,
+        }
+    }
+
+    pub(super) fn member(&self) -> &Arc<Member> {
+        &self.member
+    }
+
+    pub(super) fn is_to(&self, member: &Arc<Member>) -> bool {
+        Arc::ptr_eq(&self.member, member)
+    }
+
+    pub(super) fn is_leaving(&self) -> bool {
+        self.is_leaving
+    }
+
+    /// Bytes that came so far.
+    pub(super) fn received_bytes(&self) -> u64 {
+        match &self.state {
+            State::Connecting(..) => 0,
+            State::Open(end) => end.received_bytes,
+        }
+    }
+
+    /// Whether it takes more calls before it has sent what it has.
+    pub(super) fn has_room(&self) -> bool {
+        match &self.state {
+            State::Connecting(_, messages) => {
+                messages.iter().map(|message| message.bytes.len()).sum::<usize>()
+                    < super::WAITING_BYTES_MAX
+            }
+            State::Open(end) => end.has_room(),
+        }
+    }
+
+    /// Whether nothing is left to be sent.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(&self.state, State::Open(end) if end.is_empty())
+    }
+
+    /// Sends a call, now or when it is connected.
+    pub(super) fn send(&mut self, message: Message) {
+        match &mut self.state {
+            State::Connecting(_, messages) => messages.push(message),
+            State::Open(end) => {
+                end.push(&message.bytes);
+            }
+        }
+    }
+
+    /// Sends the answer to a call of the provider.
+    pub(super) fn answer(&mut self, bytes: &[u8]) {
+        if let State::Open(end) = &mut self.state {
+            end.push(bytes);
+        }
+    }
+
+    /// Sends what can be sent now; tells whether that was anything.
+    pub(super) fn flush(&mut self) -> bool {
+        match &mut self.state {
+            State::Connecting(..) => false,
+            State::Open(end) => end.flush(),
+        }
+    }
+
+    /// Says that the consumer lives.
+    pub(super) fn beat(&mut self) {
+        if let State::Open(end) = &mut self.state {
+            write_heartbeat(end.out(), 0);
+        }
+    }
+
+    /// What it has to say; responses only if there is room for them.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &mut ReadBuffer,
+        body_max: usize,
+        has_room: bool,
+    ) -> Option<Say> {
+        let end = match &mut self.state {
+            State::Connecting(connecting, messages) => {
+                let Poll::Ready(dialled) = connecting.as_mut().poll(cx) else { return None };
+                let messages = std::mem::take(messages);
+                return Some(self.connected(dialled, messages));
+            }
+            State::Open(end) => end,
+        };
+        if end.failed {
+            return Some(Say::Gone("weir: the connection to the provider broke"));
+        }
+        if !has_room {
+            return None;
+        }
+        let (head, bytes) = match take(end, body_max) {
+            Ok(Some(message)) => message,
+            Ok(None) if end.is_over => {
+                return Some(Say::Gone("weir: the provider closed its connection"));
+            }
+            Ok(None) => return end.fill(scratch).then_some(Say::Moved),
+            Err(_) => return Some(Say::Gone("weir: the provider does not speak Dubbo2")),
+        };
+        if head.event {
+            if head.is_request && is_readonly_event(bytes.get(HEAD_BYTES..).unwrap_or_default()) {
+                self.is_leaving = true;
+                self.member.rest(now_ns() / 1_000_000);
+            }
+            write_heartbeat_reply(end.out(), &head);
+            return Some(Say::Moved);
+        }
+        if head.is_request {
+            return Some(Say::Request(head, bytes));
+        }
+        Some(Say::Response(head, bytes))
+    }
+
+    fn connected(&mut self, dialled: Dialled, messages: Vec<Message>) -> Say {
+        match dialled {
+            Ok((stream, file)) => {
+                self.member.reached(now_ns() - self.started_ns, now_ns());
+                self.worker.counters.upstream_opened();
+                let mut end = End::new(Socket::watched(stream), Carry::default());
+                end.push(&self.introduction);
+                for message in messages {
+                    end.push(&message.bytes);
+                }
+                self.state = State::Open(end);
+                self._file = Some(file);
+                Say::Moved
+            }
+            Err(error) => {
+                self.member.unreached(now_ns() / 1_000_000);
+                let (host, port) = (&self.member.target.host, self.member.target.port);
+                tracing::warn!(provider = %format_args!("{host}:{port}"), "not reached: {error}");
+                Say::Unreached(messages)
+            }
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! A pipeline of Dubbo2 calls: each goes its own way.
+//!
+//! A consumer's calls are routed, paced and balanced one by one over connections of its own to
+//! providers, so that ids never meet those of other consumers. Heartbeats are answered on each
+//! connection by itself. A provider that says it stops gets no more calls.
+
+mod link;
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use weir_balance::{Group, Member, Taken};
+use weir_config::Pipeline;
+use weir_wire::dubbo::{
+    Call, HEAD_BYTES, Head, Status, parse_head, set_id, write_error, write_heartbeat_reply,
+};
+
+use super::balance::hash_of;
+use super::end::End;
+use super::lifetime::Lifetime;
+use super::near::{Cut, Near};
+use super::set::{PipelineCounters, Tally};
+use super::turn::{Held, Place, Ruling, arrive, hold};
+use crate::http::body::ReadBuffer;
+use crate::pacer::now_ns;
+use crate::worker::Worker;
+use link::{Link, Say};
+
+/// Calls of one consumer that may wait for their turn; beyond, it is not read from.
+const WAITING_MAX: usize = 256;
+/// Bytes that these may have; one call may always wait.
+const WAITING_BYTES_MAX: usize = 1024 * 1024;
+/// Calls of one consumer that may be under way.
+const CALLS_MAX: usize = 65_536;
+/// Calls of providers to one consumer that may be under way.
+const CALLBACKS_MAX: usize = 1_024;
+/// Messages in a row before others have their turn.
+const TURN_MAX: usize = 128;
+/// How often providers hear that their consumer lives, as Dubbo's own consumers have it.
+const HEARTBEAT: Duration = Duration::from_secs(60);
+
+/// Serves a connection to its end.
+pub(super) async fn serve(
+    near: &mut Near,
+    body_max: usize,
+    counters: &PipelineCounters,
+) -> Result<(), Cut> {
+    let pipeline = Arc::clone(&near.pipeline);
+    let mut calls = Calls {
+        worker: Rc::clone(&near.worker),
+        pipeline: &pipeline,
+        counters,
+        body_max,
+        peer: near.peer,
+        introduction: near.introduction(),
+        client: End::new(near.stream.take(), std::mem::take(&mut near.carry)),
+        links: Vec::new(),
+        waiting: VecDeque::new(),
+        waiting_bytes: 0,
+        under_way: HashMap::new(),
+        callbacks: HashMap::new(),
+        last_callback: 0,
+        received_bytes: 0,
+    };
+    let beats = near.worker.deadline();
+    let mut lifetime =
+        Lifetime::begin(&pipeline.timeouts, &near.deadline, near.worker.deadlines.refresh());
+    beats.set(HEARTBEAT);
+    let mut tally = Tally::new(counters);
+    let result = poll_fn(|cx| {
+        let polled = {
+            let mut scratch = near.worker.scratch.borrow_mut();
+            calls.poll(cx, &mut scratch)
+        };
+        let has_moved = tally.add(calls.client.received_bytes, calls.received_bytes);
+        if polled.is_ready() {
+            return polled;
+        }
+        if near.is_over() {
+            return Poll::Ready(Err(Cut::Gone));
+        }
+        let now_ms = near.worker.deadlines.now_ms();
+        if has_moved {
+            lifetime.moved(now_ms);
+        }
+        while beats.poll(cx) {
+            calls.links.iter_mut().for_each(Link::beat);
+            beats.set(HEARTBEAT);
+        }
+        match lifetime.is_over(cx, &near.deadline, now_ms) {
+            true => Poll::Ready(Err(Cut::Expired)),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    near.deadline.clear();
+    result
+}
+
+/// A consumer's connection, and those to providers that serve it.
+struct Calls<'a> {
+    worker: Rc<Worker>,
+    pipeline: &'a Pipeline,
+    counters: &'a PipelineCounters,
+    body_max: usize,
+    peer: SocketAddr,
+    /// What a provider gets in front of all else.
+    introduction: Vec<u8>,
+    client: End,
+    links: Vec<Link>,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    /// Calls that wait for their response, by id.
+    under_way: HashMap<u64, UnderWay>,
+    /// Calls of providers that the consumer is to answer, by the id that it knows.
+    callbacks: HashMap<u64, (Arc<Member>, u64)>,
+    last_callback: u64,
+    /// Bytes from providers.
+    received_bytes: u64,
+}
+
+/// One call.
+struct Message {
+    head: Head,
+    /// Head and body.
+    bytes: Vec<u8>,
+    way: Arc<Group>,
+    /// Providers that could not be reached for it.
+    tried: Vec<Arc<Member>>,
+    /// Its place in service, once it has passed.
+    held: Option<Held>,
+}
+
+/// A call that is not at its turn.
+struct Waiting {
+    place: Place,
+    message: Message,
+}
+
+/// A call that waits for its response.
+struct UnderWay {
+    head: Head,
+    taken: Taken,
+    held: Option<Held>,
+}
+
+impl UnderWay {
+    fn is_at(&self, member: &Arc<Member>) -> bool {
+        Arc::ptr_eq(self.taken.member(), member)
+    }
+}
+
+impl Calls<'_> {
+    fn poll(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Poll<Result<(), Cut>> {
+        for _ in 0..TURN_MAX {
+            if self.pass(cx) | self.requests(scratch)? | self.replies(cx, scratch) {
+                continue;
+            }
+            let sent = self.flush();
+            if self.client.failed || self.has_ended() {
+                return Poll::Ready(Ok(()));
+            }
+            if !sent {
+                return Poll::Pending;
+            }
+        }
+        self.flush();
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn flush(&mut self) -> bool {
+        let sent = self.links.iter_mut().fold(false, |sent, link| link.flush() | sent);
+        self.client.flush() | sent
+    }
+
+    /// Whether the consumer has gone and has all its answers.
+    fn has_ended(&mut self) -> bool {
+        let is_done = self.client.is_over
+            && self.waiting.is_empty()
+            && self.under_way.is_empty()
+            && self.links.iter().all(Link::is_idle);
+        if is_done {
+            self.client.end();
+            self.client.flush();
+        }
+        is_done && self.client.is_empty()
+    }
+
+    /// Has those go whose turn it is.
+    fn pass(&mut self, cx: &Context<'_>) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while let Some(waiting) = self.waiting.get_mut(at) {
+            let Poll::Ready(passes) = waiting.place.poll(cx) else {
+                at += 1;
+                continue;
+            };
+            let Some(waiting) = self.waiting.remove(at) else { break };
+            self.waiting_bytes -= waiting.message.bytes.len();
+            match passes {
+                true => self.admit(waiting.message),
+                false => self.refuse(&waiting.message.head),
+            }
+            moved = true;
+        }
+        moved
+    }
+
+    /// Reads one message of the consumer; tells whether anything came.
+    fn requests(&mut self, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
+        let takes = self.client.has_room()
+            && self.waiting.len() < WAITING_MAX
+            && self.waiting_bytes < WAITING_BYTES_MAX
+            && self.links.iter().all(Link::has_room);
+        if !takes {
+            return Ok(false);
+        }
+        let Some((head, mut bytes)) = take(&mut self.client, self.body_max)? else {
+            if self.client.is_over && !self.client.carry.is_empty() {
+                return Err(Cut::Broken);
+            }
+            return Ok(self.client.fill(scratch));
+        };
+        if head.event {
+            // Its heartbeats end here; what else it may say of itself concerns nobody.
+            write_heartbeat_reply(self.client.out(), &head);
+        } else if head.is_request {
+            self.arrive(head, bytes);
+        } else if let Some((member, id)) = self.callbacks.remove(&head.id) {
+            renumber(&mut bytes, id);
+            if let Some(link) = self.links.iter_mut().find(|link| link.is_to(&member)) {
+                link.answer(&bytes);
+            }
+        }
+        Ok(true)
+    }
+
+    fn arrive(&mut self, head: Head, bytes: Vec<u8>) {
+        self.counters.messages.fetch_add(1, Ordering::Relaxed);
+        let way = match self.way(&head, &bytes) {
+            Ok(way) => way,
+            Err((status, why)) => return write_error(self.client.out(), &head, status, &why),
+        };
+        let is_known = self.under_way.contains_key(&head.id);
+        if head.wants_reply() && (is_known || self.under_way.len() >= CALLS_MAX) {
+            let why = "weir: too many calls of this connection are under way";
+            let status = Status::ServerThreadpoolExhausted;
+            return write_error(self.client.out(), &head, status, why);
+        }
+        let message = Message { head, bytes, way, tried: Vec::new(), held: None };
+        let limit = self.pipeline.limit.as_ref();
+        match limit.map_or(Ruling::Pass, |limit| arrive(limit, self.peer)) {
+            Ruling::Pass => self.admit(message),
+            Ruling::Refused => self.refuse(&message.head),
+            Ruling::Wait(place) => {
+                self.waiting_bytes += message.bytes.len();
+                self.waiting.push_back(Waiting { place, message });
+            }
+        }
+    }
+
+    /// Which way a call goes, or why it goes none.
+    fn way(&self, head: &Head, bytes: &[u8]) -> Result<Arc<Group>, (Status, String)> {
+        let way = if self.pipeline.routes.is_empty() {
+            &self.pipeline.upstream
+        } else {
+            let body = bytes.get(HEAD_BYTES..).unwrap_or_default();
+            match Call::peek(head.serialization, body) {
+                Some(call) => {
+                    // Consumers write 0.0.0 for a service without a version.
+                    let version = if call.version == "0.0.0" { "" } else { &*call.version };
+                    let group = call.group.as_deref().unwrap_or_default();
+                    let way =
+                        self.pipeline.way_of_call([&*call.service, &*call.method, version, group]);
+                    if way.is_empty() {
+                        let why = format!("weir: no route takes {}.{}", call.service, call.method);
+                        return Err((Status::ServiceNotFound, why));
+                    }
+                    way
+                }
+                None => &self.pipeline.upstream,
+            }
+        };
+        match way.is_empty() {
+            true => Err((Status::BadRequest, "weir: cannot read what is called".to_owned())),
+            false => Ok(Arc::clone(way)),
+        }
+    }
+
+    fn refuse(&mut self, head: &Head) {
+        self.counters.limited.fetch_add(1, Ordering::Relaxed);
+        let why = "weir: over the limit";
+        write_error(self.client.out(), head, Status::ServerThreadpoolExhausted, why);
+    }
+
+    /// Sends a call that has passed the limit.
+    fn admit(&mut self, mut message: Message) {
+        message.held = self.pipeline.limit.as_ref().and_then(hold);
+        self.send(message);
+    }
+
+    /// Sends a call to the provider whose turn it is, on the connection there is, or a new one.
+    fn send(&mut self, mut message: Message) {
+        let leaving = self.links.iter().filter(|link| link.is_leaving()).map(Link::member);
+        let excluded: Vec<_> = leaving.chain(&message.tried).cloned().collect();
+        let hash = hash_of(self.peer.ip());
+        let Some(taken) = message.way.take(&excluded, hash, now_ns() / 1_000_000) else {
+            self.counters.unreached.fetch_add(1, Ordering::Relaxed);
+            let why = "weir: no provider could be reached";
+            return write_error(self.client.out(), &message.head, Status::ServerError, why);
+        };
+        let member = Arc::clone(taken.member());
+        let head = message.head;
+        let known = self.links.iter().position(|link| link.is_to(&member) && !link.is_leaving());
+        let at = known.unwrap_or_else(|| {
+            let connect = self.pipeline.timeouts.connect;
+            let link = Link::new(&self.worker, &member, connect, &self.introduction);
+            self.links.push(link);
+            self.links.len() - 1
+        });
+        // One that nobody waits for is in nobody's service.
+        let held = message.held.take();
+        if head.wants_reply() {
+            self.under_way.insert(head.id, UnderWay { head, taken, held });
+        }
+        if let Some(link) = self.links.get_mut(at) {
+            link.send(message);
+        }
+    }
+
+    /// Takes what providers say; tells whether they said anything.
+    fn replies(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while at < self.links.len() {
+            let Some(link) = self.links.get_mut(at) else { break };
+            let before = link.received_bytes();
+            let said = link.poll(cx, scratch, self.body_max, self.client.has_room());
+            self.received_bytes += link.received_bytes() - before;
+            let member = Arc::clone(link.member());
+            match said {
+                None => {
+                    at += 1;
+                    continue;
+                }
+                Some(Say::Moved) => at += 1,
+                Some(Say::Response(head, bytes)) => {
+                    let waits = self.under_way.get(&head.id);
+                    if waits.is_some_and(|call| call.is_at(&member)) {
+                        self.under_way.remove(&head.id);
+                        self.client.push(&bytes);
+                    }
+                    at += 1;
+                }
+                Some(Say::Request(head, bytes)) => {
+                    self.call_back(&head, bytes, &member);
+                    at += 1;
+                }
+                Some(Say::Unreached(messages)) => {
+                    self.links.swap_remove(at);
+                    for mut message in messages {
+                        let call = self.under_way.remove(&message.head.id);
+                        message.held = call.and_then(|call| call.held);
+                        message.tried.push(Arc::clone(&member));
+                        self.send(message);
+                    }
+                }
+                Some(Say::Gone(why)) => {
+                    self.links.swap_remove(at);
+                    self.lose(&member, why);
+                }
+            }
+            moved = true;
+        }
+        let under_way = &self.under_way;
+        let waits = |link: &Link| under_way.values().any(|call| call.is_at(link.member()));
+        self.links.retain(|link| !link.is_leaving() || waits(link) || !link.is_idle());
+        moved
+    }
+
+    /// Passes on a call of a provider to its consumer, by an id that no other provider uses.
+    fn call_back(&mut self, head: &Head, mut bytes: Vec<u8>, member: &Arc<Member>) {
+        if head.wants_reply() {
+            if self.callbacks.len() >= CALLBACKS_MAX {
+                self.callbacks.clear();
+            }
+            self.last_callback += 1;
+            self.callbacks.insert(self.last_callback, (Arc::clone(member), head.id));
+            renumber(&mut bytes, self.last_callback);
+        }
+        self.client.push(&bytes);
+    }
+
+    /// A connection to `member` is gone: its calls have no answer any more.
+    fn lose(&mut self, member: &Arc<Member>, why: &str) {
+        let lost = self.under_way.extract_if(|_, call| call.is_at(member));
+        for (_, call) in lost {
+            write_error(self.client.out(), &call.head, Status::ServerError, why);
+        }
+        self.callbacks.retain(|_, (other, _)| !Arc::ptr_eq(other, member));
+    }
+}
+
+/// Takes a whole message from what came.
+fn take(end: &mut End, body_max: usize) -> Result<Option<(Head, Vec<u8>)>, Cut> {
+    let bytes = end.carry.as_slice();
+    let Some(head) = parse_head(bytes, body_max).map_err(|_| Cut::Broken)? else {
+        return Ok(None);
+    };
+    let Some(message) = bytes.get(..head.message_len()) else { return Ok(None) };
+    let message = message.to_vec();
+    end.carry.consume(message.len());
+    Ok(Some((head, message)))
+}
+
+fn renumber(bytes: &mut [u8], id: u64) {
+    if let Some(head) = bytes.first_chunk_mut::<HEAD_BYTES>() {
+        set_id(head, id);
+    }
+}

@@ -1,0 +1,125 @@
+//! One end of a connection that carries messages.
+
+use std::task::Poll;
+
+use crate::http::body::{Carry, ReadBuffer};
+use crate::net::{Socket, poll_read, poll_write};
+
+/// Bytes that may wait to be sent before nothing more is taken for them.
+const BACKLOG_BYTES_MAX: usize = 64 * 1024;
+/// Memory that an end keeps though it has nothing to send.
+const KEPT_BYTES_MAX: usize = 16 * 1024;
+
+/// A connection with what came and what is to go.
+#[derive(Debug)]
+pub(super) struct End {
+    stream: Socket,
+    /// What came, and was not read yet.
+    pub(super) carry: Carry,
+    /// To be sent, from `sent` on.
+    out: Vec<u8>,
+    sent: usize,
+    /// The peer sends nothing more.
+    pub(super) is_over: bool,
+    /// The end is to be sent when nothing else is.
+    ending: Ending,
+    /// It broke.
+    pub(super) failed: bool,
+    /// Bytes of it so far.
+    pub(super) sent_bytes: u64,
+    pub(super) received_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    No,
+    Wanted,
+    Sent,
+}
+
+impl End {
+    pub(super) fn new(stream: Socket, carry: Carry) -> Self {
+        Self {
+            stream,
+            carry,
+            out: Vec::new(),
+            sent: 0,
+            is_over: false,
+            ending: Ending::No,
+            failed: false,
+            sent_bytes: 0,
+            received_bytes: 0,
+        }
+    }
+
+    /// Has `bytes` sent by and by.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    /// What is written here is sent by and by.
+    pub(super) fn out(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
+
+    /// Whether it takes more before it has sent what it has.
+    pub(super) fn has_room(&self) -> bool {
+        self.out.len() - self.sent < BACKLOG_BYTES_MAX
+    }
+
+    /// Sends the end of the stream behind all else.
+    pub(super) fn end(&mut self) {
+        if self.ending == Ending::No {
+            self.ending = Ending::Wanted;
+        }
+    }
+
+    /// Whether all has been sent, the end too if it is wanted.
+    pub(super) fn is_empty(&self) -> bool {
+        self.out.is_empty() && self.ending != Ending::Wanted
+    }
+
+    /// Reads once; tells whether anything came, be it the end.
+    pub(super) fn fill(&mut self, scratch: &mut ReadBuffer) -> bool {
+        if self.is_over || self.failed {
+            return false;
+        }
+        let Poll::Ready(read) = poll_read(&mut self.stream, scratch.buffer()) else { return false };
+        match read {
+            Ok(0) => self.is_over = true,
+            Ok(count) => {
+                self.carry.push(scratch.read(count));
+                self.received_bytes += count as u64;
+            }
+            Err(_) => self.failed = true,
+        }
+        true
+    }
+
+    /// Sends what can be sent now; tells whether that was anything.
+    pub(super) fn flush(&mut self) -> bool {
+        let before = self.sent_bytes;
+        while let Some(rest) = self.out.get(self.sent..).filter(|rest| !rest.is_empty()) {
+            match poll_write(&mut self.stream, rest) {
+                Poll::Ready(Ok(count)) => {
+                    self.sent += count;
+                    self.sent_bytes += count as u64;
+                }
+                Poll::Ready(Err(_)) => {
+                    self.failed = true;
+                    return true;
+                }
+                Poll::Pending => return self.sent_bytes > before,
+            }
+        }
+        self.out.clear();
+        self.out.shrink_to(KEPT_BYTES_MAX);
+        self.sent = 0;
+        if self.ending == Ending::Wanted {
+            self.ending = Ending::Sent;
+            self.failed |= !self.stream.end();
+            return true;
+        }
+        self.sent_bytes > before
+    }
+}

@@ -1,0 +1,285 @@
+//! A pipeline of messages that have a fixed length, or their length in front.
+//!
+//! Each client has a connection to an upstream of its own. Its messages go there one by one as the
+//! limit lets them; answers are looked at only if something depends on where they end.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+
+use weir_config::{FrameSettings, PipelineLimit};
+
+use super::balance::connect;
+use super::end::End;
+use super::lifetime::Lifetime;
+use super::near::{Cut, Near};
+use super::set::{PipelineCounters, Tally};
+use super::turn::{Held, Place, Ruling, arrive, hold};
+use crate::http::body::ReadBuffer;
+
+/// Messages of one client that may wait for their turn, and for their answers; beyond, it is not
+/// read from.
+const WAITING_MAX: usize = 256;
+const UNANSWERED_MAX: usize = 4_096;
+/// Messages in a row before others have their turn.
+const TURN_MAX: usize = 128;
+
+/// Serves a connection to its end.
+pub(super) async fn serve(
+    near: &mut Near,
+    settings: &FrameSettings,
+    counters: &PipelineCounters,
+) -> Result<(), Cut> {
+    let group = Arc::clone(&near.pipeline.upstream);
+    let far = connect(near, &group).await?;
+    let mut upstream = End::new(far.stream, far.carry);
+    upstream.push(&near.introduction());
+    let pipeline = Arc::clone(&near.pipeline);
+    let limit = pipeline.limit.as_ref();
+    let mut frames = Frames {
+        settings,
+        limit,
+        peer: near.peer,
+        client: End::new(near.stream.take(), std::mem::take(&mut near.carry)),
+        upstream,
+        waiting: VecDeque::new(),
+        unanswered: VecDeque::new(),
+        pairs: settings.refusal.is_some() || limit.is_some_and(|limit| limit.valve.holds()),
+        counters,
+    };
+    let mut lifetime =
+        Lifetime::begin(&pipeline.timeouts, &near.deadline, near.worker.deadlines.refresh());
+    let mut tally = Tally::new(counters);
+    let result = poll_fn(|cx| {
+        let polled = {
+            let mut scratch = near.worker.scratch.borrow_mut();
+            frames.poll(cx, &mut scratch)
+        };
+        let (client, upstream) = (&frames.client, &frames.upstream);
+        let has_moved = tally.add(client.received_bytes, upstream.received_bytes);
+        if polled.is_ready() {
+            return polled;
+        }
+        if near.is_over() {
+            return Poll::Ready(Err(Cut::Gone));
+        }
+        let now_ms = near.worker.deadlines.now_ms();
+        if has_moved {
+            lifetime.moved(now_ms);
+        }
+        match lifetime.is_over(cx, &near.deadline, now_ms) {
+            true => Poll::Ready(Err(Cut::Expired)),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    near.deadline.clear();
+    result
+}
+
+/// A client's messages on their way to an upstream, and the answers.
+struct Frames<'a> {
+    settings: &'a FrameSettings,
+    limit: Option<&'a PipelineLimit>,
+    peer: SocketAddr,
+    client: End,
+    upstream: End,
+    waiting: VecDeque<Waiting>,
+    /// What went, or was turned away, and is to be answered; in the order it came.
+    unanswered: VecDeque<Unanswered>,
+    /// Whether answers are to be told from each other.
+    pairs: bool,
+    counters: &'a PipelineCounters,
+}
+
+/// A message that is not at its turn.
+struct Waiting {
+    /// Of one that may pass and waits for those in front of it alone, there is none.
+    place: Option<Place>,
+    message: Vec<u8>,
+}
+
+/// A message that is to be answered.
+struct Unanswered {
+    key: Vec<u8>,
+    /// The answer of one that was turned away.
+    refusal: Option<Vec<u8>>,
+    _held: Option<Held>,
+}
+
+impl Frames<'_> {
+    fn poll(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Poll<Result<(), Cut>> {
+        for _ in 0..TURN_MAX {
+            if self.requests(cx, scratch)? | self.replies(scratch)? {
+                continue;
+            }
+            let sent = self.flush();
+            if self.client.failed || self.upstream.failed {
+                return Poll::Ready(Ok(()));
+            }
+            if self.upstream.is_over && self.upstream.carry.is_empty() {
+                // Whatever the client still wants, nobody is there to answer it.
+                self.client.end();
+                self.client.flush();
+                return match self.client.is_empty() {
+                    true => Poll::Ready(Ok(())),
+                    false => Poll::Pending,
+                };
+            }
+            if !sent {
+                return Poll::Pending;
+            }
+        }
+        self.flush();
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn flush(&mut self) -> bool {
+        self.client.flush() | self.upstream.flush()
+    }
+
+    /// From the client to the upstream; tells whether anything moved.
+    fn requests(&mut self, cx: &Context<'_>, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
+        let mut moved = self.pass(cx)?;
+        let takes = self.upstream.has_room()
+            && self.client.has_room()
+            && self.waiting.len() < WAITING_MAX
+            && self.unanswered.len() < UNANSWERED_MAX;
+        if !takes {
+            return Ok(moved);
+        }
+        let frame = self.settings.requests.next(self.client.carry.as_slice());
+        match frame.map_err(|_| Cut::Broken)? {
+            None if self.client.is_over => {
+                if !self.client.carry.is_empty() {
+                    return Err(Cut::Broken);
+                }
+                if self.waiting.is_empty() {
+                    self.upstream.end();
+                }
+            }
+            None => moved |= self.client.fill(scratch),
+            Some(frame) => {
+                let message = self.client.carry.as_slice().get(..frame.len).unwrap_or_default();
+                let message = message.to_vec();
+                self.client.carry.consume(frame.len);
+                moved = true;
+                match frame.is_poll {
+                    // It asks who is at the other end of its own connection.
+                    true => self.client.push(&message),
+                    false => self.arrive(message)?,
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    fn arrive(&mut self, message: Vec<u8>) -> Result<(), Cut> {
+        self.counters.messages.fetch_add(1, Ordering::Relaxed);
+        let ruling = self.limit.map_or(Ruling::Pass, |limit| arrive(limit, self.peer));
+        match ruling {
+            Ruling::Pass if self.waiting.is_empty() => self.send(message),
+            Ruling::Pass => self.waiting.push_back(Waiting { place: None, message }),
+            Ruling::Wait(place) => self.waiting.push_back(Waiting { place: Some(place), message }),
+            Ruling::Refused => self.refuse(&message)?,
+        }
+        Ok(())
+    }
+
+    /// Sends those whose turn it is, in the order they came.
+    fn pass(&mut self, cx: &Context<'_>) -> Result<bool, Cut> {
+        let mut moved = false;
+        while self.upstream.has_room()
+            && let Some(first) = self.waiting.front_mut()
+        {
+            let passes = match &mut first.place {
+                None => true,
+                Some(place) => match place.poll(cx) {
+                    Poll::Ready(passes) => passes,
+                    Poll::Pending => break,
+                },
+            };
+            let Some(first) = self.waiting.pop_front() else { break };
+            match passes {
+                true => self.send(first.message),
+                false => self.refuse(&first.message)?,
+            }
+            moved = true;
+        }
+        Ok(moved)
+    }
+
+    fn send(&mut self, message: Vec<u8>) {
+        let held = self.limit.and_then(hold);
+        if self.pairs {
+            let key = self.settings.requests.key(&message).unwrap_or_default().to_vec();
+            self.unanswered.push_back(Unanswered { key, refusal: None, _held: held });
+        }
+        self.upstream.push(&message);
+    }
+
+    /// Says no in its turn: at once where answers have keys, else behind those of earlier
+    /// messages.
+    fn refuse(&mut self, message: &[u8]) -> Result<(), Cut> {
+        let key = self.settings.requests.key(message).unwrap_or_default();
+        let refusal = self.settings.refusal_to(key).ok_or(Cut::Limited)?;
+        if self.settings.requests.correlation.is_some() || self.unanswered.is_empty() {
+            self.client.push(&refusal);
+            return Ok(());
+        }
+        let refusal = Some(refusal);
+        self.unanswered.push_back(Unanswered { key: Vec::new(), refusal, _held: None });
+        Ok(())
+    }
+
+    /// From the upstream to the client; tells whether anything moved.
+    fn replies(&mut self, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
+        if !self.client.has_room() {
+            return Ok(false);
+        }
+        if !self.pairs && !self.settings.replies.poll {
+            let moved = self.upstream.fill(scratch);
+            let bytes = self.upstream.carry.as_slice();
+            self.client.push(bytes);
+            let len = bytes.len();
+            self.upstream.carry.consume(len);
+            return Ok(moved);
+        }
+        let frame = self.settings.replies.next(self.upstream.carry.as_slice());
+        let Some(frame) = frame.map_err(|_| Cut::Broken)? else {
+            if self.upstream.is_over && !self.upstream.carry.is_empty() {
+                return Err(Cut::Broken);
+            }
+            return Ok(self.upstream.fill(scratch));
+        };
+        let message = self.upstream.carry.as_slice().get(..frame.len).unwrap_or_default();
+        match frame.is_poll {
+            true => {
+                let message = message.to_vec();
+                self.upstream.push(&message);
+            }
+            false => {
+                self.client.push(message);
+                let key = self.settings.replies.key(message).unwrap_or_default();
+                let is_its = |one: &Unanswered| one.key == key;
+                let answered = match self.settings.replies.correlation {
+                    Some(_) => self.unanswered.iter().position(is_its),
+                    None => Some(0),
+                };
+                if let Some(at) = answered {
+                    self.unanswered.remove(at);
+                }
+            }
+        }
+        self.upstream.carry.consume(frame.len);
+        while let Some(refusal) = self.unanswered.front_mut().and_then(|one| one.refusal.take()) {
+            self.client.push(&refusal);
+            self.unanswered.pop_front();
+        }
+        Ok(true)
+    }
+}
