@@ -1,0 +1,96 @@
+//! API keys: a name for each key.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+
+use crate::Secret;
+use crate::secret::{Kind, sha256};
+
+/// API keys by their SHA-256.
+///
+/// A key is found by its digest, then compared in constant time. How long the look-up takes may
+/// tell something about the digest of a key, but never about the key: nobody can choose digests.
+#[derive(Debug, Default)]
+pub struct ApiKeys {
+    names: HashMap<[u8; 32], String>,
+}
+
+/// Why a key cannot be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApiKeyError {
+    /// It is stored as bcrypt or SHA-1. A request shows the key alone, so that every stored hash
+    /// would have to be tried; and a long random key needs no slow hash.
+    NotSha256,
+    /// Another name has the same key.
+    Twice,
+}
+
+impl ApiKeyError {
+    /// What is wrong and what to do, for the operator.
+    pub fn message(self) -> &'static str {
+        match self {
+            Self::NotSha256 => "an API key is stored as `sha256:HEX`, or plain as `{noop}…`",
+            Self::Twice => "two names have the same API key",
+        }
+    }
+}
+
+impl ApiKeys {
+    /// Adds the key of `name`. A name may have several keys, for instance while one replaces the
+    /// other.
+    ///
+    /// # Errors
+    /// The secret cannot be an API key.
+    pub fn add(&mut self, name: &str, secret: &Secret) -> Result<(), ApiKeyError> {
+        let Kind::Sha256(digest) = secret.0 else { return Err(ApiKeyError::NotSha256) };
+        match self.names.entry(digest) {
+            Entry::Occupied(_) => Err(ApiKeyError::Twice),
+            Entry::Vacant(free) => {
+                free.insert(name.to_owned());
+                Ok(())
+            }
+        }
+    }
+
+    /// The name of the key that a request shows.
+    pub fn find(&self, given: &str) -> Option<&str> {
+        let digest = sha256(given);
+        let (stored, name) = self.names.get_key_value(&digest)?;
+        verify_slices_are_equal(stored, &digest).ok()?;
+        Some(name)
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ApiKeyError, ApiKeys};
+    use crate::Secret;
+
+    #[test]
+    fn keys_have_names() {
+        let mut keys = ApiKeys::default();
+        let mut add = |name, secret| keys.add(name, &Secret::parse(secret).unwrap());
+        let hash = "sha256:2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+        assert_eq!(add("a", hash), Ok(()));
+        assert_eq!(add("b", "{noop}k2"), Ok(()));
+        assert_eq!(add("b", "{noop}k3"), Ok(()));
+        assert_eq!(add("c", "{noop}secret"), Err(ApiKeyError::Twice));
+        assert_eq!(add("c", "{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ="), Err(ApiKeyError::NotSha256));
+        assert_eq!((keys.len(), keys.find("secret")), (3, Some("a")));
+        assert_eq!((keys.find("k2"), keys.find("k3")), (Some("b"), Some("b")));
+        assert_eq!((keys.find(""), keys.find("K2")), (None, None));
+        assert_eq!(keys.find(hash), None);
+    }
+}
