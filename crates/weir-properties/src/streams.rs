@@ -40,8 +40,8 @@ fn holds_for_starts<T: PartialEq + Debug, E: PartialEq + Debug>(
 /// # Panics
 /// If it does not hold.
 pub fn socks(input: &[u8]) {
-    holds_for_starts(input, |bytes| greeting(bytes));
-    holds_for_starts(input, |bytes| request(bytes));
+    holds_for_starts(input, greeting);
+    holds_for_starts(input, request);
     holds_for_starts(input, |bytes| {
         let read = auth(bytes)?;
         let owned = |(got, len): (weir_wire::socks::Credentials<'_>, usize)| {
