@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -30,7 +31,7 @@ pub struct Ground<'a> {
 pub struct Providers {
     /// Its name is `one`.
     pub one: Process,
-    _two: Process,
+    two: Process,
     /// Where they listen.
     pub ports: (u16, u16),
 }
@@ -142,7 +143,16 @@ impl Providers {
         eprintln!("starting two providers");
         let (one, first) = ground.provider("one", PROVIDER_THREADS)?;
         let (two, second) = ground.provider("two", PROVIDER_THREADS)?;
-        Ok(Self { one, _two: two, ports: (first, second) })
+        Ok(Self { one, two, ports: (first, second) })
+    }
+}
+
+impl Drop for Providers {
+    /// Dubbo takes seconds to end: both do so at the same time.
+    fn drop(&mut self) {
+        for provider in [&self.one, &self.two] {
+            provider.signal(Signal::TERM);
+        }
     }
 }
 

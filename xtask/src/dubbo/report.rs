@@ -38,7 +38,8 @@ pub struct Load {
     seconds: f64,
     /// Calls that each provider answered, by its name.
     providers: BTreeMap<String, u64>,
-    /// CPU time of weir in microseconds per call.
+    /// CPU time of weir in microseconds per call. Calls that come close together share system
+    /// calls: to be compared between loads of one kind only.
     pub cpu_us: f64,
 }
 

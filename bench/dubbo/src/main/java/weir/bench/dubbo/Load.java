@@ -14,6 +14,9 @@ final class Load {
 
 	private final int calls;
 
+	/** Process id of a provider that is to end, or 0. */
+	private final long stopped;
+
 	private final AtomicInteger next = new AtomicInteger();
 
 	private final AtomicInteger done = new AtomicInteger();
@@ -26,9 +29,10 @@ final class Load {
 
 	private final Map<String, AtomicInteger> providers = new ConcurrentHashMap<>();
 
-	private Load(Greeter greeter, int calls) {
+	private Load(Greeter greeter, int calls, long stopped) {
 		this.greeter = greeter;
 		this.calls = calls;
+		this.stopped = stopped;
 	}
 
 	/**
@@ -37,28 +41,28 @@ final class Load {
 	 */
 	static void run(String[] arguments) throws InterruptedException {
 		Consumer.Way way = Consumer.Way.plain(Integer.parseInt(arguments[1])).as(arguments[4]);
-		Load load = new Load(way.greeter(), Integer.parseInt(arguments[2]));
-		long pid = (arguments.length > 5) ? Long.parseLong(arguments[5]) : 0;
+		long stopped = (arguments.length > 5) ? Long.parseLong(arguments[5]) : 0;
+		Load load = new Load(way.greeter(), Integer.parseInt(arguments[2]), stopped);
 		// Connections are made and classes loaded before time counts.
 		load.greeter.say("first");
 		Consumer.print("begun", Map.of());
 		long began = System.nanoTime();
-		load.play(Integer.parseInt(arguments[3]), pid);
+		load.play(Integer.parseInt(arguments[3]));
 		load.report((System.nanoTime() - began) / 1e9);
 	}
 
-	private void play(int threads, long pid) throws InterruptedException {
+	private void play(int threads) throws InterruptedException {
 		Thread[] callers = new Thread[threads];
 		for (int n = 0; n < threads; n++) {
 			callers[n] = new Thread(this::call);
 			callers[n].start();
 		}
-		boolean asked = pid == 0;
+		boolean asked = this.stopped == 0;
 		for (Thread caller : callers) {
 			while (caller.isAlive()) {
 				caller.join(100);
 				if (!asked && this.done.get() >= this.calls / 2) {
-					asked = ProcessHandle.of(pid).map(ProcessHandle::destroy).orElse(true);
+					asked = ProcessHandle.of(this.stopped).map(ProcessHandle::destroy).orElse(true);
 				}
 				Consumer.print("progress", Map.of("calls", this.done.get()));
 			}
@@ -69,7 +73,7 @@ final class Load {
 		for (int n = this.next.getAndIncrement(); n < this.calls; n = this.next.getAndIncrement()) {
 			String text = "call " + n + " ä".repeat(n % 40);
 			try {
-				String[] answer = this.greeter.say(text).split(":", 2);
+				String[] answer = answer(n, text).split(":", 2);
 				this.providers.computeIfAbsent(answer[0], (name) -> new AtomicInteger()).incrementAndGet();
 				if (!answer[1].equals(text)) {
 					this.wrong.incrementAndGet();
@@ -81,6 +85,12 @@ final class Load {
 			}
 			this.done.incrementAndGet();
 		}
+	}
+
+	/** A provider that ends must have some calls in hand at that time: every hundredth takes long. */
+	private String answer(int n, String text) {
+		boolean slow = this.stopped != 0 && n % 100 == 0;
+		return slow ? this.greeter.later(text, 500).join() : this.greeter.say(text);
 	}
 
 	private void report(double seconds) {
