@@ -2,6 +2,7 @@
 
 mod configs;
 mod differential;
+mod dubbo;
 mod layers;
 mod pages;
 mod peers;
@@ -40,6 +41,8 @@ enum Command {
     Configs(configs::ConfigsArgs),
     /// Sends hostile requests through weir and real servers and compares what they understand.
     Differential(differential::DifferentialArgs),
+    /// Sends calls of a real consumer through weir to real providers of Apache Dubbo.
+    Dubbo(dubbo::DubboArgs),
 }
 
 fn main() -> ExitCode {
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Command::Peers(args) => exit("peers", peers::run(&args)),
         Command::Configs(args) => exit("configs", configs::run(&args)),
         Command::Differential(args) => exit("differential", differential::run(&args)),
+        Command::Dubbo(args) => exit("dubbo", dubbo::run(&args)),
         Command::Tidy => {
             let mut findings = tidy::findings();
             findings.extend(layers::findings());

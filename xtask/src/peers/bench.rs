@@ -122,7 +122,7 @@ impl Bench {
         if let Some(classes) = self.scg_classes.get() {
             return Ok(classes.clone());
         }
-        let classes = super::subject::scg::build()?;
+        let classes = super::maven::class_path("scg")?;
         Ok(self.scg_classes.get_or_init(|| classes).clone())
     }
 

@@ -12,6 +12,7 @@ mod generators;
 pub mod interrupt;
 mod launch;
 pub mod machine;
+pub mod maven;
 pub mod process;
 mod proxy;
 pub mod report;
@@ -19,8 +20,8 @@ mod routes;
 pub mod shapes;
 mod stats;
 mod subject;
-mod tools;
-mod usage;
+pub mod tools;
+pub mod usage;
 
 use std::path::PathBuf;
 

@@ -164,7 +164,8 @@ impl Process {
         }
     }
 
-    fn ended(&mut self) -> bool {
+    /// Whether it has ended.
+    pub fn ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 }

@@ -7,6 +7,8 @@ mod call;
 mod head;
 mod hessian;
 mod jsonb;
+#[cfg(test)]
+mod recorded;
 mod reply;
 
 pub use call::Call;

@@ -1,14 +1,10 @@
 //! Spring Cloud Gateway, built from `bench/scg` with Maven: one event loop, routes from memory.
 
 use std::path::Path;
-use std::process::Command;
-
-use anyhow::Context;
 
 use super::{Setup, Start, free_address};
 use crate::peers::bench::Bench;
 use crate::peers::tools::{Tool, path};
-use crate::tree::root;
 
 pub(super) fn prepare(bench: &Bench, folder: &Path, setup: &Setup) -> anyhow::Result<Start> {
     let address = setup.address.map_or_else(free_address, Ok)?;
@@ -33,31 +29,4 @@ pub(super) fn prepare(bench: &Bench, folder: &Path, setup: &Setup) -> anyhow::Re
 
 fn java_arguments(classes: &str) -> String {
     format!("-Xmx6g\n-Dreactor.netty.ioWorkerCount=1\n-cp\n{classes}\n")
-}
-
-/// Builds it and gives its class path. Offline if what it needs has been fetched before.
-///
-/// # Errors
-/// Maven cannot build it.
-pub(crate) fn build() -> anyhow::Result<String> {
-    eprintln!("building Spring Cloud Gateway from bench/scg with Maven");
-    let maven = path(Tool::Maven)?;
-    let run = |offline: &[&str]| {
-        Command::new(&maven)
-            .current_dir(root().join("bench/scg"))
-            .args(offline)
-            .args(["-q", "-B", "compile", "exec:exec"])
-            .output()
-            .context("mvn")
-    };
-    let mut output = run(&["-o"])?;
-    if !output.status.success() {
-        output = run(&[])?;
-    }
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    anyhow::ensure!(output.status.success(), "bench/scg does not build:\n{text}");
-    let classes = text.lines().find(|line| line.contains("target/classes"));
-    let classes = classes.context("Maven printed no class path")?;
-    // Terminal colours may precede it.
-    Ok(classes.rsplit('\u{1b}').next().unwrap_or(classes).trim_start_matches("[0m").to_owned())
 }
