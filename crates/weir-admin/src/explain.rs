@@ -243,6 +243,7 @@ impl Running {
             preserve_host: &mut self.preserve_host,
             prefixed: &mut self.prefixed,
             added: &mut Vec::new(),
+            claims: &mut None,
             failure: None,
             peer,
             now_ms,

@@ -35,6 +35,12 @@ pub static DEVIATIONS: &[Deviation] = &[
         switch: Some("weir.server.ambiguous-paths: keep, or so in a route's metadata"),
     },
     Deviation {
+        topic: "preflights where tokens are asked for",
+        weir: "answered by `globalcors` without a token; no upstream sees them",
+        scg: "401, unless the application calls `cors()` in Java",
+        switch: None,
+    },
+    Deviation {
         topic: "requests that come back",
         weir: "508; to find them, Via is added where the upstream's port is the gateway's own",
         scg: "go round until something breaks",

@@ -19,6 +19,7 @@ mod options;
 mod pipelines;
 mod property;
 mod routes;
+mod security;
 mod settings;
 mod snapshot;
 mod source;
@@ -44,6 +45,7 @@ pub use property::{
     Kind as PropertyKind, PropertySpec, Root as PropertyRoot, Usage as PropertyUsage, json_schema,
     reference, registry,
 };
+pub use security::Security;
 pub use settings::{
     ADMIN_PORT, Access, AccessLog, AccessLogFormat, Admin, Compat, Management, PoolSettings,
     ScgLine, Secret, Settings,

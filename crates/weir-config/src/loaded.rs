@@ -1,9 +1,11 @@
 //! From texts to a checked configuration: [`Loader`] takes the texts, [`Loaded`] is what they mean.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 
+use weir_auth::KeyRing;
 use weir_balance::Directory;
 use weir_limit::Valves;
 use weir_mock::Mocks;
@@ -20,6 +22,7 @@ use crate::options;
 use crate::pipelines::pipelines;
 use crate::property;
 use crate::routes::{self, Written};
+use crate::security::{self, ReadFile};
 use crate::settings::Settings;
 use crate::snapshot::RouteTarget;
 use crate::source::{Source, Sources, Span};
@@ -44,6 +47,8 @@ pub struct Loader {
     directory: Arc<Directory>,
     valves: Arc<Valves>,
     mocks: Option<Arc<Mocks>>,
+    keys: Arc<KeyRing>,
+    read_file: Option<ReadFile>,
 }
 
 /// A configuration, read and checked as a whole; routes are read from it one at a time.
@@ -100,6 +105,8 @@ impl Loader {
             directory: Arc::default(),
             valves: Arc::default(),
             mocks: None,
+            keys: Arc::default(),
+            read_file: None,
         }
     }
 
@@ -125,6 +132,18 @@ impl Loader {
     /// Keeps limits by name in `valves`, which outlives the configuration.
     pub fn with_limits(mut self, valves: &Arc<Valves>) -> Self {
         self.valves = Arc::clone(valves);
+        self
+    }
+
+    /// Keeps the keys of issuers in `keys`, which outlives the configuration.
+    pub fn with_keys(mut self, keys: &Arc<KeyRing>) -> Self {
+        self.keys = Arc::clone(keys);
+        self
+    }
+
+    /// Has files that the configuration names read by this.
+    pub fn with_files(mut self, read: fn(&Path) -> std::io::Result<String>) -> Self {
+        self.read_file = Some(read);
         self
     }
 
@@ -159,10 +178,15 @@ impl Loader {
         let regexes = &self.regexes;
         let forwarding = options::forwarding(&settings, &layers, regexes, &mut problems);
         let predicates = options::predicates(&settings, &layers, regexes, &mut problems);
+        let read_file = self.read_file;
+        let security = security::security(&layers, &settings, &self.keys, read_file, &mut problems);
+        let mut filters = options::filters(&layers, regexes, &self.valves, &mut problems);
+        filters.nobody_is_known = security.is_none() && filters.api_keys.is_empty();
         let compiler = Compiler::new(Options {
             cors: cors::global(&layers, &predicates, &mut problems),
             predicates,
-            filters: options::filters(&layers, regexes, &self.valves, &mut problems),
+            filters,
+            security,
             default_filters: default_filters.clone(),
             predicates_off: routes::switched_off(&layers, "predicate"),
             filters_off: routes::switched_off(&layers, "filter"),

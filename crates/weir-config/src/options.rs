@@ -12,6 +12,7 @@ use crate::breakers::breakers;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::limits;
 use crate::routes::names;
+use crate::security;
 use crate::settings::Settings;
 use crate::spring::{self, Layers, Node};
 
@@ -70,6 +71,7 @@ pub(crate) fn filters(
 ) -> FilterOptions {
     let mut options = FilterOptions {
         regexes: regexes.clone(),
+        api_keys: Arc::new(security::api_keys(layers, problems)),
         limits: limits::limits(layers, problems),
         key_resolvers: limits::key_resolvers(layers, problems),
         valves: Arc::clone(valves),

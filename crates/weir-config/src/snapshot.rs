@@ -15,6 +15,7 @@ use weir_route::{Route, RouteGroup};
 use crate::ambiguity::AmbiguousPaths;
 use crate::compile::Compiler;
 use crate::pipelines::Pipeline;
+use crate::security::Security;
 use crate::settings::Settings;
 
 /// What a matched route leads to.
@@ -113,6 +114,8 @@ pub struct Snapshot {
     pub forwarding: Arc<Forwarding>,
     /// `globalcors` and every route's `metadata.cors`.
     pub cors: Arc<CorsPolicy>,
+    /// Whose tokens requests must carry, if any.
+    pub security: Option<Arc<Security>>,
     /// Listeners beside the gateway's own.
     pub pipelines: Arc<[Arc<Pipeline>]>,
 }
@@ -135,6 +138,7 @@ impl Snapshot {
                 .apply(routes.into_iter().map(Change::Put).collect()),
             settings: Arc::clone(compiler.settings()),
             forwarding: Arc::clone(compiler.forwarding()),
+            security: compiler.security().cloned(),
             pipelines: Arc::clone(compiler.pipelines()),
         }
     }
@@ -146,6 +150,7 @@ impl Snapshot {
             index: self.index.apply(changes),
             settings: Arc::clone(&self.settings),
             forwarding: Arc::clone(&self.forwarding),
+            security: self.security.clone(),
             pipelines: Arc::clone(&self.pipelines),
         }
     }

@@ -207,16 +207,6 @@ fn switched_off_filters_are_errors() {
 }
 
 #[test]
-fn a_registry_that_needs_tls_is_named() {
-    let eureka = "eureka.client.service-url:\n  defaultZone: https://h/eureka/\n";
-    check(&format!("{eureka}{}", route("")), &["property-unsupported 1"]);
-    let off = format!("{eureka}eureka.client.enabled: false\n{}", route(""));
-    check(&off, &[]);
-    let consul = "spring.cloud.consul:\n  scheme: https\n";
-    check(&format!("{consul}{}", route("")), &["property-unsupported 2"]);
-}
-
-#[test]
 fn names_of_java_mean_what_the_configuration_says() {
     let java = route("  filters:\n  - name: JwtAuth\n    args: { secured: true }\n");
     check(&java, &["unknown-filter 7"]);

@@ -1,6 +1,8 @@
-//! A small HTTP client for registries: one request on one connection, bounded in time and bytes.
+//! A small HTTP client for registries and issuers: one request on one connection, with or without
+//! TLS, bounded in time and bytes.
 
 use std::fmt;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -12,7 +14,11 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use percent_encoding::percent_decode_str;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 
 /// A request to a registry.
 pub(crate) struct Ask<'a> {
@@ -113,20 +119,58 @@ impl<'a> Ask<'a> {
         let request = request.body(body).map_err(|error| unreachable(&error))?;
         let stream = TcpStream::connect((place.name.as_str(), place.port));
         let stream = stream.await.map_err(|error| unreachable(&error))?;
-        let handshake = http1::handshake(TokioIo::new(stream)).await;
-        let (mut sender, connection) = handshake.map_err(|error| unreachable(&error))?;
-        // Ends with this future: an answer that is given up closes its connection.
-        let mut driver = tokio::task::JoinSet::new();
-        driver.spawn(connection);
-        let response = sender.send_request(request).await;
-        let (head, body) = response.map_err(|error| unreachable(&error))?.into_parts();
-        let max = self.bytes_max;
-        let body = Limited::new(body, max).collect().await.map_err(|error| {
-            let long = error.downcast_ref::<http_body_util::LengthLimitError>().is_some();
-            if long { Failure::TooLong(max) } else { unreachable(&error) }
-        })?;
-        Ok(Answer { status: head.status, headers: head.headers, body: body.to_bytes() })
+        if !place.is_secure {
+            return converse(stream, request, self.bytes_max).await;
+        }
+        let name = ServerName::try_from(place.name).map_err(|error| unreachable(&error))?;
+        let connector = tls().map_err(Failure::Unreachable)?;
+        let stream = connector.connect(name, stream).await.map_err(|error| unreachable(&error))?;
+        converse(stream, request, self.bytes_max).await
     }
+}
+
+/// Sends a request on a connection of its own and reads the whole answer.
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    request: Request<Full<Bytes>>,
+    max: usize,
+) -> Result<Answer, Failure> {
+    let unreachable = |error: &dyn fmt::Display| Failure::Unreachable(error.to_string());
+    let handshake = http1::handshake(TokioIo::new(stream)).await;
+    let (mut sender, connection) = handshake.map_err(|error| unreachable(&error))?;
+    // Ends with this future: an answer that is given up closes its connection.
+    let mut driver = tokio::task::JoinSet::new();
+    driver.spawn(connection);
+    let response = sender.send_request(request).await;
+    let (head, body) = response.map_err(|error| unreachable(&error))?.into_parts();
+    let body = Limited::new(body, max).collect().await.map_err(|error| {
+        let long = error.downcast_ref::<http_body_util::LengthLimitError>().is_some();
+        if long { Failure::TooLong(max) } else { unreachable(&error) }
+    })?;
+    Ok(Answer { status: head.status, headers: head.headers, body: body.to_bytes() })
+}
+
+/// TLS by the certificates that the system trusts (or `SSL_CERT_FILE` names), read once.
+fn tls() -> Result<&'static TlsConnector, String> {
+    static CONNECTOR: LazyLock<Result<TlsConnector, String>> = LazyLock::new(|| {
+        let found = rustls_native_certs::load_native_certs();
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(found.certs);
+        if roots.is_empty() {
+            let why = found.errors.first().map(ToString::to_string).unwrap_or_default();
+            return Err(format!(
+                "the system trusts no certificate authority; install ca-certificates, or name a \
+                 file with SSL_CERT_FILE ({why})"
+            ));
+        }
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?;
+        let config = config.with_root_certificates(roots).with_no_client_auth();
+        Ok(TlsConnector::from(Arc::new(config)))
+    });
+    CONNECTOR.as_ref().map_err(Clone::clone)
 }
 
 impl Answer {
@@ -150,6 +194,7 @@ impl Answer {
 struct Place {
     name: String,
     port: u16,
+    is_secure: bool,
     host: String,
     path: String,
     authorization: Option<HeaderValue>,
@@ -159,20 +204,23 @@ impl Place {
     fn of(url: &str) -> Result<Self, Failure> {
         let wrong = || Failure::Unreachable(format!("`{}` is not a URL", shown(url)));
         let uri: Uri = url.parse().map_err(|_| wrong())?;
-        if uri.scheme_str() != Some("http") {
-            let why = "weir reaches registries over http only, so far";
-            return Err(Failure::Unreachable(format!("{}: {why}", shown(url))));
-        }
+        let is_secure = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(wrong()),
+        };
         let authority = uri.authority().ok_or_else(wrong)?;
         let user = authority.as_str().rsplit_once('@').map(|(user, _)| user);
         let authorization = user.and_then(|user| {
             let plain = percent_decode_str(user).decode_utf8_lossy().into_owned();
             HeaderValue::try_from(format!("Basic {}", STANDARD.encode(plain))).ok()
         });
-        let (host, port) = (authority.host(), authority.port_u16().unwrap_or(80));
+        let default = if is_secure { 443 } else { 80 };
+        let (host, port) = (authority.host(), authority.port_u16().unwrap_or(default));
         Ok(Self {
             name: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
             port,
+            is_secure,
             host: format!("{host}:{port}"),
             path: uri.path_and_query().map_or_else(|| "/".to_owned(), |path| path.to_string()),
             authorization,
@@ -200,7 +248,9 @@ mod tests {
         assert_eq!((place.host.as_str(), place.path.as_str()), ("[::1]:8761", "/eureka/apps?x=1"));
         assert_eq!(place.authorization.expect("credentials"), "Basic dXNAZXI6cDp3");
         assert_eq!(shown("http://user:secret@h:1/a/b?token=x"), "http://h:1/a/b");
-        assert!(Place::of("https://h/").is_err());
+        let secure = Place::of("https://h/").expect("a place");
+        assert_eq!((secure.port, secure.is_secure), (443, true));
+        assert!(Place::of("ftp://h/").is_err());
         assert!(Place::of("nonsense").is_err());
     }
 }

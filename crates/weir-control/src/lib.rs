@@ -6,6 +6,9 @@
 
 mod discovery;
 mod http;
+mod keys;
 mod plane;
 
 pub use discovery::{Discovery, Here, RegistryStatus};
+pub use keys::fetch_keys;
+pub use plane::Plane;

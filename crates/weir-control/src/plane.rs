@@ -16,7 +16,7 @@ const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// One thread with an event loop; dropping it ends its tasks.
 #[derive(Debug)]
-pub(crate) struct Plane {
+pub struct Plane {
     handle: Handle,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -46,7 +46,7 @@ impl Plane {
 
     /// Runs the task that `make` makes, and another one whenever one has panicked, until it ends or
     /// is aborted.
-    pub fn supervise<F>(
+    pub(crate) fn supervise<F>(
         &self,
         name: &'static str,
         make: impl Fn() -> F + Send + 'static,
@@ -72,7 +72,7 @@ impl Plane {
     }
 
     /// The event loop, to run something on it once.
-    pub fn handle(&self) -> &Handle {
+    pub(crate) fn handle(&self) -> &Handle {
         &self.handle
     }
 }

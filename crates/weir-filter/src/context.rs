@@ -2,7 +2,9 @@
 
 use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use weir_auth::Claims;
 use weir_route::Vars;
 use weir_wire::{FieldLine, RequestHead, ResponseHead};
 
@@ -104,6 +106,8 @@ pub struct RequestContext<'a> {
     pub prefixed: &'a mut bool,
     /// Fields for the response, whoever gives it.
     pub added: &'a mut Vec<(&'static str, Vec<u8>)>,
+    /// Who it is from, if that is known.
+    pub claims: &'a mut Option<Arc<Claims>>,
     /// Why it comes here, if it failed at another route.
     pub failure: Option<&'a Failure>,
     /// Address of the TCP peer.

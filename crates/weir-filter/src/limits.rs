@@ -3,6 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use weir_auth::Claims;
 use weir_limit::{Key, LimitSettings, Mode, Order, Rate, Valve};
 
 use crate::context::RequestContext;
@@ -41,10 +42,13 @@ pub enum KeySource {
     Path(String),
     /// The whole path.
     Uri,
+    /// Who it is from: subject of its token, or name of its key.
+    Principal,
 }
 
 impl KeySource {
-    /// Reads `none`, `ip`, `header:N`, `query:N`, `cookie:N`, `host`, `path` or `path:{v}`.
+    /// Reads `none`, `ip`, `header:N`, `query:N`, `cookie:N`, `host`, `principal`, `path` or
+    /// `path:{v}`.
     ///
     /// # Errors
     /// What to write instead.
@@ -57,6 +61,7 @@ impl KeySource {
             ("ip", true) => Self::Ip,
             ("host", true) => Self::Host,
             ("path", true) => Self::Uri,
+            ("principal", true) => Self::Principal,
             ("header", false) => Self::Header(name),
             ("query", false) => Self::Query(name),
             ("cookie", false) => Self::Cookie(name),
@@ -65,7 +70,7 @@ impl KeySource {
             }
             _ => {
                 return Err("write `none`, `ip`, `header:NAME`, `query:NAME`, `cookie:NAME`, \
-                            `host`, `path` or `path:{variable}`"
+                            `host`, `principal`, `path` or `path:{variable}`"
                     .to_owned());
             }
         })
@@ -80,6 +85,11 @@ impl KeySource {
             Self::Header(name) => head.fields.get(name.as_bytes()).unwrap_or_default().to_vec(),
             Self::Host => head.host().to_ascii_lowercase(),
             Self::Uri => head.path().to_vec(),
+            Self::Principal => {
+                let claims = context.claims.as_deref();
+                let name = claims.and_then(Claims::principal);
+                name.unwrap_or_default().as_bytes().to_vec()
+            }
             Self::Path(name) => {
                 context.vars.get(name).map(|value| value.as_bytes().to_vec()).unwrap_or_default()
             }
@@ -208,7 +218,7 @@ mod tests {
         check("key", "header:X-Tenant", true);
         check("key", "path:{id}", true);
         check("key", "header:", false);
-        check("key", "principal", false);
+        check("key", "principal", true);
         check("speed", "1", false);
     }
 

@@ -1,6 +1,9 @@
 //! One request through the filters of one route, written as text: what tests are made of.
 
+use std::sync::Arc;
+
 use serde_json::Value;
+use weir_auth::Claims;
 use weir_route::predicate::{self, BuildContext, PredicateOptions};
 use weir_route::{Arguments, NamedArgs, Request, RequestParts, Vars, parse_shortcut};
 use weir_wire::http1::{HeadLimits, Parsed, parse_request, parse_response};
@@ -54,6 +57,11 @@ impl Trial {
 
     /// Runs `request` through the filters, and `answer` back if it gets that far.
     pub(crate) fn run(&self, request: &str, answer: &str) -> Outcome {
+        self.run_as(None, request, answer)
+    }
+
+    /// The same for a request that is known to be from somebody.
+    pub(crate) fn run_as(&self, claims: Option<Claims>, request: &str, answer: &str) -> Outcome {
         let mut head = request_head(request);
         let vars = self.vars(&head);
         let client_host = head.host().to_vec();
@@ -66,6 +74,7 @@ impl Trial {
             preserve_host: &mut preserve_host,
             prefixed: &mut prefixed,
             added: &mut Vec::new(),
+            claims: &mut claims.map(Arc::new),
             failure: None,
             peer: PEER.parse().expect("an address"),
             now_ms: 0,

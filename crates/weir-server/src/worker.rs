@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Cache};
+use weir_auth::TokenCache;
 use weir_config::Snapshot;
 use weir_route::index::Scratch;
 
@@ -39,6 +40,8 @@ pub(crate) struct Worker {
     pub(crate) deadlines: Rc<Deadlines>,
     pub(crate) pools: Pools,
     pub(crate) resolver: Resolver,
+    /// Tokens that hold.
+    pub(crate) tokens: RefCell<TokenCache>,
     pub(crate) counters: Arc<WorkerCounters>,
     pub(crate) drain: Arc<DrainState>,
     pub(crate) log: Option<Rc<LogBuffer>>,
@@ -77,6 +80,7 @@ impl Worker {
             deadlines: Deadlines::new(counters.origin()),
             pools: Pools::default(),
             resolver: Resolver::default(),
+            tokens: RefCell::default(),
             counters,
             drain,
             log: log.map(Rc::new),
@@ -108,6 +112,7 @@ impl Worker {
             deadlines: Rc::clone(&self.deadlines),
             pools: Pools::default(),
             resolver: Resolver::default(),
+            tokens: RefCell::default(),
             counters: Arc::clone(&self.counters),
             drain,
             log: self.log.clone(),

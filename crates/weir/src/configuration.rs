@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use weir_auth::KeyRing;
 use weir_balance::Directory;
 use weir_config::{Format, Loaded, Loader, SOURCE_BYTES_MAX, Source};
 use weir_limit::Valves;
@@ -30,6 +31,17 @@ pub struct ConfigArgs {
     /// What `mock:` uris are answered from.
     #[arg(skip)]
     pub mocks: Option<Arc<Mocks>>,
+}
+
+/// What outlives configurations: state by name.
+#[derive(Debug, Default)]
+pub struct Lasting {
+    /// Services that registries list, and upstreams of pipelines.
+    pub directory: Arc<Directory>,
+    /// Limits and breakers.
+    pub valves: Arc<Valves>,
+    /// Keys of token issuers.
+    pub keys: Arc<KeyRing>,
 }
 
 impl ConfigArgs {
@@ -81,33 +93,30 @@ impl ConfigArgs {
     /// A file that cannot be read, or that no format fits. What is wrong inside of a file is in the
     /// findings.
     pub fn load(&self) -> anyhow::Result<Loaded> {
-        self.load_from(&Arc::default(), &Arc::default())
+        self.load_from(&Lasting::default())
     }
 
-    /// The same, with the services that registries list in `directory`, and limits in `valves`.
+    /// The same, with what outlives configurations.
     ///
     /// # Errors
     /// See [`ConfigArgs::load`].
-    pub fn load_from(
-        &self,
-        directory: &Arc<Directory>,
-        valves: &Arc<Valves>,
-    ) -> anyhow::Result<Loaded> {
+    pub fn load_from(&self, lasting: &Lasting) -> anyhow::Result<Loaded> {
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        self.load_with(variables, directory, valves)
+        self.load_with(variables, lasting)
     }
 
     fn load_with(
         &self,
         variables: Vec<(String, String)>,
-        directory: &Arc<Directory>,
-        valves: &Arc<Valves>,
+        lasting: &Lasting,
     ) -> anyhow::Result<Loaded> {
         let loader = Loader::new(variables, &self.set, self.profile.clone())
-            .with_directory(directory)
-            .with_limits(valves)
+            .with_directory(&lasting.directory)
+            .with_limits(&lasting.valves)
+            .with_keys(&lasting.keys)
+            .with_files(|path| std::fs::read_to_string(path))
             .with_mocks(self.mocks.clone());
         let mut loader = loader.with_seed(RandomState::new().build_hasher().finish());
         let files = self.files()?;
@@ -207,9 +216,8 @@ mod tests {
         };
         let port = |args: ConfigArgs, variables: &[(&str, &str)]| {
             let variables = variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-            let loaded = args
-                .load_with(variables.collect(), &Default::default(), &Default::default())
-                .expect("a configuration");
+            let loaded =
+                args.load_with(variables.collect(), &Default::default()).expect("a configuration");
             loaded.settings.listen.port()
         };
         assert_eq!(port(args(&[], &[]), &[]), 2);
@@ -226,11 +234,8 @@ mod tests {
         write(directory.path(), "latin.properties", b"server.port=7\nb=\xe9\n");
         let load = |name: &str| {
             let configs = vec![directory.path().join(name)];
-            ConfigArgs { configs, ..ConfigArgs::default() }.load_with(
-                Vec::new(),
-                &Default::default(),
-                &Default::default(),
-            )
+            ConfigArgs { configs, ..ConfigArgs::default() }
+                .load_with(Vec::new(), &Default::default())
         };
         let error = load("latin.yml").expect_err("not UTF-8").to_string();
         assert!(error.ends_with("latin.yml:2: not UTF-8; save the file as UTF-8"), "{error}");
@@ -238,6 +243,6 @@ mod tests {
         assert!(load("nothing.yml").is_err());
         assert!(load("nothing.txt").is_err());
         let empty = ConfigArgs { configs: vec![directory.path().to_owned()], ..Default::default() };
-        assert!(empty.load_with(Vec::new(), &Default::default(), &Default::default()).is_err());
+        assert!(empty.load_with(Vec::new(), &Default::default()).is_err());
     }
 }

@@ -48,13 +48,15 @@ pub(super) async fn set(mut call: Call) -> Result<Response, Failure> {
             })?,
         }
     }
-    weir_server::set_limits(vec![Setting::Limit(Arc::clone(&valve), limit.settings)]);
-    match paused {
-        Some(true) => valve.pause(),
-        Some(false) => weir_server::arm_if(&valve, valve.resume(weir_server::now_ns())),
-        None => {}
+    // What is to wait, or to go, must not pass by the new settings in between.
+    if paused == Some(true) {
+        valve.pause();
     }
     let flushed = if flush { valve.flush() } else { 0 };
+    weir_server::set_limits(vec![Setting::Limit(Arc::clone(&valve), limit.settings)]);
+    if paused == Some(false) {
+        weir_server::arm_if(&valve, valve.resume(weir_server::now_ns()));
+    }
     tracing::info!(limit = valve.name(), who = call.who, asked = ?asked, "a limit was changed");
     let mut answer = shown(&valve);
     if let Some(all) = answer.as_object_mut().filter(|_| flush) {

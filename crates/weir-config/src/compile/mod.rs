@@ -38,6 +38,7 @@ use crate::cors::{self, GlobalCors};
 use crate::diagnostic::Code;
 use crate::pipelines::Pipeline;
 use crate::routes::{Aliases, ServiceList};
+use crate::security::Security;
 use crate::settings::Settings;
 use crate::snapshot::{RouteCors, RoutePolicy, RouteTarget, RouteTimeouts};
 use crate::value;
@@ -53,6 +54,8 @@ const AMBIGUOUS_PATHS: &str = "ambiguous-paths";
 pub(crate) struct Options {
     pub predicates: PredicateOptions,
     pub filters: FilterOptions,
+    /// Whose tokens are taken.
+    pub security: Option<Arc<Security>>,
     pub default_filters: Vec<NamedArgs>,
     /// Kebab names of `predicate.<kebab>.enabled=false`.
     pub predicates_off: Vec<String>,
@@ -131,6 +134,11 @@ impl Compiler {
 
     pub(crate) fn global_cors(&self) -> &GlobalCors {
         &self.options.cors
+    }
+
+    /// Whose tokens are taken, if any.
+    pub fn security(&self) -> Option<&Arc<Security>> {
+        self.options.security.as_ref()
     }
 
     pub(crate) fn filter_options(&self) -> &FilterOptions {

@@ -53,10 +53,13 @@ impl Pipeline {
         std::iter::once(&self.upstream).chain(self.routes.iter().map(|route| &route.upstream))
     }
 
-    /// The way for a call of this service, method, version and group; empty if there is none.
+    /// The way for a call of this service, method, version and group; empty if there is none. Which
+    /// method it is does not count for `$echo`, by which consumers ask whether a service is there.
     pub fn way_of_call(&self, call: [&str; 4]) -> &Arc<Group> {
         let route = self.routes.iter().find(|route| match &route.fits {
             Fits::Call { service, method, version, group } => {
+                let [_, called, ..] = call;
+                let method = if called == "$echo" { &None } else { method };
                 let patterns = [service, method, version, group];
                 patterns.iter().zip(call).all(|(pattern, text)| {
                     pattern.as_ref().is_none_or(|pattern| pattern.fits(text))

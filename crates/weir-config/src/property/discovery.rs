@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::{Kind, PropertySpec, Usage};
-use crate::diagnostic::{Code, Diagnostic};
 use crate::discovery::Discovery;
 use crate::settings::{Secret, Settings};
 use crate::spring::{self, Layers, Node};
@@ -328,7 +327,7 @@ pub(super) static DISCOVERY: &[PropertySpec] = &[
 ];
 
 /// What has a name that the operator chooses, and which registries are there at all.
-pub(super) fn finish(settings: &mut Settings, layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) {
+pub(super) fn finish(settings: &mut Settings, layers: &Layers<'_>) {
     let discovery: &mut Discovery = &mut settings.discovery;
     let eureka = &mut discovery.eureka;
     eureka.configured = layers.find("eureka").is_some_and(says);
@@ -351,29 +350,6 @@ pub(super) fn finish(settings: &mut Settings, layers: &Layers<'_>, problems: &mu
     let node = layers.first_of(&names).and_then(Node::text);
     let on = node.map(|text| layers.resolve(&text).0.into_owned());
     discovery.locator = on.is_some_and(|text| crate::value::bool(&text) == Some(true));
-    needs_tls(discovery, layers, problems);
-}
-
-/// Registries are reached over plain HTTP only: one that wants TLS stays away, which must not come
-/// as a surprise.
-fn needs_tls(discovery: &Discovery, layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) {
-    let is_https = |url: &String| url.starts_with("https:");
-    let (eureka, consul, nacos) = (&discovery.eureka, &discovery.consul, &discovery.nacos);
-    for (asked, path) in [
-        (
-            eureka.enabled && eureka.urls.iter().flat_map(|(_, urls)| urls).any(is_https),
-            "eureka.client.service-url",
-        ),
-        (consul.enabled && consul.scheme == "https", "spring.cloud.consul.scheme"),
-        (nacos.enabled && nacos.servers.iter().any(is_https), "spring.cloud.nacos"),
-    ] {
-        let Some(node) = layers.find(path).filter(|_| asked && discovery.enabled) else { continue };
-        let message = format!("`{path}` names a registry that is reached by https");
-        let help = "weir reaches registries by http only, so far: name an address with http, or \
-                    a proxy on this machine that adds TLS";
-        let at = node.key_span();
-        problems.push(Diagnostic::new(Code::PropertyUnsupported, message).at(at).help(help));
-    }
 }
 
 /// Whether anything is written there: an empty key configures nothing.

@@ -150,7 +150,7 @@ fn refused(
 
 /// What depends on two properties at once.
 fn finish(settings: &mut Settings, layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) {
-    super::discovery::finish(settings, layers, problems);
+    super::discovery::finish(settings, layers);
     if let Some(node) = layers.find("weir.request-uri.allow") {
         for text in spring::texts(layers, node) {
             match text.parse() {

@@ -8,7 +8,6 @@ mod member;
 mod nacos;
 mod shared;
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,7 +48,7 @@ pub struct Discovery {
     data: std::path::PathBuf,
     running: Mutex<Running>,
     // Last, so that tasks end before what they use.
-    plane: Plane,
+    plane: Arc<Plane>,
 }
 
 #[derive(Debug, Default)]
@@ -65,24 +64,22 @@ impl Discovery {
     /// Starts to watch the registries of `settings`; `data` is where lists are kept for a start
     /// while a registry is away. `changed` counts changes of the set of services, or of the
     /// metadata of one.
-    ///
-    /// # Errors
-    /// The system gives no thread.
     pub fn start(
+        plane: &Arc<Plane>,
         settings: &Settings,
         directory: &Arc<Directory>,
         data: &Path,
         changed: watch::Sender<u64>,
-    ) -> io::Result<Self> {
+    ) -> Self {
         let discovery = Self {
             directory: Arc::clone(directory),
             changed,
             data: data.to_owned(),
             running: Mutex::default(),
-            plane: Plane::start()?,
+            plane: Arc::clone(plane),
         };
         discovery.apply(settings);
-        Ok(discovery)
+        discovery
     }
 
     /// Goes over to other settings; nothing happens if they say the same.

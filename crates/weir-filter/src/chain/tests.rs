@@ -191,6 +191,7 @@ proptest! {
             target: &mut target,
             preserve_host: &mut preserve_host,
             prefixed: &mut prefixed,
+            claims: &mut None,
             failure: None,
             peer: "192.0.2.9:1".parse().expect("an address"),
             added: &mut Vec::new(),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use weir_auth::ApiKeys;
 use weir_limit::{Breaker, BreakerSettings, LimitSettings, Valve, Valves};
 use weir_route::pattern::RegexCache;
 use weir_route::{ArgError, ArgKind, ArgSpec, Args, Spec};
@@ -15,10 +16,13 @@ mod add_request_header;
 mod add_request_headers_if_not_present;
 mod add_request_parameter;
 mod add_response_header;
+mod api_key;
+mod authorize;
 mod cache_request_body;
 mod circuit_breaker;
 mod dedupe_response_header;
 mod fallback_headers;
+mod ip_access;
 mod later;
 mod map_request_header;
 mod prefix_path;
@@ -49,6 +53,7 @@ mod spec_tests;
 mod strip_prefix;
 mod throttle;
 
+pub use authorize::denied;
 pub use circuit_breaker::CircuitBreaker;
 pub use later::LATER;
 pub use request_size::request_too_large;
@@ -72,6 +77,10 @@ pub struct FilterOptions {
     pub original_status_header: Option<String>,
     /// Expressions compiled so far: the same cache as that of the predicates, kept over reloads.
     pub regexes: RegexCache,
+    /// `weir.api-keys`.
+    pub api_keys: Arc<ApiKeys>,
+    /// Nothing in the configuration tells who a request is from.
+    pub nobody_is_known: bool,
     /// `weir.limits`.
     pub limits: Vec<LimitDefinition>,
     /// `weir.key-resolvers`: whom a request counts for, by the name of a Java bean.
@@ -125,10 +134,13 @@ pub enum Filter {
     ),
     AddRequestParameter(add_request_parameter::AddRequestParameter),
     AddResponseHeader(add_response_header::AddResponseHeader),
+    ApiKey(api_key::ApiKey),
+    Authorize(authorize::Authorize),
     CacheRequestBody(cache_request_body::CacheRequestBody),
     CircuitBreaker(CircuitBreaker),
     DedupeResponseHeader(dedupe_response_header::DedupeResponseHeader),
     FallbackHeaders(fallback_headers::FallbackHeaders),
+    IpAccess(ip_access::IpAccess),
     MapRequestHeader(map_request_header::MapRequestHeader),
     PrefixPath(prefix_path::PrefixPath),
     PreserveHostHeader(preserve_host_header::PreserveHostHeader),
@@ -163,10 +175,13 @@ pub static SPECS: &[&Spec<Build>] = &[
     &add_request_headers_if_not_present::SPEC,
     &add_request_parameter::SPEC,
     &add_response_header::SPEC,
+    &api_key::SPEC,
+    &authorize::SPEC,
     &cache_request_body::SPEC,
     &circuit_breaker::SPEC,
     &dedupe_response_header::SPEC,
     &fallback_headers::SPEC,
+    &ip_access::SPEC,
     &map_request_header::SPEC,
     &prefix_path::SPEC,
     &preserve_host_header::SPEC,
@@ -249,10 +264,13 @@ impl Filter {
             Self::AddRequestHeadersIfNotPresent(filter) => filter,
             Self::AddRequestParameter(filter) => filter,
             Self::AddResponseHeader(filter) => filter,
+            Self::ApiKey(filter) => filter,
+            Self::Authorize(filter) => filter,
             Self::CacheRequestBody(filter) => filter,
             Self::CircuitBreaker(filter) => filter,
             Self::DedupeResponseHeader(filter) => filter,
             Self::FallbackHeaders(filter) => filter,
+            Self::IpAccess(filter) => filter,
             Self::MapRequestHeader(filter) => filter,
             Self::PrefixPath(filter) => filter,
             Self::PreserveHostHeader(filter) => filter,

@@ -40,7 +40,12 @@ fn written_arg(kind: ArgKind) -> &'static str {
 fn build_default(spec: &Spec<Build>) -> (Filter, bool) {
     let required = spec.args.iter().filter(|arg| arg.required);
     // One that takes this or that, and needs one of them.
-    let either = (spec.name == "Throttle").then(|| ("limit", Value::from("5/s")));
+    let either = match spec.name {
+        "Throttle" => Some(("limit", Value::from("5/s"))),
+        "IpAccess" => Some(("allow", Value::from("10.0.0.0/8"))),
+        "Authorize" => Some(("rule", Value::from("authenticated"))),
+        _ => None,
+    };
     let written: Arguments =
         required.map(|arg| (arg.name, Value::from(written_arg(arg.kind)))).chain(either).collect();
     let args = spec.bind(&written).expect("arguments");

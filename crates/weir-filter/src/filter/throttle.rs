@@ -50,7 +50,7 @@ GET / HTTP/1.1
             ArgKind::Text,
             Some("none"),
             "Whom a request counts for: `none`, `ip`, `header:NAME`, `query:NAME`, \
-             `cookie:NAME`, `host` or `path:{variable}`.",
+             `cookie:NAME`, `host`, `principal` or `path:{variable}`.",
         ),
     ],
     shortcut: Shortcut::Positions(1),

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use memchr::memchr2;
+use weir_auth::Claims;
 use weir_config::{Ambiguity, RouteTarget, Snapshot};
 use weir_filter::Failure;
 use weir_filter::cors::CorsDecision;
@@ -20,6 +21,7 @@ use super::body::Carry;
 use super::downstream::Client;
 use super::finish::finish;
 use super::forward::forward;
+use super::guard::{Guarded, guard, guard_again};
 use super::local::answer_error;
 use super::relay::Relay;
 use super::steps::{Step, decide, waited};
@@ -69,6 +71,8 @@ pub(crate) struct Exchange {
     pub(crate) spare: Carry,
     /// Limits in whose service it is.
     pub(crate) held: Vec<Arc<Valve>>,
+    /// Who it is from, if that is known.
+    pub(crate) claims: Option<Arc<Claims>>,
     /// Why it goes to a fallback.
     pub(crate) failure: Option<Box<Failure>>,
     /// How often it was dispatched within the gateway.
@@ -121,6 +125,7 @@ impl Default for Exchange {
             ahead: Carry::default(),
             spare: Carry::default(),
             held: Vec::new(),
+            claims: None,
             failure: None,
             dispatches: 0,
             record: Record::new(None, 0),
@@ -152,6 +157,7 @@ impl Exchange {
         self.foreseen = Ahead::default();
         self.vars.clear();
         self.cors_fields.clear();
+        self.claims = None;
         self.failure = None;
         self.dispatches = 0;
         self.down.clear();
@@ -191,9 +197,22 @@ pub(crate) async fn exchange(
         Ok(()) => find(worker, snapshot, client, x),
         Err(error) => return Box::pin(refuse(worker, client, x, snapshot, error)).await,
     };
+    let guarded = match &snapshot.security {
+        None => Ok(()),
+        Some(security) => match guard(worker, x, security, &found) {
+            Guarded::Passes => Ok(()),
+            Guarded::Denied(local) => Err(local),
+            Guarded::Unknown(since) => {
+                Box::pin(guard_again(worker, x, security, &found, since)).await
+            }
+        },
+    };
     x.parts.give_back();
     let route = found.route;
-    let mut step = decide(worker, client, x, snapshot, found);
+    let mut step = match guarded {
+        Err(local) => Ok(Step::Answer(None, local)),
+        Ok(()) => decide(worker, client, x, snapshot, found),
+    };
     while let Ok(Step::Wait(waiting)) = step {
         step = Box::pin(waited(worker, client, x, snapshot, waiting)).await;
     }

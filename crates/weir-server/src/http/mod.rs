@@ -10,6 +10,7 @@ pub(crate) mod finish;
 pub(crate) mod forward;
 mod framing;
 mod gather;
+mod guard;
 mod guarded;
 pub(crate) mod hops;
 pub(crate) mod local;

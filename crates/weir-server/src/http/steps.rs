@@ -133,6 +133,7 @@ fn run_filters<'s>(
             preserve_host: &mut filtering.preserve_host,
             prefixed: &mut filtering.prefixed,
             added: &mut x.cors_fields,
+            claims: &mut x.claims,
             failure: x.failure.as_deref(),
             peer: client.peer,
             now_ms: worker.deadlines.wall_ms(),

@@ -19,7 +19,7 @@ pub fn start(
     config: &ConfigArgs,
     registries: &Registries,
 ) -> anyhow::Result<Option<(Control, Arc<Settings>)>> {
-    let loaded = config.load_from(registries.directory(), registries.valves())?;
+    let loaded = config.load_from(registries.lasting())?;
     let settings = Arc::clone(&loaded.settings);
     let Some(mut loaded) = compile(loaded, Severity::Warning) else { return Ok(None) };
     let path = &settings.store_path;
@@ -30,7 +30,7 @@ pub fn start(
     registries.wait_for_first();
     if settings.discovery.locator {
         registries.note();
-        let again = config.load_from(registries.directory(), registries.valves())?;
+        let again = config.load_from(registries.lasting())?;
         match compile(again, Severity::Error) {
             Some(again) => loaded = again,
             None => return Ok(None),
@@ -63,7 +63,7 @@ pub async fn reload(
     why: &str,
 ) {
     tracing::info!("reloading because of {why}");
-    let loaded = match config.load_from(registries.directory(), registries.valves()) {
+    let loaded = match config.load_from(registries.lasting()) {
         Ok(loaded) => loaded,
         Err(error) => return tracing::error!("not reloaded: {error:#}; the old one serves on"),
     };

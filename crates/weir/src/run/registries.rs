@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,18 +12,20 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use weir_balance::{Directory, Instance};
 use weir_config::Settings;
-use weir_control::{Discovery, Here, RegistryStatus};
-use weir_limit::Valves;
+use weir_control::{Discovery, Here, Plane, RegistryStatus, fetch_keys};
+
+use crate::configuration::Lasting;
 
 /// Changes of the set of services within this time make one reload.
 const BATCH: Duration = Duration::from_secs(1);
 
-/// The registries, and the services that they list.
+/// The registries, what they list, and what else outlives configurations.
 #[derive(Default)]
 pub struct Registries {
-    directory: Arc<Directory>,
-    /// Limits by name, which outlive configurations as services do.
-    valves: Arc<Valves>,
+    lasting: Lasting,
+    fetches_keys: AtomicBool,
+    /// The thread that all of this runs on, once there is something to run.
+    plane: Mutex<Option<Arc<Plane>>>,
     discovery: Mutex<Option<Discovery>>,
     /// Where weir is registered to be reached, once it listens.
     here: Mutex<Option<Here>>,
@@ -43,11 +45,20 @@ impl Default for Changes {
 
 impl Registries {
     pub fn directory(&self) -> &Arc<Directory> {
-        &self.directory
+        &self.lasting.directory
     }
 
-    pub fn valves(&self) -> &Arc<Valves> {
-        &self.valves
+    /// What outlives configurations.
+    pub fn lasting(&self) -> &Lasting {
+        &self.lasting
+    }
+
+    fn plane(&self) -> std::io::Result<Arc<Plane>> {
+        let mut place = self.plane.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plane) = &*place {
+            return Ok(Arc::clone(plane));
+        }
+        Ok(Arc::clone(place.insert(Arc::new(Plane::start()?))))
     }
 
     /// Watches what `settings` name; may wait for registries that weir leaves.
@@ -55,6 +66,10 @@ impl Registries {
     /// # Errors
     /// The system gives no thread.
     pub fn apply(&self, settings: &Settings) -> anyhow::Result<()> {
+        if !self.lasting.keys.all().is_empty() && !self.fetches_keys.swap(true, Ordering::Relaxed) {
+            let plane = self.plane().context("keys cannot be fetched")?;
+            fetch_keys(&plane, &self.lasting.keys);
+        }
         let mut discovery = self.lock();
         let wanted = &settings.discovery;
         match &*discovery {
@@ -63,8 +78,9 @@ impl Registries {
             None => {
                 let data: PathBuf = settings.store_path.clone();
                 let sender = self.changed.0.clone();
-                let started = Discovery::start(wanted, &self.directory, &data, sender)
-                    .context("registries cannot be watched")?;
+                let plane = self.plane().context("registries cannot be watched")?;
+                let started =
+                    Discovery::start(&plane, wanted, &self.lasting.directory, &data, sender);
                 if let Some(here) = *self.here.lock().unwrap_or_else(PoisonError::into_inner) {
                     started.register(here);
                 }
@@ -133,7 +149,7 @@ impl Registries {
         match name {
             None => Some(json!({
                 "registries": self.statuses(),
-                "services": self.directory.listed().into_iter().map(|listed| json!({
+                "services": self.directory().listed().into_iter().map(|listed| json!({
                     "name": listed.id,
                     "registry": listed.registry,
                     "instances": listed.instances,
@@ -141,7 +157,7 @@ impl Registries {
                 })).collect::<Vec<_>>(),
             })),
             Some(name) => {
-                let (registry, instances) = self.directory.show(name)?;
+                let (registry, instances) = self.directory().show(name)?;
                 let instances: Vec<Value> = instances.iter().map(|one| shown(one)).collect();
                 Some(json!({ "name": name, "registry": registry, "instances": instances }))
             }

@@ -1,0 +1,126 @@
+//! Who a request is from: its token, where the configuration wants one.
+//!
+//! As Spring Security's resource server, it comes before everything else: who has no right to be
+//! here does not learn which routes there are. A preflight passes, as browsers send it without a
+//! token and no upstream sees it.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_auth::{Denial, KeyPlace, RemoteKeys, TokenError, bearer};
+use weir_config::Security;
+use weir_filter::LocalResponse;
+use weir_filter::cors::CorsDecision;
+use weir_filter::filter::denied;
+
+use super::exchange::{Exchange, Found};
+use crate::worker::Worker;
+
+/// How long a request waits for keys that nobody has yet.
+const KEYS_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Whether a request may come in.
+pub(super) enum Guarded {
+    /// It may.
+    Passes,
+    /// It may not.
+    Denied(Box<LocalResponse>),
+    /// It is signed by a key that is not known: a try to fetch others has begun.
+    Unknown(u64),
+}
+
+/// Looks at the token of a request, and keeps in mind who it is.
+pub(super) fn guard(
+    worker: &Worker,
+    x: &mut Exchange,
+    security: &Security,
+    found: &Found<'_>,
+) -> Guarded {
+    let is_reserved = match (&worker.reserved, found.route) {
+        (Some(reserved), Some(route)) => std::ptr::eq(&*reserved.route, route),
+        _ => false,
+    };
+    // The admin API has a token of its own.
+    if is_reserved || matches!(found.cors, CorsDecision::Respond(_)) {
+        return Guarded::Passes;
+    }
+    let Some(field) = x.request.fields.get(b"authorization") else {
+        return anonymous(x, security);
+    };
+    let field = String::from_utf8_lossy(field);
+    let token = match bearer(&field) {
+        Ok(Some(token)) => token,
+        Ok(None) => return anonymous(x, security),
+        Err(error) => return deny(&error.into()),
+    };
+    let keys = security.keys.keys();
+    let generation = security.generation(keys.generation);
+    let now_s = worker.deadlines.wall_ms().div_euclid(1_000);
+    if let Some(claims) = worker.tokens.borrow_mut().get(token, generation, now_s) {
+        x.claims = Some(claims);
+        return Guarded::Passes;
+    }
+    match security.verifier.verify(token, &keys.set, now_s) {
+        Ok(claims) => {
+            let until_s = security.verifier.valid_until_s(&claims);
+            let claims = Arc::new(claims);
+            x.claims = Some(Arc::clone(&claims));
+            worker.tokens.borrow_mut().put(token, generation, claims, until_s);
+            Guarded::Passes
+        }
+        Err(error) => {
+            let is_unknown = matches!(error, TokenError::NoKey { unknown_key_id: true })
+                || matches!(error, TokenError::NoKey { .. }) && keys.set.is_empty();
+            match is_unknown.then(|| security.keys.ask()).flatten() {
+                Some(since) => Guarded::Unknown(since),
+                None => deny(&error.into()),
+            }
+        }
+    }
+}
+
+fn anonymous(x: &Exchange, security: &Security) -> Guarded {
+    match security.permits(&x.parts.path) {
+        true => Guarded::Passes,
+        false => deny(&Denial::Anonymous),
+    }
+}
+
+fn deny(denial: &Denial) -> Guarded {
+    Guarded::Denied(Box::new(denied(denial)))
+}
+
+/// Waits until a try to fetch keys has ended, and looks again.
+pub(super) async fn guard_again(
+    worker: &Worker,
+    x: &mut Exchange,
+    security: &Security,
+    found: &Found<'_>,
+    since: u64,
+) -> Result<(), Box<LocalResponse>> {
+    wait(worker, &security.keys, since).await;
+    match guard(worker, x, security, found) {
+        Guarded::Unknown(_) => match security.keys.keys().set.is_empty() {
+            // It may be good: nobody can tell.
+            true => {
+                let fields = vec![("Retry-After".to_owned(), b"5".to_vec())];
+                Err(Box::new(LocalResponse { status: 503, fields, body: Vec::new() }))
+            }
+            false => {
+                let error = TokenError::NoKey { unknown_key_id: true };
+                Err(Box::new(denied(&error.into())))
+            }
+        },
+        Guarded::Denied(local) => Err(local),
+        Guarded::Passes => Ok(()),
+    }
+}
+
+async fn wait(worker: &Worker, keys: &RemoteKeys, since: u64) {
+    debug_assert!(*keys.place() != KeyPlace::Fixed, "fixed keys are never asked for");
+    tokio::select! {
+        () = poll_fn(|cx| keys.poll_tried(since, cx)) => {}
+        () = worker.deadlines.sleep(KEYS_TIMEOUT) => {}
+    }
+}
