@@ -12,9 +12,11 @@ mod definitions;
 mod deviation;
 mod diagnostic;
 mod discovery;
+mod fields;
 mod limits;
 mod loaded;
 mod memory;
+mod mocks;
 mod options;
 mod pipelines;
 mod property;
@@ -37,6 +39,7 @@ pub use diagnostic::{
 pub use discovery::{Consul, Discovery, Dns, Eureka, Nacos};
 pub use loaded::{Checked, Compiled, Loaded, Loader};
 pub use memory::Memory;
+pub use mocks::FileAccess;
 pub use pipelines::{
     AddressRule, Fits, FrameSettings, HealthCheck, Pattern, Pipeline, PipelineLimit, PipelineRoute,
     PipelineTimeouts, Protocol, ProxyProtocol, ProxyVersion, SocksRules,

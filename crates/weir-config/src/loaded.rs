@@ -1,6 +1,5 @@
 //! From texts to a checked configuration: [`Loader`] takes the texts, [`Loaded`] is what they mean.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
@@ -18,11 +17,12 @@ use crate::compile::{Compiler, Options};
 use crate::cors;
 use crate::definitions::Definitions;
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::mocks::{self, FileAccess, MocksByName};
 use crate::options;
 use crate::pipelines::pipelines;
 use crate::property;
 use crate::routes::{self, Written};
-use crate::security::{self, ReadFile};
+use crate::security;
 use crate::settings::Settings;
 use crate::snapshot::RouteTarget;
 use crate::source::{Source, Sources, Span};
@@ -48,7 +48,7 @@ pub struct Loader {
     valves: Arc<Valves>,
     mocks: Option<Arc<Mocks>>,
     keys: Arc<KeyRing>,
-    read_file: Option<ReadFile>,
+    files: Option<FileAccess>,
 }
 
 /// A configuration, read and checked as a whole; routes are read from it one at a time.
@@ -106,7 +106,7 @@ impl Loader {
             valves: Arc::default(),
             mocks: None,
             keys: Arc::default(),
-            read_file: None,
+            files: None,
         }
     }
 
@@ -142,8 +142,8 @@ impl Loader {
     }
 
     /// Has files that the configuration names read by this.
-    pub fn with_files(mut self, read: fn(&Path) -> std::io::Result<String>) -> Self {
-        self.read_file = Some(read);
+    pub fn with_files(mut self, files: FileAccess) -> Self {
+        self.files = Some(files);
         self
     }
 
@@ -178,7 +178,11 @@ impl Loader {
         let regexes = &self.regexes;
         let forwarding = options::forwarding(&settings, &layers, regexes, &mut problems);
         let predicates = options::predicates(&settings, &layers, regexes, &mut problems);
-        let read_file = self.read_file;
+        let read_file = self.files.map(|files| files.read);
+        let mocks = match self.mocks {
+            Some(given) => MocksByName::only(given),
+            None => mocks::mocks(&layers, &self.documents.sources, self.files, &mut problems),
+        };
         let security = security::security(&layers, &settings, &self.keys, read_file, &mut problems);
         let mut filters = options::filters(&layers, regexes, &self.valves, &mut problems);
         filters.nobody_is_known = security.is_none() && filters.api_keys.is_empty();
@@ -193,7 +197,7 @@ impl Loader {
             aliases: routes::aliases(&layers, &mut problems),
             services: routes::services(&layers, &mut problems),
             directory: Arc::clone(&self.directory),
-            mocks: self.mocks,
+            mocks,
             groups: routes::groups(&layers, &mut problems)
                 .into_iter()
                 .map(|group| group.definition)

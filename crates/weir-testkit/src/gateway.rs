@@ -65,7 +65,10 @@ impl Gateway {
     pub fn launch(mut command: Command, args: &[&str], files: &[(&str, &[u8])]) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
         for (name, bytes) in files {
-            std::fs::write(directory.path().join(name), bytes).expect("write the configuration");
+            let path = directory.path().join(name);
+            let folder = path.parent().expect("a folder");
+            std::fs::create_dir_all(folder).expect("a folder for the configuration");
+            std::fs::write(path, bytes).expect("write the configuration");
         }
         let (name, _) = files.first().expect("a configuration file");
         let path = directory.path().join(name);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use weir_auth::KeyRing;
 use weir_balance::Directory;
-use weir_config::{Format, Loaded, Loader, SOURCE_BYTES_MAX, Source};
+use weir_config::{FileAccess, Format, Loaded, Loader, SOURCE_BYTES_MAX, Source};
 use weir_limit::Valves;
 use weir_mock::Mocks;
 
@@ -116,7 +116,7 @@ impl ConfigArgs {
             .with_directory(&lasting.directory)
             .with_limits(&lasting.valves)
             .with_keys(&lasting.keys)
-            .with_files(|path| std::fs::read_to_string(path))
+            .with_files(FileAccess { read: |path| std::fs::read_to_string(path), list: files_in })
             .with_mocks(self.mocks.clone());
         let mut loader = loader.with_seed(RandomState::new().build_hasher().finish());
         let files = self.files()?;
@@ -130,6 +130,12 @@ impl ConfigArgs {
         }
         Ok(loader.load())
     }
+}
+
+/// The files in a folder.
+fn files_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder)?;
+    Ok(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect())
 }
 
 /// `application.*` in a directory.

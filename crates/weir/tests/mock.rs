@@ -74,3 +74,109 @@ fn what_is_no_definition_is_said_and_nothing_starts() {
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("x.yaml#/paths/pets"), "{text}");
 }
+
+/// Starts `weir run` with this configuration beside `apis/pets.json` and `apis/shop.json`.
+fn beside_definitions(config: &str) -> Gateway {
+    let define = |path: &str, text: &str| {
+        format!(
+            r#"{{ "openapi": "3.0.3", "info": {{ "title": "t", "version": "1" }}, "paths": {{
+            "{path}": {{ "get": {{ "parameters": [ {{ "name": "n", "in": "query",
+            "schema": {{ "type": "integer" }} }} ], "responses": {{ "200": {{ "description": "d",
+            "content": {{ "application/json": {{ "schema": {{ "type": "string" }},
+            "example": "{text}" }} }} }} }} }} }} }} }}"#
+        )
+    };
+    let (pets, shop) = (define("/pets", "a pet"), define("/items/{id}", "an item"));
+    let files: [(&str, &[u8]); 3] = [
+        ("application.yml", config.as_bytes()),
+        ("apis/pets.json", pets.as_bytes()),
+        ("apis/shop.json", shop.as_bytes()),
+    ];
+    Gateway::launch(Command::new(env!("CARGO_BIN_EXE_weir")), &["run", "{config}"], &files)
+}
+
+#[tokio::test]
+async fn routes_of_the_gateway_answer_from_definitions() {
+    let gateway = beside_definitions(
+        "server.port: 0
+weir.admin.port: -1
+weir.mock.apis: [ { file: apis/*.json, base-path: /v1 } ]
+spring.cloud.gateway.server.webflux.routes:
+- { id: pets, uri: 'mock://pets', predicates: [ Path=/mocked/** ], filters: [ StripPrefix=1, 'AddResponseHeader=X-Mocked, yes' ] }
+- { id: rest, uri: 'mock:', predicates: [ Path=/** ] }
+",
+    );
+    let ask = async |path: &str| {
+        let get = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        Client::connect(gateway.address()).await.exchange(get).await
+    };
+    let pet = ask("/mocked/v1/pets").await;
+    assert_eq!((pet.status, pet.text().as_str()), (200, "\"a pet\""));
+    assert_eq!(pet.field("x-mocked").as_deref(), Some("yes"));
+    assert_eq!(ask("/mocked/v1/items/1").await.status, 404, "another definition");
+    assert_eq!(ask("/v1/items/1").await.text(), "\"an item\"");
+    assert_eq!(ask("/v1/pets").await.status, 200);
+    assert_eq!(ask("/pets").await.status, 404, "without the base path");
+    assert_eq!(ask("/v1/pets?n=x").await.status, 422);
+}
+
+#[tokio::test]
+async fn a_changed_definition_is_served_after_a_reload() {
+    let gateway = beside_definitions(
+        "server.port: 0
+weir.admin.port: -1
+weir.mock: { validate: off, apis: { pets: apis/pets.json } }
+spring.cloud.gateway.routes: [ { id: a, uri: 'mock://pets', predicates: [ Path=/** ] } ]
+",
+    );
+    let ask = async || {
+        let get = "GET /pets?n=x HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned();
+        Client::connect(gateway.address()).await.exchange(get).await.text()
+    };
+    assert_eq!(ask().await, "\"a pet\"");
+    let file = gateway.directory().join("apis/pets.json");
+    let text = std::fs::read_to_string(&file).expect("the definition");
+    std::fs::write(&file, text.replace("a pet", "two pets")).expect("another one");
+    gateway.hang_up();
+    gateway.wait_for_output("reloaded");
+    assert_eq!(ask().await, "\"two pets\"");
+    // One that is broken changes nothing.
+    std::fs::write(&file, "{ \"openapi\": ").expect("a broken one");
+    gateway.hang_up();
+    gateway.wait_for_output("pets.json");
+    assert_eq!(ask().await, "\"two pets\"");
+}
+
+#[test]
+fn what_is_wrong_with_definitions_is_said_with_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("broken.json"), "{ \"openapi\": \"3.0.0\" ").expect("a file");
+    let good = r#"{ "openapi": "3.0.0", "info": { "title": "t", "version": "1" }, "paths": {} }"#;
+    std::fs::write(folder.path().join("good.json"), good).expect("a file");
+    let check = |text: &str| {
+        std::fs::write(folder.path().join("a.yml"), text).expect("a file");
+        let mut weir = Command::new(env!("CARGO_BIN_EXE_weir"));
+        let output = weir.args(["check", "a.yml"]).current_dir(folder.path()).output();
+        let output = output.expect("an output");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let route = |name: &str| {
+        format!(
+            "spring.cloud.gateway.routes: [ {{ id: a, uri: 'mock://{name}', predicates: [ Path=/** ] }} ]"
+        )
+    };
+    for (text, message) in [
+        ("weir.mock.apis: [ broken.json ]".to_owned(), "broken.json"),
+        ("weir.mock.apis: [ no.json ]".to_owned(), "no.json"),
+        ("weir.mock.apis: [ '*.yaml' ]".to_owned(), "there is no definition in"),
+        ("weir.mock.apis: [ good.json, { file: good.json } ]".to_owned(), "two definitions"),
+        ("weir.mock: { apis: [ good.json ], valdate: off }".to_owned(), "did you mean `validate`"),
+        (format!("weir.mock.apis: [ good.json ]\n{}", route("god")), "there are all, good"),
+    ] {
+        let (code, output) = check(&text);
+        assert_eq!(code, Some(1), "{text}: {output}");
+        assert!(output.contains(message) && output.contains("a.yml:"), "{text}: {output}");
+    }
+    let (code, output) = check(&format!("weir.mock.apis: [ good.json ]\n{}", route("good")));
+    assert_eq!(code, Some(0), "{output}");
+}

@@ -24,7 +24,6 @@ use weir_filter::filter::{Filter, FilterOptions, Setting};
 use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, ChainEntry, Target};
 use weir_limit::Valves;
-use weir_mock::Mocks;
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
 use weir_route::{NamedArgs, Predicates, Route, RouteDefinition, RouteGroup};
@@ -36,6 +35,7 @@ pub(crate) use remarks::{Told, about_filter, group_remarks, remarks};
 use crate::ambiguity::AmbiguousPaths;
 use crate::cors::{self, GlobalCors};
 use crate::diagnostic::Code;
+use crate::mocks::MocksByName;
 use crate::pipelines::Pipeline;
 use crate::routes::{Aliases, ServiceList};
 use crate::security::Security;
@@ -66,7 +66,7 @@ pub(crate) struct Options {
     /// Services that registries list.
     pub directory: Arc<Directory>,
     /// What `mock:` uris are answered from.
-    pub mocks: Option<Arc<Mocks>>,
+    pub mocks: MocksByName,
     pub settings: Arc<Settings>,
     pub forwarding: Arc<Forwarding>,
     pub cors: GlobalCors,

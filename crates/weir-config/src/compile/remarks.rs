@@ -115,7 +115,7 @@ fn about_uri(compiler: &Compiler, text: &str, found: &mut Vec<Problem>) {
         );
     }
     match uri.destination {
-        Destination::Nowhere(scheme) if scheme == "mock" && compiler.options.mocks.is_some() => {}
+        Destination::Nowhere(scheme) if scheme == "mock" && !compiler.options.mocks.is_empty() => {}
         Destination::Nowhere(scheme) if scheme != "no" => add(
             Code::Suspicious,
             format!("nothing serves `{scheme}:`: the route answers 200 with an empty body"),

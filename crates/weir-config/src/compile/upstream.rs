@@ -9,6 +9,7 @@ use super::Compiler;
 use super::pool::Key;
 use super::problem::{Part, Problem};
 use crate::diagnostic::{Code, mask_url};
+use crate::mocks;
 use crate::snapshot::{ForwardTo, Upstream};
 use crate::uri::{self, Destination};
 
@@ -29,8 +30,17 @@ impl Compiler {
                 return Some(Upstream::Balanced(self.service(&name)));
             }
             Ok(Destination::Nowhere(scheme)) => {
-                let mocks = self.options.mocks.clone().filter(|_| scheme == "mock");
-                return Some(mocks.map_or(Upstream::None, Upstream::Mock));
+                let mocks = &self.options.mocks;
+                if scheme != "mock" || mocks.is_empty() {
+                    return Some(Upstream::None);
+                }
+                let name = mocks::name_in(text);
+                if let Some(found) = mocks.find(name) {
+                    return Some(Upstream::Mock(Arc::clone(found)));
+                }
+                let (code, message, help) = mocks::unknown(name, mocks);
+                problems.push(Problem::new(code, Part::Uri, message, help));
+                return None;
             }
             Ok(Destination::Forward(path)) => {
                 return Some(Upstream::Forward(Box::new(ForwardTo { path })));

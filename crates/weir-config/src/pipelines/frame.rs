@@ -2,8 +2,8 @@
 
 use weir_wire::frame::{FrameKind, FrameRules, LenType};
 
-use super::fields::Fields;
 use super::read::unescape;
+use crate::fields::Fields;
 use crate::spring::Node;
 use crate::value::data_size;
 

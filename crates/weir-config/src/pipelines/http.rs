@@ -7,9 +7,9 @@ use serde_json::Value;
 use weir_balance::{Balance, Group, Instance, Member, Service};
 use weir_route::{NamedArgs, RouteDefinition};
 
-use super::fields::Fields;
 use super::upstreams::Address;
 use crate::compile::Compiler;
+use crate::fields::Fields;
 use crate::snapshot::{Snapshot, Upstream};
 
 /// The table of the pipeline `id`. Problems are noted, and there is none then.

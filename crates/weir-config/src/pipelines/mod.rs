@@ -1,6 +1,5 @@
 //! Pipelines: a listener, a protocol, upstreams and limits (`weir.pipelines`, and ini files).
 
-mod fields;
 mod frame;
 mod http;
 mod proxy_protocol;

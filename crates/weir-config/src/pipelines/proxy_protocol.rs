@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::fields::Fields;
+use crate::fields::Fields;
 
 /// PROXY headers of a pipeline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

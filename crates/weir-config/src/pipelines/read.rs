@@ -8,7 +8,6 @@ use weir_balance::Directory;
 use weir_filter::{KeySource, LimitDefinition};
 use weir_limit::Rate;
 
-use super::fields::Fields;
 use super::upstreams::{Address, addresses, balance, group, missing};
 use super::{
     HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol, frame, http, proxy_protocol,
@@ -16,6 +15,7 @@ use super::{
 };
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::fields::Fields;
 use crate::spring::{Kind, Layers, Node, child};
 use crate::value::data_size;
 

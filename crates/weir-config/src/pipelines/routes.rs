@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use weir_balance::{Balance, Directory, Group};
 
-use super::fields::{Fields, Written};
 use super::upstreams::{addresses, group};
+use crate::fields::{Fields, Written};
 use crate::spring::Kind;
 
 /// One way out of a pipeline; the first that fits is taken.

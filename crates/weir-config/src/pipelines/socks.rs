@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 
-use super::fields::{Fields, Written};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::fields::{Fields, Written};
 use crate::settings::Secret;
 use crate::spring::Kind;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_balance::{Balance, Directory, Group, Instance};
 use weir_filter::{Scheme, Target};
 
-use super::fields::{Fields, Written};
+use crate::fields::{Fields, Written};
 use crate::source::Span;
 use crate::spring::Kind;
 

@@ -354,12 +354,23 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Read,
     ),
     PropertySpec::new(
+        "weir.mock",
+        Kind::Tree,
+        None,
+        "API definitions that routes with `mock://NAME` are answered from: `apis` is a list of \
+         files, folders, or `{ file, name, base-path }`; beside it `dynamic`, `seed`, `errors`, \
+         `validate` (`enforce`, `report` or `off`), `delay` and `select-header`, as `weir mock` \
+         has them.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
         "weir.pipelines",
         Kind::Tree,
         None,
-        "Listeners for TCP and HTTP beside the gateway's own: a list, or a map by `id`. Each has \
-         `listen`, `protocol` (`tcp` or `http`), `upstream`, `balance`, `slow-start`, `limit`, \
-         `timeouts` and `check`; see the guide on pipelines.",
+        "Listeners beside the gateway's own: a list, or a map by `id`. Each has `listen`, \
+         `protocol` (`tcp`, `http`, `socks`, `dubbo` or `frame`), `upstream`, `balance`, \
+         `slow-start`, `limit`, `timeouts`, `check`, `routes` and `proxy-protocol`; see the guide \
+         on pipelines.",
         Usage::Read,
     ),
     PropertySpec::new(

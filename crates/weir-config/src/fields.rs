@@ -1,4 +1,4 @@
-//! Fields of a pipeline, each read with its place.
+//! Fields of one thing, each read with its place.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::spring::{Kind, Layers, Node, child, key};
 use crate::value::nearest;
 
 /// What is written of one thing, in several layers, and what is wrong with it.
-pub(super) struct Fields<'a, 'l> {
+pub(crate) struct Fields<'a, 'l> {
     pub layers: &'a Layers<'l>,
     /// The highest layer first.
     nodes: Vec<Node<'l>>,
@@ -22,7 +22,7 @@ pub(super) struct Fields<'a, 'l> {
 
 /// A text with its place.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
+pub(crate) struct Written {
     pub text: String,
     pub at: Span,
 }

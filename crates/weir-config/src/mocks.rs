@@ -1,0 +1,234 @@
+//! `weir.mock`: API definitions that routes with `mock://NAME` are answered from.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use weir_mock::{Api, Enforcement, Mocks, Options};
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::fields::{Fields, Written};
+use crate::source::Sources;
+use crate::spring::{Kind, Layers, Node, child};
+
+const NAME: &str = "weir.mock";
+/// Endings of definitions that are looked for in a folder.
+const ENDINGS: &[&str] = &["yaml", "yml", "json"];
+/// The name of all definitions together.
+pub(crate) const ALL: &str = "all";
+
+/// How files that the configuration names are read.
+#[derive(Clone, Copy, Debug)]
+pub struct FileAccess {
+    /// The text of a file.
+    pub read: fn(&Path) -> io::Result<String>,
+    /// The files in a folder.
+    pub list: fn(&Path) -> io::Result<Vec<PathBuf>>,
+}
+
+/// Definitions by the names that uris have for them.
+#[derive(Debug, Default)]
+pub(crate) struct MocksByName(HashMap<String, Arc<Mocks>>);
+
+impl MocksByName {
+    /// These, whatever a uri calls them.
+    pub fn only(all: Arc<Mocks>) -> Self {
+        Self(HashMap::from([(ALL.to_owned(), all)]))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Those that `name` stands for; no name stands for all.
+    pub fn find(&self, name: &str) -> Option<&Arc<Mocks>> {
+        self.0.get(if name.is_empty() { ALL } else { name })
+    }
+
+    /// Every name, sorted.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<_> = self.0.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+/// What the layers define.
+pub(crate) fn mocks(
+    layers: &Layers<'_>,
+    sources: &Sources,
+    files: Option<FileAccess>,
+    problems: &mut Vec<Diagnostic>,
+) -> MocksByName {
+    let nodes: Vec<_> = layers.all(NAME).collect();
+    let Some(files) = files.filter(|_| !nodes.is_empty()) else { return MocksByName::default() };
+    let mut fields = Fields::new(layers, nodes, "`weir.mock`".to_owned(), problems);
+    fields.only(&["apis", "dynamic", "seed", "errors", "validate", "delay", "select-header"]);
+    let options = options(&mut fields);
+    let mut reading = Reading { files, sources, apis: Vec::new() };
+    let Some(node) = fields.node("apis") else {
+        let help = "write `apis: [ { file: apis/petstore.yaml } ]`";
+        let at = fields.at();
+        fields.wrong(at, "it has no definition: there is no `apis`", help);
+        return MocksByName::default();
+    };
+    for entry in node.children() {
+        reading.entry(&mut fields, node, entry);
+    }
+    let apis = reading.apis;
+    let mut by_name = HashMap::new();
+    let each = apis.iter().map(|api| (api.name.clone(), vec![Arc::clone(api)]));
+    for (name, apis) in each.chain([(ALL.to_owned(), apis.clone())]) {
+        match Mocks::new(apis, options.clone()) {
+            Ok(mocks) => {
+                by_name.insert(name, Arc::new(mocks));
+            }
+            Err(why) => fields.wrong(node.span(), why, "mend the path in the definition"),
+        }
+    }
+    MocksByName(by_name)
+}
+
+fn options(fields: &mut Fields<'_, '_>) -> Options {
+    let truth = |text: &str| text.parse::<bool>().ok();
+    let validation = fields.value("validate", "`enforce`, `report` or `off`", |text| {
+        Some(match text.to_ascii_lowercase().as_str() {
+            "enforce" => Enforcement::Enforce,
+            "report" => Enforcement::Report,
+            // YAML takes the word for a truth value.
+            "off" | "false" => Enforcement::Off,
+            _ => return None,
+        })
+    });
+    Options {
+        dynamic: fields.value("dynamic", "`true` or `false`", truth).unwrap_or(false),
+        seed: fields.value("seed", "a whole number", |text| text.parse().ok()),
+        errors: fields.value("errors", "`true` or `false`", truth).unwrap_or(false),
+        validation: validation.unwrap_or(Enforcement::Enforce),
+        delay_ms: fields
+            .duration("delay")
+            .map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        select_header: fields.text("select-header").map(|written| written.text),
+    }
+}
+
+struct Reading<'a> {
+    files: FileAccess,
+    sources: &'a Sources,
+    apis: Vec<Arc<Api>>,
+}
+
+impl Reading<'_> {
+    /// One entry: in a list with a `name` if it is to have another than its file, in a map by name.
+    fn entry<'l>(&mut self, fields: &mut Fields<'_, 'l>, apis: Node<'l>, entry: Node<'l>) {
+        let mut below = fields.of(entry, "apis");
+        let is_text = entry.kind() != Kind::Map;
+        if !is_text {
+            below.only(&["file", "name", "base-path"]);
+        }
+        let named = match apis.kind() {
+            Kind::Map => Some(entry.key().to_owned()),
+            _ if is_text => None,
+            _ => below.text("name").map(|written| written.text),
+        };
+        let written = match (is_text, child(entry, "file")) {
+            (true, _) => below.text_of(entry),
+            (false, Some(node)) => below.text_of(node),
+            (false, None) => {
+                below.wrong(entry.span(), "this definition has no `file`", "add `file: FILE`");
+                return;
+            }
+        };
+        let base = if is_text { None } else { below.text("base-path") };
+        let paths = match self.paths(&written) {
+            Ok(paths) => paths,
+            Err(why) => {
+                let help = "name a definition, a folder of them, or `apis/*.yaml`";
+                below.wrong(written.at, why, help);
+                return;
+            }
+        };
+        if named.is_some() && paths.len() > 1 {
+            let message = format!("`{}` are {} files, and one name", written.text, paths.len());
+            below.wrong(written.at, message, "leave the name out: each is called as its file");
+            return;
+        }
+        for path in paths {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let name = named.clone().unwrap_or(stem);
+            if name == ALL || self.apis.iter().any(|api| api.name == name) {
+                let message = format!("there are two definitions called `{name}`");
+                below.wrong(written.at, message, "give one of them another `name`");
+                continue;
+            }
+            match self.read(&path, &name) {
+                Ok(mut api) => {
+                    if let Some(base) = &base {
+                        api.bases = vec![format!("/{}", base.text.trim_matches('/'))];
+                    }
+                    self.apis.push(Arc::new(api));
+                }
+                Err(why) => {
+                    let message = format!("{}: {why}", path.display());
+                    below.wrong(written.at, message, "mend the definition");
+                }
+            }
+        }
+    }
+
+    /// The files that are meant: beside the file that names them, unless the path is a whole one.
+    fn paths(&self, written: &Written) -> Result<Vec<PathBuf>, String> {
+        let text = written.text.strip_prefix("file:").unwrap_or(&written.text);
+        let beside = Path::new(self.sources.name(written.at.source)).parent();
+        let path = beside.unwrap_or(Path::new("")).join(text);
+        let (folder, pattern) = match path.file_name().map(|name| name.to_string_lossy()) {
+            Some(name) if name.contains('*') => {
+                (path.parent().unwrap_or(Path::new("")).to_owned(), name.into_owned())
+            }
+            _ => match (self.files.list)(&path) {
+                Ok(_) => (path, "*".to_owned()),
+                Err(_) => return Ok(vec![path]),
+            },
+        };
+        let here = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
+        let found = (self.files.list)(here);
+        let found = found.map_err(|error| format!("{}: {error}", folder.display()))?;
+        let pattern = crate::pipelines::Pattern::new(&pattern);
+        let is_meant = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+            pattern.fits(&name) && ENDINGS.contains(&ending)
+        };
+        let mut paths: Vec<_> = found.into_iter().filter(is_meant).collect();
+        paths.sort();
+        match paths.is_empty() {
+            true => Err(format!("there is no definition in {}", folder.display())),
+            false => Ok(paths),
+        }
+    }
+
+    fn read(&self, path: &Path, name: &str) -> Result<Api, String> {
+        let text = (self.files.read)(path).map_err(|error| error.to_string())?;
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let load =
+            |other: &str| (self.files.read)(&folder.join(other)).map_err(|error| error.to_string());
+        Api::read(name, &file, &text, &load).map_err(|error| error.to_string())
+    }
+}
+
+/// What a uri of a route calls the definitions: `mock://NAME`.
+pub(crate) fn name_in(uri: &str) -> &str {
+    let rest = uri.strip_prefix("mock:").unwrap_or_default().trim_start_matches('/');
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
+}
+
+/// A route asks for definitions that there are not.
+pub(crate) fn unknown(name: &str, mocks: &MocksByName) -> (Code, String, String) {
+    let help = match mocks.names().as_slice() {
+        [] => "name its definition: `weir.mock.apis: [ { file: apis/petstore.yaml } ]`".to_owned(),
+        names => format!("there are {}", names.join(", ")),
+    };
+    (Code::InvalidUri, format!("there is no definition `{name}`"), help)
+}
