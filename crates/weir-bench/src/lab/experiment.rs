@@ -66,6 +66,10 @@ pub(super) enum Column {
     Errors,
     /// Most threads of the server.
     Threads,
+    /// Most resident memory of the server.
+    Memory,
+    /// Share of one core that the server used.
+    Cpu,
     /// Values of a JMH row.
     Count,
     /// Score and error of a JMH row.
@@ -101,6 +105,9 @@ pub(super) struct Step {
     pub(super) origin: String,
     /// More flags of weir; absent: it is not started.
     pub(super) gateway: Option<String>,
+    /// An ini file with pipelines, for weir instead of routes; `{listen}` and `{upstream}` are
+    /// addresses.
+    pub(super) pipeline: Option<String>,
     /// Numbered routes of the gateway.
     #[serde(default)]
     pub(super) routes: String,

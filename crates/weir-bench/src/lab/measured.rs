@@ -2,7 +2,7 @@
 
 use super::experiment::Column;
 use crate::outcome::Outcome;
-use crate::units::{show_count, show_time};
+use crate::units::{show_bytes, show_count, show_time};
 use serde_json::Value;
 
 /// One result that fills a row.
@@ -94,6 +94,14 @@ fn of_run(outcome: &Outcome, column: Column) -> Option<String> {
         Column::Max => Some(show_time(outcome.response.max_ns as f64)),
         Column::Errors => Some(format!("{:.2} %", outcome.failed_share() * 100.0)),
         Column::Threads => outcome.server.as_ref().map(|server| server.threads_max().to_string()),
+        Column::Memory => {
+            let memory = outcome.server.as_ref().map(|server| server.rss_max() as f64);
+            memory.map(show_bytes)
+        }
+        Column::Cpu => {
+            let server = outcome.server.as_ref();
+            server.map(|server| format!("{:.0} %", server.cores(outcome.wall_s) * 100.0))
+        }
         Column::Verdict => Some(outcome.verdict.limit.title().to_lowercase()),
         Column::Count | Column::Score | Column::Interval => None,
     }

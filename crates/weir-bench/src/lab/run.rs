@@ -102,10 +102,14 @@ impl Lab<'_> {
         let flags = format!("origin --quiet --listen {} {}", self.origin, step.origin);
         let log = self.output.join(format!("origin-{}.log", self.count + 1));
         let _origin = start(&fill_value(&flags, value), self.origin, &log)?;
+        let dir = self.output.join(format!("gateway-{}", self.count + 1));
+        if let Some(pipeline) = &step.pipeline {
+            std::fs::create_dir_all(&dir)?;
+            return self.pipeline(step, value, pipeline, &dir);
+        }
         let Some(more) = &step.gateway else {
             return self.commands(step, value, &step.series, String::new());
         };
-        let dir = self.output.join(format!("gateway-{}", self.count + 1));
         std::fs::create_dir_all(&dir)?;
         let routes: u64 = match fill_value(&step.routes, value).as_str() {
             "" => 0,
@@ -129,6 +133,29 @@ impl Lab<'_> {
             Some(url) if code == cli::OK => self.other(step, value, url, &config),
             _ => Ok(code),
         }
+    }
+
+    /// One step through the pipeline of an ini file.
+    fn pipeline(
+        &mut self,
+        step: &Step,
+        value: Option<u64>,
+        pipeline: &str,
+        dir: &Path,
+    ) -> anyhow::Result<u8> {
+        let address = free_address()?;
+        let text = pipeline
+            .replace("{listen}", &address.to_string())
+            .replace("{upstream}", &self.origin.to_string());
+        let file = dir.join("proxy.ini");
+        std::fs::write(&file, fill_value(&text, value))?;
+        let flags = format!(
+            "run --log warn --set weir.admin.port=-1 --data {} {}",
+            dir.join("data").display(),
+            file.display(),
+        );
+        let _weir = start(&flags, address, &dir.join("log"))?;
+        self.commands(step, value, &step.series, format!("http://{address}"))
     }
 
     /// The same against a gateway that runs already.

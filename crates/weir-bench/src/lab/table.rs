@@ -37,6 +37,8 @@ fn heading(column: Column) -> &'static str {
         Column::Max => "max",
         Column::Errors => "errors",
         Column::Threads => "threads",
+        Column::Memory => "memory",
+        Column::Cpu => "CPU",
         Column::Count => "count",
         Column::Score => "score",
         Column::Interval => "req/s",

@@ -38,8 +38,10 @@ pub struct Pipeline {
     pub routes: Vec<PipelineRoute>,
     /// Whether it takes and sends PROXY headers.
     pub proxy_protocol: ProxyProtocol,
-    /// By what new connections are paced.
+    /// By what new connections or messages are paced; of one that speaks HTTP a filter does it.
     pub limit: Option<PipelineLimit>,
+    /// Name of the limit, whoever applies it.
+    pub limit_name: Option<String>,
     /// How long what may take.
     pub timeouts: PipelineTimeouts,
     /// How upstreams are looked at, if they are.

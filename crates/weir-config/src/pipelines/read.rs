@@ -160,6 +160,7 @@ impl Reading<'_, '_> {
         let routes = routes::routes(fields, &name, self.directory, &self.id, shares);
         let has_way = !addresses.is_empty() || !routes.is_empty();
         let protocol = self.protocol(&name, &addresses, has_way, &mut listen);
+        let limit_name = self.limit_name();
         let limit = match protocol {
             // There the limit is a filter of the route.
             Some(Protocol::Http(_)) => None,
@@ -177,6 +178,7 @@ impl Reading<'_, '_> {
             routes,
             proxy_protocol,
             limit,
+            limit_name,
             timeouts,
             check,
             id,
@@ -230,6 +232,17 @@ impl Reading<'_, '_> {
         for own in OWN.iter().filter(|own| **own != protocol) {
             refuse(own, &format!("set `protocol: {own}`, or remove it"));
         }
+    }
+
+    /// The name by which operators find the limit.
+    fn limit_name(&self) -> Option<String> {
+        let text = self.fields.text("limit")?.text;
+        let options = self.compiler.filter_options();
+        if options.limits.iter().any(|limit| limit.name == text) {
+            return Some(text);
+        }
+        let is_http = self.fields.text("protocol").is_some_and(|name| name.text == "http");
+        Some(format!("{}pipeline:{}", if is_http { "route:" } else { "" }, self.id))
     }
 
     /// `limit`: a limit of `weir.limits`, or a rate of its own.

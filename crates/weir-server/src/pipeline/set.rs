@@ -280,7 +280,7 @@ impl Running {
             ],
             active: u64::try_from(active).unwrap_or_default(),
             members,
-            limit: pipeline.limit.as_ref().map(|limit| limit.valve.name().to_owned()),
+            limit: pipeline.limit_name.clone(),
         }
     }
 }

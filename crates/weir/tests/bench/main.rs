@@ -436,6 +436,11 @@ steps:
     assert!(again.contains("<h1>Small") && again.contains("<th>req/s SCG"));
     // What the servers say is kept apart.
     assert!(here.join("lab-small/gateway-2/log").is_file() && !text.contains("draining"));
-    check(here, "lab run seed-002", &[0], &["12941.32", "req/s piped", "req/s weir"]);
+    check(
+        here,
+        "lab run seed-002",
+        &[0],
+        &["12941.32", "req/s piped", "req/s weir", "an HTTP proxy, 500/s"],
+    );
     check(here, "lab list", &[0], &["seed-000", "seed-004"]);
 }
