@@ -43,6 +43,9 @@ pub struct Explanation {
     pub refused: Option<String>,
     /// The path that is matched and sent, if it is not the one received.
     pub path: Option<String>,
+    /// Whether it needs a token, where the configuration asks for some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
     /// Routes that the index considered, in order of trial, up to the winner.
     pub candidates: Vec<Candidate>,
     /// Routes in the table.
@@ -131,6 +134,13 @@ fn tell(snapshot: &Snapshot, question: &Question) -> Explanation {
         told.answer = Some(format!("{} by the cross-origin rules", local.status));
         return told;
     }
+    told.token = snapshot.security.as_ref().map(|security| {
+        let text = match security.permits(&parts.path) {
+            true => "not needed: `weir.security.permit` lists the path",
+            false => "needed: without a good one the answer is 401",
+        };
+        text.to_owned()
+    });
     let Some(winner) = winner else {
         told.answer = Some("404: no route matches".to_owned());
         return told;
@@ -251,6 +261,8 @@ impl Running {
         let answer = match entry.filter.request(&mut context) {
             // Whether it has to wait depends on the moment.
             Ok(Verdict::Continue | Verdict::Admit(_)) => None,
+            // Who it is from is not asked here.
+            Ok(Verdict::Respond(_)) if entry.filter.asks_who() => None,
             Ok(Verdict::Respond(local)) => Some(format!("{} by this filter", local.status)),
             Err(error) => Some(format!("500: {}", error.0)),
         };
@@ -337,6 +349,9 @@ impl fmt::Display for Explanation {
         }
         if let Some(path) = &self.path {
             writeln!(f, "path       {path} (dot segments resolved)")?;
+        }
+        if let Some(token) = &self.token {
+            writeln!(f, "token      {token}")?;
         }
         writeln!(f, "candidates {} of {} routes", self.candidates.len(), self.routes)?;
         for candidate in &self.candidates {

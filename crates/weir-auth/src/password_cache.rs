@@ -2,7 +2,10 @@
 
 use aws_lc_rs::hmac;
 
-use crate::recent::{Digest, Recent};
+use crate::recent::Recent;
+
+/// Keyed hash of a user and a password: no secret stays in memory.
+type Digest = [u8; 32];
 
 /// Answers of each kind that are remembered at most.
 const ANSWERS_MAX: usize = 4096;
@@ -18,8 +21,8 @@ const ANSWER_BYTES: usize = 64;
 pub struct PasswordCache {
     key: hmac::Key,
     generation: u64,
-    good: Recent<()>,
-    bad: Recent<()>,
+    good: Recent<Digest, ()>,
+    bad: Recent<Digest, ()>,
 }
 
 impl PasswordCache {

@@ -4,38 +4,44 @@
 //! bound, it becomes the old one, and what the old one still held is forgotten. Every operation is
 //! O(1), and no order is kept.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
+use std::hash::Hash;
 
-/// SHA-256 of what is remembered: no secret stays in memory, and equal digests are equal inputs.
-pub(crate) type Digest = [u8; 32];
+use foldhash::fast::RandomState;
 
-/// What a digest maps to, with its size in bytes.
+/// Values by key, with their sizes in bytes. Hashes are keyed by chance.
 #[derive(Debug)]
-pub(crate) struct Recent<V> {
-    young: HashMap<Digest, (V, usize)>,
-    old: HashMap<Digest, (V, usize)>,
+pub(crate) struct Recent<K, V> {
+    young: HashMap<K, (V, usize), RandomState>,
+    old: HashMap<K, (V, usize), RandomState>,
     young_bytes: usize,
     count_max: usize,
     bytes_max: usize,
 }
 
-impl<V> Recent<V> {
+impl<K: Hash + Eq, V> Recent<K, V> {
     /// An empty one with room for `count_max` entries of `bytes_max` bytes together.
     pub(crate) fn new(count_max: usize, bytes_max: usize) -> Self {
-        let (young, old) = (HashMap::new(), HashMap::new());
+        let (young, old) = (HashMap::default(), HashMap::default());
         Self { young, old, young_bytes: 0, count_max, bytes_max }
     }
 
     /// What `key` maps to.
-    pub(crate) fn get(&mut self, key: &Digest) -> Option<&V> {
-        if let Some((value, bytes)) = self.old.remove(key) {
-            self.put(*key, value, bytes);
+    pub(crate) fn get<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        if !self.old.is_empty()
+            && let Some((key, (value, bytes))) = self.old.remove_entry(key)
+        {
+            self.put(key, value, bytes);
         }
         self.young.get(key).map(|(value, _)| value)
     }
 
     /// Remembers `value`, unless it alone is more than half of the bound.
-    pub(crate) fn put(&mut self, key: Digest, value: V, bytes: usize) {
+    pub(crate) fn put(&mut self, key: K, value: V, bytes: usize) {
         self.remove(&key);
         if bytes > self.bytes_max / 2 {
             return;
@@ -50,7 +56,10 @@ impl<V> Recent<V> {
     }
 
     /// Forgets `key`.
-    pub(crate) fn remove(&mut self, key: &Digest) {
+    pub(crate) fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
         self.old.remove(key);
         if let Some((_, bytes)) = self.young.remove(key) {
             self.young_bytes -= bytes;
@@ -74,9 +83,9 @@ impl<V> Recent<V> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Digest, Recent};
+    use super::Recent;
 
-    fn key(n: u8) -> Digest {
+    fn key(n: u8) -> [u8; 32] {
         [n; 32]
     }
 

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use aws_lc_rs::digest::{SHA256, digest};
-
 use crate::Claims;
-use crate::recent::{Digest, Recent};
+use crate::recent::Recent;
 
 /// Tokens that are remembered at most.
 const TOKENS_MAX: usize = 8192;
@@ -21,7 +19,8 @@ const BYTES_MAX: usize = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub struct TokenCache {
     generation: u64,
-    tokens: Recent<Entry>,
+    /// By the whole token: that its hash is the same proves nothing.
+    tokens: Recent<Box<str>, Entry>,
 }
 
 #[derive(Debug)]
@@ -38,16 +37,12 @@ impl Default for TokenCache {
 
 impl TokenCache {
     /// The claims of `token` if it was put in under `generation` and still holds at `now_s`
-    /// (seconds since 1970). The cost is one SHA-256 of the token.
+    /// (seconds since 1970). Costs a hash and a comparison of the token.
     pub fn get(&mut self, token: &str, generation: u64, now_s: i64) -> Option<Arc<Claims>> {
         self.turn_to(generation);
-        if self.tokens.len() == 0 {
-            return None;
-        }
-        let key = key(token);
-        let entry = self.tokens.get(&key)?;
+        let entry = self.tokens.get(token)?;
         if now_s > entry.until_s {
-            self.tokens.remove(&key);
+            self.tokens.remove(token);
             return None;
         }
         Some(Arc::clone(&entry.claims))
@@ -57,8 +52,8 @@ impl TokenCache {
     /// end of the second `until_s` ([`Verifier::valid_until_s`](crate::Verifier::valid_until_s)).
     pub fn put(&mut self, token: &str, generation: u64, claims: Arc<Claims>, until_s: i64) {
         self.turn_to(generation);
-        let bytes = claims.bytes() + size_of::<(Digest, Entry)>();
-        self.tokens.put(key(token), Entry { claims, until_s }, bytes);
+        let bytes = claims.bytes() + token.len() + size_of::<(Box<str>, Entry)>();
+        self.tokens.put(token.into(), Entry { claims, until_s }, bytes);
     }
 
     /// Number of tokens that are remembered.
@@ -77,10 +72,6 @@ impl TokenCache {
             self.generation = generation;
         }
     }
-}
-
-fn key(token: &str) -> Digest {
-    digest(&SHA256, token.as_bytes()).as_ref().try_into().unwrap_or_default()
 }
 
 #[cfg(test)]

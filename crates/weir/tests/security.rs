@@ -317,6 +317,26 @@ spring.cloud.gateway.server.webflux.routes:
 }
 
 #[test]
+fn explain_tells_what_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = "spring.security.oauth2.resourceserver.jwt.issuer-uri: http://idp.example
+weir.security.permit: /public/**
+spring.cloud.gateway.routes:
+- { id: a, uri: 'http://h', predicates: [ Path=/** ], filters: [ 'Authorize=role:admin', SetPath=/x ] }
+";
+    std::fs::write(folder.path().join("a.yml"), config).expect("a file");
+    let explain = |path: &str| {
+        let mut weir = Command::new(env!("CARGO_BIN_EXE_weir"));
+        let output = weir.args(["explain", "a.yml", path]).current_dir(folder.path()).output();
+        String::from_utf8_lossy(&output.expect("an output").stdout).into_owned()
+    };
+    let told = explain("/a");
+    assert!(told.contains("token      needed") && told.contains("role:admin"), "{told}");
+    assert!(told.contains("+ GET /x HTTP/1.1"), "{told}");
+    assert!(explain("/public/a").contains("token      not needed"), "{}", explain("/public/a"));
+}
+
+#[test]
 fn what_cannot_be_followed_is_said_with_its_place() {
     let folder = tempfile::tempdir().expect("a folder");
     let check = |text: &str| {

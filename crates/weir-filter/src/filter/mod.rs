@@ -386,6 +386,11 @@ impl Filter {
         )
     }
 
+    /// Whether it lets a request pass by who it is from.
+    pub fn asks_who(&self) -> bool {
+        matches!(self, Self::ApiKey(_) | Self::Authorize(_))
+    }
+
     /// Whether it has a response side.
     pub fn acts_on_response(&self) -> bool {
         self.behaviour().on_response().is_some()

@@ -17,6 +17,8 @@ use weir_filter::filter::denied;
 use super::exchange::{Exchange, Found};
 use crate::worker::Worker;
 
+/// As nearly everybody writes it.
+const SCHEME: &str = "Bearer ";
 /// How long a request waits for keys that nobody has yet.
 const KEYS_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -49,18 +51,21 @@ pub(super) fn guard(
         return anonymous(x, security);
     };
     let field = String::from_utf8_lossy(field);
+    let keys = security.keys.keys();
+    let generation = security.generation(keys.generation);
+    let now_s = worker.deadlines.wall_ms().div_euclid(1_000);
+    // What is remembered was found to be well formed.
+    let whole = field.get(SCHEME.len()..).filter(|_| field.starts_with(SCHEME));
+    let known = whole.and_then(|token| worker.tokens.borrow_mut().get(token, generation, now_s));
+    if known.is_some() {
+        x.claims = known;
+        return Guarded::Passes;
+    }
     let token = match bearer(&field) {
         Ok(Some(token)) => token,
         Ok(None) => return anonymous(x, security),
         Err(error) => return deny(&error.into()),
     };
-    let keys = security.keys.keys();
-    let generation = security.generation(keys.generation);
-    let now_s = worker.deadlines.wall_ms().div_euclid(1_000);
-    if let Some(claims) = worker.tokens.borrow_mut().get(token, generation, now_s) {
-        x.claims = Some(claims);
-        return Guarded::Passes;
-    }
     match security.verifier.verify(token, &keys.set, now_s) {
         Ok(claims) => {
             let until_s = security.verifier.valid_until_s(&claims);
