@@ -12,9 +12,10 @@ mod problem;
 mod request;
 mod respond;
 mod router;
+mod template;
 
-pub use definition::{Api, Load, Operation, ReadError};
+pub use definition::{Api, Kind, Load, Operation, ReadError, Warning};
 pub use mocks::{Listed, Mocks};
 pub use problem::Fault;
-pub use request::{Call, Enforcement, Violation};
+pub use request::{BodyCondition, Call, Condition, Enforcement, Violation};
 pub use respond::{Options, Reply};

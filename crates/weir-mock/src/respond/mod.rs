@@ -2,16 +2,18 @@
 
 mod negotiate;
 mod prefer;
+mod recorded;
 mod xml;
 
 use serde_json::Value;
 
 use crate::chance::Chance;
-use crate::definition::{Api, Code, Media, Operation, Response};
+use crate::definition::{Api, Code, Example, Media, Operation, Response};
 use crate::generate::{Generator, Mode};
 use crate::problem::Fault;
 use crate::request::body::{is_json, is_xml};
-use crate::request::{Call, Enforcement, Violation, check};
+use crate::request::{Asked, Call, Enforcement, Violation, check};
+use crate::template::Evaluator;
 use negotiate::{choose, for_fault, media_for};
 use prefer::Prefer;
 
@@ -111,10 +113,12 @@ pub(crate) fn answer(
         }
     }
     let seed = prefer.seed.or(options.seed);
+    let asked = Asked::new(call, path_values);
     let made = Making {
         api,
         operation,
         call,
+        asked: &asked,
         prefer: &prefer,
         dynamic: prefer.dynamic.unwrap_or(options.dynamic),
         seed: seed.unwrap_or(dice),
@@ -124,7 +128,7 @@ pub(crate) fn answer(
         Ok(reply) => reply,
         Err(found) => return fault(&found, place),
     };
-    if made.dynamic {
+    if made.dynamic || api.has_field_rules || reply.why.ends_with(TEMPLATE) {
         reply.field("Weir-Mock-Seed", made.seed.to_string());
     }
     if !reported.is_empty() {
@@ -143,11 +147,15 @@ pub(crate) fn answer(
     reply.finish()
 }
 
+/// What is told of an answer that came of a template.
+const TEMPLATE: &str = "template";
+
 /// What an answer is made from.
 struct Making<'a> {
     api: &'a Api,
     operation: &'a Operation,
     call: &'a Call<'a>,
+    asked: &'a Asked<'a>,
     prefer: &'a Prefer,
     dynamic: bool,
     seed: u64,
@@ -158,6 +166,7 @@ impl Making<'_> {
     /// The answer, or that to a request that is wrong.
     fn answer(&self, wrong: Option<&Fault>, options: &Options) -> Result<Reply, Fault> {
         let (status, response) = match wrong {
+            None if !self.operation.recordings.is_empty() => return self.recorded(),
             None => choose(self.operation, self.prefer.code)?,
             Some(found) if options.errors => return Err(found.clone()),
             Some(found) => match for_fault(self.operation, found) {
@@ -173,6 +182,31 @@ impl Making<'_> {
         }
         if let Some(found) = wrong {
             reply.why += &format!(", as the request is wrong: {}", found.name());
+        }
+        Ok(reply)
+    }
+
+    /// An answer that was given before.
+    fn recorded(&self) -> Result<Reply, Fault> {
+        let operation = self.operation;
+        let (found, why) = recorded::choose(operation, self.asked, self.call, self.prefer)?;
+        let what = format!("{} {}", operation.method, operation.path);
+        let mut reply = Reply {
+            status: found.status,
+            why: format!(
+                "api={}; operation={what}; response={}; recording={}, {why}",
+                self.api.name, found.status, found.name
+            ),
+            ..Reply::default()
+        };
+        for (name, value) in &found.fields {
+            reply.field(name, value.as_str());
+        }
+        if let Some((media_type, body)) = &found.content
+            && !matches!(found.status, 204 | 304)
+        {
+            reply.field("Content-Type", media_type.as_str());
+            reply.body.clone_from(body);
         }
         Ok(reply)
     }
@@ -228,18 +262,18 @@ impl Making<'_> {
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
                 Fault::NotFound(format!("there is no example `{wanted}`; there are: {known}"))
             })?;
-            return Ok((self.written(value, media, media_type), format!("example={name}")));
+            return self.example(value, media, media_type, format!("example={name}"));
         }
         if !self.dynamic
             && let Some((name, value)) = media.examples.first()
         {
             let shown = if name.is_empty() { "the only one" } else { name };
-            return Ok((self.written(value, media, media_type), format!("example={shown}")));
+            return self.example(value, media, media_type, format!("example={shown}"));
         }
         let Some(schema) = &media.schema else {
             return match media.examples.first() {
                 Some((_, value)) => {
-                    Ok((self.written(value, media, media_type), "example=the only one".to_owned()))
+                    self.example(value, media, media_type, "example=the only one".to_owned())
                 }
                 None => Ok((Vec::new(), "no schema".to_owned())),
             };
@@ -247,6 +281,25 @@ impl Making<'_> {
         let value = self.generator().make(schema, "").map_err(Fault::NoBody)?;
         let source = if self.dynamic { "made from the schema" } else { "sample of the schema" };
         Ok((self.written(&value, media, media_type), source.to_owned()))
+    }
+
+    fn example(
+        &self,
+        example: &Example,
+        media: &Media,
+        media_type: &str,
+        source: String,
+    ) -> Result<(Vec<u8>, String), Fault> {
+        Ok(match example {
+            Example::Value(value) => (self.written(value, media, media_type), source),
+            Example::Text(text) => (text.clone().into_bytes(), source),
+            Example::Template(template) => {
+                let echo = |path: &str| self.asked.value(path);
+                let mut evaluator = Evaluator::new(Chance::new(self.seed), self.now_ms, &echo);
+                let value = evaluator.template(template, "").map_err(Fault::NoBody)?;
+                (self.written(&value, media, media_type), TEMPLATE.to_owned())
+            }
+        })
     }
 
     fn written(&self, value: &Value, media: &Media, media_type: &str) -> Vec<u8> {
