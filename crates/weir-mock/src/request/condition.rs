@@ -1,5 +1,7 @@
 //! What a request must hold for a recording or an override to be meant.
 
+use std::cell::OnceCell;
+
 use serde_json::Value;
 
 use super::Call;
@@ -30,35 +32,44 @@ pub enum BodyCondition {
     Text(String),
 }
 
-/// A request, read as far as conditions look at it.
+/// A request, read as far as conditions look at it, and not before they do.
 pub(crate) struct Asked<'c> {
     call: &'c Call<'c>,
     path: &'c [(&'c str, String)],
-    query: Vec<(String, String)>,
-    body: Option<Value>,
+    query: OnceCell<Vec<(String, String)>>,
+    body: OnceCell<Option<Value>>,
 }
 
 impl<'c> Asked<'c> {
     pub(crate) fn new(call: &'c Call<'c>, path: &'c [(&'c str, String)]) -> Self {
-        Self { call, path, query: call.pairs(), body: serde_json::from_slice(call.body).ok() }
+        Self { call, path, query: OnceCell::new(), body: OnceCell::new() }
+    }
+
+    fn query(&self) -> &[(String, String)] {
+        self.query.get_or_init(|| self.call.pairs())
+    }
+
+    fn body(&self) -> Option<&Value> {
+        self.body.get_or_init(|| serde_json::from_slice(self.call.body).ok()).as_ref()
     }
 
     /// What `query.a`, `body.b.c`, `path.id`, `header.x` or `cookie.y` stands for.
     pub(crate) fn value(&self, path: &str) -> Option<Value> {
         let (place, name) = path.split_once('.')?;
         let text = match place {
-            "query" => self.query.iter().find(|(own, _)| own == name).map(|(_, text)| text.clone()),
+            "query" => {
+                self.query().iter().find(|(own, _)| own == name).map(|(_, text)| text.clone())
+            }
             "path" | "params" => {
                 self.path.iter().find(|(own, _)| *own == name).map(|(_, text)| text.clone())
             }
             "header" | "headers" => self.call.header(name),
             "cookie" | "cookies" => self.call.cookie(name),
             "body" => {
-                let found =
-                    name.split('.').try_fold(self.body.as_ref()?, |value, part| match value {
-                        Value::Array(all) => all.get(part.parse::<usize>().ok()?),
-                        other => other.get(part),
-                    });
+                let found = name.split('.').try_fold(self.body()?, |value, part| match value {
+                    Value::Array(all) => all.get(part.parse::<usize>().ok()?),
+                    other => other.get(part),
+                });
                 return found.cloned();
             }
             _ => None,
@@ -77,7 +88,7 @@ impl Condition {
         let fits = has(&self.path, &|name, value| {
             asked.path.iter().any(|(own, text)| *own == name && text == value)
         }) && has(&self.query, &|name, value| {
-            asked.query.iter().any(|(own, text)| own == name && text == value)
+            asked.query().iter().any(|(own, text)| own == name && text == value)
         }) && has(&self.headers, &|name, value| is(asked.call.header(name), value))
             && has(&self.cookies, &|name, value| is(asked.call.cookie(name), value))
             && self.body.as_ref().is_none_or(|body| body.fits(asked));
@@ -90,8 +101,8 @@ impl Condition {
 impl BodyCondition {
     fn fits(&self, asked: &Asked<'_>) -> bool {
         match self {
-            Self::Equal(value) => asked.body.as_ref() == Some(value),
-            Self::Holds(part) => asked.body.as_ref().is_some_and(|value| holds(value, part)),
+            Self::Equal(value) => asked.body() == Some(value),
+            Self::Holds(part) => asked.body().is_some_and(|value| holds(value, part)),
             Self::Text(text) => asked.call.body == text.as_bytes(),
         }
     }
