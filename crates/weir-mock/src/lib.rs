@@ -4,17 +4,22 @@
 //! with their bodies go in ([`Mocks::answer`]), and answers come out; whoever serves them is in
 //! `weir-server`. It follows Prism where that is sound (`docs/decisions/0033-mock-service.md`).
 
+mod behaviour;
 mod chance;
 mod definition;
+mod explain;
 mod generate;
 mod mocks;
 mod problem;
 mod request;
 mod respond;
 mod router;
+mod template;
 
-pub use definition::{Api, Load, Operation, ReadError};
-pub use mocks::{Listed, Mocks};
+pub use behaviour::{Delay, Envelope, InjectedFault, Override, Step};
+pub use definition::{Api, Kind, Load, Operation, ReadError, Warning};
+pub use explain::{Explanation, Near};
+pub use mocks::{Listed, Mocks, Mount};
 pub use problem::Fault;
-pub use request::{Call, Enforcement, Violation};
+pub use request::{BodyCondition, Call, Condition, Enforcement, Violation};
 pub use respond::{Options, Reply};

@@ -25,6 +25,8 @@ pub enum Fault {
     NoResponse,
     /// No body could be made that its schema allows.
     NoBody(String),
+    /// It is wanted so: a status.
+    Injected(u16),
 }
 
 impl Fault {
@@ -38,6 +40,7 @@ impl Fault {
             Self::Invalid(_) => 422,
             Self::NotAcceptable => 406,
             Self::NoResponse | Self::NoBody(_) => 500,
+            Self::Injected(status) => *status,
         }
     }
 
@@ -53,6 +56,7 @@ impl Fault {
             Self::NotFound(_) => "NOT_FOUND",
             Self::NoResponse => "NO_RESPONSE_DEFINED",
             Self::NoBody(_) => "NO_COMPLEX_OBJECT_TEXT",
+            Self::Injected(_) => "INJECTED_FAULT",
         }
     }
 
@@ -67,6 +71,7 @@ impl Fault {
             Self::NotFound(_) => "What was preferred is not declared",
             Self::NoResponse => "The operation declares no response",
             Self::NoBody(_) => "No body could be made",
+            Self::Injected(_) => "The mock fails on purpose",
         }
     }
 
@@ -79,6 +84,7 @@ impl Fault {
             Self::Invalid(_) => "see `validation` for each place".to_owned(),
             Self::NotAcceptable => "change or leave out `Accept`".to_owned(),
             Self::NotFound(what) | Self::NoBody(what) => what.clone(),
+            Self::Injected(_) => "an override or `Prefer: fault` asks for it".to_owned(),
             Self::NoResponse => "add a response to the operation".to_owned(),
         }
     }

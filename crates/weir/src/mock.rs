@@ -15,7 +15,7 @@ use crate::run::{RunArgs, run_with};
 use crate::say;
 
 /// Endings of definitions that are looked for in a folder.
-const ENDINGS: &[&str] = &["yaml", "yml", "json"];
+const ENDINGS: &[&str] = &["yaml", "yml", "json", "har"];
 
 /// Arguments of `weir mock`.
 #[derive(Clone, Debug, clap::Args)]
@@ -91,6 +91,7 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
         },
         delay_ms: args.delay,
         select_header: args.select_header.clone(),
+        ..Options::default()
     };
     let mut apis = Vec::new();
     for file in files(&args.definitions)? {
@@ -160,7 +161,7 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             .collect();
         inside.sort();
         if inside.is_empty() {
-            bail!("there is no definition in {}: no .yaml, .yml or .json", path.display());
+            bail!("there is no definition in {}: no .yaml, .yml, .json or .har", path.display());
         }
         files.extend(inside);
     }
@@ -197,6 +198,9 @@ fn served(mocks: &Mocks, address: std::net::SocketAddr, as_json: bool) -> String
     let mut out = String::new();
     for api in mocks.apis() {
         let _ = writeln!(out, "{} {} ({})", api.title, api.version, api.name);
+        for warning in api.warnings.iter().take(SHOWN_MAX) {
+            let _ = writeln!(out, "  warning: {warning}");
+        }
     }
     for one in mocks.operations().take(SHOWN_MAX) {
         let operation = one.operation;

@@ -98,9 +98,8 @@ pub(crate) struct Documents {
 }
 
 impl Documents {
-    /// The definition in `text`, with every file it refers to.
-    pub(crate) fn read(file: &str, text: &str, load: Load<'_>) -> Result<Self, ReadError> {
-        let first = parse(file, text)?;
+    /// The definition `first`, with every file it refers to.
+    pub(crate) fn read(file: &str, first: Value, load: Load<'_>) -> Result<Self, ReadError> {
         let mut all = Self { files: BTreeMap::new(), first: file.to_owned() };
         let mut waiting = vec![(file.to_owned(), first)];
         while let Some((name, root)) = waiting.pop() {
@@ -120,6 +119,21 @@ impl Documents {
                 let text = load(&target.file)
                     .map_err(|why| place.error(format!("`{reference}` cannot be read: {why}")))?;
                 waiting.push((target.file.clone(), parse(&target.file, &text)?));
+            }
+        }
+        Ok(all)
+    }
+
+    /// A definition of one file, whose references lead to places in it.
+    pub(crate) fn single(file: &str, root: Value) -> Result<Self, ReadError> {
+        let mut found = Vec::new();
+        references(&root, &Place::root(file), &mut found);
+        let files = BTreeMap::from([(file.to_owned(), root)]);
+        let all = Self { files, first: file.to_owned() };
+        for (place, reference) in found {
+            let target = all.target(file, &reference).map_err(|why| place.error(why))?;
+            if all.value(&target).is_none() {
+                return Err(place.error(format!("`{reference}` leads nowhere")));
             }
         }
         Ok(all)

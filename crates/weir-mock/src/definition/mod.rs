@@ -1,16 +1,24 @@
-//! Definitions as they are read: OpenAPI 3.0, 3.1 and 3.2, Swagger 2.0.
+//! Definitions as they are read, whatever they are written as: one model comes of all.
 
+mod apifox;
+mod collect;
 mod documents;
+mod har;
+mod lenient;
 mod model;
 mod openapi;
+mod postman;
+mod read;
 mod schema;
 mod swagger;
+mod yapi;
 
 pub use documents::{Load, ReadError};
-pub use model::{Api, Operation};
+pub use model::{Api, Kind, Operation, Warning};
 
 pub(crate) use documents::{Place, ROOT};
 pub(crate) use model::{
-    Challenge, Code, Media, Parameter, ParameterPlace, RequestBody, Response, Style,
+    Challenge, Code, Example, Media, Parameter, ParameterPlace, Recording, RequestBody, Response,
+    Style,
 };
 pub(crate) use schema::Schema;

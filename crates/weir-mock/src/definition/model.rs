@@ -1,17 +1,52 @@
 //! A definition, ready to be asked.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicUsize;
 
 use serde_json::Value;
 
 use super::documents::Documents;
 use super::schema::{Schema, Schemas};
+use crate::request::Condition;
+use crate::template::Template;
+
+/// What a definition is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// OpenAPI 3, or Swagger 2.0.
+    OpenApi,
+    /// An export of YApi: bodies are JSON Schema or templates of mock.js.
+    YApi,
+    /// A collection of Postman, version 2.0 or 2.1.
+    Postman,
+    /// An HTTP archive, each entry of which is a recording.
+    Har,
+    /// A project of Apifox in its own format.
+    Apifox,
+}
+
+/// What a definition has and weir does not use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// JSON pointer into the file.
+    pub pointer: String,
+    /// What is not used, and what that means.
+    pub message: String,
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "#{}: {}", self.pointer, self.message)
+    }
+}
 
 /// One API.
 #[derive(Debug)]
 pub struct Api {
     /// What it is called here.
     pub name: String,
+    /// What it is written as.
+    pub kind: Kind,
     /// `info.title`.
     pub title: String,
     /// `info.version`.
@@ -20,6 +55,10 @@ pub struct Api {
     pub bases: Vec<String>,
     /// Its operations, in the order of the document.
     pub operations: Vec<Operation>,
+    /// What it has and weir does not use.
+    pub warnings: Vec<Warning>,
+    /// Whether properties have placeholders of their own.
+    pub(crate) has_field_rules: bool,
     pub(crate) documents: Documents,
     pub(crate) schemas: Schemas,
 }
@@ -41,6 +80,26 @@ pub struct Operation {
     /// Any of these is enough; all of one are needed.
     pub(crate) security: Vec<Vec<Challenge>>,
     pub(crate) deprecated: bool,
+    /// Answers that were given before; where there are some, one of them is the answer.
+    pub(crate) recordings: Vec<Recording>,
+    /// What is left to chance in a request that no recording fits: the next one instead of the
+    /// first good one.
+    pub(crate) in_turn: bool,
+    /// How many answers were given in turn.
+    pub(crate) turns: AtomicUsize,
+}
+
+/// An answer that was given to a request.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    /// The request.
+    pub when: Condition,
+    pub status: u16,
+    /// Fields of the answer, without framing and content type.
+    pub fields: Vec<(String, String)>,
+    pub name: String,
+    /// Content type and content, if there was any.
+    pub content: Option<(String, Vec<u8>)>,
 }
 
 /// A credential that a request must carry.
@@ -112,10 +171,21 @@ pub(crate) struct Media {
     /// In lower case, parameters as written: `application/json`, `text/*`.
     pub range: String,
     pub schema: Option<Schema>,
-    /// Name and value; one called `` has no name.
-    pub examples: Vec<(String, Value)>,
+    /// By name; one called `` has none.
+    pub examples: Vec<(String, Example)>,
     /// Content type of a part of a form, by property.
     pub encoding: BTreeMap<String, String>,
+}
+
+/// An example of content.
+#[derive(Debug)]
+pub(crate) enum Example {
+    /// Written as the media type has it.
+    Value(Value),
+    /// As it is.
+    Text(String),
+    /// Evaluated for each answer.
+    Template(Template),
 }
 
 /// For which statuses a response is.

@@ -1,13 +1,15 @@
 //! From the text of a definition to its model.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicUsize;
 
 use serde_json::Value;
 
+use super::collect::field_rules;
 use super::documents::{Documents, Load, Place, ReadError};
 use super::model::{
-    Api, Challenge, Code, Header, Media, Operation, Parameter, ParameterPlace, RequestBody,
-    Response, Style,
+    Api, Challenge, Code, Example, Header, Kind, Media, Operation, Parameter, ParameterPlace,
+    RequestBody, Response, Style,
 };
 use super::schema::{Schema, Schemas, Side, normalise};
 use super::swagger;
@@ -15,45 +17,43 @@ use super::swagger;
 const METHODS: &[&str] =
     &["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
 
-impl Api {
-    /// Reads the definition in `text`, that of the file `file`; `load` gives the files that it
-    /// refers to.
-    ///
-    /// # Errors
-    /// What is wrong with it, with its place.
-    pub fn read(name: &str, file: &str, text: &str, load: Load<'_>) -> Result<Self, ReadError> {
-        let mut documents = Documents::read(file, text, load)?;
-        let version = version(&documents)?;
-        if version < (3, 0) {
-            documents.files.values_mut().for_each(swagger::upgrade);
-        }
-        if version < (3, 1) {
-            documents.files.values_mut().for_each(normalise);
-        }
-        let schemas = Schemas::new(&documents)?;
-        let reader = Reader { documents: &documents };
-        let root = Place::root(file);
-        let mut operations = Vec::new();
-        let paths = documents.root().get("paths").and_then(Value::as_object);
-        for path in paths.into_iter().flatten().map(|(path, _)| path) {
-            if !path.starts_with("x-") {
-                reader.path(&root.at("paths").at(path), path, &mut operations)?;
-            }
-        }
-        let info = |key: &str| {
-            let text = documents.root().get("info").and_then(|info| info.get(key));
-            text.map(|text| text.as_str().map_or_else(|| text.to_string(), str::to_owned))
-        };
-        Ok(Self {
-            name: name.to_owned(),
-            title: info("title").unwrap_or_else(|| name.to_owned()),
-            version: info("version").unwrap_or_default(),
-            bases: bases(documents.root()),
-            operations,
-            schemas,
-            documents,
-        })
+/// Reads the definition `root`, that of the file `file`.
+pub(super) fn read(name: &str, file: &str, root: Value, load: Load<'_>) -> Result<Api, ReadError> {
+    let mut documents = Documents::read(file, root, load)?;
+    let version = version(&documents)?;
+    if version < (3, 0) {
+        documents.files.values_mut().for_each(swagger::upgrade);
     }
+    if version < (3, 1) {
+        documents.files.values_mut().for_each(normalise);
+    }
+    let schemas = Schemas::new(&documents)?;
+    let reader = Reader { documents: &documents };
+    let root = Place::root(file);
+    let mut operations = Vec::new();
+    let paths = documents.root().get("paths").and_then(Value::as_object);
+    for path in paths.into_iter().flatten().map(|(path, _)| path) {
+        if !path.starts_with("x-") {
+            reader.path(&root.at("paths").at(path), path, &mut operations)?;
+        }
+    }
+    let info = |key: &str| {
+        let text = documents.root().get("info").and_then(|info| info.get(key));
+        text.map(|text| text.as_str().map_or_else(|| text.to_string(), str::to_owned))
+    };
+    let mut warnings = Vec::new();
+    Ok(Api {
+        name: name.to_owned(),
+        kind: Kind::OpenApi,
+        title: info("title").unwrap_or_else(|| name.to_owned()),
+        version: info("version").unwrap_or_default(),
+        bases: bases(documents.root()),
+        operations,
+        has_field_rules: field_rules(documents.root(), "", &mut warnings),
+        warnings,
+        schemas,
+        documents,
+    })
 }
 
 /// Major and minor version of OpenAPI.
@@ -66,7 +66,7 @@ fn version(documents: &Documents) -> Result<(u32, u32), ReadError> {
     match (numbers.next().flatten(), numbers.next().flatten()) {
         (Some(major @ (2 | 3)), minor) => Ok((major, minor.unwrap_or(0))),
         _ => Err(Place::root(&documents.first).error(
-            "this is no API definition: there is neither `openapi: 3.x` nor `swagger: 2.0`",
+            "this version of OpenAPI is not known; write `openapi: 3.x` or `swagger: \"2.0\"`",
         )),
     }
 }
@@ -165,6 +165,9 @@ impl Reader<'_> {
             responses,
             security: self.security(place, value)?,
             deprecated: value.get("deprecated") == Some(&Value::Bool(true)),
+            recordings: Vec::new(),
+            in_turn: false,
+            turns: AtomicUsize::new(0),
         })
     }
 
@@ -266,13 +269,13 @@ impl Reader<'_> {
             let schema = self.documents.value(&schema).map(|_| Schema::new(schema, side));
             let mut examples = Vec::new();
             if let Some(example) = media.get("example") {
-                examples.push((String::new(), example.clone()));
+                examples.push((String::new(), Example::Value(example.clone())));
             }
             let named = media.get("examples").and_then(Value::as_object);
             for name in named.into_iter().flatten().map(|(name, _)| name) {
                 let (_, example) = self.documents.follow(at.at("examples").at(name))?;
                 if let Some(value) = example.get("value") {
-                    examples.push((name.clone(), value.clone()));
+                    examples.push((name.clone(), Example::Value(value.clone())));
                 }
             }
             let encoding = media.get("encoding").and_then(Value::as_object);

@@ -3,7 +3,7 @@
 use crate::chance::Chance;
 
 /// A resident ID (GB 11643) of nobody: the date of birth lies in the future.
-pub(super) fn resident_id(chance: Chance, place: &str, n: u64) -> String {
+pub(crate) fn resident_id(chance: Chance, place: &str, n: u64) -> String {
     const REGIONS: &[&str] = &["110101", "310104", "440106", "510107", "330106"];
     let region = chance.pick(place, n, REGIONS).unwrap_or("110101");
     let year = 2080 + chance.below(place, n + 1, 19);
@@ -52,7 +52,7 @@ pub(super) fn card(chance: Chance, place: &str, n: u64) -> String {
 }
 
 /// A mobile number.
-pub(super) fn mobile(chance: Chance, place: &str, n: u64) -> String {
+pub(crate) fn mobile(chance: Chance, place: &str, n: u64) -> String {
     const PREFIXES: &[&str] = &["130", "135", "138", "150", "159", "177", "186", "189", "198"];
     let prefix = chance.pick(place, n, PREFIXES).unwrap_or("138");
     format!("{prefix}{:08}", chance.below(place, n + 1, 100_000_000))

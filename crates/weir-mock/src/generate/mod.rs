@@ -1,10 +1,11 @@
 //! Values made from schemas, and checked against them before they are used.
 
-mod chinese;
+pub(crate) mod chinese;
 mod merge;
-mod names;
+pub(crate) mod names;
 mod number;
-mod pattern;
+pub(crate) mod pattern;
+mod rule;
 mod string;
 mod structure;
 
@@ -161,6 +162,9 @@ impl<'a> Generator<'a> {
         if let Some(value) = self.given(schema, spot) {
             return Ok(value);
         }
+        if let Some(value) = self.by_field_rule(schema, spot) {
+            return Ok(value);
+        }
         match self.kind(schema, spot) {
             "null" => Ok(Value::Null),
             "boolean" => {
@@ -305,6 +309,14 @@ impl<'a> Generator<'a> {
             IMPLIED.iter().find(|(_, keys)| keys.iter().any(|key| schema.get(*key).is_some()));
         found.map_or(if self.is_dynamic() { "string" } else { "object" }, |(kind, _)| kind)
     }
+}
+
+/// The placeholder that a schema has for its values: `x-apifox-mock`, or YApi's `mock`.
+pub(crate) fn field_rule(schema: &Value) -> Option<&str> {
+    let own = schema.get("mock");
+    let own = own.and_then(|own| own.get("mock").or(Some(own))).and_then(Value::as_str);
+    let rule = own.or_else(|| schema.get("x-apifox-mock")?.as_str());
+    rule.filter(|rule| !rule.is_empty())
 }
 
 fn array_of(value: Value) -> Option<Vec<Value>> {

@@ -3,8 +3,10 @@
 use super::chinese;
 use crate::chance::Chance;
 
-const FIRST: &[&str] = &["Ada", "Ben", "Carla", "David", "Elena", "Farid", "Grace", "Hugo", "Ines"];
-const LAST: &[&str] = &["Ames", "Baker", "Costa", "Diaz", "Evans", "Fischer", "Garcia", "Haas"];
+pub(crate) const FIRST: &[&str] =
+    &["Ada", "Ben", "Carla", "David", "Elena", "Farid", "Grace", "Hugo", "Ines"];
+pub(crate) const LAST: &[&str] =
+    &["Ames", "Baker", "Costa", "Diaz", "Evans", "Fischer", "Garcia", "Haas"];
 const CITIES: &[&str] = &["Lisbon", "Nairobi", "Osaka", "Porto", "Quito", "Riga", "Seoul", "Turin"];
 const COUNTRIES: &[&str] = &["Portugal", "Kenya", "Japan", "Ecuador", "Latvia", "Italy", "Canada"];
 const STREETS: &[&str] = &["Mill Lane", "Harbour Road", "Station Street", "Oak Avenue"];
@@ -12,8 +14,9 @@ const COMPANIES: &[&str] = &["Northwind Ltd", "Acme Corp", "Globex GmbH", "Inite
 const WORDS: &[&str] =
     &["river", "quiet", "bridge", "amber", "signal", "harvest", "stone", "linen", "orbit", "cedar"];
 const COLORS: &[&str] = &["red", "green", "blue", "amber", "teal", "violet"];
-const FAMILY: &[&str] = &["王", "李", "张", "刘", "陈", "杨", "赵", "黄", "周", "吴"];
-const GIVEN: &[&str] = &["伟", "芳", "娜", "敏", "静", "丽", "强", "磊", "洋", "艳", "勇", "杰"];
+pub(crate) const FAMILY: &[&str] = &["王", "李", "张", "刘", "陈", "杨", "赵", "黄", "周", "吴"];
+pub(crate) const GIVEN: &[&str] =
+    &["伟", "芳", "娜", "敏", "静", "丽", "强", "磊", "洋", "艳", "勇", "杰"];
 
 /// A text for a field of this name, if the name tells what it holds.
 pub(super) fn text(name: &str, chance: Chance, place: &str, n: u64) -> Option<String> {

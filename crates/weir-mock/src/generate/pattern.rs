@@ -8,8 +8,35 @@ use crate::chance::Chance;
 /// Repetitions beyond the least that are made.
 const MORE_MAX: u32 = 8;
 
+/// Parts that are written for one text, all tries together.
+const STEPS_MAX: u32 = 200_000;
+/// Bytes of a pattern at most.
+const PATTERN_MAX: usize = 10_000;
+
+/// Whether texts can be made for `pattern`.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn check(pattern: &str) -> Result<(), String> {
+    parse(pattern).map(|_| ())
+}
+
+fn parse(pattern: &str) -> Result<Hir, String> {
+    if pattern.len() > PATTERN_MAX {
+        return Err(format!("a regular expression of more than {PATTERN_MAX} bytes"));
+    }
+    // ECMA-262: `\d` and `\w` are ASCII; the bytes that a match is made of are UTF-8 all the same.
+    let ascii = pattern.replace("\\d", "[0-9]").replace("\\w", "[A-Za-z0-9_]");
+    let parsed = ParserBuilder::new().nest_limit(100).build().parse(&ascii);
+    parsed.map_err(|error| match error {
+        regex_syntax::Error::Parse(error) => format!("`{pattern}`: {}", error.kind()),
+        regex_syntax::Error::Translate(error) => format!("`{pattern}`: {}", error.kind()),
+        _ => format!("`{pattern}` is no regular expression"),
+    })
+}
+
 /// A text that `pattern` matches, with `least` to `most` characters if one is found soon.
-pub(super) fn text(
+pub(crate) fn text(
     pattern: &str,
     chance: Chance,
     place: &str,
@@ -17,12 +44,13 @@ pub(super) fn text(
     least: usize,
     most: usize,
 ) -> Option<String> {
-    // ECMA-262: `\d` and `\w` are ASCII; the bytes that a match is made of are UTF-8 all the same.
-    let ascii = pattern.replace("\\d", "[0-9]").replace("\\w", "[A-Za-z0-9_]");
-    let hir = ParserBuilder::new().build().parse(&ascii).ok()?;
+    let hir = parse(pattern).ok()?;
+    let mut steps = 0;
     for n in 0..20 {
-        let mut writer = Writer { chance, place, n: (attempt * 20 + n) << 16, out: String::new() };
+        let first = (attempt * 20 + n) << 16;
+        let mut writer = Writer { chance, place, n: first, out: String::new(), steps };
         writer.write(&hir, most.min(10_000))?;
+        steps = writer.steps;
         let length = writer.out.chars().count();
         if (least..=most).contains(&length) {
             return Some(writer.out);
@@ -42,6 +70,7 @@ struct Writer<'a> {
     place: &'a str,
     n: u64,
     out: String,
+    steps: u32,
 }
 
 impl Writer<'_> {
@@ -56,6 +85,10 @@ impl Writer<'_> {
     }
 
     fn write(&mut self, hir: &Hir, most: usize) -> Option<()> {
+        self.steps += 1;
+        if self.steps > STEPS_MAX {
+            return None;
+        }
         if self.is_long(most) {
             return Some(());
         }
@@ -125,6 +158,7 @@ mod tests {
         });
         check("^(cat|dog)+$", 5, 9, |made| (5..=9).contains(&made.len()));
         check("a", 4, 4, |made| made == "axxx");
+        assert_eq!(text("(a|b){1000000000}", Chance::new(7), "", 0, 0, 9), None);
         assert_eq!(text("(?=a)b", Chance::new(7), "", 0, 0, 9), None);
     }
 }

@@ -1,6 +1,7 @@
 //! A request, and whether it is what its definition says.
 
 pub(crate) mod body;
+mod condition;
 mod parameters;
 mod security;
 mod value;
@@ -10,6 +11,10 @@ use weir_wire::Fields;
 
 use crate::definition::{Api, Operation, ParameterPlace};
 use crate::problem::Fault;
+
+pub(crate) use condition::Asked;
+pub use condition::{BodyCondition, Condition};
+pub(crate) use value::form_pairs;
 
 /// A request as it came, body included.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +51,7 @@ impl Call<'_> {
 
     /// Names and values of the query, decoded; a plus is a blank.
     pub(crate) fn pairs(&self) -> Vec<(String, String)> {
-        value::form_pairs(self.query.unwrap_or_default())
+        form_pairs(self.query.unwrap_or_default())
     }
 }
 

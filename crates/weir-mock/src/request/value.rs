@@ -12,7 +12,7 @@ use crate::definition::{Api, Place, Schema};
 const PARTS_MAX: usize = 1_000;
 
 /// Names and values of a form or query.
-pub(super) fn form_pairs(text: &[u8]) -> Vec<(String, String)> {
+pub(crate) fn form_pairs(text: &[u8]) -> Vec<(String, String)> {
     let pairs = text.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty());
     pairs
         .map(|pair| {

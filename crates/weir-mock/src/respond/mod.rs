@@ -2,16 +2,19 @@
 
 mod negotiate;
 mod prefer;
+mod recorded;
 mod xml;
 
 use serde_json::Value;
 
+use crate::behaviour::{DELAY_MS_MAX, Delay, Envelope, InjectedFault, Rule};
 use crate::chance::Chance;
-use crate::definition::{Api, Code, Media, Operation, Response};
+use crate::definition::{Api, Code, Example, Media, Operation, Response};
 use crate::generate::{Generator, Mode};
 use crate::problem::Fault;
 use crate::request::body::{is_json, is_xml};
-use crate::request::{Call, Enforcement, Violation, check};
+use crate::request::{Asked, Call, Enforcement, Violation, check};
+use crate::template::Evaluator;
 use negotiate::{choose, for_fault, media_for};
 use prefer::Prefer;
 
@@ -31,6 +34,8 @@ pub struct Options {
     pub delay_ms: u64,
     /// Name of the header that tells APIs with the same paths apart, by their names.
     pub select_header: Option<String>,
+    /// What answers are wrapped in.
+    pub envelope: Option<Envelope>,
 }
 
 /// An answer.
@@ -44,6 +49,10 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// How long to wait before it is sent, in milliseconds.
     pub delay_ms: u64,
+    /// Over how many milliseconds the body is spread.
+    pub body_ms: u64,
+    /// What is wrong with it on purpose; the rest is the answer that it would have been.
+    pub fault: Option<InjectedFault>,
     /// Where the request went and why it is answered so, for a log.
     pub why: String,
 }
@@ -62,17 +71,25 @@ impl Reply {
     }
 }
 
-/// A problem document.
-pub(crate) fn fault(fault: &Fault, place: Option<(&Api, &Operation)>) -> Reply {
+/// A problem document, or what an envelope has instead.
+pub(crate) fn fault(
+    fault: &Fault,
+    place: Option<(&Api, &Operation)>,
+    envelope: Option<&Envelope>,
+) -> Reply {
     let at = place
         .map(|(api, operation)| format!("{}: {} {}: ", api.name, operation.method, operation.path));
+    let wrapped = envelope.and_then(|envelope| envelope.failed(fault));
+    let status = envelope.and_then(|envelope| envelope.failure_status);
+    let media_type =
+        if wrapped.is_some() { "application/json" } else { "application/problem+json" };
     let mut reply = Reply {
-        status: fault.status(),
-        body: fault.document().to_string().into_bytes(),
+        status: status.unwrap_or(fault.status()),
+        body: wrapped.unwrap_or_else(|| fault.document().to_string().into_bytes()),
         why: format!("{}{}", at.unwrap_or_default(), fault.name()),
         ..Reply::default()
     };
-    reply.field("Content-Type", "application/problem+json");
+    reply.field("Content-Type", media_type);
     match fault {
         Fault::NoMethod(methods) => reply.field("Allow", methods.join(", ")),
         Fault::Unauthorized(challenge) if !challenge.is_empty() => {
@@ -83,26 +100,57 @@ pub(crate) fn fault(fault: &Fault, place: Option<(&Api, &Operation)>) -> Reply {
     reply.finish()
 }
 
+/// A good response in its envelope.
+pub(crate) fn wrapped(mut reply: Reply, envelope: Option<&Envelope>) -> Reply {
+    let is_type = |name: &str| name.eq_ignore_ascii_case("content-type");
+    let media_type = reply.fields.iter().find(|(name, _)| is_type(name));
+    let is_json_body = media_type.is_none_or(|(_, own)| is_json(&String::from_utf8_lossy(own)));
+    if reply.status >= 400 || matches!(reply.status, 204 | 304) || !is_json_body {
+        return reply;
+    }
+    if let Some(body) = envelope.and_then(|envelope| envelope.wrap(reply.status, &reply.body)) {
+        reply.body = body;
+        if !reply.fields.iter().any(|(name, _)| is_type(name)) {
+            reply.field("Content-Type", "application/json");
+        }
+    }
+    reply
+}
+
+/// A request that has found its operation.
+#[derive(Clone, Copy)]
+pub(crate) struct Matched<'a> {
+    pub api: &'a Api,
+    pub operation: &'a Operation,
+    pub path_values: &'a [(&'a str, String)],
+    pub call: &'a Call<'a>,
+    pub options: &'a Options,
+    /// The override that it means.
+    pub rule: Option<&'a Rule>,
+    pub asked: &'a Asked<'a>,
+    pub dice: u64,
+    pub now_ms: i64,
+}
+
 /// The answer of an operation.
-pub(crate) fn answer(
-    api: &Api,
-    operation: &Operation,
-    path_values: &[(&str, String)],
-    call: &Call<'_>,
-    options: &Options,
-    dice: u64,
-    now_ms: i64,
-) -> Reply {
-    let place = Some((api, operation));
-    let prefer = match Prefer::read(call) {
-        Ok(prefer) => prefer,
-        Err(wrong) => return fault(&Fault::Invalid(vec![wrong]), place),
-    };
-    let enforcement = prefer.validation.unwrap_or(options.validation);
+///
+/// # Errors
+/// The problem that is told instead.
+pub(crate) fn answer(matched: Matched<'_>) -> Result<Reply, Fault> {
+    let Matched { api, operation, options, rule, .. } = matched;
+    let mut prefer = Prefer::read(matched.call).map_err(|wrong| Fault::Invalid(vec![wrong]))?;
+    let chance = Chance::new(matched.dice);
+    let fault = prefer.fault.or_else(|| rule.and_then(|rule| rule.fault(chance)));
+    if let Some(InjectedFault::Status(status)) = fault {
+        return Err(Fault::Injected(status));
+    }
+    let own = rule.map(|rule| &rule.own);
+    let enforcement = prefer.validation.or(own.and_then(|own| own.validation));
+    let enforcement = enforcement.unwrap_or(options.validation);
     let mut reported = Vec::new();
     let mut about = None;
     if enforcement != Enforcement::Off
-        && let Err(found) = check(api, operation, path_values, call)
+        && let Err(found) = check(api, operation, matched.path_values, matched.call)
     {
         match (found, enforcement) {
             (Fault::Invalid(violations), Enforcement::Report) => reported = violations,
@@ -110,22 +158,20 @@ pub(crate) fn answer(
             (found, _) => about = Some(found),
         }
     }
-    let seed = prefer.seed.or(options.seed);
-    let made = Making {
-        api,
-        operation,
-        call,
-        prefer: &prefer,
-        dynamic: prefer.dynamic.unwrap_or(options.dynamic),
-        seed: seed.unwrap_or(dice),
-        now_ms,
-    };
-    let mut reply = match made.answer(about.as_ref(), options) {
-        Ok(reply) => reply,
-        Err(found) => return fault(&found, place),
-    };
-    if made.dynamic {
-        reply.field("Weir-Mock-Seed", made.seed.to_string());
+    // What the client asks for goes first, and does not use up a step of a sequence.
+    if let Some(rule) = rule
+        && about.is_none()
+        && prefer.code.is_none()
+        && prefer.example.is_none()
+    {
+        (prefer.code, prefer.example) = rule.next();
+    }
+    let dynamic = prefer.dynamic.or(own.and_then(|own| own.dynamic)).unwrap_or(options.dynamic);
+    let seed = prefer.seed.or(options.seed).unwrap_or(matched.dice);
+    let made = Making { matched, prefer: &prefer, dynamic, seed };
+    let mut reply = made.answer(about.as_ref(), options)?;
+    if dynamic || api.has_field_rules || reply.why.ends_with(TEMPLATE) {
+        reply.field("Weir-Mock-Seed", seed.to_string());
     }
     if !reported.is_empty() {
         let all = Value::Array(reported.iter().map(Violation::document).collect());
@@ -139,28 +185,32 @@ pub(crate) fn answer(
         reply.field("Preference-Applied", applied);
     }
     reply.field("Weir-Mock", reply.why.clone());
-    reply.delay_ms = prefer.delay_ms.unwrap_or(options.delay_ms);
-    reply.finish()
+    let delay = own.and_then(|own| own.delay).unwrap_or(Delay::Fixed(options.delay_ms));
+    reply.delay_ms = prefer.delay_ms.unwrap_or_else(|| delay.ms(chance));
+    reply.body_ms = own.map_or(0, |own| own.body_ms.min(DELAY_MS_MAX));
+    reply.fault = fault;
+    Ok(reply.finish())
 }
+
+/// What is told of an answer that came of a template.
+const TEMPLATE: &str = "template";
 
 /// What an answer is made from.
 struct Making<'a> {
-    api: &'a Api,
-    operation: &'a Operation,
-    call: &'a Call<'a>,
+    matched: Matched<'a>,
     prefer: &'a Prefer,
     dynamic: bool,
     seed: u64,
-    now_ms: i64,
 }
 
 impl Making<'_> {
     /// The answer, or that to a request that is wrong.
     fn answer(&self, wrong: Option<&Fault>, options: &Options) -> Result<Reply, Fault> {
         let (status, response) = match wrong {
-            None => choose(self.operation, self.prefer.code)?,
+            None if !self.matched.operation.recordings.is_empty() => return self.recorded(),
+            None => choose(self.matched.operation, self.prefer.code)?,
             Some(found) if options.errors => return Err(found.clone()),
-            Some(found) => match for_fault(self.operation, found) {
+            Some(found) => match for_fault(self.matched.operation, found) {
                 Some(chosen) => chosen,
                 None => return Err(found.clone()),
             },
@@ -177,18 +227,44 @@ impl Making<'_> {
         Ok(reply)
     }
 
+    /// An answer that was given before.
+    fn recorded(&self) -> Result<Reply, Fault> {
+        let operation = self.matched.operation;
+        let (found, why) =
+            recorded::choose(operation, self.matched.asked, self.matched.call, self.prefer)?;
+        let what = format!("{} {}", operation.method, operation.path);
+        let mut reply = Reply {
+            status: found.status,
+            why: format!(
+                "api={}; operation={what}; response={}; recording={}, {why}",
+                self.matched.api.name, found.status, found.name
+            ),
+            ..Reply::default()
+        };
+        for (name, value) in &found.fields {
+            reply.field(name, value.as_str());
+        }
+        if let Some((media_type, body)) = &found.content
+            && !matches!(found.status, 204 | 304)
+        {
+            reply.field("Content-Type", media_type.as_str());
+            reply.body.clone_from(body);
+        }
+        Ok(reply)
+    }
+
     fn of_response(&self, status: u16, response: &Response) -> Result<Reply, Fault> {
         let code = match response.code {
             Code::Exact(code) => code.to_string(),
             Code::Range(digit) => format!("{digit}XX"),
             Code::Default => "default".to_owned(),
         };
-        let operation = self.operation;
+        let operation = self.matched.operation;
         let what = operation.id.clone();
         let what = what.unwrap_or_else(|| format!("{} {}", operation.method, operation.path));
         let mut reply = Reply {
             status,
-            why: format!("api={}; operation={what}; response={code}", self.api.name),
+            why: format!("api={}; operation={what}; response={code}", self.matched.api.name),
             ..Reply::default()
         };
         for header in &response.headers {
@@ -205,7 +281,9 @@ impl Making<'_> {
         if matches!(status, 100..=199 | 204 | 304) {
             return Ok(reply);
         }
-        let Some((media, media_type)) = media_for(response, self.call)? else { return Ok(reply) };
+        let Some((media, media_type)) = media_for(response, self.matched.call)? else {
+            return Ok(reply);
+        };
         let (body, source) = self.body(media, &media_type)?;
         reply.field("Content-Type", media_type);
         reply.why += &format!("; {source}");
@@ -215,7 +293,7 @@ impl Making<'_> {
 
     fn generator(&self) -> Generator<'_> {
         let mode = if self.dynamic { Mode::Dynamic } else { Mode::Static };
-        Generator::new(self.api, mode, Chance::new(self.seed), self.now_ms)
+        Generator::new(self.matched.api, mode, Chance::new(self.seed), self.matched.now_ms)
     }
 
     /// The body, and where it is from.
@@ -228,18 +306,18 @@ impl Making<'_> {
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
                 Fault::NotFound(format!("there is no example `{wanted}`; there are: {known}"))
             })?;
-            return Ok((self.written(value, media, media_type), format!("example={name}")));
+            return self.example(value, media, media_type, format!("example={name}"));
         }
         if !self.dynamic
             && let Some((name, value)) = media.examples.first()
         {
             let shown = if name.is_empty() { "the only one" } else { name };
-            return Ok((self.written(value, media, media_type), format!("example={shown}")));
+            return self.example(value, media, media_type, format!("example={shown}"));
         }
         let Some(schema) = &media.schema else {
             return match media.examples.first() {
                 Some((_, value)) => {
-                    Ok((self.written(value, media, media_type), "example=the only one".to_owned()))
+                    self.example(value, media, media_type, "example=the only one".to_owned())
                 }
                 None => Ok((Vec::new(), "no schema".to_owned())),
             };
@@ -249,11 +327,31 @@ impl Making<'_> {
         Ok((self.written(&value, media, media_type), source.to_owned()))
     }
 
+    fn example(
+        &self,
+        example: &Example,
+        media: &Media,
+        media_type: &str,
+        source: String,
+    ) -> Result<(Vec<u8>, String), Fault> {
+        Ok(match example {
+            Example::Value(value) => (self.written(value, media, media_type), source),
+            Example::Text(text) => (text.clone().into_bytes(), source),
+            Example::Template(template) => {
+                let echo = |path: &str| self.matched.asked.value(path);
+                let mut evaluator =
+                    Evaluator::new(Chance::new(self.seed), self.matched.now_ms, &echo);
+                let value = evaluator.template(template, "").map_err(Fault::NoBody)?;
+                (self.written(&value, media, media_type), TEMPLATE.to_owned())
+            }
+        })
+    }
+
     fn written(&self, value: &Value, media: &Media, media_type: &str) -> Vec<u8> {
         match value {
             Value::String(text) if !is_json(media_type) => text.clone().into_bytes(),
             value if is_xml(media_type) => {
-                xml::write(self.api, media.schema.as_ref(), value).into_bytes()
+                xml::write(self.matched.api, media.schema.as_ref(), value).into_bytes()
             }
             Value::Object(members) if media_type.starts_with("application/x-www-form-") => {
                 let pairs = members.iter().map(|(name, value)| {

@@ -1,9 +1,7 @@
 //! What a client prefers: `Prefer: code=404, example=none` (RFC 7240), or `?__code=404`.
 
+use crate::behaviour::{DELAY_MS_MAX, InjectedFault};
 use crate::request::{Call, Enforcement, Violation};
-
-/// Longest wait that a client may ask for, in milliseconds.
-const DELAY_MS_MAX: u64 = 600_000;
 
 /// Preferences of one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +12,7 @@ pub(super) struct Prefer {
     pub seed: Option<u64>,
     pub delay_ms: Option<u64>,
     pub validation: Option<Enforcement>,
+    pub fault: Option<InjectedFault>,
     /// As written, to be told in `Preference-Applied`.
     written: Vec<String>,
 }
@@ -75,6 +74,21 @@ impl Prefer {
                     "report" => Enforcement::Report,
                     "on" | "true" | "enforce" => Enforcement::Enforce,
                     _ => return Err(wrong("`enforce`, `report` or `off`")),
+                });
+            }
+            "fault" => {
+                let status = value.parse().ok().filter(|code| (200..=999).contains(code));
+                self.fault = Some(match (value, status) {
+                    (_, Some(status)) => InjectedFault::Status(status),
+                    ("reset", _) => InjectedFault::Reset,
+                    ("truncated", _) => InjectedFault::Truncated(0),
+                    ("malformed", _) => InjectedFault::Malformed,
+                    ("timeout", _) => InjectedFault::Timeout,
+                    _ => {
+                        return Err(wrong(
+                            "`reset`, `truncated`, `malformed`, `timeout` or a status",
+                        ));
+                    }
                 });
             }
             // Others are not for weir (RFC 7240, section 2).

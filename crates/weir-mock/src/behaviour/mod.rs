@@ -1,0 +1,261 @@
+//! How operations behave beyond their definition: chosen answers, waits, faults, sequences. What
+//! takes time or a connection is told to the server as data; it is not done here.
+
+mod envelope;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::chance::Chance;
+use crate::definition::{Api, Code, Operation};
+use crate::request::{Asked, Condition, Enforcement};
+
+pub use envelope::Envelope;
+
+/// Longest wait, in milliseconds.
+pub(crate) const DELAY_MS_MAX: u64 = 600_000;
+
+/// How an operation behaves, if a request is such.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Override {
+    /// `operationId`, or method and path as written (`GET /pets/{id}`), or `*` for all.
+    pub operation: String,
+    /// What a request must hold. The override that asks for most is taken; of equal ones, that of
+    /// one operation before that of all, and the first one before others.
+    pub when: Condition,
+    /// Status of the response, which the operation declares.
+    pub code: Option<u16>,
+    /// Name of the example.
+    pub example: Option<String>,
+    /// Whether bodies are made by chance.
+    pub dynamic: Option<bool>,
+    /// What becomes of requests that are wrong.
+    pub validation: Option<Enforcement>,
+    /// How long the answer waits.
+    pub delay: Option<Delay>,
+    /// Over how many milliseconds the body is sent.
+    pub body_ms: u64,
+    /// Faults, each with its share in ten thousand answers; the rest is sound.
+    pub faults: Vec<(u32, InjectedFault)>,
+    /// Responses one after the other, from the start again behind the last one.
+    pub sequence: Vec<Step>,
+}
+
+/// One response of a sequence.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// Status; else that of the override.
+    pub code: Option<u16>,
+    /// Example; else that of the override.
+    pub example: Option<String>,
+    /// How often; 0 is once.
+    pub times: u32,
+}
+
+/// How long an answer waits; never more than ten minutes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Delay {
+    /// As long each time, in milliseconds.
+    Fixed(u64),
+    /// Any time between the two, in milliseconds.
+    Uniform(u64, u64),
+    /// Log-normal: half of all answers wait longer than the median.
+    LogNormal {
+        /// Milliseconds.
+        median_ms: u64,
+        /// Standard deviation of the logarithm; 0.5 has a tail of about three medians.
+        sigma: f64,
+    },
+}
+
+/// What is wrong with an answer on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InjectedFault {
+    /// A problem document with this status, which is in the answer already.
+    Status(u16),
+    /// The connection is reset before any byte.
+    Reset,
+    /// The connection ends after so many bytes of the body, the head having announced all.
+    Truncated(usize),
+    /// Bytes that are no response.
+    Malformed,
+    /// No answer at all, until the client gives up.
+    Timeout,
+}
+
+/// An override as it is kept.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub own: Override,
+    turns: AtomicUsize,
+}
+
+/// The overrides of one definition, by operation.
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    all: Vec<Rule>,
+    /// For each operation the overrides that may be meant, those of it alone first.
+    by_operation: Vec<Vec<usize>>,
+}
+
+impl Rules {
+    /// # Errors
+    /// An override that means nothing.
+    pub(crate) fn new(api: &Api, overrides: &[Override]) -> Result<Self, String> {
+        let mut by_operation = vec![Vec::new(); api.operations.len()];
+        for (at, own) in overrides.iter().enumerate() {
+            check(own).map_err(|why| format!("{}: `{}`: {why}", api.name, own.operation))?;
+            let mut means_any = false;
+            for (operation, list) in api.operations.iter().zip(&mut by_operation) {
+                if own.operation != "*" && !is_named(operation, &own.operation) {
+                    continue;
+                }
+                let codes = own.code.into_iter().chain(own.sequence.iter().filter_map(|s| s.code));
+                let missing = codes.into_iter().find(|code| !declares(operation, *code));
+                match missing {
+                    Some(code) if own.operation != "*" => {
+                        return Err(format!(
+                            "{}: `{}` declares no response {code}",
+                            api.name, own.operation
+                        ));
+                    }
+                    Some(_) => {}
+                    None => list.push(at),
+                }
+                means_any = true;
+            }
+            if !means_any {
+                return Err(format!("{}: there is no operation `{}`", api.name, own.operation));
+            }
+        }
+        let is_for_all = |at: &usize| overrides.get(*at).is_some_and(|own| own.operation == "*");
+        by_operation.iter_mut().for_each(|list| list.sort_by_key(is_for_all));
+        let all = overrides.iter().cloned();
+        let all = all.map(|own| Rule { own, turns: AtomicUsize::new(0) }).collect();
+        Ok(Self { all, by_operation })
+    }
+
+    /// The override that a request means.
+    pub(crate) fn find(&self, operation: usize, asked: &Asked<'_>) -> Option<&Rule> {
+        let mut best: Option<(usize, &Rule)> = None;
+        for at in self.by_operation.get(operation)? {
+            let Some(rule) = self.all.get(*at) else { continue };
+            let Some(weight) = rule.own.when.weight(asked) else { continue };
+            if best.is_none_or(|(most, _)| weight > most) {
+                best = Some((weight, rule));
+            }
+        }
+        best.map(|(_, rule)| rule)
+    }
+
+    /// Whether an operation has any.
+    pub(crate) fn has(&self, operation: usize) -> bool {
+        self.by_operation.get(operation).is_some_and(|list| !list.is_empty())
+    }
+}
+
+impl Rule {
+    /// The status and example of the next answer.
+    pub(crate) fn next(&self) -> (Option<u16>, Option<String>) {
+        let own = &self.own;
+        let times = |step: &Step| step.times.max(1) as usize;
+        let count: usize = own.sequence.iter().map(times).sum();
+        if count == 0 {
+            return (own.code, own.example.clone());
+        }
+        let mut turn = self.turns.fetch_add(1, Ordering::Relaxed) % count;
+        for step in &own.sequence {
+            if turn < times(step) {
+                let example = step.example.clone().or_else(|| own.example.clone());
+                return (step.code.or(own.code), example);
+            }
+            turn -= times(step);
+        }
+        (own.code, own.example.clone())
+    }
+
+    /// The fault of an answer, if it has one.
+    pub(crate) fn fault(&self, chance: Chance) -> Option<InjectedFault> {
+        let mut dice = chance.below("fault", 0, 10_000);
+        for (share, fault) in &self.own.faults {
+            if dice < u64::from(*share) {
+                return Some(*fault);
+            }
+            dice -= u64::from(*share);
+        }
+        None
+    }
+}
+
+impl Delay {
+    pub(crate) fn ms(self, chance: Chance) -> u64 {
+        let ms = match self {
+            Self::Fixed(ms) => ms,
+            Self::Uniform(low, high) => {
+                let (low, high) = (low.min(high), low.max(high).min(DELAY_MS_MAX));
+                low + chance.below("delay", 0, high.saturating_sub(low) + 1)
+            }
+            Self::LogNormal { median_ms, sigma } => {
+                // Box and Muller; the first number is never 0.
+                let part = |n: u64| (chance.below("delay", n, 1 << 52) + 1) as f64 / 2_f64.powi(52);
+                let normal = (-2.0 * part(1).ln()).sqrt() * (std::f64::consts::TAU * part(2)).cos();
+                (median_ms as f64 * (sigma * normal).exp()) as u64
+            }
+        };
+        ms.min(DELAY_MS_MAX)
+    }
+}
+
+fn check(own: &Override) -> Result<(), String> {
+    let shares: u64 = own.faults.iter().map(|(share, _)| u64::from(*share)).sum();
+    if shares > 10_000 {
+        return Err("its faults have more than all answers".to_owned());
+    }
+    let wrong = own.faults.iter().find_map(|(_, fault)| match fault {
+        InjectedFault::Status(code) if !(200..=999).contains(code) => Some(code),
+        _ => None,
+    });
+    if let Some(code) = wrong {
+        return Err(format!("{code} is no status of an answer"));
+    }
+    match own.delay {
+        Some(Delay::LogNormal { sigma, .. }) if !(0.0..=10.0).contains(&sigma) => {
+            Err("`sigma` lies between 0 and 10".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_named(operation: &Operation, name: &str) -> bool {
+    let written = name.split_once(' ');
+    operation.id.as_deref() == Some(name)
+        || written.is_some_and(|(method, path)| {
+            operation.method.eq_ignore_ascii_case(method) && operation.path == path.trim()
+        })
+}
+
+fn declares(operation: &Operation, code: u16) -> bool {
+    operation.responses.iter().any(|response| match response.code {
+        Code::Exact(own) => own == code,
+        Code::Range(digit) => digit == code / 100,
+        Code::Default => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_lie_where_they_should() {
+        let mut all: Vec<u64> = (0..999)
+            .map(|n| Delay::LogNormal { median_ms: 100, sigma: 0.5 }.ms(Chance::new(n)))
+            .collect();
+        all.sort_unstable();
+        assert!((85..115).contains(&all[500]) && all[990] > 250, "{} {}", all[500], all[990]);
+        for n in 0..200 {
+            assert!((5..=9).contains(&Delay::Uniform(9, 5).ms(Chance::new(n))));
+        }
+        assert_eq!(Delay::Fixed(u64::MAX).ms(Chance::new(0)), DELAY_MS_MAX);
+        assert_eq!(Delay::Uniform(u64::MAX, u64::MAX).ms(Chance::new(0)), DELAY_MS_MAX);
+    }
+}

@@ -1,0 +1,135 @@
+//! HTTP archives (HAR 1.2): each entry is a request and the answer that it got.
+
+use base64::Engine;
+use serde_json::Value;
+
+use super::collect::Collected;
+use super::documents::{Place, ReadError};
+use super::model::{Api, Kind, Recording};
+use crate::request::{BodyCondition, Condition, form_pairs};
+
+/// Reads the archive `root`.
+pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadError> {
+    let mut all = Collected::default();
+    let place = Place::root(file).at("log").at("entries");
+    let entries = root.pointer("/log/entries").and_then(Value::as_array);
+    let mut first_host = None;
+    for (at, value) in entries.into_iter().flatten().enumerate() {
+        let host = entry(&mut all, value, &place.at(&at.to_string()))?;
+        let first = first_host.get_or_insert_with(|| host.clone());
+        if *first != host {
+            let message = format!("`{host}` is served together with `{first}`, by path alone");
+            all.warn(&place.at(&at.to_string()).pointer, message);
+            // Once is enough.
+            first_host = Some(host);
+        }
+    }
+    all.finish((Kind::Har, name, file), None, vec![String::new()], Value::Null)
+}
+
+/// Adds one entry; gives its host.
+fn entry(all: &mut Collected, value: &Value, place: &Place) -> Result<String, ReadError> {
+    let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
+    let url = text("/request/url");
+    let url = url.ok_or_else(|| place.at("request").at("url").error("an entry needs a `url`"))?;
+    let method = text("/request/method").unwrap_or("GET");
+    let (host, path, query) = parts(url);
+    let status = value.pointer("/response/status").and_then(Value::as_u64);
+    let status = status.and_then(|status| u16::try_from(status).ok());
+    let Some(status) = status.filter(|status| (200..=999).contains(status)) else {
+        all.warn(&place.pointer, "there was no answer, so the entry is left out");
+        return Ok(host);
+    };
+    let when = Condition {
+        query: form_pairs(query.as_bytes()),
+        body: posted(value),
+        ..Condition::default()
+    };
+    let recording = Recording {
+        when,
+        status,
+        fields: kept(value.pointer("/response/headers"), "name"),
+        name: format!("entry-{}", place.pointer.rsplit('/').next().unwrap_or_default()),
+        content: content(value, place)?,
+    };
+    let key = (method, path.as_str(), "");
+    all.record(key, recording, true, &place.pointer);
+    Ok(host)
+}
+
+/// Host, path and query of a URL.
+fn parts(url: &str) -> (String, String, &str) {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = rest.split('#').next().unwrap_or(rest);
+    let (before, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (host, path) = match before.find('/') {
+        Some(at) => before.split_at_checked(at).unwrap_or((before, "/")),
+        None => (before, "/"),
+    };
+    // Braces in a recorded path are no variables.
+    (host.to_owned(), path.replace('{', "%7B").replace('}', "%7D"), query)
+}
+
+fn posted(value: &Value) -> Option<BodyCondition> {
+    let text = value.pointer("/request/postData/text").and_then(Value::as_str)?;
+    if text.is_empty() {
+        return None;
+    }
+    Some(body_condition(text))
+}
+
+/// JSON is compared by value, and everything else as it is.
+pub(super) fn body_condition(text: &str) -> BodyCondition {
+    match serde_json::from_str(text) {
+        Ok(value) => BodyCondition::Equal(value),
+        Err(_) => BodyCondition::Text(text.to_owned()),
+    }
+}
+
+fn content(value: &Value, place: &Place) -> Result<Option<(String, Vec<u8>)>, ReadError> {
+    let Some(content) = value.pointer("/response/content") else { return Ok(None) };
+    let text = |key: &str| content.get(key).and_then(Value::as_str);
+    let Some(body) = text("text").filter(|body| !body.is_empty()) else { return Ok(None) };
+    let media_type = text("mimeType").filter(|media_type| !media_type.is_empty());
+    let media_type = media_type.unwrap_or("application/octet-stream").to_owned();
+    let body = match text("encoding") {
+        None | Some("") => body.as_bytes().to_vec(),
+        Some("base64") => {
+            let decoded = base64::engine::general_purpose::STANDARD.decode(body);
+            let at = place.at("response").at("content").at("text");
+            decoded.map_err(|error| at.error(format!("no base64: {error}")))?
+        }
+        Some(other) => {
+            let at = place.at("response").at("content").at("encoding");
+            return Err(at.error(format!("`{other}` is not known; it is `base64` or missing")));
+        }
+    };
+    Ok(Some((media_type, body)))
+}
+
+/// Fields of a recorded answer that are sent again: those of one connection are not, nor what the
+/// gateway itself says.
+pub(super) fn kept(fields: Option<&Value>, name: &str) -> Vec<(String, String)> {
+    const LEFT_OUT: &[&str] = &[
+        "content-type",
+        "content-length",
+        "content-encoding",
+        "transfer-encoding",
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "trailer",
+        "upgrade",
+        "date",
+        "alt-svc",
+    ];
+    let fields = fields.and_then(Value::as_array).into_iter().flatten();
+    let fields = fields.filter_map(|field| {
+        let text = |key: &str| field.get(key).and_then(Value::as_str);
+        let name = text(name)?.to_owned();
+        let lower = name.to_ascii_lowercase();
+        let is_kept = !LEFT_OUT.contains(&lower.as_str()) && !lower.starts_with("access-control-");
+        is_kept.then(|| Some((name, text("value")?.to_owned())))?
+    });
+    fields.collect()
+}

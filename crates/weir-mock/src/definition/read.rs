@@ -1,0 +1,48 @@
+//! Which kind of definition a text is, by what is in it.
+
+use serde_json::Value;
+
+use super::documents::{Load, Place, ReadError, parse};
+use super::model::{Api, Kind};
+use super::{apifox, har, openapi, postman, yapi};
+
+impl Api {
+    /// Reads the definition in `text`, that of the file `file`; `load` gives the files that it
+    /// refers to. What it is written as shows in what it holds.
+    ///
+    /// # Errors
+    /// What is wrong with it, with its place.
+    pub fn read(name: &str, file: &str, text: &str, load: Load<'_>) -> Result<Self, ReadError> {
+        let root = parse(file, text)?;
+        match kind(&root) {
+            Some(Kind::OpenApi) => openapi::read(name, file, root, load),
+            Some(Kind::YApi) => yapi::read(name, file, root),
+            Some(Kind::Postman) => postman::read(name, file, &root),
+            Some(Kind::Har) => har::read(name, file, &root),
+            Some(Kind::Apifox) => apifox::read(name, file, root),
+            None => Err(Place::root(file).error(
+                "this is no API definition: there is neither `openapi: 3.x` nor `swagger: 2.0`, \
+                 and it is no export of YApi, Apifox or Postman and no HAR",
+            )),
+        }
+    }
+}
+
+fn kind(root: &Value) -> Option<Kind> {
+    let has = |key: &str| root.get(key).is_some();
+    let is_list = |value: Option<&Value>| value.is_some_and(Value::is_array);
+    if has("openapi") || has("swagger") {
+        return Some(Kind::OpenApi);
+    }
+    if has("apifoxProject") {
+        return Some(Kind::Apifox);
+    }
+    if is_list(root.pointer("/log/entries")) {
+        return Some(Kind::Har);
+    }
+    if is_list(root.get("item")) && has("info") {
+        return Some(Kind::Postman);
+    }
+    let categories = root.as_array().filter(|all| !all.is_empty())?;
+    categories.iter().any(|one| is_list(one.get("list"))).then_some(Kind::YApi)
+}

@@ -1,0 +1,272 @@
+//! Exports of YApi: categories of interfaces, whose bodies are templates of mock.js or schemas,
+//! written as texts. A text that holds a schema is replaced by it, so that places stay as they are.
+
+use serde_json::Value;
+
+use super::collect::{Collected, braces, form_schema, media, operation, parameter};
+use super::documents::{Place, ReadError};
+use super::lenient;
+use super::model::{Api, Code, Example, Kind, Media, ParameterPlace, RequestBody, Response};
+use super::schema::{Schema, Side, normalise};
+use crate::template::Template;
+
+const CATEGORY_KEYS: &[&str] = &[
+    "name",
+    "desc",
+    "list",
+    "index",
+    "add_time",
+    "up_time",
+    "_id",
+    "__v",
+    "uid",
+    "project_id",
+    "parent_id",
+    "proxy",
+];
+/// What is used, and what only tells people something.
+const KEYS: &[&str] = &[
+    "title",
+    "path",
+    "method",
+    "status",
+    "type",
+    "tag",
+    "query_path",
+    "req_params",
+    "req_query",
+    "req_headers",
+    "req_body_type",
+    "req_body_form",
+    "req_body_other",
+    "req_body_is_json_schema",
+    "res_body_type",
+    "res_body",
+    "res_body_is_json_schema",
+    "api_opened",
+    "markdown",
+    "desc",
+    "index",
+    "_id",
+    "__v",
+    "project_id",
+    "catid",
+    "uid",
+    "add_time",
+    "up_time",
+    "edit_uid",
+    "username",
+    "owners",
+    "field2",
+    "field1",
+    "field3",
+    "custom_field_value",
+    "switch_notice",
+];
+
+/// Reads the export `root`.
+pub(super) fn read(name: &str, file: &str, mut root: Value) -> Result<Api, ReadError> {
+    let mut all = Collected::default();
+    let start = Place::root(file);
+    for (at, category) in root.as_array_mut().into_iter().flatten().enumerate() {
+        let place = start.at(&at.to_string());
+        all.unknown(category, &place.pointer, CATEGORY_KEYS);
+        let list = category.get_mut("list").and_then(Value::as_array_mut);
+        let list = list.ok_or_else(|| place.error("a category needs a `list`"))?;
+        for (n, one) in list.iter_mut().enumerate() {
+            interface(&mut all, one, &place.at("list").at(&n.to_string()))?;
+        }
+    }
+    all.finish((Kind::YApi, name, file), None, vec![String::new()], root)
+}
+
+fn interface(all: &mut Collected, value: &mut Value, place: &Place) -> Result<(), ReadError> {
+    all.unknown(value, &place.pointer, KEYS);
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (path, method) = (text("path"), text("method"));
+    if path.is_empty() {
+        return Err(place.at("path").error("an interface needs a `path`"));
+    }
+    let method = if method.is_empty() { "GET".to_owned() } else { method };
+    let path = braces(&path) + &fixed_query(value);
+    if all.has(&method.to_ascii_uppercase(), &path) {
+        all.warn(&place.pointer, format!("{method} {path} is there already, and that one answers"));
+    }
+    let mut own = operation(&method, &path, &text("title"));
+    let lists = [("req_query", ParameterPlace::Query), ("req_headers", ParameterPlace::Header)];
+    for (key, of) in lists {
+        for one in value.get(key).and_then(Value::as_array).into_iter().flatten() {
+            let name = one.get("name").and_then(Value::as_str).unwrap_or_default();
+            let is_negotiated = of == ParameterPlace::Header
+                && ["content-type", "accept"].contains(&&*name.to_ascii_lowercase());
+            if !name.is_empty() && !is_negotiated {
+                own.parameters.push(parameter(of, name, is_required(one)));
+            }
+        }
+    }
+    if !["GET", "HEAD"].contains(&own.method.as_str()) {
+        own.body = request_body(value, place)?;
+    }
+    let content = response_body(all, value, place)?;
+    own.responses.push(Response {
+        code: Code::Exact(200),
+        media: content.into_iter().collect(),
+        headers: Vec::new(),
+    });
+    all.add(own);
+    Ok(())
+}
+
+/// `?a=b` of a path that is told apart by its query.
+fn fixed_query(value: &Value) -> String {
+    let pairs = value.pointer("/query_path/params").and_then(Value::as_array);
+    let pairs = pairs.into_iter().flatten().filter_map(|pair| {
+        let text = |key: &str| pair.get(key).and_then(Value::as_str);
+        Some(format!("{}={}", text("name")?, text("value").unwrap_or_default()))
+    });
+    let pairs: Vec<String> = pairs.collect();
+    if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
+}
+
+fn is_required(one: &Value) -> bool {
+    match one.get("required") {
+        Some(Value::String(text)) => text == "1",
+        Some(other) => other == &Value::Bool(true) || other == &Value::from(1),
+        None => false,
+    }
+}
+
+fn is_set(value: &Value, key: &str) -> bool {
+    value.get(key) == Some(&Value::Bool(true))
+}
+
+fn request_body(value: &mut Value, place: &Place) -> Result<Option<RequestBody>, ReadError> {
+    let kind = value.get("req_body_type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    match kind.as_str() {
+        "form" => {
+            let fields = value.get("req_body_form").and_then(Value::as_array);
+            let fields = fields.cloned().unwrap_or_default();
+            if fields.is_empty() {
+                return Ok(None);
+            }
+            let named = fields
+                .iter()
+                .filter_map(|field| Some((field.get("name")?.as_str()?, is_required(field))));
+            let schema = form_schema(named);
+            let required = fields.iter().any(is_required);
+            if let Some(list) = value.get_mut("req_body_form") {
+                *list = schema;
+            }
+            let at = place.at("req_body_form");
+            let of = |range| media(range, Some(Schema::new(at.clone(), Side::Request)), None);
+            let media = vec![of("application/x-www-form-urlencoded"), of("multipart/form-data")];
+            Ok(Some(RequestBody { required, media }))
+        }
+        "json" if is_set(value, "req_body_is_json_schema") => {
+            let Some(schema) = schema_in(value, "req_body_other", place, Side::Request)? else {
+                return Ok(None);
+            };
+            let media = vec![media("application/json", Some(schema), None)];
+            Ok(Some(RequestBody { required: false, media }))
+        }
+        // YApi says nothing of other bodies that could be checked.
+        _ => Ok(None),
+    }
+}
+
+fn response_body(
+    all: &mut Collected,
+    value: &mut Value,
+    place: &Place,
+) -> Result<Option<Media>, ReadError> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (kind, body, at) = (text("res_body_type"), text("res_body"), place.at("res_body"));
+    if body.trim().is_empty() {
+        return Ok(None);
+    }
+    let range = match kind.as_str() {
+        "json" | "" if is_set(value, "res_body_is_json_schema") => {
+            let schema = schema_in(value, "res_body", place, Side::Response)?;
+            return Ok(Some(media("application/json", schema, None)));
+        }
+        "json" | "" => {
+            let read = lenient::read(&body).map_err(|why| at.error(why))?;
+            let mut notes = Vec::new();
+            let shown = format!("{}#{}", at.file, at.pointer);
+            let template = Template::read(&read, &shown, &mut notes).map_err(|(within, why)| {
+                at.error(format!("in the template at `{within}`: {why}"))
+            })?;
+            for (within, why) in notes {
+                all.warn(&at.pointer, format!("in the template at `{within}`: {why}"));
+            }
+            let example = match template.is_plain() {
+                true => Example::Value(read),
+                false => Example::Template(template),
+            };
+            return Ok(Some(media("application/json", None, Some(example))));
+        }
+        "xml" => "application/xml",
+        "html" => "text/html",
+        _ => "text/plain",
+    };
+    Ok(Some(media(range, None, Some(Example::Text(body)))))
+}
+
+/// The schema that stands as a text at `key`, which it replaces.
+fn schema_in(
+    value: &mut Value,
+    key: &str,
+    place: &Place,
+    side: Side,
+) -> Result<Option<Schema>, ReadError> {
+    let at = place.at(key);
+    let text = value.get(key).and_then(Value::as_str).unwrap_or_default();
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let mut read = lenient::read(text).map_err(|why| at.error(why))?;
+    if !read.is_object() && !read.is_boolean() {
+        return Err(at.error("a schema is an object"));
+    }
+    plain(&mut read);
+    rebase(&mut read, &at.pointer);
+    normalise(&mut read);
+    if let Some(own) = value.get_mut(key) {
+        *own = read;
+    }
+    let schema = Schema::new(at, side);
+    Ok(Some(schema))
+}
+
+/// Has references within a schema lead to where it stands in the export.
+fn rebase(value: &mut Value, pointer: &str) {
+    match value {
+        Value::Object(members) => {
+            if let Some(Value::String(reference)) = members.get_mut("$ref")
+                && let Some(own) = reference.strip_prefix('#')
+            {
+                *reference = format!("#{pointer}{own}");
+            }
+            members.values_mut().for_each(|member| rebase(member, pointer));
+        }
+        Value::Array(all) => all.iter_mut().for_each(|element| rebase(element, pointer)),
+        _ => {}
+    }
+}
+
+/// Takes out what would make a schema a document of its own, and references that lead nowhere.
+pub(super) fn plain(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for key in ["$schema", "$id"] {
+                members.remove(key);
+            }
+            if members.get("id").is_some_and(Value::is_string) && members.contains_key("type") {
+                members.remove("id");
+            }
+            members.values_mut().for_each(plain);
+        }
+        Value::Array(all) => all.iter_mut().for_each(plain),
+        _ => {}
+    }
+}

@@ -1,0 +1,234 @@
+//! Templates of mock.js: `"list|1-3": [{ "id|+1": 1, "name": "@cname" }]`. They are read once, with
+//! everything that is not understood named, and evaluated for each answer. There are no scripts.
+
+mod arguments;
+mod basic;
+mod choose;
+mod date;
+mod evaluate;
+mod misc;
+mod person;
+mod place;
+mod rule;
+mod text;
+mod web;
+
+use serde_json::Value;
+
+pub(crate) use evaluate::Evaluator;
+use rule::Rule;
+
+/// Repetitions that one rule may ask for.
+const REPEAT_MAX: u64 = 10_000;
+/// Nodes of one template at most.
+const NODES_MAX: usize = 100_000;
+
+/// A template, ready to be evaluated.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Template {
+    root: Node,
+    /// Where it was written, for messages.
+    place: String,
+}
+
+/// A value of a template; `turn` is where its counter is kept during an answer.
+#[derive(Clone, Debug, PartialEq)]
+enum Node {
+    /// It is itself.
+    Plain(Value),
+    /// Text with placeholders, repeated by its rule.
+    Text {
+        pieces: Vec<Piece>,
+        rule: Rule,
+    },
+    /// A number by its rule.
+    Number {
+        base: f64,
+        written: String,
+        rule: Rule,
+        turn: usize,
+    },
+    Boolean {
+        value: bool,
+        rule: Rule,
+    },
+    Object {
+        members: Vec<(String, Node)>,
+        rule: Rule,
+    },
+    Array {
+        elements: Vec<Node>,
+        rule: Rule,
+        turn: usize,
+    },
+    /// A text that the regular expression matches.
+    Matching(String),
+}
+
+/// Part of a text.
+#[derive(Clone, Debug, PartialEq)]
+enum Piece {
+    Plain(String),
+    /// `@name(arguments)`; `written` stands where the name is unknown.
+    Call {
+        name: String,
+        arguments: Vec<Node>,
+        written: String,
+    },
+    /// `@key`, `@/a/b`, `@../b`, where there is no such placeholder.
+    Reference {
+        path: String,
+        written: String,
+    },
+    /// `${query.a}`.
+    Echo {
+        path: String,
+        written: String,
+    },
+}
+
+/// What is wrong or not understood in a template: a JSON pointer below it, and a message.
+pub(crate) type Note = (String, String);
+
+impl Template {
+    /// Reads a template; `place` is where it stands. What is not understood is added to `notes`.
+    ///
+    /// # Errors
+    /// What cannot be evaluated.
+    pub(crate) fn read(value: &Value, place: &str, notes: &mut Vec<Note>) -> Result<Self, Note> {
+        let mut reader = Reader { notes, turns: 0 };
+        let root = reader.node(value, Rule::default(), "")?;
+        Ok(Self { root, place: place.to_owned() })
+    }
+
+    /// The template of one placeholder text, such as `@cname`.
+    pub(crate) fn of_text(text: &str) -> Self {
+        let mut turns = 0;
+        let pieces = arguments::pieces(text, &mut turns);
+        Self { root: Node::Text { pieces, rule: Rule::default() }, place: String::new() }
+    }
+
+    /// Whether it is the same each time.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.root.is_plain()
+    }
+}
+
+impl Node {
+    fn is_plain(&self) -> bool {
+        match self {
+            Self::Plain(_) => true,
+            Self::Text { pieces, rule } => {
+                rule.is_none() && pieces.iter().all(|piece| matches!(piece, Piece::Plain(_)))
+            }
+            Self::Number { rule, .. } | Self::Boolean { rule, .. } => rule.is_none(),
+            Self::Object { members, rule } => {
+                rule.is_none() && members.iter().all(|(_, node)| node.is_plain())
+            }
+            Self::Array { elements, rule, .. } => {
+                rule.is_none() && elements.iter().all(Self::is_plain)
+            }
+            Self::Matching(_) => false,
+        }
+    }
+}
+
+struct Reader<'n> {
+    notes: &'n mut Vec<Note>,
+    /// Nodes so far; each has a number of its own.
+    turns: usize,
+}
+
+impl Reader<'_> {
+    fn node(&mut self, value: &Value, rule: Rule, pointer: &str) -> Result<Node, Note> {
+        self.turns += 1;
+        if self.turns > NODES_MAX {
+            return Err((pointer.to_owned(), format!("more than {NODES_MAX} values")));
+        }
+        let turn = self.turns;
+        Ok(match value {
+            Value::Null => Node::Plain(Value::Null),
+            Value::Bool(value) => Node::Boolean { value: *value, rule },
+            Value::Number(number) if rule.is_none() => Node::Plain(Value::Number(number.clone())),
+            Value::Number(number) => Node::Number {
+                base: number.as_f64().unwrap_or(0.0),
+                written: number.to_string(),
+                rule,
+                turn,
+            },
+            Value::String(text) => {
+                let pieces = arguments::pieces(text, &mut self.turns);
+                self.unknown(&pieces, pointer);
+                Node::Text { pieces, rule }
+            }
+            Value::Array(all) => {
+                let each = all.iter().enumerate();
+                let each = each.map(|(at, element)| {
+                    self.node(element, Rule::default(), &format!("{pointer}/{at}"))
+                });
+                Node::Array { elements: each.collect::<Result<_, _>>()?, rule, turn }
+            }
+            Value::Object(all) => {
+                let each = all.iter().map(|(key, member)| self.member(key, member, pointer));
+                Node::Object { members: each.collect::<Result<_, _>>()?, rule }
+            }
+        })
+    }
+
+    /// A member with its rule, which stands behind the last `|` of its key.
+    fn member(&mut self, key: &str, value: &Value, pointer: &str) -> Result<(String, Node), Note> {
+        let escaped = key.replace('~', "~0").replace('/', "~1");
+        let pointer = format!("{pointer}/{escaped}");
+        let Some((name, written)) = key.rsplit_once('|') else {
+            return Ok((key.to_owned(), self.node(value, Rule::default(), &pointer)?));
+        };
+        if written.eq_ignore_ascii_case("regexp") {
+            let Some(pattern) = value.as_str() else {
+                return Err((pointer, "`|regexp` stands before a text".to_owned()));
+            };
+            let delimited = pattern.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
+            let pattern = delimited.unwrap_or(pattern);
+            crate::generate::pattern::check(pattern).map_err(|why| (pointer, why))?;
+            return Ok((name.to_owned(), Node::Matching(pattern.to_owned())));
+        }
+        match Rule::read(written) {
+            Some(rule) => {
+                rule.check(REPEAT_MAX, value).map_err(|why| (pointer.clone(), why))?;
+                let node = self.node(value, rule, &pointer)?;
+                Ok((name.to_owned(), node))
+            }
+            None => {
+                let why = format!("`|{written}` is no rule, so it stays part of the name");
+                self.notes.push((pointer.clone(), why));
+                Ok((key.to_owned(), self.node(value, Rule::default(), &pointer)?))
+            }
+        }
+    }
+
+    /// Names placeholders that stay as they are written.
+    fn unknown(&mut self, pieces: &[Piece], pointer: &str) {
+        for piece in pieces {
+            if let Piece::Reference { path, written } = piece
+                && written.contains('(')
+            {
+                let why = format!("there is no placeholder `@{path}`; it stays as it is");
+                self.notes.push((pointer.to_owned(), why));
+            }
+        }
+    }
+}
+
+/// Whether there is a placeholder of this name, in lower case.
+fn is_known(name: &str) -> bool {
+    let groups = [
+        basic::NAMES,
+        choose::NAMES,
+        date::NAMES,
+        misc::NAMES,
+        person::NAMES,
+        place::NAMES,
+        text::NAMES,
+        web::NAMES,
+    ];
+    groups.iter().any(|names| names.contains(&name))
+}
