@@ -14,7 +14,7 @@ use crate::spring::{Kind, Layers, Node, child};
 
 const NAME: &str = "weir.mock";
 /// Endings of definitions that are looked for in a folder.
-const ENDINGS: &[&str] = &["yaml", "yml", "json"];
+const ENDINGS: &[&str] = &["yaml", "yml", "json", "har"];
 /// The name of all definitions together.
 pub(crate) const ALL: &str = "all";
 
@@ -110,6 +110,7 @@ fn options(fields: &mut Fields<'_, '_>) -> Options {
             .duration("delay")
             .map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
         select_header: fields.text("select-header").map(|written| written.text),
+        ..Options::default()
     }
 }
 

@@ -124,6 +124,17 @@ impl Socket {
         }
     }
 
+    /// Has the system reset the connection when it is closed, instead of ending it.
+    pub(crate) fn reset_when_closed(&self) {
+        let file = match &self.0 {
+            State::Fresh(stream) => stream,
+            State::Watched(watched) => watched.file(),
+            State::Lost => return,
+        };
+        // If it fails, the connection ends in good order.
+        let _ = SockRef::from(file).set_linger(Some(Duration::ZERO));
+    }
+
     /// Sends the end of the stream; tells whether that was possible.
     pub(crate) fn end(&self) -> bool {
         match &self.0 {

@@ -29,7 +29,7 @@ A request may say what it prefers: `Prefer: code=404, example=none, dynamic=true
 validate=off`, or in the query as `__code=404`.
 Exit code: 0 stopped as asked, 1 a definition or the machine did not allow a start.")]
 pub struct MockArgs {
-    /// OpenAPI 3 or Swagger 2.0 definitions, or folders of them.
+    /// Definitions, or folders of them: OpenAPI, Swagger, YApi, Postman, HAR, Apifox.
     #[arg(value_name = "FILE|DIR", required = true)]
     definitions: Vec<PathBuf>,
     /// Port to listen on.

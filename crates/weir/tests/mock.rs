@@ -180,3 +180,38 @@ fn what_is_wrong_with_definitions_is_said_with_its_place() {
     let (code, output) = check(&format!("weir.mock.apis: [ good.json ]\n{}", route("good")));
     assert_eq!(code, Some(0), "{output}");
 }
+
+#[tokio::test]
+async fn faults_are_what_was_asked_for() {
+    let gateway = mock(&[]);
+    let spoilt = async |fault: &str| {
+        let get = format!("GET /pets HTTP/1.1\r\nHost: a\r\nPrefer: fault={fault}\r\n\r\n");
+        let mut client = Client::connect(gateway.address()).await;
+        client.send(get).await;
+        client.try_read_response_to("GET").await
+    };
+    assert_eq!(spoilt("503").await.expect("an answer").status, 503);
+    for fault in ["reset", "truncated", "malformed"] {
+        assert!(spoilt(fault).await.is_err(), "{fault}");
+    }
+    // Who gives up waiting harms nobody.
+    let mut waiting = Client::connect(gateway.address()).await;
+    waiting.send("GET /pets HTTP/1.1\r\nHost: a\r\nPrefer: fault=timeout\r\n\r\n").await;
+    drop(waiting);
+    assert_eq!(ask(&gateway, "GET /pets HTTP/1.1\r\nHost: a\r\n\r\n").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_collection_of_postman_is_served_too() {
+    let text = r#"{ "info": { "name": "c", "schema":
+        "https://schema.getpostman.com/json/collection/v2.1.0/collection.json" }, "item": [ {
+        "name": "one", "request": { "method": "GET", "url": "{{base}}/cats/:id" },
+        "response": [ { "name": "ok", "code": 200, "header": [ { "key": "Content-Type",
+        "value": "application/json" } ], "body": "{\"name\":\"Tom\"}" } ] } ] }"#;
+    let binary = env!("CARGO_BIN_EXE_weir");
+    let files = [("cats.json", text.as_bytes())];
+    let gateway =
+        Gateway::launch(Command::new(binary), &["mock", "--port", "0", "{config}"], &files);
+    let cat = ask(&gateway, "GET /cats/7 HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert_eq!((cat.status, cat.text().as_str()), (200, r#"{"name":"Tom"}"#));
+}

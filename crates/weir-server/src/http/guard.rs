@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_auth::{Denial, KeyPlace, RemoteKeys, TokenError, bearer};
+use weir_auth::{BearerError, Denial, KeyPlace, RemoteKeys, TokenError, bearer};
 use weir_config::Security;
 use weir_filter::LocalResponse;
 use weir_filter::cors::CorsDecision;
@@ -50,7 +50,7 @@ pub(super) fn guard(
     let Some(field) = x.request.fields.get(b"authorization") else {
         return anonymous(x, security);
     };
-    let field = String::from_utf8_lossy(field);
+    let Ok(field) = std::str::from_utf8(field) else { return deny(&BearerError.into()) };
     let keys = security.keys.keys();
     let generation = security.generation(keys.generation);
     let now_s = worker.deadlines.wall_ms().div_euclid(1_000);
@@ -61,7 +61,7 @@ pub(super) fn guard(
         x.claims = known;
         return Guarded::Passes;
     }
-    let token = match bearer(&field) {
+    let token = match bearer(field) {
         Ok(Some(token)) => token,
         Ok(None) => return anonymous(x, security),
         Err(error) => return deny(&error.into()),

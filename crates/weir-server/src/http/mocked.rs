@@ -4,16 +4,19 @@ use std::rc::Rc;
 
 use weir_config::{RouteTarget, Snapshot};
 use weir_filter::LocalResponse;
-use weir_mock::{Call, Mocks};
+use weir_mock::{Call, InjectedFault, Mocks, Reply};
 use weir_route::Route;
 use weir_wire::http1::{BodyDecoder, RequestFraming};
 
-use super::downstream::Client;
+use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
 use super::local::answer;
 use super::replay::{Body, keep_body, pause};
 use crate::error::{ErrorKind, ProxyError, body_error_text};
 use crate::worker::Worker;
+
+/// How long a client waits for an answer that never comes: until it gives up, or this.
+const SILENCE_MS: u64 = 600_000;
 
 /// Reads the body, has the answer made, waits as long as it says, and sends it behind the route's
 /// response filters.
@@ -52,8 +55,46 @@ pub(super) async fn mocked(
         reply.why
     );
     pause(worker, client, reply.delay_ms).await?;
+    match reply.fault {
+        None | Some(InjectedFault::Status(_)) => {}
+        Some(fault) => return spoil(worker, client, x, &reply, fault).await,
+    }
     let local = LocalResponse { status: reply.status, fields: reply.fields, body: reply.body };
     answer(worker, client, x, framing, snapshot, Some(route), &local).await
+}
+
+/// Answers as a server that fails.
+async fn spoil(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    reply: &Reply,
+    fault: InjectedFault,
+) -> Result<Next, ProxyError> {
+    let mut bytes = Vec::new();
+    match fault {
+        InjectedFault::Timeout => pause(worker, client, SILENCE_MS).await?,
+        InjectedFault::Reset => client.stream.reset_when_closed(),
+        InjectedFault::Malformed => bytes.extend_from_slice(b"\0\x15 this is no response\r\n\r\n"),
+        InjectedFault::Truncated(len) => {
+            let (status, whole) = (reply.status, reply.body.len());
+            let head = format!("HTTP/1.1 {status} \r\nContent-Length: {whole}\r\n");
+            bytes.extend_from_slice(head.as_bytes());
+            for (name, value) in &reply.fields {
+                bytes.extend_from_slice(&[name.as_bytes(), b": ", value, b"\r\n"].concat());
+            }
+            bytes.extend_from_slice(b"\r\n");
+            // Something is always missing.
+            let sent = len.min(whole.saturating_sub(1));
+            bytes.extend_from_slice(reply.body.get(..sent).unwrap_or_default());
+            x.record.status = status;
+        }
+        InjectedFault::Status(_) => {}
+    }
+    x.record.head_sent = !bytes.is_empty();
+    x.record.sent_bytes = bytes.len() as u64;
+    write_all(client, &bytes).await?;
+    Ok(Next::Abort)
 }
 
 /// A body as it came without its framing.
