@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 
 use crate::Secret;
-use crate::secret::{Kind, sha256};
+use crate::secret::sha256;
 
 /// API keys by their SHA-256.
 ///
@@ -20,9 +20,6 @@ pub struct ApiKeys {
 /// Why a key cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApiKeyError {
-    /// It is stored as bcrypt or SHA-1. A request shows the key alone, so that every stored hash
-    /// would have to be tried; and a long random key needs no slow hash.
-    NotSha256,
     /// Another name has the same key.
     Twice,
 }
@@ -31,7 +28,6 @@ impl ApiKeyError {
     /// What is wrong and what to do, for the operator.
     pub fn message(self) -> &'static str {
         match self {
-            Self::NotSha256 => "an API key is stored as `sha256:HEX`, or plain as `{noop}…`",
             Self::Twice => "two names have the same API key",
         }
     }
@@ -42,10 +38,9 @@ impl ApiKeys {
     /// other.
     ///
     /// # Errors
-    /// The secret cannot be an API key.
+    /// Another name has it.
     pub fn add(&mut self, name: &str, secret: &Secret) -> Result<(), ApiKeyError> {
-        let Kind::Sha256(digest) = secret.0 else { return Err(ApiKeyError::NotSha256) };
-        match self.names.entry(digest) {
+        match self.names.entry(secret.0) {
             Entry::Occupied(_) => Err(ApiKeyError::Twice),
             Entry::Vacant(free) => {
                 free.insert(name.to_owned());
@@ -87,7 +82,6 @@ mod tests {
         assert_eq!(add("b", "{noop}k2"), Ok(()));
         assert_eq!(add("b", "{noop}k3"), Ok(()));
         assert_eq!(add("c", "{noop}secret"), Err(ApiKeyError::Twice));
-        assert_eq!(add("c", "{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ="), Err(ApiKeyError::NotSha256));
         assert_eq!((keys.len(), keys.find("secret")), (3, Some("a")));
         assert_eq!((keys.find("k2"), keys.find("k3")), (Some("b"), Some("b")));
         assert_eq!((keys.find(""), keys.find("K2")), (None, None));

@@ -51,7 +51,7 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Those of somebody who is known without a token: by password or API key.
+    /// Those of somebody who is known without a token: by an API key.
     pub fn of_principal(name: &str, authorities: Vec<String>) -> Self {
         let all = Map::from_iter([("sub".to_owned(), Value::from(name))]);
         let scope = |name: &String| name.strip_prefix(SCOPE_PREFIX).map(str::to_owned);

@@ -1,8 +1,8 @@
-//! Who a request is from, and whether that is enough: bearer tokens, passwords, API keys and the
-//! rules over them.
+//! Who a request is from, and whether that is enough: bearer tokens, API keys and the rules
+//! over them.
 //!
-//! Pure: no clock, file, socket or runtime. Time goes in as seconds since 1970, key sets and user
-//! lists as text. Fetching keys, reading files and answering requests is the caller's business.
+//! Pure: no clock, file, socket or runtime. Time goes in as seconds since 1970, key sets as
+//! text. Fetching keys, reading files and answering requests is the caller's business.
 //! The behaviour is that of Spring Security's reactive resource server, class by class.
 //!
 //! A request with a token goes through [`bearer`], [`TokenCache::get`], [`Verifier::verify`] and
@@ -11,7 +11,6 @@
 
 mod algorithm;
 mod api_keys;
-mod basic;
 mod bearer;
 mod claims;
 mod compact;
@@ -20,28 +19,23 @@ mod json;
 mod key_ring;
 mod keys;
 mod moment;
-mod password_cache;
 mod recent;
 mod rule;
 mod secret;
 mod token_cache;
 mod token_error;
-mod users;
 mod verifier;
 
 pub use algorithm::Algorithm;
 pub use api_keys::{ApiKeyError, ApiKeys};
-pub use basic::{BASIC_BYTES_MAX, basic};
 pub use bearer::{BearerError, bearer};
 pub use claims::{AuthoritySettings, Claims};
 pub use compact::TOKEN_BYTES_MAX;
 pub use denial::{Denial, www_authenticate};
 pub use key_ring::{KeyPlace, KeyRing, Keys, RemoteKeys};
 pub use keys::{JWKS_BYTES_MAX, KEYS_MAX, KeyError, KeySet, Skipped};
-pub use password_cache::PasswordCache;
 pub use rule::{Rule, RuleError};
-pub use secret::{BCRYPT_COST_MAX, Secret, SecretError};
+pub use secret::{Secret, SecretError};
 pub use token_cache::TokenCache;
 pub use token_error::TokenError;
-pub use users::{USERS_MAX, UserError, Users};
 pub use verifier::Verifier;

@@ -25,7 +25,7 @@ const KEYCLOAK_ROLES: &str = "realm_access.roles";
 /// A rule over claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// Anybody with a token or password that holds.
+    /// Anybody with a token or key that holds.
     Authenticated,
     /// An authority `SCOPE_` + this (Spring's `hasScope`), or this in `scope` or `scp`.
     Scope(String),

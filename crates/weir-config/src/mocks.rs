@@ -5,10 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use weir_mock::{Api, Enforcement, Mocks, Options};
+use weir_mock::{Api, Enforcement, Mocks, Mount, Options};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fields::{Fields, Written};
+use crate::pipelines::Pattern;
 use crate::source::Sources;
 use crate::spring::{Kind, Layers, Node, child};
 
@@ -25,6 +26,36 @@ pub struct FileAccess {
     pub read: fn(&Path) -> io::Result<String>,
     /// The files in a folder.
     pub list: fn(&Path) -> io::Result<Vec<PathBuf>>,
+}
+
+impl FileAccess {
+    /// Definitions in a folder, sorted.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn definitions(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let mut found = (self.list)(here)?;
+        found.retain(|path| {
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            ending.is_some_and(|ending| ENDINGS.contains(&ending))
+        });
+        found.sort();
+        Ok(found)
+    }
+
+    /// The definition in a file, which may lead to others in its folder or below.
+    ///
+    /// # Errors
+    /// What is wrong with it, with its place.
+    pub fn definition(&self, path: &Path, name: &str) -> Result<Api, String> {
+        let text = (self.read)(path).map_err(|error| error.to_string())?;
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let load =
+            |other: &str| (self.read)(&folder.join(other)).map_err(|error| error.to_string());
+        Api::read(name, &file, &text, &load).map_err(|error| error.to_string())
+    }
 }
 
 /// Definitions by the names that uris have for them.
@@ -78,9 +109,9 @@ pub(crate) fn mocks(
     }
     let apis = reading.apis;
     let mut by_name = HashMap::new();
-    let each = apis.iter().map(|api| (api.name.clone(), vec![Arc::clone(api)]));
-    for (name, apis) in each.chain([(ALL.to_owned(), apis.clone())]) {
-        match Mocks::new(apis, options.clone()) {
+    let each = apis.iter().map(|one| (one.api.name.clone(), vec![one.clone()]));
+    for (name, mounts) in each.chain([(ALL.to_owned(), apis.clone())]) {
+        match Mocks::mount(mounts, options.clone()) {
             Ok(mocks) => {
                 by_name.insert(name, Arc::new(mocks));
             }
@@ -117,7 +148,7 @@ fn options(fields: &mut Fields<'_, '_>) -> Options {
 struct Reading<'a> {
     files: FileAccess,
     sources: &'a Sources,
-    apis: Vec<Arc<Api>>,
+    apis: Vec<Mount>,
 }
 
 impl Reading<'_> {
@@ -158,17 +189,16 @@ impl Reading<'_> {
         for path in paths {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let name = named.clone().unwrap_or(stem);
-            if name == ALL || self.apis.iter().any(|api| api.name == name) {
+            if name == ALL || self.apis.iter().any(|known| known.api.name == name) {
                 let message = format!("there are two definitions called `{name}`");
                 below.wrong(written.at, message, "give one of them another `name`");
                 continue;
             }
-            match self.read(&path, &name) {
-                Ok(mut api) => {
-                    if let Some(base) = &base {
-                        api.bases = vec![format!("/{}", base.text.trim_matches('/'))];
-                    }
-                    self.apis.push(Arc::new(api));
+            match self.files.definition(&path, &name) {
+                Ok(api) => {
+                    let base_path =
+                        base.as_ref().map(|base| format!("/{}", base.text.trim_matches('/')));
+                    self.apis.push(Mount { base_path, ..Mount::from(Arc::new(api)) });
                 }
                 Err(why) => {
                     let message = format!("{}: {why}", path.display());
@@ -183,39 +213,20 @@ impl Reading<'_> {
         let text = written.text.strip_prefix("file:").unwrap_or(&written.text);
         let beside = Path::new(self.sources.name(written.at.source)).parent();
         let path = beside.unwrap_or(Path::new("")).join(text);
-        let (folder, pattern) = match path.file_name().map(|name| name.to_string_lossy()) {
-            Some(name) if name.contains('*') => {
-                (path.parent().unwrap_or(Path::new("")).to_owned(), name.into_owned())
-            }
-            _ => match (self.files.list)(&path) {
-                Ok(_) => (path, "*".to_owned()),
-                Err(_) => return Ok(vec![path]),
-            },
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let (folder, pattern) = match name.filter(|name| name.contains('*')) {
+            Some(name) => (path.parent().unwrap_or(Path::new("")).to_owned(), name),
+            None if (self.files.list)(&path).is_err() => return Ok(vec![path]),
+            None => (path, "*".to_owned()),
         };
-        let here = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
-        let found = (self.files.list)(here);
-        let found = found.map_err(|error| format!("{}: {error}", folder.display()))?;
-        let pattern = crate::pipelines::Pattern::new(&pattern);
-        let is_meant = |path: &PathBuf| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-            pattern.fits(&name) && ENDINGS.contains(&ending)
-        };
-        let mut paths: Vec<_> = found.into_iter().filter(is_meant).collect();
-        paths.sort();
-        match paths.is_empty() {
+        let found = self.files.definitions(&folder);
+        let mut found = found.map_err(|error| format!("{}: {error}", folder.display()))?;
+        let pattern = Pattern::new(&pattern);
+        found.retain(|path| pattern.fits(&path.file_name().unwrap_or_default().to_string_lossy()));
+        match found.is_empty() {
             true => Err(format!("there is no definition in {}", folder.display())),
-            false => Ok(paths),
+            false => Ok(found),
         }
-    }
-
-    fn read(&self, path: &Path, name: &str) -> Result<Api, String> {
-        let text = (self.files.read)(path).map_err(|error| error.to_string())?;
-        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let load =
-            |other: &str| (self.files.read)(&folder.join(other)).map_err(|error| error.to_string());
-        Api::read(name, &file, &text, &load).map_err(|error| error.to_string())
     }
 }
 

@@ -257,7 +257,7 @@ pub(crate) fn api_keys(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> A
 }
 
 fn secret(text: &str) -> Result<Secret, String> {
-    let read = match text.starts_with(['{', '$']) || text.starts_with("sha256:") {
+    let read = match text.starts_with('{') || text.starts_with("sha256:") {
         true => Secret::parse(text),
         false => Secret::of_plain(text),
     };

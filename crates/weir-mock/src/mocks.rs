@@ -16,8 +16,6 @@ pub struct Mocks {
     mounted: Vec<Mounted>,
     router: Router,
     options: Options,
-    /// Whether requests may name the definition.
-    is_named: bool,
 }
 
 /// A definition, and where and how it is served.
@@ -76,20 +74,15 @@ impl Mocks {
     /// # Errors
     /// The path of an operation that is none.
     pub fn new(apis: Vec<Arc<Api>>, options: Options) -> Result<Self, String> {
-        let is_named = options.select_header.is_some();
-        Self::build(apis.into_iter().map(Mount::from).collect(), options, is_named)
+        Self::mount(apis.into_iter().map(Mount::from).collect(), options)
     }
 
-    /// Serves definitions, each where and how its mount says, and each by its name too
-    /// ([`Self::answer_of`]).
+    /// Serves definitions, each where and how its mount says.
     ///
     /// # Errors
     /// A path that is none, or an override that means nothing.
     pub fn mount(mounts: Vec<Mount>, options: Options) -> Result<Self, String> {
-        Self::build(mounts, options, true)
-    }
-
-    fn build(mounts: Vec<Mount>, options: Options, is_named: bool) -> Result<Self, String> {
+        let is_named = options.select_header.is_some();
         let mut router = Router::default();
         let (mut apis, mut mounted) = (Vec::new(), Vec::new());
         for (at, mount) in mounts.into_iter().enumerate() {
@@ -114,7 +107,7 @@ impl Mocks {
             mounted.push(Mounted { base_path, rules, options: mount.options });
             apis.push(api);
         }
-        Ok(Self { apis, mounted, router, options, is_named })
+        Ok(Self { apis, mounted, router, options })
     }
 
     /// What is served, in the order of the definitions.
@@ -133,16 +126,14 @@ impl Mocks {
     /// The answer to a request. `dice` is chance, for what is made without a seed; `now_ms` is the
     /// time in milliseconds since 1970.
     pub fn answer(&self, call: &Call<'_>, dice: u64, now_ms: i64) -> Reply {
+        if respond::asks_why(call) {
+            let document = self.explain(call, dice, now_ms).document();
+            let fields = vec![("Content-Type".to_owned(), b"application/json".to_vec())];
+            let body = document.to_string().into_bytes();
+            let why = "asked what becomes of it".to_owned();
+            return Reply { status: 200, fields, body, why, ..Reply::default() };
+        }
         let target = self.target_of_call(call);
-        self.wrapped(target.and_then(|target| self.reply(&target, call, dice, now_ms)))
-    }
-
-    /// The answer of the definition `name` alone, of those that were mounted.
-    pub fn answer_of(&self, name: &str, call: &Call<'_>, dice: u64, now_ms: i64) -> Reply {
-        let target = match self.is_named && !name.is_empty() {
-            true => self.target(name.as_bytes(), call),
-            false => Err(Failed { fault: Fault::NoPath, place: None, options: &self.options }),
-        };
         self.wrapped(target.and_then(|target| self.reply(&target, call, dice, now_ms)))
     }
 

@@ -116,7 +116,7 @@ impl ConfigArgs {
             .with_directory(&lasting.directory)
             .with_limits(&lasting.valves)
             .with_keys(&lasting.keys)
-            .with_files(FileAccess { read: |path| std::fs::read_to_string(path), list: files_in })
+            .with_files(FILES)
             .with_mocks(self.mocks.clone());
         let mut loader = loader.with_seed(RandomState::new().build_hasher().finish());
         let files = self.files()?;
@@ -131,6 +131,10 @@ impl ConfigArgs {
         Ok(loader.load())
     }
 }
+
+/// How files that a configuration names are read.
+pub const FILES: FileAccess =
+    FileAccess { read: |path| std::fs::read_to_string(path), list: files_in };
 
 /// The files in a folder.
 fn files_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {

@@ -10,12 +10,9 @@ use anyhow::{Context, bail};
 use serde_json::json;
 use weir_mock::{Api, Enforcement, Mocks, Options};
 
-use crate::configuration::ConfigArgs;
+use crate::configuration::{ConfigArgs, FILES};
 use crate::run::{RunArgs, run_with};
 use crate::say;
-
-/// Endings of definitions that are looked for in a folder.
-const ENDINGS: &[&str] = &["yaml", "yml", "json", "har"];
 
 /// Arguments of `weir mock`.
 #[derive(Clone, Debug, clap::Args)]
@@ -149,17 +146,8 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             files.push(path.clone());
             continue;
         }
-        let entries = std::fs::read_dir(path);
-        let entries = entries.with_context(|| format!("cannot read {}", path.display()))?;
-        let mut inside: Vec<PathBuf> = entries
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|file| {
-                let ending = file.extension().and_then(|ending| ending.to_str());
-                ending.is_some_and(|ending| ENDINGS.contains(&ending))
-            })
-            .collect();
-        inside.sort();
+        let inside = FILES.definitions(path);
+        let inside = inside.with_context(|| format!("cannot read {}", path.display()))?;
         if inside.is_empty() {
             bail!("there is no definition in {}: no .yaml, .yml, .json or .har", path.display());
         }
@@ -169,15 +157,8 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn read(file: &Path) -> anyhow::Result<Api> {
-    let shown = file.display();
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
-    let folder = file.parent().unwrap_or(Path::new(".")).to_owned();
-    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let load = |other: &str| {
-        std::fs::read_to_string(folder.join(other)).map_err(|error| error.to_string())
-    };
-    Api::read(&stem, &name, &text, &load).map_err(|error| anyhow::anyhow!("{shown}: {error}"))
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    FILES.definition(file, &stem).map_err(|why| anyhow::anyhow!("{}: {why}", file.display()))
 }
 
 /// What is served, each operation with a line that works.

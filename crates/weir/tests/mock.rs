@@ -182,6 +182,16 @@ fn what_is_wrong_with_definitions_is_said_with_its_place() {
 }
 
 #[tokio::test]
+async fn it_tells_why_and_what_may_have_been_meant() {
+    let gateway = mock(&[]);
+    let told = ask(&gateway, "GET /pet HTTP/1.1\r\nHost: a\r\nPrefer: explain=true\r\n\r\n").await;
+    assert_eq!(told.status, 200);
+    assert!(told.text().contains("\"path\":\"/pets\""), "{}", told.text());
+    let told = ask(&gateway, "GET /pets/x?__explain=true HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert!(told.text().contains("\"status\":422"), "{}", told.text());
+}
+
+#[tokio::test]
 async fn faults_are_what_was_asked_for() {
     let gateway = mock(&[]);
     let spoilt = async |fault: &str| {

@@ -30,7 +30,8 @@ impl FrameSettings {
     }
 }
 
-const FIELDS: &[&str] = &[
+/// What `frame` may hold, in YAML and in an ini file.
+pub(crate) const FIELDS: &[&str] = &[
     "kind",
     "size",
     "reply-size",

@@ -17,6 +17,7 @@ use weir_limit::Valve;
 
 use crate::snapshot::Snapshot;
 
+pub(crate) use frame::FIELDS as FRAME_FIELDS;
 pub use frame::FrameSettings;
 pub use proxy_protocol::{ProxyProtocol, ProxyVersion};
 pub(crate) use read::pipelines;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::expand::{Expansion, bound_depth};
 use super::tree::Tree;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::pipelines::FRAME_FIELDS;
 use crate::source::{Span, offset};
 use crate::value::nearest;
 
@@ -34,24 +35,8 @@ const MODULES: &[Module] = &[
     },
     Module { name: "dubbo-decoder", protocol: Some("dubbo"), below: "dubbo.", keys: &["max"] },
     Module { name: "dubbo-encoder", protocol: Some("dubbo"), below: "dubbo.", keys: &[] },
-    Module { name: "frame-decoder", protocol: Some("frame"), below: "frame.", keys: FRAME_KEYS },
+    Module { name: "frame-decoder", protocol: Some("frame"), below: "frame.", keys: FRAME_FIELDS },
     Module { name: "frame-encoder", protocol: Some("frame"), below: "frame.", keys: &[] },
-];
-
-const FRAME_KEYS: &[&str] = &[
-    "kind",
-    "size",
-    "reply-size",
-    "len-offset",
-    "len-size",
-    "len-type",
-    "len-adjust",
-    "trailer",
-    "max",
-    "corr-offset",
-    "corr-size",
-    "poll",
-    "refusal",
 ];
 
 /// Modules that come in pairs: what is between them sees messages.

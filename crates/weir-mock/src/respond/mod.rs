@@ -38,6 +38,11 @@ pub struct Options {
     pub envelope: Option<Envelope>,
 }
 
+/// Whether a request asks what becomes of it: `Prefer: explain=true`, or `?__explain=true`.
+pub(crate) fn asks_why(call: &Call<'_>) -> bool {
+    Prefer::asks_why(call)
+}
+
 /// An answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {

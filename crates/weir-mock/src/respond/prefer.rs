@@ -13,6 +13,8 @@ pub(super) struct Prefer {
     pub delay_ms: Option<u64>,
     pub validation: Option<Enforcement>,
     pub fault: Option<InjectedFault>,
+    /// Tell what becomes of the request, instead of answering it.
+    pub explain: bool,
     /// As written, to be told in `Preference-Applied`.
     written: Vec<String>,
 }
@@ -38,6 +40,13 @@ impl Prefer {
             }
         }
         Ok(prefer)
+    }
+
+    /// Whether `call` asks what becomes of it. Costs next to nothing if it prefers nothing.
+    pub(super) fn asks_why(call: &Call<'_>) -> bool {
+        let query = call.query.unwrap_or_default();
+        let may = call.fields.contains(b"prefer") || memchr::memmem::find(query, b"__").is_some();
+        may && Self::read(call).is_ok_and(|prefer| prefer.explain)
     }
 
     fn set(&mut self, name: &str, value: &str, place: &[&str]) -> Result<(), Violation> {
@@ -75,6 +84,9 @@ impl Prefer {
                     "on" | "true" | "enforce" => Enforcement::Enforce,
                     _ => return Err(wrong("`enforce`, `report` or `off`")),
                 });
+            }
+            "explain" => {
+                self.explain = value.parse().map_err(|_| wrong("`true` or `false`"))?;
             }
             "fault" => {
                 let status = value.parse().ok().filter(|code| (200..=999).contains(code));

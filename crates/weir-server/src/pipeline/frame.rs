@@ -4,7 +4,6 @@
 //! limit lets them; answers are looked at only if something depends on where they end.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,9 +13,9 @@ use weir_config::{FrameSettings, PipelineLimit};
 
 use super::balance::connect;
 use super::end::End;
-use super::lifetime::Lifetime;
+use super::lifetime::converse;
 use super::near::{Cut, Near};
-use super::set::{PipelineCounters, Tally};
+use super::set::PipelineCounters;
 use super::turn::{Held, Place, Ruling, arrive, hold};
 use crate::http::body::ReadBuffer;
 
@@ -50,34 +49,11 @@ pub(super) async fn serve(
         pairs: settings.refusal.is_some() || limit.is_some_and(|limit| limit.valve.holds()),
         counters,
     };
-    let mut lifetime =
-        Lifetime::begin(&pipeline.timeouts, &near.deadline, near.worker.deadlines.refresh());
-    let mut tally = Tally::new(counters);
-    let result = poll_fn(|cx| {
-        let polled = {
-            let mut scratch = near.worker.scratch.borrow_mut();
-            frames.poll(cx, &mut scratch)
-        };
-        let (client, upstream) = (&frames.client, &frames.upstream);
-        let has_moved = tally.add(client.received_bytes, upstream.received_bytes);
-        if polled.is_ready() {
-            return polled;
-        }
-        if near.is_over() {
-            return Poll::Ready(Err(Cut::Gone));
-        }
-        let now_ms = near.worker.deadlines.now_ms();
-        if has_moved {
-            lifetime.moved(now_ms);
-        }
-        match lifetime.is_over(cx, &near.deadline, now_ms) {
-            true => Poll::Ready(Err(Cut::Expired)),
-            false => Poll::Pending,
-        }
+    converse(near, counters, |cx, scratch| {
+        let polled = frames.poll(cx, scratch);
+        (polled, frames.client.received_bytes, frames.upstream.received_bytes)
     })
-    .await;
-    near.deadline.clear();
-    result
+    .await
 }
 
 /// A client's messages on their way to an upstream, and the answers.
@@ -227,6 +203,7 @@ impl Frames<'_> {
     fn refuse(&mut self, message: &[u8]) -> Result<(), Cut> {
         let key = self.settings.requests.key(message).unwrap_or_default();
         let refusal = self.settings.refusal_to(key).ok_or(Cut::Limited)?;
+        self.counters.limited.fetch_add(1, Ordering::Relaxed);
         if self.settings.requests.correlation.is_some() || self.unanswered.is_empty() {
             self.client.push(&refusal);
             return Ok(());

@@ -1,11 +1,15 @@
 //! How long a connection of a pipeline may last, and how long it may be still.
 
-use std::task::Context;
+use std::future::poll_fn;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use weir_config::PipelineTimeouts;
 
+use super::near::{Cut, Near};
+use super::set::{PipelineCounters, Tally};
 use crate::deadline::Deadline;
+use crate::http::body::ReadBuffer;
 
 /// Times of one connection, in milliseconds of the worker's clock.
 #[derive(Debug)]
@@ -57,6 +61,42 @@ impl Lifetime {
             }
         }
     }
+}
+
+/// What a conversation came to when it was polled: its end, if it is over, and the bytes so far
+/// from the client and from upstreams.
+pub(super) type Polled = (Poll<Result<(), Cut>>, u64, u64);
+
+/// Polls a conversation of messages to its end, for as long as it may last.
+pub(super) async fn converse(
+    near: &Near,
+    counters: &PipelineCounters,
+    mut poll: impl FnMut(&mut Context<'_>, &mut ReadBuffer) -> Polled,
+) -> Result<(), Cut> {
+    let (worker, timeouts) = (&near.worker, &near.pipeline.timeouts);
+    let mut lifetime = Lifetime::begin(timeouts, &near.deadline, worker.deadlines.refresh());
+    let mut tally = Tally::new(counters);
+    let result = poll_fn(|cx| {
+        let (polled, sent, received) = poll(cx, &mut worker.scratch.borrow_mut());
+        let has_moved = tally.add(sent, received);
+        if polled.is_ready() {
+            return polled;
+        }
+        if near.is_over() {
+            return Poll::Ready(Err(Cut::Gone));
+        }
+        let now_ms = worker.deadlines.now_ms();
+        if has_moved {
+            lifetime.moved(now_ms);
+        }
+        match lifetime.is_over(cx, &near.deadline, now_ms) {
+            true => Poll::Ready(Err(Cut::Expired)),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    near.deadline.clear();
+    result
 }
 
 /// Milliseconds; none are for ever.

@@ -109,6 +109,7 @@ async fn over_the_limit_there_is_an_answer_too() {
     let mut got = [read(&mut client).await, read(&mut client).await];
     got.sort();
     assert_eq!(got, [Some(message(1, "a")), Some(message(2, "no"))]);
+    assert_eq!(status(&gateway, "f").await["counts"]["limited"], 1);
     client.write_all(&message(3, "c")).await.expect("sent");
     assert_eq!(read(&mut client).await, Some(message(3, "c")), "the place is free again");
 }

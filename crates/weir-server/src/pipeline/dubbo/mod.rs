@@ -7,7 +7,6 @@
 mod link;
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,9 +23,9 @@ use weir_wire::dubbo::{
 
 use super::balance::hash_of;
 use super::end::End;
-use super::lifetime::Lifetime;
+use super::lifetime::converse;
 use super::near::{Cut, Near};
-use super::set::{PipelineCounters, Tally};
+use super::set::PipelineCounters;
 use super::turn::{Held, Place, Ruling, arrive, hold};
 use crate::http::body::ReadBuffer;
 use crate::pacer::now_ns;
@@ -70,38 +69,16 @@ pub(super) async fn serve(
         received_bytes: 0,
     };
     let beats = near.worker.deadline();
-    let mut lifetime =
-        Lifetime::begin(&pipeline.timeouts, &near.deadline, near.worker.deadlines.refresh());
     beats.set(HEARTBEAT);
-    let mut tally = Tally::new(counters);
-    let result = poll_fn(|cx| {
-        let polled = {
-            let mut scratch = near.worker.scratch.borrow_mut();
-            calls.poll(cx, &mut scratch)
-        };
-        let has_moved = tally.add(calls.client.received_bytes, calls.received_bytes);
-        if polled.is_ready() {
-            return polled;
-        }
-        if near.is_over() {
-            return Poll::Ready(Err(Cut::Gone));
-        }
-        let now_ms = near.worker.deadlines.now_ms();
-        if has_moved {
-            lifetime.moved(now_ms);
-        }
+    converse(near, counters, |cx, scratch| {
         while beats.poll(cx) {
             calls.links.iter_mut().for_each(Link::beat);
             beats.set(HEARTBEAT);
         }
-        match lifetime.is_over(cx, &near.deadline, now_ms) {
-            true => Poll::Ready(Err(Cut::Expired)),
-            false => Poll::Pending,
-        }
+        let polled = calls.poll(cx, scratch);
+        (polled, calls.client.received_bytes, calls.received_bytes)
     })
-    .await;
-    near.deadline.clear();
-    result
+    .await
 }
 
 /// A consumer's connection, and those to providers that serve it.
