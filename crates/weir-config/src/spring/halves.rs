@@ -45,6 +45,11 @@ fn read_at(whole: &Reading<'_>, elements: &Elements) -> Option<Vec<Builder>> {
     if before.starts_with('%') || memchr::memmem::find(before.as_bytes(), b"\n%").is_some() {
         return None;
     }
+    // What looks like a comment or a blank line may belong to a block scalar in the last element,
+    // and the null cannot tell.
+    if behind.trim_start_matches([' ', '\t']).starts_with(['#', '\n', '\r']) {
+        return None;
+    }
     let mut rest = String::with_capacity(before.len() + indent + MARK.len() + 1 + behind.len());
     rest.push_str(before);
     rest.extend(std::iter::repeat_n(' ', *indent));
@@ -220,6 +225,14 @@ mod tests {
         check(&format!("routes:\n{flow}  - {{ id: \n"), false);
         let deep = "[".repeat(62) + &"]".repeat(62);
         check(&format!("a:\n  b:\n    c:\n{}", repeated(&format!("    - {deep}\n"))), false);
+    }
+
+    #[test]
+    fn what_looks_like_a_comment_behind_the_cut_may_be_text() {
+        for text in ["- |\n  # n\n", "- |\n\n  n\n"] {
+            let (one, two) = both(text, |_| Some(Elements { lines: 0..4, indent: 0 }));
+            assert!(one.is_some() && two.is_none(), "{text}\n{one:#?}\n{two:#?}");
+        }
     }
 
     fn line() -> impl Strategy<Value = String> {
