@@ -257,10 +257,11 @@ impl Running {
             failure: None,
             peer,
             now_ms,
+            dice: u64::MAX,
         };
         let answer = match entry.filter.request(&mut context) {
             // Whether it has to wait depends on the moment.
-            Ok(Verdict::Continue | Verdict::Admit(_)) => None,
+            Ok(Verdict::Continue | Verdict::Admit(_) | Verdict::Ask(_)) => None,
             // Who it is from is not asked here.
             Ok(Verdict::Respond(_)) if entry.filter.asks_who() => None,
             Ok(Verdict::Respond(local)) => Some(format!("{} by this filter", local.status)),

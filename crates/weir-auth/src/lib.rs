@@ -11,6 +11,7 @@
 
 mod algorithm;
 mod api_keys;
+mod basic;
 mod bearer;
 mod claims;
 mod compact;
@@ -24,10 +25,12 @@ mod rule;
 mod secret;
 mod token_cache;
 mod token_error;
+mod users;
 mod verifier;
 
 pub use algorithm::Algorithm;
 pub use api_keys::{ApiKeyError, ApiKeys};
+pub use basic::{BASIC_BYTES_MAX, basic};
 pub use bearer::{BearerError, bearer};
 pub use claims::{AuthoritySettings, Claims};
 pub use compact::TOKEN_BYTES_MAX;
@@ -38,4 +41,5 @@ pub use rule::{Rule, RuleError};
 pub use secret::{Secret, SecretError};
 pub use token_cache::TokenCache;
 pub use token_error::TokenError;
+pub use users::{Checked, Users};
 pub use verifier::Verifier;

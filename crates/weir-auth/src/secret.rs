@@ -18,6 +18,10 @@ impl std::fmt::Debug for Secret {
 pub enum SecretError {
     /// It begins with no notation that is known; it may be a plain text.
     UnknownNotation,
+    /// It is a bcrypt hash that is not well formed.
+    BadBcrypt,
+    /// Its bcrypt cost is above 14.
+    CostlyBcrypt,
     /// It is no hexadecimal number of 32 bytes.
     BadDigest,
     /// It is empty.
@@ -31,6 +35,8 @@ impl SecretError {
             Self::UnknownNotation => {
                 "it has no known notation: write `sha256:HEX`, or `{noop}…` for a plain text"
             }
+            Self::BadBcrypt => "this is no bcrypt hash, such as `htpasswd -nB user` makes",
+            Self::CostlyBcrypt => "the bcrypt cost is above 14: a check would take seconds",
             Self::BadDigest => "this is no SHA-256 in hexadecimal digits",
             Self::Empty => "it is empty",
         }

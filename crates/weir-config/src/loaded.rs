@@ -184,8 +184,10 @@ impl Loader {
             None => mocks::mocks(&layers, &self.documents.sources, self.files, &mut problems),
         };
         let security = security::security(&layers, &settings, &self.keys, read_file, &mut problems);
-        let mut filters = options::filters(&layers, regexes, &self.valves, &mut problems);
-        filters.nobody_is_known = security.is_none() && filters.api_keys.is_empty();
+        let mut filters =
+            options::filters(&layers, regexes, &self.valves, &settings, &mut problems);
+        filters.nobody_is_known =
+            security.is_none() && filters.api_keys.is_empty() && filters.users.is_empty();
         let compiler = Compiler::new(Options {
             cors: cors::global(&layers, &predicates, &mut problems),
             predicates,

@@ -11,6 +11,8 @@ use weir_route::predicate::{ApiVersionSource, PredicateOptions};
 use crate::breakers::breakers;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::limits;
+use crate::oauth;
+use crate::redis::rate_limiting;
 use crate::routes::names;
 use crate::security;
 use crate::settings::Settings;
@@ -67,13 +69,17 @@ pub(crate) fn filters(
     layers: &Layers<'_>,
     regexes: &RegexCache,
     valves: &Arc<Valves>,
+    settings: &Settings,
     problems: &mut Vec<Diagnostic>,
 ) -> FilterOptions {
     let mut options = FilterOptions {
         regexes: regexes.clone(),
         api_keys: Arc::new(security::api_keys(layers, problems)),
+        users: Arc::new(security::users(layers, problems)),
+        oauth_clients: oauth::clients(layers, settings.ignore_spring_security, problems),
         limits: limits::limits(layers, problems),
         key_resolvers: limits::key_resolvers(layers, problems),
+        rate_limiting: rate_limiting(layers, problems),
         valves: Arc::clone(valves),
         ..FilterOptions::default()
     };

@@ -1,12 +1,13 @@
 //! Who may come in: `spring.security.oauth2.resourceserver.jwt.*`, `weir.security.*` and
-//! `weir.api-keys`.
+//! `weir.api-keys`, `weir.users`.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_auth::{
-    Algorithm, ApiKeys, AuthoritySettings, KeyPlace, KeyRing, KeySet, RemoteKeys, Secret, Verifier,
+    Algorithm, ApiKeys, AuthoritySettings, KeyPlace, KeyRing, KeySet, RemoteKeys, Secret, Users,
+    Verifier,
 };
 use weir_route::pattern::{PathPattern, PathSegments, RegexCache};
 
@@ -254,6 +255,26 @@ pub(crate) fn api_keys(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> A
         }
     }
     keys
+}
+
+/// `weir.users`: names, and passwords or hashes of them.
+pub(crate) fn users(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Users {
+    let mut users = Users::default();
+    for entry in layers.all("weir.users").flat_map(Node::children) {
+        if users.contains(entry.key()) {
+            continue;
+        }
+        let text = entry.text().map(|text| layers.resolve(&text).0.trim().to_owned());
+        if let Err(error) = users.add(entry.key(), &text.unwrap_or_default()) {
+            let why = error.message();
+            let message = format!("the password of `{}` cannot be used: {why}", entry.key());
+            let help = "write a bcrypt hash as `htpasswd -nB user` prints it, or the password as \
+                        `${VARIABLE}`";
+            let found = Diagnostic::new(Code::InvalidValue, message).at(entry.key_span());
+            problems.push(found.help(help).secret(true));
+        }
+    }
+    users
 }
 
 fn secret(text: &str) -> Result<Secret, String> {

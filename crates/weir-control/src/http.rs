@@ -26,7 +26,9 @@ pub(crate) struct Ask<'a> {
     /// The whole URL; user and password in it become Basic authentication.
     pub url: &'a str,
     pub headers: Vec<(HeaderName, String)>,
-    /// JSON, or nothing.
+    /// Further fields, whatever bytes they have.
+    pub fields: Vec<(HeaderName, Vec<u8>)>,
+    /// JSON unless a header says otherwise, or nothing.
     pub body: Option<String>,
     /// From the connection to the last byte.
     pub timeout: Duration,
@@ -80,6 +82,7 @@ impl<'a> Ask<'a> {
             method: Method::GET,
             url,
             headers: vec![(ACCEPT, "application/json".to_owned())],
+            fields: Vec::new(),
             body: None,
             timeout,
             bytes_max,
@@ -106,12 +109,18 @@ impl<'a> Ask<'a> {
         if let Some(credentials) = place.authorization {
             request = request.header(AUTHORIZATION, credentials);
         }
+        let is_typed = self.headers.iter().any(|(name, _)| *name == CONTENT_TYPE);
         for (name, value) in self.headers {
+            request = request.header(name, value);
+        }
+        for (name, value) in self.fields {
             request = request.header(name, value);
         }
         let body = match self.body {
             Some(body) => {
-                request = request.header(CONTENT_TYPE, "application/json");
+                if !is_typed {
+                    request = request.header(CONTENT_TYPE, "application/json");
+                }
                 Full::new(Bytes::from(body))
             }
             None => Full::default(),
@@ -151,7 +160,7 @@ async fn converse(
 }
 
 /// TLS by the certificates that the system trusts (or `SSL_CERT_FILE` names), read once.
-fn tls() -> Result<&'static TlsConnector, String> {
+pub(crate) fn tls() -> Result<&'static TlsConnector, String> {
     static CONNECTOR: LazyLock<Result<TlsConnector, String>> = LazyLock::new(|| {
         let found = rustls_native_certs::load_native_certs();
         let mut roots = RootCertStore::empty();

@@ -116,7 +116,7 @@ fn name(place: &KeyPlace) -> String {
 async fn fetch(place: &KeyPlace) -> Result<KeySet, Failure> {
     let url = match place {
         KeyPlace::JwkSet(url) => url.clone(),
-        KeyPlace::Issuer(issuer) => jwks_uri(issuer).await?,
+        KeyPlace::Issuer(issuer) => metadata_of(issuer, "jwks_uri").await?,
         KeyPlace::Fixed => return Err(Failure::Nonsense("it has no place".to_owned())),
     };
     let answer = get(&url).await?;
@@ -129,8 +129,9 @@ async fn get(url: &str) -> Result<Answer, Failure> {
     Ask::get(url, TIMEOUT, JWKS_BYTES_MAX).send().await?.success()
 }
 
-/// Where an issuer says that its keys are: in one of the places that Spring looks at, in its order.
-async fn jwks_uri(issuer: &str) -> Result<String, Failure> {
+/// What the metadata of an issuer say under `name`. They are in one of the places that Spring looks
+/// at, in its order.
+pub(crate) async fn metadata_of(issuer: &str, name: &str) -> Result<String, Failure> {
     let mut last = Failure::Nonsense("it has no metadata".to_owned());
     for url in metadata_urls(issuer) {
         let metadata: Value = match get(&url).await.and_then(|answer| answer.json()) {
@@ -148,8 +149,8 @@ async fn jwks_uri(issuer: &str) -> Result<String, Failure> {
                 "it says that it is `{said}`, not `{issuer}`; write issuer-uri as it does"
             )));
         }
-        return match text("jwks_uri") {
-            "" => Err(Failure::Nonsense("its metadata have no jwks_uri".to_owned())),
+        return match text(name) {
+            "" => Err(Failure::Nonsense(format!("its metadata have no {name}"))),
             uri => Ok(uri.to_owned()),
         };
     }

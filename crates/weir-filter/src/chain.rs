@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
 use crate::filter::{CircuitBreaker, Filter, Retry};
+use crate::question::Answer;
 
 /// Texts of filters up to this length lie in the filter itself.
 const TEXT_INLINE_MAX: usize = 38;
@@ -185,8 +186,9 @@ impl Chain {
         self.resume(0, context, ran)
     }
 
-    /// Goes on with the request side at filter number `from`, as [`Verdict::Admit`] left it in
-    /// `ran`, once the request may pass the limit.
+    /// Goes on with the request side at filter number `from`, as [`Verdict::Admit`] or
+    /// [`Verdict::Ask`] left it in `ran`, once the request may pass the limit or
+    /// [`Chain::answered`] has said [`Verdict::Continue`].
     ///
     /// # Errors
     /// The first filter that fails.
@@ -201,14 +203,36 @@ impl Chain {
             match entry.filter.request(context)? {
                 Verdict::Continue => {}
                 Verdict::Respond(response) => return Ok(Verdict::Respond(response)),
-                Verdict::Admit(ticket) => {
+                waiting @ (Verdict::Admit(_) | Verdict::Ask(_)) => {
                     *ran = at + 1;
-                    return Ok(Verdict::Admit(ticket));
+                    return Ok(waiting);
                 }
             }
         }
         *ran = if self.acts_on_response { self.entries.len() } else { 0 };
         Ok(Verdict::Continue)
+    }
+
+    /// Gives the filter in front of number `from` the answer to what it asked. `ran` is set as by
+    /// [`Chain::request`].
+    ///
+    /// # Errors
+    /// What the filter cannot do for this request.
+    pub fn answered(
+        &self,
+        from: usize,
+        context: &mut RequestContext<'_>,
+        answer: Answer,
+        ran: &mut usize,
+    ) -> Result<Verdict, FilterError> {
+        *ran = 0;
+        let asked = from.checked_sub(1).and_then(|at| self.entries.get(at));
+        let Some(entry) = asked else { return Ok(Verdict::Continue) };
+        let verdict = entry.filter.answered(context, answer)?;
+        if let Verdict::Admit(_) | Verdict::Ask(_) = verdict {
+            *ran = from;
+        }
+        Ok(verdict)
     }
 
     /// Runs the response side of the first `ran` filters, last one first.

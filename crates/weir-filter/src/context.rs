@@ -1,5 +1,6 @@
 //! What a filter sees, and what it may answer.
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use weir_route::Vars;
 use weir_wire::{FieldLine, RequestHead, ResponseHead};
 
 use crate::attempt::Failure;
+use crate::question::Question;
 use crate::ticket::Ticket;
 
 /// Scheme of an upstream, as far as the data plane serves it.
@@ -85,6 +87,8 @@ pub enum Verdict {
     Respond(Box<LocalResponse>),
     /// Wait until the request may pass a limit, then go on behind this filter.
     Admit(Ticket),
+    /// Wait for an answer to this, then ask the filter again with it.
+    Ask(Box<Question>),
 }
 
 /// A filter failed: 500 (SCG's behaviour), nothing is sent upstream. Text is for the log.
@@ -105,7 +109,7 @@ pub struct RequestContext<'a> {
     /// A PrefixPath has acted (only the first one of an exchange does).
     pub prefixed: &'a mut bool,
     /// Fields for the response, whoever gives it.
-    pub added: &'a mut Vec<(&'static str, Vec<u8>)>,
+    pub added: &'a mut Vec<(Cow<'static, str>, Vec<u8>)>,
     /// Who it is from, if that is known.
     pub claims: &'a mut Option<Arc<Claims>>,
     /// Why it comes here, if it failed at another route.
@@ -114,6 +118,8 @@ pub struct RequestContext<'a> {
     pub peer: SocketAddr,
     /// Wall clock in milliseconds since 1970.
     pub now_ms: i64,
+    /// Chance: 64 random bits.
+    pub dice: u64,
 }
 
 /// What a response filter works on.

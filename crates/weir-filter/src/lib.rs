@@ -12,9 +12,12 @@ pub mod filter;
 pub mod forwarding;
 mod header;
 mod limits;
+mod oauth;
 mod path;
 mod plain_rewrite;
 mod query;
+mod question;
+mod redis;
 mod status;
 mod styled;
 mod substitution;
@@ -30,5 +33,8 @@ pub use context::{
     FilterError, LocalResponse, RequestContext, ResponseContext, Scheme, Target, Verdict,
 };
 pub use limits::{KeySource, LIMIT_FIELDS, LimitDefinition, set_limit};
+pub use oauth::{OAuthClient, TokenPlace};
+pub use question::{Answer, BucketQuestion, Question, Subrequest};
+pub use redis::RedisSettings;
 pub use status::reason;
 pub use ticket::Ticket;

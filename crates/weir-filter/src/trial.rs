@@ -78,6 +78,7 @@ impl Trial {
             failure: None,
             peer: PEER.parse().expect("an address"),
             now_ms: 0,
+            dice: 0,
         };
         let mut verdict = self.chain.request(&mut context, &mut ran);
         while let Ok(Verdict::Admit(_)) = verdict {
@@ -96,7 +97,7 @@ impl Trial {
                 let response = Some(response_text(&head));
                 return Outcome { response, ..Outcome::default() };
             }
-            Ok(Verdict::Continue | Verdict::Admit(_)) => {}
+            Ok(Verdict::Continue | Verdict::Admit(_) | Verdict::Ask(_)) => {}
         }
         assert!(head.fields.is_sound());
         let url = target.map(|t| {

@@ -1,6 +1,6 @@
-//! Token buckets by key, with the rules of Spring Cloud Gateway's Redis script (SCG
-//! `request_rate_limiter.lua`): a clock of whole seconds, a bucket that starts full, and a refusal
-//! that takes nothing.
+//! Token buckets by key. A bucket starts full, and a refusal takes nothing. They are filled by the
+//! rules of Spring Cloud Gateway's Redis script (SCG `request_rate_limiter.lua`), which knows whole
+//! seconds only, or by those of Bucket4j.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,19 +18,86 @@ pub struct Buckets {
 /// How buckets are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BucketSettings {
-    /// Tokens a second.
-    pub rate: u64,
+    /// How tokens come back.
+    pub refill: Refill,
     /// Tokens that a full bucket holds.
     pub capacity: u64,
     /// Tokens that a request takes.
     pub cost: u64,
 }
 
+/// How the tokens of a bucket come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refill {
+    /// This many with each second of the clock, as SCG's script has it.
+    EachSecond(u64),
+    /// Evenly over the period, one by one.
+    Greedy {
+        /// Tokens of a period.
+        tokens: u64,
+        /// The period in milliseconds.
+        period_ms: u64,
+    },
+    /// All at the end of each period.
+    Intervally {
+        /// Tokens of a period.
+        tokens: u64,
+        /// The period in milliseconds.
+        period_ms: u64,
+    },
+}
+
+impl Refill {
+    /// Tokens of a second, or of a period.
+    pub fn tokens(self) -> u64 {
+        match self {
+            Self::EachSecond(tokens)
+            | Self::Greedy { tokens, .. }
+            | Self::Intervally { tokens, .. } => tokens,
+        }
+    }
+
+    /// The tokens that have come from `from_ms` to `to_ms`, and until when they are counted.
+    fn grown(self, from_ms: i64, to_ms: i64) -> (u64, i64) {
+        let elapsed_ms = u64::try_from(to_ms.saturating_sub(from_ms)).unwrap_or_default();
+        let (each, unit_ms) = match self {
+            Self::EachSecond(rate) => {
+                let seconds = to_ms.div_euclid(1_000).saturating_sub(from_ms.div_euclid(1_000));
+                let seconds = u64::try_from(seconds).unwrap_or_default();
+                return (seconds.saturating_mul(rate), to_ms.max(from_ms));
+            }
+            Self::Intervally { tokens, period_ms } => (tokens, period_ms),
+            Self::Greedy { tokens, period_ms } => {
+                let whole = u128::from(elapsed_ms) * u128::from(tokens) / u128::from(period_ms);
+                // What a token that is on its way has waited so far is not lost.
+                let used_ms = (whole * u128::from(period_ms)).div_ceil(u128::from(tokens));
+                let used_ms = i64::try_from(used_ms).unwrap_or(i64::MAX);
+                let whole = u64::try_from(whole).unwrap_or(u64::MAX);
+                return (whole, from_ms.saturating_add(used_ms));
+            }
+        };
+        let periods = elapsed_ms / unit_ms;
+        let used_ms = i64::try_from(periods.saturating_mul(unit_ms)).unwrap_or(i64::MAX);
+        (periods.saturating_mul(each), from_ms.saturating_add(used_ms))
+    }
+}
+
+impl std::fmt::Display for Refill {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::EachSecond(tokens) => write!(f, "{tokens} a second"),
+            Self::Greedy { tokens, period_ms } | Self::Intervally { tokens, period_ms } => {
+                write!(f, "{tokens} in {:?}", std::time::Duration::from_millis(*period_ms))
+            }
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     tokens: u64,
-    /// Second of the last change.
-    at_s: i64,
+    /// Until when tokens have been counted, in milliseconds since 1970.
+    at_ms: i64,
 }
 
 /// What a bucket said.
@@ -43,30 +110,36 @@ pub struct Taken {
 }
 
 impl Buckets {
-    /// Takes the cost of a request out of the bucket of `key`. `now_s` is in seconds since 1970.
-    pub fn take(&self, settings: BucketSettings, key: u64, now_s: i64) -> Taken {
+    /// Takes the cost of a request out of the bucket of `key`. `now_ms` is in milliseconds since
+    /// 1970.
+    pub fn take(&self, settings: BucketSettings, key: u64, now_ms: i64) -> Taken {
         let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
         if by_key.len() >= KEYS_MAX && !by_key.contains_key(&key) {
-            by_key.retain(|_, bucket| bucket.filled(settings, now_s) < settings.capacity);
+            by_key.retain(|_, bucket| bucket.filled(settings, now_ms).tokens < settings.capacity);
             if by_key.len() >= KEYS_MAX {
                 return Taken { allowed: true, left: settings.capacity };
             }
         }
         let bucket = by_key.entry(key);
-        let bucket = bucket.or_insert(Bucket { tokens: settings.capacity, at_s: now_s });
-        let filled = bucket.filled(settings, now_s);
-        let allowed = filled >= settings.cost;
-        let left = if allowed { filled - settings.cost } else { filled };
-        *bucket = Bucket { tokens: left, at_s: now_s.max(bucket.at_s) };
-        Taken { allowed, left }
+        let bucket = bucket.or_insert(Bucket { tokens: settings.capacity, at_ms: now_ms });
+        *bucket = bucket.filled(settings, now_ms);
+        let allowed = bucket.tokens >= settings.cost;
+        if allowed {
+            bucket.tokens -= settings.cost;
+        }
+        Taken { allowed, left: bucket.tokens }
     }
 }
 
 impl Bucket {
-    fn filled(self, settings: BucketSettings, now_s: i64) -> u64 {
-        let seconds = u64::try_from(now_s.saturating_sub(self.at_s)).unwrap_or_default();
-        let grown = self.tokens.saturating_add(seconds.saturating_mul(settings.rate));
-        grown.min(settings.capacity)
+    fn filled(self, settings: BucketSettings, now_ms: i64) -> Self {
+        let (grown, at_ms) = settings.refill.grown(self.at_ms, now_ms);
+        let tokens = self.tokens.saturating_add(grown);
+        if tokens >= settings.capacity {
+            // A full bucket keeps no part of a token, and a clock that goes back takes nothing.
+            return Self { tokens: settings.capacity, at_ms: now_ms.max(self.at_ms) };
+        }
+        Self { tokens, at_ms }
     }
 }
 
@@ -76,10 +149,10 @@ mod tests {
 
     #[test]
     fn a_bucket_starts_full_and_fills_by_the_second() {
-        let settings = BucketSettings { rate: 2, capacity: 3, cost: 1 };
+        let settings = BucketSettings { refill: Refill::EachSecond(2), capacity: 3, cost: 1 };
         let buckets = Buckets::default();
-        let take = |now_s| {
-            let Taken { allowed, left } = buckets.take(settings, 1, now_s);
+        let take = |now_s: i64| {
+            let Taken { allowed, left } = buckets.take(settings, 1, now_s * 1_000);
             (allowed, left)
         };
         assert_eq!(
@@ -94,22 +167,48 @@ mod tests {
 
     #[test]
     fn once_a_minute() {
-        let settings = BucketSettings { rate: 1, capacity: 60, cost: 60 };
+        let settings = BucketSettings { refill: Refill::EachSecond(1), capacity: 60, cost: 60 };
         let buckets = Buckets::default();
-        let allowed = |now_s| buckets.take(settings, 1, now_s).allowed;
+        let allowed = |now_s: i64| buckets.take(settings, 1, now_s * 1_000).allowed;
         assert_eq!([allowed(0), allowed(59), allowed(60), allowed(61)], [true, false, true, false]);
     }
 
     #[test]
     fn keys_are_bounded() {
-        let settings = BucketSettings { rate: 1, capacity: 1, cost: 1 };
+        let settings = BucketSettings { refill: Refill::EachSecond(1), capacity: 1, cost: 1 };
         let buckets = Buckets::default();
         for key in 0..KEYS_MAX as u64 + 10 {
             assert!(buckets.take(settings, key, 0).allowed);
         }
         assert!(buckets.by_key.lock().expect("a lock").len() <= KEYS_MAX);
         assert!(!buckets.take(settings, 1, 0).allowed, "who is known is still limited");
-        buckets.take(settings, u64::MAX, 5);
+        buckets.take(settings, u64::MAX, 5_000);
         assert_eq!(buckets.by_key.lock().expect("a lock").len(), 1);
+    }
+
+    #[test]
+    fn tokens_of_bucket4j_come_one_by_one_or_all_together() {
+        let (tokens, period_ms) = (4, 1_000);
+        let outcome = |refill, times: &[i64]| -> Vec<bool> {
+            let settings = BucketSettings { refill, capacity: 2, cost: 1 };
+            let buckets = Buckets::default();
+            times.iter().map(|now_ms| buckets.take(settings, 1, *now_ms).allowed).collect()
+        };
+        let times = [0, 0, 0, 249, 250, 499, 500, 999, 1_000, 1_000];
+        let greedy = outcome(Refill::Greedy { tokens, period_ms }, &times);
+        assert_eq!(greedy, [true, true, false, false, true, false, true, true, true, false]);
+        let all = outcome(Refill::Intervally { tokens, period_ms }, &times);
+        assert_eq!(all, [true, true, false, false, false, false, false, false, true, true]);
+    }
+
+    #[test]
+    fn odd_periods_lose_no_part_of_a_token() {
+        let refill = Refill::Greedy { tokens: 3, period_ms: 1_000 };
+        let settings = BucketSettings { refill, capacity: 1, cost: 1 };
+        let buckets = Buckets::default();
+        let passed = (0..30_000).filter(|now_ms| buckets.take(settings, 1, *now_ms).allowed);
+        // A token each 333.3 ms, asked for once a millisecond: each is taken at the first one
+        // behind its time.
+        assert_eq!(passed.count(), 90);
     }
 }

@@ -17,7 +17,7 @@ mod valve;
 mod valves;
 
 pub use breaker::{Breaker, BreakerSettings, BreakerState, BreakerView, Call, Window};
-pub use buckets::{BucketSettings, Buckets, Taken};
+pub use buckets::{BucketSettings, Buckets, Refill, Taken};
 pub use budget::RetryBudgets;
 pub use queue::Key;
 pub use rate::{Rate, RateError};

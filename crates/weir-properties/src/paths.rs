@@ -122,6 +122,7 @@ fn passes(chain: &Chain, head: &mut RequestHead, vars: &Vars) -> bool {
         peer: std::net::SocketAddr::from(([127, 0, 0, 1], 1)),
         added: &mut Vec::new(),
         now_ms: 0,
+        dice: 0,
     };
     let passed = chain.request(&mut context, &mut 0) == Ok(Verdict::Continue);
     passed && context.head.fields.is_sound()

@@ -37,6 +37,8 @@ pub struct WorkerCounters {
     refused_connections: AtomicU64,
     statuses: [AtomicU64; 6],
     errors: Mutex<BTreeMap<&'static str, u64>>,
+    /// By kind, and whether there was an answer.
+    inquiries: Mutex<BTreeMap<(&'static str, bool), u64>>,
     listed: Arc<Listed>,
     timers: Timers,
     unlisted: AtomicU64,
@@ -120,6 +122,11 @@ impl WorkerCounters {
     pub(crate) fn failed(&self, kind: ErrorKind) {
         let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         *errors.entry(kind.name()).or_default() += 1;
+    }
+
+    pub(crate) fn asked(&self, kind: &'static str, answered: bool) {
+        let mut inquiries = self.inquiries.lock().unwrap_or_else(PoisonError::into_inner);
+        *inquiries.entry((kind, answered)).or_default() += 1;
     }
 
     /// Under which requests through `route` are counted. What counting will write is fetched.
@@ -261,6 +268,7 @@ impl Metrics {
         counter(&mut out, "weir_metrics_series_overflow_total", help, unlisted);
         self.write_classes(&mut out);
         self.write_errors(&mut out);
+        self.write_inquiries(&mut out);
         out
     }
 
@@ -320,6 +328,23 @@ impl Metrics {
         let _ = write!(out, "# HELP {name} Failed exchanges by kind.\n# TYPE {name} counter\n");
         for (kind, count) in &errors {
             let _ = writeln!(out, "{name}{{kind=\"{kind}\"}} {count}");
+        }
+    }
+
+    fn write_inquiries(&self, out: &mut String) {
+        let mut inquiries: BTreeMap<(&'static str, bool), u64> = BTreeMap::new();
+        for worker in self.workers.iter() {
+            let own = worker.inquiries.lock().unwrap_or_else(PoisonError::into_inner);
+            for (what, count) in own.iter() {
+                *inquiries.entry(*what).or_default() += count;
+            }
+        }
+        let name = "weir_filter_inquiries_total";
+        let help =
+            "What filters asked outside of the workers, and whether it was answered in time.";
+        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} counter\n");
+        for ((kind, answered), count) in &inquiries {
+            let _ = writeln!(out, "{name}{{kind=\"{kind}\",answered=\"{answered}\"}} {count}");
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::drain::{DrainState, Listening, Phase};
 use crate::executor::{Executor, spawn, yield_now};
 use crate::files::{Files, FilesPlan};
 use crate::http::hops::Identity;
+use crate::inquiries::Inquiries;
 use crate::listener::{Asked, BindError, SocketBuffers, bind};
 use crate::metrics::{Metrics, WorkerCounters};
 use crate::pipeline::{Order, PipelineSet, PipelineStatus, take_orders};
@@ -41,6 +42,8 @@ pub struct ServerOptions {
     pub reserved: Option<ReservedPaths>,
     /// Where the admin API listens: never an upstream, whoever names it.
     pub admin: Option<SocketAddr>,
+    /// Who answers what filters ask; without it nobody does.
+    pub inquiries: Option<Inquiries>,
 }
 
 /// Why the server did not start.
@@ -109,8 +112,8 @@ impl Server {
             true => Some(bind(settings.listen, sockets, &asked).map_err(StartError::Bind)?),
             false => None,
         };
-        let address = bound.as_ref().map(|bound| bound.address);
-        let buffers = bound.as_ref().map(|bound| bound.buffers).unwrap_or_default();
+        let (address, buffers) = bound.as_ref().map(|own| (own.address, own.buffers)).unzip();
+        let buffers = buffers.unwrap_or_default();
         let log = settings.access_log.as_ref().map(access_log::open).transpose();
         let (log, writer) = log.map_err(StartError::AccessLog)?.unzip();
         let (stop, stopped) = watch::channel(Phase::Serving);
@@ -131,6 +134,7 @@ impl Server {
             reserved,
             identity,
             files: Arc::clone(&files),
+            inquiries: options.inquiries.clone(),
             unpinned: RefCell::new(None),
         };
         let (senders, orders) = (0..workers).map(|_| unbounded_channel()).unzip();
@@ -143,16 +147,14 @@ impl Server {
         let mut threads = plan.spawn(listeners, orders, &counters, acceptors, options.seed)?;
         // Joined last: it ends when the workers have let go of their ends of the log.
         threads.extend(writer);
-        let metrics = Metrics::new(counters, files);
-        let unpinned = plan.unpinned.take();
         Ok(Self {
             address,
             workers,
             acceptors,
             shares,
             buffers,
-            unpinned,
-            metrics,
+            unpinned: plan.unpinned.take(),
+            metrics: Metrics::new(counters, files),
             pipelines,
             drain,
             stop,
@@ -261,6 +263,7 @@ struct Plan<'a> {
     reserved: Option<Arc<Reserved>>,
     identity: Arc<Identity>,
     files: Arc<Files>,
+    inquiries: Option<Inquiries>,
     /// Why a worker could not be pinned.
     unpinned: RefCell<Option<String>>,
 }
@@ -332,12 +335,14 @@ impl Plan<'_> {
         let (snapshot, drain) = (Arc::clone(self.snapshot), Arc::clone(self.drain));
         let (stopped, reserved) = (self.stopped.clone(), self.reserved.clone());
         let (identity, files) = (Arc::clone(&self.identity), Arc::clone(&self.files));
+        let inquiries = self.inquiries.clone();
         let body = move || {
             let log = log.map(|(format, sender)| {
                 LogBuffer::new(format.unwrap_or(AccessLogFormat::Common), sender)
             });
-            let worker =
-                Worker::new(snapshot, counters, drain, log, reserved, identity, files, seed);
+            let worker = Worker::new(
+                snapshot, counters, drain, log, reserved, identity, files, inquiries, seed,
+            );
             if let Err(error) = run(&worker, intake, orders, stopped) {
                 tracing::error!(%error, "a worker has ended");
             }

@@ -18,6 +18,7 @@ use crate::http::body::ReadBuffer;
 use crate::http::exchange::Exchange;
 use crate::http::hops::Identity;
 use crate::http::upstream::Pools;
+use crate::inquiries::Inquiries;
 use crate::metrics::WorkerCounters;
 use crate::reserved::Reserved;
 use crate::resolve::Resolver;
@@ -50,6 +51,7 @@ pub(crate) struct Worker {
     pub(crate) reserved: Option<Arc<Reserved>>,
     pub(crate) identity: Arc<Identity>,
     pub(crate) files: Arc<Files>,
+    pub(crate) inquiries: Option<Inquiries>,
     /// How long a client may be idle now, beside its own keep-alive timeout.
     pub(crate) idle_ms_max: Cell<u64>,
     shared: RefCell<Cache<Arc<ArcSwap<Snapshot>>, Arc<Snapshot>>>,
@@ -71,6 +73,7 @@ impl Worker {
         reserved: Option<Arc<Reserved>>,
         identity: Arc<Identity>,
         files: Arc<Files>,
+        inquiries: Option<Inquiries>,
         seed: u64,
     ) -> Rc<Self> {
         let mut shared = Cache::new(shared);
@@ -89,6 +92,7 @@ impl Worker {
             reserved,
             identity,
             files,
+            inquiries,
             idle_ms_max: Cell::new(u64::MAX),
             seen: RefCell::new(Rc::new(snapshot)),
             shared: RefCell::new(shared),
@@ -121,6 +125,7 @@ impl Worker {
             reserved: None,
             identity: Arc::clone(&self.identity),
             files: Arc::clone(&self.files),
+            inquiries: self.inquiries.clone(),
             idle_ms_max: Cell::new(u64::MAX),
             seen: RefCell::new(Rc::new(snapshot)),
             shared: RefCell::new(shared),

@@ -57,8 +57,11 @@ fn gateway(origin: SocketAddr, more: &str) -> Server {
     let routes = loaded.compile().routes;
     let snapshot = Snapshot::build(&loaded.compiler, routes);
     let snapshot = Arc::new(ArcSwap::from_pointee(snapshot));
-    Server::start(&snapshot, &ServerOptions { seed: 1, reserved: None, admin: None })
-        .expect("a gateway")
+    Server::start(
+        &snapshot,
+        &ServerOptions { seed: 1, reserved: None, admin: None, inquiries: None },
+    )
+    .expect("a gateway")
 }
 
 fn ask(client: &mut TcpStream, request: &[u8], times: usize) {

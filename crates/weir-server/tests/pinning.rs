@@ -18,8 +18,11 @@ fn start(settings: &str) -> Server {
     let routes = loaded.compile().routes;
     let snapshot = Snapshot::build(&loaded.compiler, routes);
     let snapshot = Arc::new(ArcSwap::from_pointee(snapshot));
-    Server::start(&snapshot, &ServerOptions { seed: 1, reserved: None, admin: None })
-        .expect("a gateway")
+    Server::start(
+        &snapshot,
+        &ServerOptions { seed: 1, reserved: None, admin: None, inquiries: None },
+    )
+    .expect("a gateway")
 }
 
 /// The cores that so many workers and this thread may run on, by name of the thread, which a thread

@@ -18,12 +18,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
 use tokio::time::sleep;
 use weir_admin::Control;
 use weir_config::Settings;
 use weir_server::{
-    Limits, ProgramPages, Server, ServerOptions, SocketBuffer, SocketBuffers, give_back_memory,
-    raise_limits,
+    INQUIRIES_MAX, Limits, ProgramPages, Server, ServerOptions, SocketBuffer, SocketBuffers,
+    give_back_memory, raise_limits,
 };
 
 use crate::configuration::ConfigArgs;
@@ -132,11 +133,7 @@ async fn serve(
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let management = Management::bind(settings)?;
-    let options = ServerOptions {
-        seed: random_seed(),
-        reserved: management.on_main_port(settings),
-        admin: management.admin_address(),
-    };
+    let options = options(&registries, &management, settings);
     let server =
         Server::start(&control.published(), &options).context("the gateway cannot start")?;
     let ready = Arc::new(AtomicBool::new(true));
@@ -187,6 +184,21 @@ async fn serve(
         _ => eprintln!("stopped; {cut} connections were cut"),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn options(
+    registries: &Arc<Registries>,
+    management: &Management,
+    settings: &Settings,
+) -> ServerOptions {
+    let (inquiries, questions) = mpsc::channel(INQUIRIES_MAX);
+    registries.answer(questions);
+    ServerOptions {
+        seed: random_seed(),
+        reserved: management.on_main_port(settings),
+        admin: management.admin_address(),
+        inquiries: Some(inquiries),
+    }
 }
 
 /// Lets requests in flight end; a further signal cuts them. Gives how many connections were cut.

@@ -12,7 +12,6 @@ const REMEDIES: &[(&str, &str)] = &[
         "RemoveJsonAttributesResponseBody",
         "let the service leave the attributes out; keep the route off weir until it does",
     ),
-    ("TokenRelay", "let the client send its token: weir passes `Authorization` on to the service"),
 ];
 
 /// What to do about the filter `name`.

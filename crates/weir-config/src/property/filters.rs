@@ -48,8 +48,33 @@ pub(super) static FILTERS: &[PropertySpec] = &[
         "filter.request-rate-limiter",
         Kind::Tree,
         None,
-        "Settings of the RequestRateLimiter filter.",
-        Usage::Unsupported(LATER),
+        "What holds for every RequestRateLimiter: `deny-empty-key`, `empty-key-status-code`.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
+        "spring.data.redis",
+        Kind::Tree,
+        None,
+        "Where RequestRateLimiter keeps its buckets: `host`, `port`, `url`, `username`, \
+         `password`, `database`, `ssl.enabled`, `cluster.nodes`, `sentinel.master` with \
+         `sentinel.nodes`, `timeout`, `connect-timeout`. Pools are not looked at: weir has one \
+         connection to a server.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
+        "spring.redis",
+        Kind::Tree,
+        None,
+        "The same, by the name before Spring Boot 3.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
+        "weir.redis.timeout",
+        Kind::Duration,
+        Some("500ms"),
+        "How long a request waits for Redis, where `spring.data.redis.timeout` is not less; then it \
+         passes.",
+        Usage::Read,
     ),
     PropertySpec::gateway(
         "filter.local-response-cache",
@@ -287,6 +312,14 @@ pub(super) static FILTERS: &[PropertySpec] = &[
         Usage::Read,
     ),
     PropertySpec::new(
+        "weir.users.*",
+        Kind::Text,
+        None,
+        "The password that the filter BasicAuth takes, by user: a bcrypt hash as `htpasswd -nB` \
+         prints it, `sha256:` and a hash, or the password.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
         "spring.security.oauth2.resourceserver.opaquetoken",
         Kind::Tree,
         None,
@@ -297,8 +330,11 @@ pub(super) static FILTERS: &[PropertySpec] = &[
         "spring.security.oauth2.client",
         Kind::Tree,
         None,
-        "Logins that requests must have.",
-        Usage::Protects(UNPROTECTED),
+        "Clients that TokenRelay gets tokens for: `registration.<id>` with `client-id`, \
+         `client-secret`, `scope` and `authorization-grant-type: client_credentials`, \
+         `provider.<id>` with `token-uri` or `issuer-uri`. A registration that has users log in is \
+         an error, unless `weir.security.ignore-spring-security` is true.",
+        Usage::Read,
     ),
     PropertySpec::new(
         "spring.security.user",

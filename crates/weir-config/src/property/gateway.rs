@@ -338,7 +338,9 @@ pub(super) static GATEWAY: &[PropertySpec] = &[
         "redis-rate-limiter",
         Kind::Tree,
         None,
-        "Settings of the Redis rate limiter.",
-        Usage::Unsupported("rate limits come in a later version of weir"),
+        "How RequestRateLimiter tells about its buckets: `include-headers`, and the names of its \
+         headers: `remaining-header`, `replenish-rate-header`, `burst-capacity-header`, \
+         `requested-tokens-header`.",
+        Usage::Read,
     ),
 ];

@@ -196,6 +196,7 @@ proptest! {
             peer: "192.0.2.9:1".parse().expect("an address"),
             added: &mut Vec::new(),
             now_ms: 0,
+ dice: 0,
         };
         match chain.request(&mut context, &mut ran) {
             Err(_) => return Ok(()),
@@ -205,7 +206,7 @@ proptest! {
                 }
                 return Ok(());
             }
-            Ok(Verdict::Continue | Verdict::Admit(_)) => {}
+            Ok(Verdict::Continue | Verdict::Admit(_) | Verdict::Ask(_)) => {}
         }
         let mut sent = Vec::new();
         head.write_to(&mut sent);

@@ -9,6 +9,7 @@
 mod origin;
 mod rule;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -53,7 +54,7 @@ pub enum CorsChange<'a> {
 }
 
 /// A header for the response.
-pub type CorsField = (&'static str, Vec<u8>);
+pub type CorsField = (Cow<'static, str>, Vec<u8>);
 
 /// What the policy says of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,11 +177,11 @@ fn is_preflight(request: &Request<'_>) -> bool {
 
 fn vary() -> Vec<CorsField> {
     let names = ["Origin", "Access-Control-Request-Method", "Access-Control-Request-Headers"];
-    names.map(|name| ("Vary", name.as_bytes().to_vec())).to_vec()
+    names.map(|name| ("Vary".into(), name.as_bytes().to_vec())).to_vec()
 }
 
 fn answer(status: u16, fields: Vec<CorsField>) -> Box<LocalResponse> {
-    let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let fields = fields.into_iter().map(|(name, value)| (name.into_owned(), value)).collect();
     Box::new(LocalResponse { status, fields, body: Vec::new() })
 }
 

@@ -106,7 +106,7 @@ impl CorsRule {
     pub(super) fn simple(&self, head: &RequestHead, origin: &[u8]) -> Option<Vec<CorsField>> {
         let allowed = self.origin(origin)?;
         self.allows_method(head.method()).then_some(())?;
-        let mut fields = vec![("Access-Control-Allow-Origin", allowed.to_vec())];
+        let mut fields = vec![("Access-Control-Allow-Origin".into(), allowed.to_vec())];
         self.push_common(&mut fields);
         Some(fields)
     }
@@ -122,25 +122,25 @@ impl CorsRule {
             Some(methods) => methods.join(",").into_bytes(),
         };
         let mut fields = vec![
-            ("Access-Control-Allow-Origin", allowed.to_vec()),
-            ("Access-Control-Allow-Methods", methods),
+            ("Access-Control-Allow-Origin".into(), allowed.to_vec()),
+            ("Access-Control-Allow-Methods".into(), methods),
         ];
         if !headers.is_empty() {
-            fields.push(("Access-Control-Allow-Headers", headers.join(&b", "[..])));
+            fields.push(("Access-Control-Allow-Headers".into(), headers.join(&b", "[..])));
         }
         self.push_common(&mut fields);
         if let Some(max_age) = self.max_age_s {
-            fields.push(("Access-Control-Max-Age", max_age.to_string().into_bytes()));
+            fields.push(("Access-Control-Max-Age".into(), max_age.to_string().into_bytes()));
         }
         Some(fields)
     }
 
     fn push_common(&self, fields: &mut Vec<CorsField>) {
         if !self.exposed.is_empty() {
-            fields.push(("Access-Control-Expose-Headers", self.exposed.as_bytes().to_vec()));
+            fields.push(("Access-Control-Expose-Headers".into(), self.exposed.as_bytes().to_vec()));
         }
         if self.credentials {
-            fields.push(("Access-Control-Allow-Credentials", b"true".to_vec()));
+            fields.push(("Access-Control-Allow-Credentials".into(), b"true".to_vec()));
         }
     }
 

@@ -6,7 +6,9 @@ use weir_route::index::Scratch;
 use weir_route::predicate::PredicateOptions;
 use weir_route::{Request, RequestParts};
 
-use super::{CorsChange, CorsConfiguration, CorsDecision, CorsPolicy, CorsRoute, CorsRule};
+use super::{
+    CorsChange, CorsConfiguration, CorsDecision, CorsField, CorsPolicy, CorsRoute, CorsRule,
+};
 use crate::trial::request_head;
 
 const VARY: &str = "Vary: Origin|Vary: Access-Control-Request-Method|\
@@ -77,9 +79,8 @@ fn decide(policy: &CorsPolicy, request: &str, matched: bool) -> String {
     match policy.decide(&request, false, matched, &mut Scratch::default()) {
         CorsDecision::NotCors => "not cors".to_owned(),
         CorsDecision::Proceed(fields) => {
-            let line = |(name, value): &(&str, Vec<u8>)| {
-                format!("{name}: {}", String::from_utf8_lossy(value))
-            };
+            let line =
+                |(name, value): &CorsField| format!("{name}: {}", String::from_utf8_lossy(value));
             fields.iter().map(line).collect::<Vec<_>>().join("|")
         }
         CorsDecision::Respond(local) => {

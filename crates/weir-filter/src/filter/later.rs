@@ -9,5 +9,4 @@ pub const LATER: &[(&str, &str)] = &[
     ("ModifyRequestBody", "it runs Java code and cannot be written in a configuration file"),
     ("ModifyResponseBody", "it runs Java code and cannot be written in a configuration file"),
     ("RemoveJsonAttributesResponseBody", "filters that rewrite response bodies are planned"),
-    ("TokenRelay", "it needs an OAuth2 login session, which weir does not have"),
 ];

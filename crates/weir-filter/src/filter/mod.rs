@@ -3,13 +3,15 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use weir_auth::ApiKeys;
+use weir_auth::{ApiKeys, Users};
 use weir_limit::{Breaker, BreakerSettings, LimitSettings, Valve, Valves};
 use weir_route::pattern::RegexCache;
 use weir_route::{ArgError, ArgKind, ArgSpec, Args, Spec};
 
 use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
 use crate::limits::{KeySource, LimitDefinition};
+use crate::oauth::OAuthClient;
+use crate::question::Answer;
 use crate::styled::Styled;
 
 mod add_request_header;
@@ -18,10 +20,13 @@ mod add_request_parameter;
 mod add_response_header;
 mod api_key;
 mod authorize;
+mod basic_auth;
 mod cache_request_body;
 mod circuit_breaker;
 mod dedupe_response_header;
 mod fallback_headers;
+mod fault_injection;
+mod forward_auth;
 mod ip_access;
 mod later;
 mod map_request_header;
@@ -52,10 +57,12 @@ mod set_status;
 mod spec_tests;
 mod strip_prefix;
 mod throttle;
+mod token_relay;
 
 pub use authorize::denied;
 pub use circuit_breaker::CircuitBreaker;
 pub use later::LATER;
+pub use request_rate_limiter::{RateHeaders, RateLimiting};
 pub use request_size::request_too_large;
 pub use retry::Retry;
 
@@ -79,12 +86,18 @@ pub struct FilterOptions {
     pub regexes: RegexCache,
     /// `weir.api-keys`.
     pub api_keys: Arc<ApiKeys>,
+    /// `weir.users`.
+    pub users: Arc<Users>,
+    /// `spring.security.oauth2.client.registration`: those that get tokens for themselves.
+    pub oauth_clients: Vec<Arc<OAuthClient>>,
     /// Nothing in the configuration tells who a request is from.
     pub nobody_is_known: bool,
     /// `weir.limits`.
     pub limits: Vec<LimitDefinition>,
     /// `weir.key-resolvers`: whom a request counts for, by the name of a Java bean.
     pub key_resolvers: Vec<(String, KeySource)>,
+    /// What holds for every RequestRateLimiter.
+    pub rate_limiting: RateLimiting,
     /// What breakers are set to, by name: `resilience4j.*`.
     pub breakers: Vec<(String, BreakerSettings)>,
     /// What a breaker of another name is set to.
@@ -123,92 +136,74 @@ impl FilterOptions {
 /// Makes a filter from bound arguments.
 pub type Build = fn(&Args, &FilterOptions) -> Result<Filter, ArgError>;
 
-/// A filter. Closed: a new one does not compile until its meaning is decided. Compares and hashes
-/// by how it was written, so that equal chains can be shared. Text is that of SCG's actuator.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the registry documents each filter under the same name")]
-pub enum Filter {
-    AddRequestHeader(add_request_header::AddRequestHeader),
-    AddRequestHeadersIfNotPresent(
-        add_request_headers_if_not_present::AddRequestHeadersIfNotPresent,
-    ),
-    AddRequestParameter(add_request_parameter::AddRequestParameter),
-    AddResponseHeader(add_response_header::AddResponseHeader),
-    ApiKey(api_key::ApiKey),
-    Authorize(authorize::Authorize),
-    CacheRequestBody(cache_request_body::CacheRequestBody),
-    CircuitBreaker(CircuitBreaker),
-    DedupeResponseHeader(dedupe_response_header::DedupeResponseHeader),
-    FallbackHeaders(fallback_headers::FallbackHeaders),
-    IpAccess(ip_access::IpAccess),
-    MapRequestHeader(map_request_header::MapRequestHeader),
-    PrefixPath(prefix_path::PrefixPath),
-    PreserveHostHeader(preserve_host_header::PreserveHostHeader),
-    RedirectTo(redirect_to::RedirectTo),
-    RemoveRequestHeader(remove_request_header::RemoveRequestHeader),
-    RemoveRequestParameter(remove_request_parameter::RemoveRequestParameter),
-    RemoveResponseHeader(remove_response_header::RemoveResponseHeader),
-    RequestHeaderSize(request_header_size::RequestHeaderSize),
-    RequestHeaderToRequestUri(request_header_to_request_uri::RequestHeaderToRequestUri),
-    RequestRateLimiter(request_rate_limiter::RequestRateLimiter),
-    RequestSize(request_size::RequestSize),
-    Retry(Retry),
-    RewriteLocationResponseHeader(rewrite_location_response_header::RewriteLocationResponseHeader),
-    RewritePath(rewrite_path::RewritePath),
-    RewriteRequestParameter(rewrite_request_parameter::RewriteRequestParameter),
-    RewriteResponseHeader(rewrite_response_header::RewriteResponseHeader),
-    SaveSession(save_session::SaveSession),
-    SecureHeaders(secure_headers::SecureHeaders),
-    SetPath(set_path::SetPath),
-    SetRequestHeader(set_request_header::SetRequestHeader),
-    SetRequestHostHeader(set_request_host_header::SetRequestHostHeader),
-    SetRequestUri(set_request_uri::SetRequestUri),
-    SetResponseHeader(set_response_header::SetResponseHeader),
-    SetStatus(set_status::SetStatus),
-    StripPrefix(strip_prefix::StripPrefix),
-    Throttle(throttle::Throttle),
+/// Makes the closed set of filters from a list of their files, sorted by name.
+macro_rules! filters {
+    ($($module:ident::$name:ident,)*) => {
+        /// A filter. Closed: a new one does not compile until its meaning is decided. Compares and
+        /// hashes by how it was written, so that equal chains can be shared. Text is that of SCG's
+        /// actuator.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[expect(missing_docs, reason = "the registry documents each filter under the same name")]
+        pub enum Filter {
+            $($name($module::$name),)*
+        }
+
+        /// Every filter, sorted by name.
+        pub static SPECS: &[&Spec<Build>] = &[$(&$module::SPEC,)*];
+
+        impl Filter {
+            fn behaviour(&self) -> &dyn Behaviour {
+                match self {
+                    $(Self::$name(filter) => filter,)*
+                }
+            }
+        }
+    };
 }
 
-/// Every filter, sorted by name.
-pub static SPECS: &[&Spec<Build>] = &[
-    &add_request_header::SPEC,
-    &add_request_headers_if_not_present::SPEC,
-    &add_request_parameter::SPEC,
-    &add_response_header::SPEC,
-    &api_key::SPEC,
-    &authorize::SPEC,
-    &cache_request_body::SPEC,
-    &circuit_breaker::SPEC,
-    &dedupe_response_header::SPEC,
-    &fallback_headers::SPEC,
-    &ip_access::SPEC,
-    &map_request_header::SPEC,
-    &prefix_path::SPEC,
-    &preserve_host_header::SPEC,
-    &redirect_to::SPEC,
-    &remove_request_header::SPEC,
-    &remove_request_parameter::SPEC,
-    &remove_response_header::SPEC,
-    &request_header_size::SPEC,
-    &request_header_to_request_uri::SPEC,
-    &request_rate_limiter::SPEC,
-    &request_size::SPEC,
-    &retry::SPEC,
-    &rewrite_location_response_header::SPEC,
-    &rewrite_path::SPEC,
-    &rewrite_request_parameter::SPEC,
-    &rewrite_response_header::SPEC,
-    &save_session::SPEC,
-    &secure_headers::SPEC,
-    &set_path::SPEC,
-    &set_request_header::SPEC,
-    &set_request_host_header::SPEC,
-    &set_request_uri::SPEC,
-    &set_response_header::SPEC,
-    &set_status::SPEC,
-    &strip_prefix::SPEC,
-    &throttle::SPEC,
-];
+filters! {
+    add_request_header::AddRequestHeader,
+    add_request_headers_if_not_present::AddRequestHeadersIfNotPresent,
+    add_request_parameter::AddRequestParameter,
+    add_response_header::AddResponseHeader,
+    api_key::ApiKey,
+    authorize::Authorize,
+    basic_auth::BasicAuth,
+    cache_request_body::CacheRequestBody,
+    circuit_breaker::CircuitBreaker,
+    dedupe_response_header::DedupeResponseHeader,
+    fallback_headers::FallbackHeaders,
+    fault_injection::FaultInjection,
+    forward_auth::ForwardAuth,
+    ip_access::IpAccess,
+    map_request_header::MapRequestHeader,
+    prefix_path::PrefixPath,
+    preserve_host_header::PreserveHostHeader,
+    redirect_to::RedirectTo,
+    remove_request_header::RemoveRequestHeader,
+    remove_request_parameter::RemoveRequestParameter,
+    remove_response_header::RemoveResponseHeader,
+    request_header_size::RequestHeaderSize,
+    request_header_to_request_uri::RequestHeaderToRequestUri,
+    request_rate_limiter::RequestRateLimiter,
+    request_size::RequestSize,
+    retry::Retry,
+    rewrite_location_response_header::RewriteLocationResponseHeader,
+    rewrite_path::RewritePath,
+    rewrite_request_parameter::RewriteRequestParameter,
+    rewrite_response_header::RewriteResponseHeader,
+    save_session::SaveSession,
+    secure_headers::SecureHeaders,
+    set_path::SetPath,
+    set_request_header::SetRequestHeader,
+    set_request_host_header::SetRequestHostHeader,
+    set_request_uri::SetRequestUri,
+    set_response_header::SetResponseHeader,
+    set_status::SetStatus,
+    strip_prefix::StripPrefix,
+    throttle::Throttle,
+    token_relay::TokenRelay,
+}
 
 /// The filter called `name`, exactly.
 pub fn find(name: &str) -> Option<&'static Spec<Build>> {
@@ -223,6 +218,16 @@ pub(crate) trait Behaviour {
     /// The request side.
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let _ = context;
+        Ok(Verdict::Continue)
+    }
+
+    /// The request side again, with the answer to what it asked.
+    fn answered(
+        &self,
+        context: &mut RequestContext<'_>,
+        answer: Answer,
+    ) -> Result<Verdict, FilterError> {
+        let _ = (context, answer);
         Ok(Verdict::Continue)
     }
 
@@ -258,48 +263,6 @@ pub(crate) trait OnResponse {
 }
 
 impl Filter {
-    fn behaviour(&self) -> &dyn Behaviour {
-        match self {
-            Self::AddRequestHeader(filter) => filter,
-            Self::AddRequestHeadersIfNotPresent(filter) => filter,
-            Self::AddRequestParameter(filter) => filter,
-            Self::AddResponseHeader(filter) => filter,
-            Self::ApiKey(filter) => filter,
-            Self::Authorize(filter) => filter,
-            Self::CacheRequestBody(filter) => filter,
-            Self::CircuitBreaker(filter) => filter,
-            Self::DedupeResponseHeader(filter) => filter,
-            Self::FallbackHeaders(filter) => filter,
-            Self::IpAccess(filter) => filter,
-            Self::MapRequestHeader(filter) => filter,
-            Self::PrefixPath(filter) => filter,
-            Self::PreserveHostHeader(filter) => filter,
-            Self::RedirectTo(filter) => filter,
-            Self::RemoveRequestHeader(filter) => filter,
-            Self::RemoveRequestParameter(filter) => filter,
-            Self::RemoveResponseHeader(filter) => filter,
-            Self::RequestHeaderSize(filter) => filter,
-            Self::RequestHeaderToRequestUri(filter) => filter,
-            Self::RequestRateLimiter(filter) => filter,
-            Self::RequestSize(filter) => filter,
-            Self::Retry(filter) => filter,
-            Self::RewriteLocationResponseHeader(filter) => filter,
-            Self::RewritePath(filter) => filter,
-            Self::RewriteRequestParameter(filter) => filter,
-            Self::RewriteResponseHeader(filter) => filter,
-            Self::SaveSession(filter) => filter,
-            Self::SecureHeaders(filter) => filter,
-            Self::SetPath(filter) => filter,
-            Self::SetRequestHeader(filter) => filter,
-            Self::SetRequestHostHeader(filter) => filter,
-            Self::SetRequestUri(filter) => filter,
-            Self::SetResponseHeader(filter) => filter,
-            Self::SetStatus(filter) => filter,
-            Self::StripPrefix(filter) => filter,
-            Self::Throttle(filter) => filter,
-        }
-    }
-
     /// Its entry in the registry.
     pub fn spec(&self) -> &'static Spec<Build> {
         self.behaviour().spec()
@@ -355,6 +318,18 @@ impl Filter {
         self.behaviour().request(context)
     }
 
+    /// Runs the request side again, with the answer to what it asked.
+    ///
+    /// # Errors
+    /// What the filter cannot do for this request; nothing may be sent upstream.
+    pub fn answered(
+        &self,
+        context: &mut RequestContext<'_>,
+        answer: Answer,
+    ) -> Result<Verdict, FilterError> {
+        self.behaviour().answered(context, answer)
+    }
+
     /// Runs the response side.
     ///
     /// # Errors
@@ -388,7 +363,10 @@ impl Filter {
 
     /// Whether it lets a request pass by who it is from.
     pub fn asks_who(&self) -> bool {
-        matches!(self, Self::ApiKey(_) | Self::Authorize(_))
+        matches!(
+            self,
+            Self::ApiKey(_) | Self::Authorize(_) | Self::BasicAuth(_) | Self::ForwardAuth(_)
+        )
     }
 
     /// Whether it has a response side.

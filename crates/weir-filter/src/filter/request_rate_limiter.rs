@@ -1,15 +1,18 @@
 //! RequestRateLimiter: refuses requests of a key that come too fast.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use weir_limit::{BucketSettings, Buckets, Taken};
-use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
+use weir_limit::{BucketSettings, Buckets, Refill, Taken};
+use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec, parse_duration};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
 use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
 use crate::limits::KeySource;
+use crate::question::{Answer, BucketQuestion, Question};
+use crate::redis::RedisSettings;
 use crate::styled::Styled;
 
 /// See [`SPEC`]'s `doc`.
@@ -18,7 +21,10 @@ pub static SPEC: Spec<Build> = Spec {
     doc: r#"Answers 429 to requests of a key that come faster than `replenishRate` a second, once a
 burst of `burstCapacity` is used up. The key comes from a key resolver, whose name
 `weir.key-resolvers` gives a meaning: `weir.key-resolvers.ipKeyResolver: ip`. A request without a
-key is answered 403, unless `denyEmptyKey` is false. Each route and gateway counts for itself.
+key is answered 403, unless `denyEmptyKey` is false. Where `spring.data.redis.*` names a Redis, the
+buckets are kept there under SCG's names, so that all gateways of both kinds share them; a request
+that Redis does not answer in time passes. Elsewhere each gateway counts for itself. Arguments
+`bucket4j-rate-limiter.*` make it a limiter of Bucket4j, in this process.
 
 ```yaml
 filters:
@@ -36,12 +42,25 @@ GET / HTTP/1.1
 ```"#,
     args: &[
         optional("key-resolver", ArgKind::Bean, None, "`#{@name}` of `weir.key-resolvers`."),
-        optional("rate-limiter", ArgKind::Bean, None, "Not looked at: there is one kind."),
+        optional(
+            "rate-limiter",
+            ArgKind::Bean,
+            None,
+            "Not looked at: the other arguments tell which kind it is.",
+        ),
         optional(
             "redis-rate-limiter",
             ArgKind::Text,
             None,
             "`.replenishRate` (tokens a second), `.burstCapacity` (1), `.requestedTokens` (1).",
+        ),
+        optional(
+            "bucket4j-rate-limiter",
+            ArgKind::Text,
+            None,
+            "`.capacity`, `.refillPeriod`, `.refillTokens` (the capacity), `.refillStyle` \
+             (`GREEDY`, `INTERVALLY`), `.requestedTokens` (1), `.headerName` \
+             (`X-RateLimit-Remaining`).",
         ),
         optional("statusCode", ArgKind::Status, Some("429"), "Status of a refusal."),
         optional("denyEmptyKey", ArgKind::Bool, Some("true"), "Refuses requests without a key."),
@@ -49,10 +68,57 @@ GET / HTTP/1.1
     ],
     shortcut: Shortcut::Positions(0),
     compatibility: Compatibility::Differs(
-        "counts in the process, for each gateway by itself, not in Redis",
+        "counts in the process, for each gateway by itself, where no Redis is configured",
     ),
     build,
 };
+
+/// How RequestRateLimiter tells about its buckets (`redis-rate-limiter.*`).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RateHeaders {
+    /// Whether it does at all.
+    pub include: bool,
+    /// Name of the header with the tokens that are left.
+    pub remaining: String,
+    /// Name of the header with the tokens that a request takes.
+    pub requested_tokens: String,
+    /// Name of the header with the size of a bucket.
+    pub burst_capacity: String,
+    /// Name of the header with the tokens of a second.
+    pub replenish_rate: String,
+}
+
+impl Default for RateHeaders {
+    fn default() -> Self {
+        Self {
+            include: true,
+            remaining: "X-RateLimit-Remaining".to_owned(),
+            requested_tokens: "X-RateLimit-Requested-Tokens".to_owned(),
+            burst_capacity: "X-RateLimit-Burst-Capacity".to_owned(),
+            replenish_rate: "X-RateLimit-Replenish-Rate".to_owned(),
+        }
+    }
+}
+
+/// What holds for every RequestRateLimiter, unless it says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateLimiting {
+    /// Where buckets are kept; `None`: in this process.
+    pub redis: Option<Arc<RedisSettings>>,
+    /// How it tells about them.
+    pub headers: RateHeaders,
+    /// Requests without a key are refused.
+    pub deny_empty_key: bool,
+    /// With this status.
+    pub empty_key_status: u16,
+}
+
+impl Default for RateLimiting {
+    fn default() -> Self {
+        let headers = RateHeaders::default();
+        Self { redis: None, headers, deny_empty_key: true, empty_key_status: 403 }
+    }
+}
 
 /// Refuses requests of a key that come too fast.
 #[derive(Clone, Debug)]
@@ -67,9 +133,29 @@ struct Inner {
     /// Status for a request without a key; `None` lets it pass.
     empty_status: Option<u16>,
     buckets: Arc<Buckets>,
+    redis: Option<Arc<RedisSettings>>,
+    headers: Headers,
     /// Route it was bound to.
     route: String,
 }
+
+/// What an answer tells.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Headers {
+    Redis(RateHeaders),
+    /// Bucket4j's only one.
+    Remaining(String),
+}
+
+/// What tells two of them apart.
+type What<'a> = (
+    BucketSettings,
+    &'a Option<KeySource>,
+    (u16, Option<u16>),
+    &'a Option<Arc<RedisSettings>>,
+    &'a Headers,
+    &'a str,
+);
 
 impl RequestRateLimiter {
     /// Gives the route called `route` its buckets, which it keeps over reloads.
@@ -78,9 +164,43 @@ impl RequestRateLimiter {
         *self = Self(Arc::new(Inner { buckets, route: route.to_owned(), ..(*self.0).clone() }));
     }
 
-    fn what(&self) -> (BucketSettings, &Option<KeySource>, u16, Option<u16>, &str) {
+    fn what(&self) -> What<'_> {
         let inner = &self.0;
-        (inner.settings, &inner.key, inner.status, inner.empty_status, &inner.route)
+        let statuses = (inner.status, inner.empty_status);
+        (inner.settings, &inner.key, statuses, &inner.redis, &inner.headers, &inner.route)
+    }
+
+    fn decide(&self, context: &mut RequestContext<'_>, allowed: bool, left: i64) -> Verdict {
+        let fields = self.fields(left);
+        if allowed {
+            context.added.extend(fields);
+            return Verdict::Continue;
+        }
+        let fields = fields.into_iter().map(|(name, value)| (name.into_owned(), value)).collect();
+        Verdict::Respond(Box::new(LocalResponse {
+            status: self.0.status,
+            fields,
+            body: Vec::new(),
+        }))
+    }
+
+    /// The headers that SCG adds to every answer.
+    fn fields(&self, left: i64) -> Vec<(Cow<'static, str>, Vec<u8>)> {
+        let names = match &self.0.headers {
+            Headers::Redis(names) if names.include => names,
+            Headers::Redis(_) => return Vec::new(),
+            Headers::Remaining(name) => {
+                return vec![(name.clone().into(), left.to_string().into_bytes())];
+            }
+        };
+        let BucketSettings { refill, capacity, cost } = self.0.settings;
+        let number = |number: u64| number.to_string().into_bytes();
+        vec![
+            (names.remaining.clone().into(), left.to_string().into_bytes()),
+            (names.requested_tokens.clone().into(), number(cost)),
+            (names.burst_capacity.clone().into(), number(capacity)),
+            (names.replenish_rate.clone().into(), number(refill.tokens())),
+        ]
     }
 }
 
@@ -103,49 +223,128 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
         None => None,
         Some(text) => Some(resolver(text, options)?),
     };
-    // Read, so that it is not taken for a mistake.
-    let _ = (args.text("rate-limiter"), args.text("redis-rate-limiter"));
-    let mut settings = BucketSettings { rate: 1, capacity: 1, cost: 1 };
-    let mut burst = None;
-    for (name, text) in args.nested("redis-rate-limiter") {
-        let arg = format!("redis-rate-limiter.{name}");
-        let number = text.trim().parse::<u64>().ok().filter(|number| *number <= 1 << 40);
-        let number = number.ok_or_else(|| {
-            ArgError::new(&arg, format!("`{text}` is not a whole number"))
-                .help("write a whole number, such as `10`")
-        })?;
-        match name.replace('-', "").to_ascii_lowercase().as_str() {
-            "replenishrate" => settings.rate = number,
-            "burstcapacity" => burst = Some(number),
-            "requestedtokens" => settings.cost = number,
-            _ => {
-                return Err(ArgError::new(&arg, "there is no such setting")
-                    .help("there are replenishRate, burstCapacity and requestedTokens"));
-            }
+    // Read, so that they are not taken for a mistake.
+    let _ = args.text("rate-limiter");
+    let _ = (args.text("redis-rate-limiter"), args.text("bucket4j-rate-limiter"));
+    let common = &options.rate_limiting;
+    let bucket4j: Vec<_> = args.nested("bucket4j-rate-limiter").collect();
+    let (settings, headers, redis) = match bucket4j.is_empty() {
+        true => {
+            let headers = Headers::Redis(common.headers.clone());
+            (of_redis(args)?, headers, common.redis.clone())
         }
-    }
-    if settings.rate == 0 {
-        return Err(ArgError::new("redis-rate-limiter.replenishRate", "nothing could pass")
-            .help("write a whole number of at least 1"));
-    }
-    // Left out, SCG keeps a burst of 1 and limits nothing above 2 a second; what is meant is meant.
-    settings.capacity = burst.unwrap_or(settings.rate);
-    if settings.capacity < settings.rate {
-        let message = "the burst is lower than the rate";
-        return Err(ArgError::new("redis-rate-limiter.burstCapacity", message)
-            .help("write at least the replenishRate, as SCG demands"));
-    }
+        false => {
+            let (settings, header) = of_bucket4j(bucket4j)?;
+            (settings, Headers::Remaining(header), None)
+        }
+    };
     let status = args.status("statusCode")?.unwrap_or(429);
-    let empty = args.status("emptyKeyStatus")?.unwrap_or(403);
-    let deny = args.bool("denyEmptyKey")?.unwrap_or(true);
+    let empty = args.status("emptyKeyStatus")?.unwrap_or(common.empty_key_status);
+    let deny = args.bool("denyEmptyKey")?.unwrap_or(common.deny_empty_key);
     Ok(Filter::RequestRateLimiter(RequestRateLimiter(Arc::new(Inner {
         settings,
         key,
         status,
         empty_status: deny.then_some(empty),
         buckets: Arc::default(),
+        redis,
+        headers,
         route: String::new(),
     }))))
+}
+
+fn whole(arg: &str, text: &str) -> Result<u64, ArgError> {
+    let number = text.trim().parse::<u64>().ok().filter(|number| *number <= 1 << 40);
+    number.ok_or_else(|| {
+        ArgError::new(arg, format!("`{text}` is not a whole number"))
+            .help("write a whole number, such as `10`")
+    })
+}
+
+/// A name as it is written in any of Spring's ways.
+fn plain(name: &str) -> String {
+    name.replace('-', "").to_ascii_lowercase()
+}
+
+fn of_redis(args: &Args) -> Result<BucketSettings, ArgError> {
+    let (mut rate, mut burst, mut cost) = (1, None, 1);
+    for (name, text) in args.nested("redis-rate-limiter") {
+        let arg = format!("redis-rate-limiter.{name}");
+        let number = whole(&arg, text)?;
+        match plain(name).as_str() {
+            "replenishrate" => rate = number,
+            "burstcapacity" => burst = Some(number),
+            "requestedtokens" => cost = number,
+            _ => {
+                return Err(ArgError::new(&arg, "there is no such setting")
+                    .help("there are replenishRate, burstCapacity and requestedTokens"));
+            }
+        }
+    }
+    if rate == 0 {
+        return Err(ArgError::new("redis-rate-limiter.replenishRate", "nothing could pass")
+            .help("write a whole number of at least 1"));
+    }
+    // Left out, SCG keeps a burst of 1 and limits nothing above 2 a second; what is meant is meant.
+    let capacity = burst.unwrap_or(rate);
+    if capacity < rate {
+        let message = "the burst is lower than the rate";
+        return Err(ArgError::new("redis-rate-limiter.burstCapacity", message)
+            .help("write at least the replenishRate, as SCG demands"));
+    }
+    Ok(BucketSettings { refill: Refill::EachSecond(rate), capacity, cost })
+}
+
+/// Bucket4j's settings, and the name of its header.
+fn of_bucket4j(given: Vec<(&str, &str)>) -> Result<(BucketSettings, String), ArgError> {
+    let (mut capacity, mut tokens, mut period_ms, mut cost) = (None, None, None, 1);
+    let (mut greedy, mut header) = (true, "X-RateLimit-Remaining".to_owned());
+    for (name, text) in given {
+        let arg = format!("bucket4j-rate-limiter.{name}");
+        match plain(name).as_str() {
+            "capacity" => capacity = Some(whole(&arg, text)?),
+            "refilltokens" => tokens = Some(whole(&arg, text)?),
+            "requestedtokens" => cost = whole(&arg, text)?,
+            "refillperiod" => {
+                let period = parse_duration(text.trim()).ok();
+                let ms = period.and_then(|period| u64::try_from(period.as_millis()).ok());
+                period_ms = Some(ms.filter(|ms| *ms > 0).ok_or_else(|| {
+                    ArgError::new(&arg, format!("`{text}` is not a duration"))
+                        .help("write one such as `1s`")
+                })?);
+            }
+            "refillstyle" => {
+                greedy = match text.trim().to_ascii_uppercase().as_str() {
+                    "GREEDY" => true,
+                    "INTERVALLY" => false,
+                    _ => {
+                        let message = format!("weir does not have the style `{text}`");
+                        return Err(ArgError::new(&arg, message).help("write GREEDY or INTERVALLY"));
+                    }
+                }
+            }
+            "headername" => text.trim().clone_into(&mut header),
+            _ => {
+                return Err(ArgError::new(&arg, "there is no such setting").help(
+                    "there are capacity, refillTokens, refillPeriod, refillStyle, \
+                     requestedTokens and headerName",
+                ));
+            }
+        }
+    }
+    let missing = |name: &str, example: &str| {
+        ArgError::new(&format!("bucket4j-rate-limiter.{name}"), "it is not set")
+            .help(format!("write it, such as `{example}`"))
+    };
+    let capacity = capacity.filter(|tokens| *tokens > 0);
+    let capacity = capacity.ok_or_else(|| missing("capacity", "100"))?;
+    let period_ms = period_ms.ok_or_else(|| missing("refillPeriod", "1s"))?;
+    let tokens = tokens.unwrap_or(capacity).max(1);
+    let refill = match greedy {
+        true => Refill::Greedy { tokens, period_ms },
+        false => Refill::Intervally { tokens, period_ms },
+    };
+    Ok((BucketSettings { refill, capacity, cost }, header))
 }
 
 /// What `#{@name}` means.
@@ -197,18 +396,32 @@ impl Behaviour for RequestRateLimiter {
                 }
             });
         }
+        if let Some(redis) = &inner.redis {
+            let mut key = format!("request_rate_limiter.{{{}.", inner.route).into_bytes();
+            key.extend_from_slice(&text);
+            key.push(b'}');
+            let redis = Arc::clone(redis);
+            let question = BucketQuestion { redis, key, settings: inner.settings };
+            return Ok(Verdict::Ask(Box::new(Question::Bucket(question))));
+        }
         let mut hasher = std::hash::DefaultHasher::new();
         text.hash(&mut hasher);
-        let now_s = context.now_ms.div_euclid(1_000);
-        let taken = inner.buckets.take(inner.settings, hasher.finish(), now_s);
-        let fields = fields(inner.settings, taken);
-        if taken.allowed {
-            context.added.extend(fields);
-            return Ok(Verdict::Continue);
-        }
-        let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        let refusal = LocalResponse { status: inner.status, fields, body: Vec::new() };
-        Ok(Verdict::Respond(Box::new(refusal)))
+        let Taken { allowed, left } =
+            inner.buckets.take(inner.settings, hasher.finish(), context.now_ms);
+        Ok(self.decide(context, allowed, i64::try_from(left).unwrap_or(i64::MAX)))
+    }
+
+    fn answered(
+        &self,
+        context: &mut RequestContext<'_>,
+        answer: Answer,
+    ) -> Result<Verdict, FilterError> {
+        // Who cannot be asked refuses nobody, as in SCG.
+        let (allowed, left) = match answer {
+            Answer::Bucket { allowed, left } => (allowed, left),
+            _ => (true, -1),
+        };
+        Ok(self.decide(context, allowed, left))
     }
 
     fn variables(&self) -> Vec<&str> {
@@ -225,32 +438,24 @@ impl Behaviour for RequestRateLimiter {
     }
 
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
-        let BucketSettings { rate, capacity, .. } = self.0.settings;
-        styled.plain("replenishRate", format_args!("{rate}"))?;
+        let BucketSettings { refill, capacity, .. } = self.0.settings;
+        styled.plain("replenishRate", format_args!("{}", refill.tokens()))?;
         styled.plain("burstCapacity", format_args!("{capacity}"))
     }
 
     fn explain(&self) -> String {
-        let BucketSettings { rate, capacity, cost } = self.0.settings;
+        let BucketSettings { refill, capacity, cost } = self.0.settings;
         let each =
             if cost == 1 { String::new() } else { format!(", of which a request takes {cost}") };
+        let place = match &self.0.redis {
+            Some(redis) => format!("; all gateways at Redis {redis} count together"),
+            None => String::new(),
+        };
         format!(
-            "answers {} to a key with more than {rate} requests a second after a burst of \
-             {capacity}{each}",
+            "answers {} to a key with more than {refill} after a burst of {capacity}{each}{place}",
             self.0.status
         )
     }
-}
-
-/// The headers that SCG adds to every answer.
-fn fields(settings: BucketSettings, taken: Taken) -> [(&'static str, Vec<u8>); 4] {
-    let number = |number: u64| number.to_string().into_bytes();
-    [
-        ("X-RateLimit-Remaining", number(taken.left)),
-        ("X-RateLimit-Requested-Tokens", number(settings.cost)),
-        ("X-RateLimit-Burst-Capacity", number(settings.capacity)),
-        ("X-RateLimit-Replenish-Rate", number(settings.rate)),
-    ]
 }
 
 #[cfg(test)]

@@ -84,7 +84,8 @@ pub(super) async fn wait(
             }
             hold(x, &ticket.valve);
             let waited_ms = (now_ns() - started) as f64 / 1e6;
-            x.cors_fields.push(("Server-Timing", format!("queue;dur={waited_ms:.1}").into_bytes()));
+            let timing = format!("queue;dur={waited_ms:.1}").into_bytes();
+            x.cors_fields.push(("Server-Timing".into(), timing));
             Ok(None)
         }
     }

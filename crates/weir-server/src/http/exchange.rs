@@ -58,7 +58,7 @@ pub(crate) struct Exchange {
     pub(crate) parts: RequestParts,
     pub(crate) foreseen: Ahead,
     pub(crate) vars: Vars,
-    pub(crate) cors_fields: Vec<(&'static str, Vec<u8>)>,
+    pub(crate) cors_fields: Vec<(Cow<'static, str>, Vec<u8>)>,
     /// The request on its way to the upstream, head and body.
     pub(crate) upload: Relay,
     /// The upstream's response on its way to the client, head and body.

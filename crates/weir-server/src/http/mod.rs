@@ -1,6 +1,7 @@
 //! One HTTP connection after another: reading heads, the exchange, relaying bodies.
 
 mod admission;
+mod ask;
 mod attempts;
 pub(crate) mod body;
 pub(crate) mod direction;

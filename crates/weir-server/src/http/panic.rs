@@ -58,8 +58,10 @@ mod tests {
         let compiled = loaded.compile();
         let snapshot = Snapshot::build(&loaded.compiler, compiled.routes);
         let snapshot = Arc::new(ArcSwap::from_pointee(snapshot));
-        let server =
-            Server::start(&snapshot, &ServerOptions { seed: 1, reserved: None, admin: None });
+        let server = Server::start(
+            &snapshot,
+            &ServerOptions { seed: 1, reserved: None, admin: None, inquiries: None },
+        );
         server.expect("a server")
     }
 

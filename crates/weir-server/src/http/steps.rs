@@ -6,12 +6,15 @@ use std::sync::Arc;
 use weir_balance::Service;
 use weir_config::{RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_filter::cors::CorsDecision;
-use weir_filter::{LocalResponse, RequestContext, Target, Ticket, Verdict};
+use weir_filter::{
+    Answer, Chain, LocalResponse, Question, RequestContext, Target, Ticket, Verdict,
+};
 use weir_limit::Slot;
 use weir_mock::Mocks;
 use weir_route::Route;
 
 use super::admission::{self, Admitted, wait};
+use super::ask::ask;
 use super::downstream::Client;
 use super::exchange::{Exchange, Found};
 use super::hops::spend_forward;
@@ -32,7 +35,7 @@ pub(super) enum Step<'s> {
     },
     /// Give this answer, after the response filters of a route.
     Answer(Option<&'s Route<RouteTarget>>, Box<LocalResponse>),
-    /// Wait until a limit lets it pass, then go on with the filters.
+    /// Wait for a limit or an answer, then go on with the filters.
     Wait(Box<Waiting<'s>>),
     /// Make an answer from API definitions.
     Mock(&'s Route<RouteTarget>, &'s Mocks),
@@ -47,17 +50,24 @@ struct Filtering {
     prefixed: bool,
 }
 
-/// A request that waits for its turn.
+/// A request that waits.
 pub(super) struct Waiting<'s> {
     route: &'s Route<RouteTarget>,
-    ticket: Ticket,
-    slot: Arc<Slot>,
+    what: Awaited,
     filtering: Filtering,
     /// The filter to go on with.
     from: usize,
 }
 
-/// What is to be done for a request whose turn has come.
+/// What a request waits for.
+enum Awaited {
+    /// Its turn at a limit.
+    Turn(Ticket, Arc<Slot>),
+    /// An answer to what a filter asked.
+    Answer(Box<Question>),
+}
+
+/// What is to be done for a request that has waited.
 pub(super) async fn waited<'s>(
     worker: &Worker,
     client: &mut Client,
@@ -65,12 +75,16 @@ pub(super) async fn waited<'s>(
     snapshot: &'s Snapshot,
     waiting: Box<Waiting<'s>>,
 ) -> Result<Step<'s>, ProxyError> {
-    let Waiting { route, ticket, slot, filtering, from } = *waiting;
+    let Waiting { route, what, filtering, from } = *waiting;
     x.record.filters_ran = 0;
-    match wait(worker, client, x, &ticket, slot).await? {
-        Some(local) => Ok(Step::Answer(Some(route), local)),
-        None => run_filters(worker, client, x, snapshot, route, filtering, from),
-    }
+    let answer = match what {
+        Awaited::Turn(ticket, slot) => match wait(worker, client, x, &ticket, slot).await? {
+            Some(local) => return Ok(Step::Answer(Some(route), local)),
+            None => None,
+        },
+        Awaited::Answer(question) => Some(ask(worker, client, *question).await?),
+    };
+    run_filters(worker, client, x, snapshot, route, filtering, (from, answer))
 }
 
 /// Applies to a request the rules for origins and forwarding, and the filters of its route.
@@ -112,10 +126,11 @@ pub(super) fn start<'s>(
     preserve_host: bool,
 ) -> Result<Step<'s>, ProxyError> {
     let filtering = Filtering { preserve_host, ..Filtering::default() };
-    run_filters(worker, client, x, snapshot, route, filtering, 0)
+    run_filters(worker, client, x, snapshot, route, filtering, (0, None))
 }
 
-/// Runs the filters of a route from number `from` on, and finds out where the request goes.
+/// Runs the filters of a route from number `from` on, once the one in front of it has got its
+/// answer, and finds out where the request goes.
 fn run_filters<'s>(
     worker: &Worker,
     client: &Client,
@@ -123,7 +138,7 @@ fn run_filters<'s>(
     snapshot: &'s Snapshot,
     route: &'s Route<RouteTarget>,
     mut filtering: Filtering,
-    mut from: usize,
+    (mut from, mut answer): (usize, Option<Answer>),
 ) -> Result<Step<'s>, ProxyError> {
     loop {
         let mut context = RequestContext {
@@ -137,19 +152,24 @@ fn run_filters<'s>(
             failure: x.failure.as_deref(),
             peer: client.peer,
             now_ms: worker.deadlines.wall_ms(),
+            dice: worker.roll(),
         };
-        let ran = &mut x.record.filters_ran;
-        let verdict = route.target.chain.resume(from, &mut context, ran);
-        match verdict.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))? {
+        let (chain, ran) = (&route.target.chain, &mut x.record.filters_ran);
+        match verdict(chain, from, &mut context, ran, answer.take())? {
             Verdict::Continue => break,
             Verdict::Respond(local) => return Ok(Step::Answer(Some(route), local)),
+            Verdict::Ask(question) => {
+                let (what, from) = (Awaited::Answer(question), x.record.filters_ran);
+                return Ok(Step::Wait(Box::new(Waiting { route, what, filtering, from })));
+            }
             Verdict::Admit(ticket) => {
                 from = std::mem::take(&mut x.record.filters_ran);
                 match admission::admit(x, &ticket) {
                     Admitted::Yes => {}
                     Admitted::No(local) => return Ok(Step::Answer(Some(route), local)),
                     Admitted::Later(slot) => {
-                        let waiting = Waiting { route, ticket, slot, filtering, from };
+                        let what = Awaited::Turn(ticket, slot);
+                        let waiting = Waiting { route, what, filtering, from };
                         return Ok(Step::Wait(Box::new(waiting)));
                     }
                 }
@@ -171,6 +191,23 @@ fn run_filters<'s>(
     };
     worker.identity.pass(&mut x.request, &target, snapshot.settings.via)?;
     Ok(Step::Forward { route, target, service, preserve_host })
+}
+
+/// What the filters from number `from` on say, once the one in front has got its answer.
+fn verdict(
+    chain: &Chain,
+    from: usize,
+    context: &mut RequestContext<'_>,
+    ran: &mut usize,
+    answer: Option<Answer>,
+) -> Result<Verdict, ProxyError> {
+    let told =
+        answer.map_or(Ok(Verdict::Continue), |told| chain.answered(from, context, told, ran));
+    let verdict = match told {
+        Ok(Verdict::Continue) => chain.resume(from, context, ran),
+        other => other,
+    };
+    verdict.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))
 }
 
 /// Where a route sends a request.

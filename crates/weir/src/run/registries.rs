@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use weir_balance::{Directory, Instance};
 use weir_config::Settings;
-use weir_control::{Discovery, Here, Plane, RegistryStatus, fetch_keys};
+use weir_control::{Discovery, Here, Inquiry, Plane, RegistryStatus, answer_questions, fetch_keys};
 
 use crate::configuration::Lasting;
 
@@ -88,6 +88,18 @@ impl Registries {
             }
         }
         Ok(())
+    }
+
+    /// Answers what filters ask, on a thread that starts with the first question.
+    pub fn answer(self: &Arc<Self>, mut questions: mpsc::Receiver<Inquiry>) {
+        let registries = Arc::clone(self);
+        tokio::spawn(async move {
+            let Some(first) = questions.recv().await else { return };
+            match registries.plane() {
+                Ok(plane) => answer_questions(&plane, first, questions),
+                Err(error) => tracing::error!("what filters ask cannot be answered: {error}"),
+            }
+        });
     }
 
     /// Waits for the first answers, within the bound that the settings give.

@@ -1,0 +1,71 @@
+//! Answers to what filters ask: see [`Question`].
+//!
+//! Each question is a task of its own, so that a slow answer holds up nobody else, and a panic
+//! costs one answer. Whoever asked waits no longer than the question's bound; a task is given up
+//! then, too.
+
+mod access_token;
+mod password;
+mod redis;
+mod subrequest;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use weir_filter::{Answer, Question};
+
+use self::access_token::AccessTokens;
+use self::password::Passwords;
+use self::redis::Redis;
+use crate::plane::Plane;
+
+/// A question, and where the answer goes.
+pub type Inquiry = (Question, oneshot::Sender<Answer>);
+
+/// Answers `first` and all that comes after it, for as long as the plane lives.
+pub fn answer_questions(plane: &Plane, first: Inquiry, mut others: mpsc::Receiver<Inquiry>) {
+    let desk = Arc::new(Desk::default());
+    plane.handle().spawn(async move {
+        desk.take(first);
+        while let Some(inquiry) = others.recv().await {
+            desk.take(inquiry);
+        }
+    });
+}
+
+/// What answering needs from one question to the next.
+#[derive(Debug, Default)]
+struct Desk {
+    redis: Redis,
+    passwords: Passwords,
+    access_tokens: AccessTokens,
+}
+
+impl Desk {
+    fn take(self: &Arc<Self>, (question, mut asker): Inquiry) {
+        let desk = Arc::clone(self);
+        tokio::spawn(async move {
+            let bound = Duration::from_millis(question.timeout_ms());
+            let answered = tokio::select! {
+                answered = tokio::time::timeout(bound, desk.answer(&question)) => answered,
+                // Nobody wants to know any more.
+                () = asker.closed() => return,
+            };
+            let late = |_| Answer::Nobody(format!("not within {bound:?}"));
+            // Refused only if nobody wants to know any more.
+            let _ = asker.send(answered.unwrap_or_else(late));
+        });
+    }
+
+    async fn answer(&self, question: &Question) -> Answer {
+        match question {
+            Question::Bucket(question) => self.redis.take(question).await,
+            Question::Subrequest(question) => subrequest::ask(question).await,
+            Question::Password { hash, password } => self.passwords.check(hash, password).await,
+            Question::AccessToken(client) => self.access_tokens.token(client).await,
+            // The worker's own business.
+            Question::Pause(_) => Answer::Passed,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Questions to other servers: ForwardAuth.
+
+use std::time::Duration;
+
+use http::{HeaderName, Method};
+use weir_filter::{Answer, LocalResponse, Subrequest};
+
+use crate::http::{Answer as HttpAnswer, Ask};
+
+/// Longest body of an answer that goes to the client.
+const BODY_BYTES_MAX: usize = 1 << 20;
+/// Fields that are about a connection, not about an answer.
+const OF_CONNECTION: [&str; 7] = [
+    "connection",
+    "content-length",
+    "keep-alive",
+    "proxy-connection",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Sends the request and gives what comes back.
+pub(super) async fn ask(question: &Subrequest) -> Answer {
+    match send(question).await {
+        Ok(answer) => Answer::Response(Box::new(response(answer))),
+        Err(why) => {
+            tracing::warn!(url = %crate::http::shown(&question.url), "not answered: {why}");
+            Answer::Nobody(why)
+        }
+    }
+}
+
+async fn send(question: &Subrequest) -> Result<HttpAnswer, String> {
+    let method = Method::from_bytes(question.method.as_bytes());
+    let mut ask =
+        Ask::get(&question.url, Duration::from_millis(question.timeout_ms), BODY_BYTES_MAX);
+    ask.method = method.map_err(|error| error.to_string())?;
+    ask.headers.clear();
+    for (name, value) in &question.fields {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| error.to_string())?;
+        ask.fields.push((name, value.clone()));
+    }
+    ask.send().await.map_err(|error| error.to_string())
+}
+
+fn response(answer: HttpAnswer) -> LocalResponse {
+    let fields = answer.headers.iter();
+    let fields = fields.filter(|(name, _)| !OF_CONNECTION.contains(&name.as_str()));
+    let fields =
+        fields.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec())).collect();
+    LocalResponse { status: answer.status.as_u16(), fields, body: answer.body.to_vec() }
+}

@@ -1,0 +1,160 @@
+//! FaultInjection: slows some requests down, and fails some.
+
+use std::fmt;
+
+use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
+
+use super::{Behaviour, Build, Filter, FilterOptions, optional};
+use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use crate::question::{Answer, Question};
+use crate::styled::Styled;
+
+/// Shares are kept in parts of this.
+const WHOLE: u32 = 1_000_000;
+
+/// See [`SPEC`]'s `doc`.
+pub static SPEC: Spec<Build> = Spec {
+    name: "FaultInjection",
+    doc: r#"Slows a share of requests down and answers a share with an error, to see what clients make
+of it. Only where it is written. A filter of weir's own.
+
+```yaml
+filters:
+- name: FaultInjection
+  args:
+    abortStatus: 503
+    abortPercent: 100
+```
+```http request
+GET / HTTP/1.1
+```
+```http response
+HTTP/1.1 503 Service Unavailable
+X-Weir-Fault: abort
+```"#,
+    args: &[
+        optional("delay", ArgKind::Duration, None, "How long a request is held back."),
+        optional("delayPercent", ArgKind::Text, Some("100"), "The share of requests, 0 to 100."),
+        optional("abortStatus", ArgKind::Status, None, "Status that a request is answered with."),
+        optional("abortPercent", ArgKind::Text, Some("100"), "The share of requests, 0 to 100."),
+    ],
+    shortcut: Shortcut::Positions(0),
+    compatibility: Compatibility::Same,
+    build,
+};
+
+/// Slows some requests down, and fails some.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FaultInjection {
+    delay_ms: u64,
+    delayed: u32,
+    status: u16,
+    aborted: u32,
+}
+
+fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
+    let share = |arg: &str| -> Result<u32, ArgError> {
+        let Some(text) = args.text(arg) else { return Ok(WHOLE) };
+        let percent = text.trim().trim_end_matches('%').trim().parse::<f64>().ok();
+        let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+        let percent = percent.ok_or_else(|| {
+            ArgError::new(arg, format!("`{text}` is no share"))
+                .help("write a percentage from 0 to 100, such as `2.5`")
+        })?;
+        Ok((percent * f64::from(WHOLE) / 100.0).round() as u32)
+    };
+    let (delayed, aborted) = (share("delayPercent")?, share("abortPercent")?);
+    let delay = args.duration("delay")?.map(|time| time.as_millis());
+    let status = args.status("abortStatus")?;
+    if delay.is_none() && status.is_none() {
+        return Err(ArgError::new("delay", "there is no fault")
+            .help("write `delay: 100ms`, `abortStatus: 503`, or both"));
+    }
+    Ok(Filter::FaultInjection(FaultInjection {
+        delay_ms: delay.map_or(0, |ms| u64::try_from(ms).unwrap_or(u64::MAX)),
+        delayed: if delay.is_some() { delayed } else { 0 },
+        status: status.unwrap_or_default(),
+        aborted: if status.is_some() { aborted } else { 0 },
+    }))
+}
+
+impl FaultInjection {
+    /// Whether a share of requests has this one, by bits of `dice`.
+    fn takes(share: u32, dice: u64) -> bool {
+        u64::from(share) > dice % u64::from(WHOLE)
+    }
+
+    fn abort(&self, context: &RequestContext<'_>) -> Verdict {
+        // Other bits than those that decided on the delay.
+        if !Self::takes(self.aborted, context.dice >> 32) {
+            return Verdict::Continue;
+        }
+        let fields = vec![("X-Weir-Fault".to_owned(), b"abort".to_vec())];
+        let status = self.status;
+        Verdict::Respond(Box::new(LocalResponse { status, fields, body: Vec::new() }))
+    }
+}
+
+impl Behaviour for FaultInjection {
+    fn spec(&self) -> &'static Spec<Build> {
+        &SPEC
+    }
+
+    fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
+        if Self::takes(self.delayed, context.dice & u64::from(u32::MAX)) {
+            return Ok(Verdict::Ask(Box::new(Question::Pause(self.delay_ms))));
+        }
+        Ok(self.abort(context))
+    }
+
+    fn answered(
+        &self,
+        context: &mut RequestContext<'_>,
+        _: Answer,
+    ) -> Result<Verdict, FilterError> {
+        Ok(self.abort(context))
+    }
+
+    fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
+        let percent = |share: u32| f64::from(share) * 100.0 / f64::from(WHOLE);
+        styled.plain("delay", format_args!("{}ms", self.delay_ms))?;
+        styled.plain("delayPercent", percent(self.delayed))?;
+        styled.plain("abortStatus", self.status)?;
+        styled.plain("abortPercent", percent(self.aborted))
+    }
+
+    fn explain(&self) -> String {
+        let percent = |share: u32| f64::from(share) * 100.0 / f64::from(WHOLE);
+        let mut does = Vec::new();
+        if self.delayed > 0 {
+            let (share, ms) = (percent(self.delayed), self.delay_ms);
+            does.push(format!("holds {share} % of requests back for {ms} ms"));
+        }
+        if self.aborted > 0 {
+            does.push(format!("answers {} % with {}", percent(self.aborted), self.status));
+        }
+        if does.is_empty() { "does nothing".to_owned() } else { does.join(", ") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FaultInjection, WHOLE};
+    use crate::trial::check_refused;
+
+    #[test]
+    fn shares() {
+        let count =
+            |share| (0..u64::from(WHOLE)).filter(|n| FaultInjection::takes(share, *n)).count();
+        assert_eq!([count(0), count(1), count(250_000)], [0, 1, 250_000]);
+        assert_eq!(count(WHOLE), WHOLE as usize);
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_remedy() {
+        check_refused("name: FaultInjection", "delay");
+        let with = |arg: &str| format!("name: FaultInjection\n  args:\n    delay: 1s\n    {arg}");
+        check_refused(&with("delayPercent: 101"), "delayPercent");
+        check_refused(&with("abortPercent: few"), "abortPercent");
+    }
+}

@@ -1,0 +1,104 @@
+//! This gateway as a client of an authorization server.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Where a token comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum TokenPlace {
+    /// The URL of the token endpoint.
+    Endpoint(String),
+    /// The issuer, whose metadata name the token endpoint.
+    Issuer(String),
+}
+
+/// A client of an authorization server that gets tokens for itself: the grant `client_credentials`
+/// (RFC 6749 section 4.4; `spring.security.oauth2.client.registration.<id>`).
+pub struct OAuthClient {
+    /// Name of the registration.
+    pub id: String,
+    /// Where its tokens come from.
+    pub place: TokenPlace,
+    /// Its name at the server.
+    pub client_id: String,
+    /// Its secret.
+    pub client_secret: String,
+    /// Whether name and secret go into the form instead of into `Authorization`.
+    pub in_form: bool,
+    /// What it asks for.
+    pub scopes: Vec<String>,
+    /// How long a request waits for a token, in milliseconds.
+    pub timeout_ms: u64,
+    held: RwLock<Option<Held>>,
+}
+
+#[derive(Clone)]
+struct Held {
+    token: Arc<str>,
+    until_ms: i64,
+}
+
+impl OAuthClient {
+    /// A client without a token.
+    pub fn new(id: &str, place: TokenPlace, client_id: String, client_secret: String) -> Self {
+        Self {
+            id: id.to_owned(),
+            place,
+            client_id,
+            client_secret,
+            in_form: false,
+            scopes: Vec::new(),
+            timeout_ms: 5_000,
+            held: RwLock::default(),
+        }
+    }
+
+    /// The token it has, if that is to be used at `now_ms` (since 1970).
+    pub fn token(&self, now_ms: i64) -> Option<Arc<str>> {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        held.as_ref().filter(|held| now_ms < held.until_ms).map(|held| Arc::clone(&held.token))
+    }
+
+    /// Keeps a token that is used until `until_ms` (since 1970).
+    pub fn keep(&self, token: &Arc<str>, until_ms: i64) {
+        let held = Held { token: Arc::clone(token), until_ms };
+        *self.held.write().unwrap_or_else(PoisonError::into_inner) = Some(held);
+    }
+
+    fn what(&self) -> (&str, &TokenPlace, &str, &str, bool, &[String], u64) {
+        (
+            &self.id,
+            &self.place,
+            &self.client_id,
+            &self.client_secret,
+            self.in_form,
+            &self.scopes,
+            self.timeout_ms,
+        )
+    }
+}
+
+impl PartialEq for OAuthClient {
+    fn eq(&self, other: &Self) -> bool {
+        self.what() == other.what()
+    }
+}
+
+impl Eq for OAuthClient {}
+
+impl std::hash::Hash for OAuthClient {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.what().hash(state);
+    }
+}
+
+impl fmt::Debug for OAuthClient {
+    /// Without the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuthClient")
+            .field("id", &self.id)
+            .field("place", &self.place)
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
+}

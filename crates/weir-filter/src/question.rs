@@ -1,0 +1,106 @@
+//! What filters ask outside of the worker: a store, another server, or time itself.
+//!
+//! A filter never waits. It gives [`Verdict::Ask`](crate::Verdict::Ask), the server waits for the
+//! answer within [`Question::timeout_ms`], and asks the filter again with it. Whoever does not
+//! answer, or not in time, is [`Answer::Nobody`].
+
+use std::sync::Arc;
+
+use weir_limit::BucketSettings;
+
+use crate::context::LocalResponse;
+use crate::oauth::OAuthClient;
+use crate::redis::RedisSettings;
+
+/// How long a password may take to be checked, in milliseconds.
+const PASSWORD_MS: u64 = 10_000;
+
+/// What a filter wants to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Nothing: this many milliseconds have to pass.
+    Pause(u64),
+    /// Whether there are tokens in a bucket that is kept in Redis.
+    Bucket(BucketQuestion),
+    /// What another server says of the request.
+    Subrequest(Subrequest),
+    /// Whether a password is the one that a hash was made of.
+    Password {
+        /// The hash, by bcrypt.
+        hash: Arc<str>,
+        /// The password.
+        password: String,
+    },
+    /// A token of this gateway's own.
+    AccessToken(Arc<OAuthClient>),
+}
+
+/// A bucket in Redis (SCG `request_rate_limiter.lua`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BucketQuestion {
+    /// Where Redis is.
+    pub redis: Arc<RedisSettings>,
+    /// What the names of the bucket's two keys begin with: `request_rate_limiter.{ROUTE.KEY}`.
+    pub key: Vec<u8>,
+    /// How it is filled.
+    pub settings: BucketSettings,
+}
+
+/// A request without a body to another server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subrequest {
+    /// Method.
+    pub method: String,
+    /// The whole URL.
+    pub url: Arc<str>,
+    /// Header fields, without Host.
+    pub fields: Vec<(String, Vec<u8>)>,
+    /// How long the answer may take, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// What a filter is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The time is over.
+    Passed,
+    /// Whether the bucket held enough tokens, and how many are left.
+    Bucket {
+        /// There were enough.
+        allowed: bool,
+        /// Tokens that are left.
+        left: i64,
+    },
+    /// What the other server answered.
+    Response(Box<LocalResponse>),
+    /// Whether it is the password.
+    Password(bool),
+    /// The token, as it stands behind `Bearer`.
+    AccessToken(Arc<str>),
+    /// Nobody answered in time; the text says why.
+    Nobody(String),
+}
+
+impl Question {
+    /// How long a request waits for the answer at most, in milliseconds.
+    pub fn timeout_ms(&self) -> u64 {
+        match self {
+            Self::Pause(ms) => *ms,
+            Self::Bucket(question) => question.redis.timeout_ms,
+            Self::Subrequest(question) => question.timeout_ms,
+            Self::Password { .. } => PASSWORD_MS,
+            Self::AccessToken(client) => client.timeout_ms,
+        }
+    }
+
+    /// Whom it is for, as metrics call it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Pause(_) => "pause",
+            Self::Bucket(_) => "redis",
+            Self::Subrequest(_) => "forward_auth",
+            Self::Password { .. } => "password",
+            Self::AccessToken(_) => "access_token",
+        }
+    }
+}

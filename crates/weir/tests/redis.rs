@@ -1,0 +1,186 @@
+//! RequestRateLimiter with a real Redis: what it keeps there, and what happens without it.
+
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+
+use weir_testkit::{Client, Gateway, Origin, PATIENCE, Response, closed_port, spawn_weir};
+
+/// A Redis of its own; ended when it is dropped.
+struct Redis {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Redis {
+    /// `None`, and a line that says so, where there is none on this machine.
+    fn start(address: SocketAddr) -> Option<Self> {
+        let port = address.port().to_string();
+        let mut command = Command::new("redis-server");
+        command.args(["--bind", "127.0.0.1", "--port", &port, "--save", "", "--requirepass", "pw"]);
+        let process = match command.stdout(Stdio::null()).spawn() {
+            Ok(process) => process,
+            Err(error) => {
+                eprintln!("left out: redis-server: {error}");
+                return None;
+            }
+        };
+        let redis = Self { process, address };
+        let start = std::time::Instant::now();
+        while redis.command("PING") != "+PONG" {
+            assert!(start.elapsed() < PATIENCE, "Redis does not answer");
+            std::thread::yield_now();
+        }
+        Some(redis)
+    }
+
+    /// The first line of the answer, or what follows the length of a text.
+    fn command(&self, line: &str) -> String {
+        use std::io::{Read, Write};
+        let Ok(mut stream) = std::net::TcpStream::connect(self.address) else {
+            return String::new();
+        };
+        let mut answer = String::new();
+        let sent = stream.write_all(format!("AUTH pw\r\n{line}\r\nQUIT\r\n").as_bytes());
+        if sent.is_err() || stream.read_to_string(&mut answer).is_err() {
+            return String::new();
+        }
+        let mut lines = answer.lines().skip(1);
+        let first = lines.next().unwrap_or_default();
+        if first.starts_with('$') { lines.next().unwrap_or_default() } else { first }.to_owned()
+    }
+
+    /// Stops or wakes the process.
+    fn signal(&self, name: &str) {
+        let pid = self.process.id().to_string();
+        let sent = Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status();
+        assert!(sent.expect("a shell").success());
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        // Ended already, in some tests.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn gateway(origin: &Origin, redis: SocketAddr, more: &str) -> Gateway {
+    let config = format!(
+        "server: {{ address: 127.0.0.1, port: 0 }}\nweir.admin.port: 0\n\
+         weir.key-resolvers.who: 'header:X-Who'\n\
+         spring.data.redis: {{ host: 127.0.0.1, port: {}, password: pw }}\n{more}\n\
+         spring.cloud.gateway.server.webflux.routes:\n\
+         - id: a\n  uri: '{}'\n  predicates: [ 'Path=/a/**' ]\n  filters:\n\
+         \x20 - name: RequestRateLimiter\n    args:\n      key-resolver: '#{{@who}}'\n\
+         \x20     redis-rate-limiter: {{ replenishRate: 1, burstCapacity: 1000, requestedTokens: \
+         400 }}\n",
+        redis.port(),
+        origin.uri()
+    );
+    spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}"], &config)
+}
+
+async fn get(address: SocketAddr, who: &str) -> Response {
+    let get = format!("GET /a HTTP/1.1\r\nHost: localhost\r\nX-Who: {who}\r\n\r\n");
+    Client::connect(address).await.exchange(get).await
+}
+
+fn left(answer: &Response) -> i64 {
+    let left = answer.field("x-ratelimit-remaining").expect("what is left");
+    left.parse().expect("a number")
+}
+
+#[tokio::test]
+async fn buckets_are_shared_under_the_names_of_scg() {
+    let origin = Origin::start().await;
+    let Some(redis) = Redis::start(closed_port()) else { return };
+    let (first, second) =
+        (gateway(&origin, redis.address, ""), gateway(&origin, redis.address, ""));
+    let answer = get(first.address(), "x").await;
+    assert_eq!((answer.status, left(&answer)), (200, 600));
+    assert_eq!(answer.field("x-ratelimit-burst-capacity").as_deref(), Some("1000"));
+    assert_eq!(answer.field("x-ratelimit-replenish-rate").as_deref(), Some("1"));
+    assert_eq!(answer.field("x-ratelimit-requested-tokens").as_deref(), Some("400"));
+    // Some seconds may pass, and bring a token each.
+    let answer = get(second.address(), "x").await;
+    assert_eq!(answer.status, 200);
+    assert!((200..300).contains(&left(&answer)), "{}", left(&answer));
+    let refused = get(first.address(), "x").await;
+    assert_eq!(refused.status, 429);
+    assert!((200..300).contains(&left(&refused)), "{}", left(&refused));
+    assert_eq!((refused.text().as_str(), origin.requests().len()), ("", 2));
+    assert_eq!(get(first.address(), "y").await.status, 200, "keys are told apart");
+    let tokens: i64 = redis.command("GET request_rate_limiter.{a.x}.tokens").parse().expect("one");
+    assert!((200..300).contains(&tokens), "{tokens}");
+    let since: i64 =
+        redis.command("GET request_rate_limiter.{a.x}.timestamp").parse().expect("one");
+    assert!(since > 1_700_000_000, "seconds since 1970: {since}");
+    let life = redis.command("TTL request_rate_limiter.{a.x}.tokens");
+    let life: i64 = life.trim_start_matches(':').parse().expect("seconds");
+    assert!((1_900..=2_000).contains(&life), "{life}");
+}
+
+#[tokio::test]
+async fn what_another_gateway_has_taken_counts() {
+    let origin = Origin::start().await;
+    let Some(redis) = Redis::start(closed_port()) else { return };
+    let gateway = gateway(&origin, redis.address, "");
+    let now = redis.command("TIME").is_empty();
+    assert!(!now);
+    redis.command("SET request_rate_limiter.{a.x}.tokens 399");
+    redis.command("SET request_rate_limiter.{a.x}.timestamp 99999999999");
+    assert_eq!(get(gateway.address(), "x").await.status, 429, "a clock that is ahead adds nothing");
+}
+
+#[tokio::test]
+async fn without_redis_requests_pass_and_it_is_told() {
+    let origin = Origin::start().await;
+    let address = closed_port();
+    let gateway = gateway(&origin, address, "");
+    for _ in 0..5 {
+        let answer = get(gateway.address(), "x").await;
+        assert_eq!((answer.status, left(&answer)), (200, -1));
+    }
+    gateway.wait_for_output("Redis is away");
+    let Some(redis) = Redis::start(address) else { return };
+    // It is tried again after a rest.
+    let start = std::time::Instant::now();
+    while left(&get(gateway.address(), "z").await) == -1 {
+        assert!(start.elapsed() < PATIENCE, "it is never asked again");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    gateway.wait_for_output("Redis is there again");
+    drop(redis);
+}
+
+#[tokio::test]
+async fn a_redis_that_hangs_holds_up_nobody_for_longer_than_the_bound() {
+    let origin = Origin::start().await;
+    let Some(redis) = Redis::start(closed_port()) else { return };
+    let gateway = gateway(&origin, redis.address, "weir.redis.timeout: 100ms");
+    assert_eq!(left(&get(gateway.address(), "x").await), 600);
+    redis.signal("STOP");
+    let answer = get(gateway.address(), "x").await;
+    assert_eq!((answer.status, left(&answer)), (200, -1));
+    let metrics = get_metrics(&gateway).await;
+    let row = "weir_filter_inquiries_total{kind=\"redis\",answered=\"false\"} 1";
+    assert!(metrics.contains(row), "{metrics}");
+    redis.signal("CONT");
+}
+
+async fn get_metrics(gateway: &Gateway) -> String {
+    let get = "GET /actuator/prometheus HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    Client::connect(gateway.admin()).await.exchange(get).await.text()
+}
+
+#[tokio::test]
+async fn a_password_that_is_wrong_is_no_secret_in_the_log() {
+    let origin = Origin::start().await;
+    let Some(redis) = Redis::start(closed_port()) else { return };
+    let url = format!("spring.data.redis.url: 'redis://:guessed@{}'", redis.address);
+    let gateway = gateway(&origin, redis.address, &url);
+    assert_eq!(left(&get(gateway.address(), "x").await), -1);
+    gateway.wait_for_output("Redis is away");
+    assert!(!gateway.output().contains("guessed"), "{}", gateway.output());
+}
