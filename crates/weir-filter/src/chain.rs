@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::content::{OnContent, Side, decoded};
 use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
 use crate::filter::{CircuitBreaker, Filter, Retry};
 use crate::question::Answer;
@@ -30,6 +31,8 @@ pub struct Chain {
     acts_on_response: bool,
     limits_content: bool,
     has_policy: bool,
+    edits_request: bool,
+    takes_response: bool,
 }
 
 /// Where the entries of a chain are.
@@ -85,11 +88,15 @@ impl Chain {
 
     fn of(entries: Entries) -> Self {
         let any = |has: fn(&Filter) -> bool| entries.iter().any(|entry| has(&entry.filter));
+        let edits_request = any(|filter| filter.edits(Side::Request));
         Self {
             needs_vars: any(|filter| !filter.variables().is_empty()),
             acts_on_response: any(Filter::acts_on_response),
             limits_content: any(|filter| filter.request_size_max().is_some()),
-            has_policy: any(|f| matches!(f, Filter::Retry(_) | Filter::CircuitBreaker(_))),
+            has_policy: edits_request
+                || any(|f| matches!(f, Filter::Retry(_) | Filter::CircuitBreaker(_))),
+            edits_request,
+            takes_response: any(|filter| filter.edits(Side::Response)),
             entries,
         }
     }
@@ -128,6 +135,49 @@ impl Chain {
     /// Whether it says what to do when the upstream fails: [`Chain::breaker`], [`Chain::retry`].
     pub fn has_policy(&self) -> bool {
         self.has_policy
+    }
+
+    /// Whether a filter changes the content of requests.
+    pub fn edits_request(&self) -> bool {
+        self.edits_request
+    }
+
+    /// Whether responses may have to be collected: [`Chain::edits`].
+    pub fn takes_response(&self) -> bool {
+        self.takes_response
+    }
+
+    /// Whether any filter changes content of this type (the value of Content-Type) on this side.
+    pub fn edits(&self, side: Side, content_type: &[u8]) -> bool {
+        self.editors(side).any(|editor| editor.takes(content_type))
+    }
+
+    /// The content in place of `content`, which came with these values of Content-Type and
+    /// Content-Encoding and goes on without coding: at most `max` bytes of it.
+    ///
+    /// # Errors
+    /// The first filter that fails, or content that cannot be decoded.
+    pub fn edit(
+        &self,
+        side: Side,
+        (content_type, encoding): (&[u8], &[u8]),
+        content: Vec<u8>,
+        max: usize,
+    ) -> Result<Vec<u8>, FilterError> {
+        let content = decoded(encoding, content, max)?;
+        let apply = |content, editor: &dyn OnContent| match editor.takes(content_type) {
+            true => editor.edit(content),
+            false => Ok(content),
+        };
+        match side {
+            Side::Request => self.editors(side).try_fold(content, apply),
+            Side::Response => self.editors(side).rev().try_fold(content, apply),
+        }
+    }
+
+    fn editors(&self, side: Side) -> impl DoubleEndedIterator<Item = &dyn OnContent> {
+        let all = self.entries.iter().filter_map(|entry| entry.filter.on_content());
+        all.filter(move |editor| editor.side() == side)
     }
 
     /// The breaker between its route and the upstream; the first one of several.

@@ -5,7 +5,9 @@
 
 mod assembly;
 mod attempt;
+mod body_edit;
 mod chain;
+mod content;
 mod context;
 pub mod cors;
 pub mod filter;
@@ -29,6 +31,7 @@ mod uri;
 
 pub use attempt::{Failure, Outcome};
 pub use chain::{Chain, ChainEntry};
+pub use content::Side;
 pub use context::{
     FilterError, LocalResponse, RequestContext, ResponseContext, Scheme, Target, Verdict,
 };

@@ -6,11 +6,13 @@ const REMEDIES: &[(&str, &str)] = &[
     ("Hystrix", "write CircuitBreaker instead: it has the same `name` and `fallbackUri`"),
     ("JsonToGrpc", "let the service offer JSON, or leave this route with Spring Cloud Gateway"),
     ("LocalResponseCache", "remove it: every request then goes to the service"),
-    ("ModifyRequestBody", "change the body in the service"),
-    ("ModifyResponseBody", "change the body in the service"),
     (
-        "RemoveJsonAttributesResponseBody",
-        "let the service leave the attributes out; keep the route off weir until it does",
+        "ModifyRequestBody",
+        "write EditRequestBody instead: it removes, renames and sets JSON attributes, and replaces texts",
+    ),
+    (
+        "ModifyResponseBody",
+        "write EditResponseBody instead: it removes, renames and sets JSON attributes, and replaces texts",
     ),
 ];
 

@@ -8,5 +8,4 @@ pub const LATER: &[(&str, &str)] = &[
     ("LocalResponseCache", "a response cache is planned"),
     ("ModifyRequestBody", "it runs Java code and cannot be written in a configuration file"),
     ("ModifyResponseBody", "it runs Java code and cannot be written in a configuration file"),
-    ("RemoveJsonAttributesResponseBody", "filters that rewrite response bodies are planned"),
 ];

@@ -8,6 +8,7 @@ use weir_limit::{Breaker, BreakerSettings, LimitSettings, Valve, Valves};
 use weir_route::pattern::RegexCache;
 use weir_route::{ArgError, ArgKind, ArgSpec, Args, Spec};
 
+use crate::content::{OnContent, Side};
 use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
 use crate::limits::{KeySource, LimitDefinition};
 use crate::oauth::OAuthClient;
@@ -24,6 +25,8 @@ mod basic_auth;
 mod cache_request_body;
 mod circuit_breaker;
 mod dedupe_response_header;
+mod edit_request_body;
+mod edit_response_body;
 mod fallback_headers;
 mod fault_injection;
 mod forward_auth;
@@ -33,6 +36,7 @@ mod map_request_header;
 mod prefix_path;
 mod preserve_host_header;
 mod redirect_to;
+mod remove_json_attributes_response_body;
 mod remove_request_header;
 mod remove_request_parameter;
 mod remove_response_header;
@@ -172,6 +176,8 @@ filters! {
     cache_request_body::CacheRequestBody,
     circuit_breaker::CircuitBreaker,
     dedupe_response_header::DedupeResponseHeader,
+    edit_request_body::EditRequestBody,
+    edit_response_body::EditResponseBody,
     fallback_headers::FallbackHeaders,
     fault_injection::FaultInjection,
     forward_auth::ForwardAuth,
@@ -180,6 +186,7 @@ filters! {
     prefix_path::PrefixPath,
     preserve_host_header::PreserveHostHeader,
     redirect_to::RedirectTo,
+    remove_json_attributes_response_body::RemoveJsonAttributesResponseBody,
     remove_request_header::RemoveRequestHeader,
     remove_request_parameter::RemoveRequestParameter,
     remove_response_header::RemoveResponseHeader,
@@ -233,6 +240,11 @@ pub(crate) trait Behaviour {
 
     /// Its response side, if it has one.
     fn on_response(&self) -> Option<&dyn OnResponse> {
+        None
+    }
+
+    /// What it does with content, if it changes any.
+    fn on_content(&self) -> Option<&dyn OnContent> {
         None
     }
 
@@ -336,6 +348,16 @@ impl Filter {
     /// What the filter cannot do for this response.
     pub fn response(&self, context: &mut ResponseContext<'_>) -> Result<(), FilterError> {
         self.behaviour().on_response().map_or(Ok(()), |filter| filter.response(context))
+    }
+
+    /// Whether it changes content on this side.
+    pub(crate) fn edits(&self, side: Side) -> bool {
+        self.on_content().is_some_and(|content| content.side() == side)
+    }
+
+    /// What it does with content, if it changes any.
+    pub(crate) fn on_content(&self) -> Option<&dyn OnContent> {
+        self.behaviour().on_content()
     }
 
     /// Whether it holds no more than a name and a text: sharing it would save next to nothing.

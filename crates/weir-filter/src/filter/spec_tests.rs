@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-use weir_route::{ArgKind, Arguments, Spec};
+use weir_route::{ArgKind, ArgSpec, Arguments, Spec};
 
 use super::{Build, Filter, FilterOptions, LATER, SPECS, find};
 use crate::trial::Trial;
@@ -38,16 +38,22 @@ fn written_arg(kind: ArgKind) -> &'static str {
 
 /// The filter of `spec` with required arguments only, and whether all arguments were read.
 fn build_default(spec: &Spec<Build>) -> (Filter, bool) {
-    let required = spec.args.iter().filter(|arg| arg.required);
     // One that takes this or that, and needs one of them.
     let either = match spec.name {
         "Throttle" => Some(("limit", Value::from("5/s"))),
         "IpAccess" => Some(("allow", Value::from("10.0.0.0/8"))),
         "Authorize" => Some(("rule", Value::from("authenticated"))),
+        "EditRequestBody" | "EditResponseBody" => Some(("remove", Value::from("/x"))),
+        "FaultInjection" => Some(("delay", Value::from("1s"))),
+        "ForwardAuth" => Some(("uri", Value::from("http://auth/check"))),
         _ => None,
     };
-    let written: Arguments =
-        required.map(|arg| (arg.name, Value::from(written_arg(arg.kind)))).chain(either).collect();
+    let given = |arg: &&ArgSpec| either.as_ref().is_some_and(|(name, _)| *name == arg.name);
+    let required = spec.args.iter().filter(|arg| arg.required && !given(arg));
+    let written: Arguments = required
+        .map(|arg| (arg.name, Value::from(written_arg(arg.kind))))
+        .chain(either.clone())
+        .collect();
     let args = spec.bind(&written).expect("arguments");
     let filter = (spec.build)(&args, &FilterOptions::default());
     (filter.unwrap_or_else(|e| panic!("{}: {e:?}", spec.name)), args.unread().next().is_none())

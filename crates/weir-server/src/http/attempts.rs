@@ -17,6 +17,7 @@ use weir_route::Route;
 use weir_wire::RequestHead;
 use weir_wire::http1::{RequestFraming, ResponseFraming, canonical_path};
 
+use super::content::edit_request;
 use super::downstream::Client;
 use super::exchange::{BodyRead, Exchange, Next, find};
 use super::forward::{Outgoing, await_head, deliver, forward, reached, wanted};
@@ -42,7 +43,7 @@ pub(super) async fn carry_out(
     worker: &Rc<Worker>,
     client: &mut Client,
     x: &mut Exchange,
-    framing: RequestFraming,
+    mut framing: RequestFraming,
     snapshot: &Snapshot,
     mut step: Step<'_>,
 ) -> Result<Next, ProxyError> {
@@ -65,6 +66,9 @@ pub(super) async fn carry_out(
                     let to = (&*target, service, chosen);
                     return forward(worker, client, x, framing, snapshot, route, to, preserve_host)
                         .await;
+                }
+                if route.target.chain.edits_request() {
+                    framing = edit_request(worker, client, x, framing, snapshot, route).await?;
                 }
                 let call = Attempts::new(worker, snapshot, route, framing, preserve_host);
                 match call.run(client, x, (target.into_owned(), service, chosen)).await? {

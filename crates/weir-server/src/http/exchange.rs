@@ -98,6 +98,8 @@ pub(crate) struct Record {
     /// Under which the route is counted; noted when it is found, as it is in no cache at the end.
     pub(crate) counted: RouteNumber,
     pub(crate) body: BodyRead,
+    /// A filter has put another body in the place of the client's.
+    pub(crate) is_replaced: bool,
 }
 
 /// How much of the request's body has been taken from the connection: nothing, and the carry is its
@@ -145,6 +147,7 @@ impl Record {
             filters_ran: 0,
             counted: RouteNumber::default(),
             body: BodyRead::Untouched,
+            is_replaced: false,
         }
     }
 }

@@ -14,12 +14,13 @@ use weir_wire::Version;
 use weir_wire::http1::{BodyKind, Parsed, RequestFraming, ResponseFraming, parse_response};
 
 use super::body::{Carry, ReadBuffer};
+use super::content::collected;
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
 use super::local::write_head;
 use super::prepare::{local_ip, prepare, prepare_again};
 use super::relay::{Relay, RelayError};
-use super::respond::{begin, cut_short, switch};
+use super::respond::relay;
 use super::timing::Timing;
 use super::upstream::{Upstream, Wanted, acquire, kept, poll_gone};
 use crate::drain::Phase;
@@ -132,29 +133,22 @@ pub(super) async fn await_head(
     answered
 }
 
-/// Relays a response whose head is there to the client.
+/// Sends a response whose head is there to the client: relayed as it comes, unless filters want it
+/// whole.
 pub(super) async fn deliver(
     worker: &Rc<Worker>,
     client: &mut Client,
     x: &mut Exchange,
     outgoing: &Outgoing<'_>,
     route: &Route<RouteTarget>,
-    mut upstream: Box<Upstream>,
+    upstream: Box<Upstream>,
     response: ResponseFraming,
 ) -> Result<Next, ProxyError> {
-    let begun = begin(worker, client, x, outgoing, route, &mut upstream, response)?;
-    let Some(mut responding) = begun else {
-        return Box::pin(switch(client, x, outgoing, upstream)).await;
-    };
-    let polled =
-        |cx: &mut Context<'_>| responding.poll(cx, worker, client, x, outgoing, &mut upstream);
-    let mut relayed = poll_fn(polled).await;
-    client.deadline.clear();
-    if let Some(fault) = responding.fault() {
-        relayed = Box::pin(cut_short(client, x, outgoing, &fault)).await;
+    if route.target.chain.takes_response() {
+        let all = collected(worker, client, x, outgoing, route, upstream, response);
+        return Box::pin(all).await;
     }
-    x.record.sent_bytes = x.download.moved;
-    relayed.map(|()| responding.end(worker, client, x, outgoing, upstream))
+    relay(worker, client, x, outgoing, route, upstream, response).await
 }
 
 /// The connection that a request of `route` wants to `target`.

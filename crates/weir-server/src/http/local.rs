@@ -136,7 +136,7 @@ pub(crate) async fn answer_error(
 }
 
 /// Writes `x.response` with `body`. The connection is kept only if the request was read to its end.
-async fn send(
+pub(super) async fn send(
     worker: &Rc<Worker>,
     client: &mut Client,
     x: &mut Exchange,
@@ -181,6 +181,9 @@ pub(crate) fn after_last(client: &Client, framing: Option<RequestFraming>, read:
 
 /// Drops a request body that has arrived already; `false` if more of it is to come.
 fn is_read(client: &mut Client, x: &Exchange, body: BodyKind) -> bool {
+    if x.record.is_replaced && x.record.body != BodyRead::Whole {
+        return false;
+    }
     match x.record.body {
         BodyRead::Whole => return true,
         BodyRead::Partly => return false,

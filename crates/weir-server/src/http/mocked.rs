@@ -6,13 +6,14 @@ use weir_config::{RouteTarget, Snapshot};
 use weir_filter::LocalResponse;
 use weir_mock::{Call, InjectedFault, Mocks, Reply};
 use weir_route::Route;
-use weir_wire::http1::{BodyDecoder, RequestFraming};
+use weir_wire::http1::RequestFraming;
 
+use super::content::edit_local;
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
 use super::local::answer;
-use super::replay::{Body, keep_body, pause};
-use crate::error::{ErrorKind, ProxyError, body_error_text};
+use super::replay::{Body, content_of, keep_body, pause};
+use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
 /// How long a client waits for an answer that never comes: until it gives up, or this.
@@ -35,7 +36,7 @@ pub(super) async fn mocked(
         let max = u64::try_from(settings.kept_body_bytes_max).unwrap_or(u64::MAX);
         return Err(ProxyError::new(ErrorKind::BodyTooLarge(max)));
     };
-    let content = content(framing, &raw)?;
+    let content = content_of(framing, &raw)?;
     client.carry.consume(raw.len());
     x.record.body = BodyRead::Whole;
     let call = Call {
@@ -59,7 +60,8 @@ pub(super) async fn mocked(
         None | Some(InjectedFault::Status(_)) => {}
         Some(fault) => return spoil(worker, client, x, &reply, fault).await,
     }
-    let local = LocalResponse { status: reply.status, fields: reply.fields, body: reply.body };
+    let mut local = LocalResponse { status: reply.status, fields: reply.fields, body: reply.body };
+    edit_local(&mut local, route, settings.kept_body_bytes_max)?;
     answer(worker, client, x, framing, snapshot, Some(route), &local).await
 }
 
@@ -95,23 +97,4 @@ async fn spoil(
     x.record.sent_bytes = bytes.len() as u64;
     write_all(client, &bytes).await?;
     Ok(Next::Abort)
-}
-
-/// A body as it came without its framing.
-fn content(framing: RequestFraming, raw: &[u8]) -> Result<Vec<u8>, ProxyError> {
-    let mut decoder = BodyDecoder::new(framing.body);
-    let (mut content, mut used) = (Vec::with_capacity(raw.len()), 0);
-    while !decoder.is_done() {
-        let rest = raw.get(used..).unwrap_or_default();
-        let step = decoder.step(rest);
-        let step =
-            step.map_err(|error| ProxyError::with(ErrorKind::BadBody, body_error_text(error)))?;
-        let (start, end) = step.content;
-        content.extend_from_slice(rest.get(start..end).unwrap_or_default());
-        used += step.consumed;
-        if step.consumed == 0 {
-            break;
-        }
-    }
-    Ok(content)
 }

@@ -4,6 +4,7 @@ mod admission;
 mod ask;
 mod attempts;
 pub(crate) mod body;
+mod content;
 pub(crate) mod direction;
 pub(crate) mod downstream;
 pub(crate) mod exchange;

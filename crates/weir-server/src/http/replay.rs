@@ -91,6 +91,25 @@ pub(super) async fn keep_body(
     }
 }
 
+/// A body as it came without its framing.
+pub(super) fn content_of(framing: RequestFraming, raw: &[u8]) -> Result<Vec<u8>, ProxyError> {
+    let mut decoder = BodyDecoder::new(framing.body);
+    let (mut content, mut used) = (Vec::with_capacity(raw.len()), 0);
+    while !decoder.is_done() {
+        let rest = raw.get(used..).unwrap_or_default();
+        let step = decoder.step(rest);
+        let step =
+            step.map_err(|error| ProxyError::with(ErrorKind::BadBody, body_error_text(error)))?;
+        let (start, end) = step.content;
+        content.extend_from_slice(rest.get(start..end).unwrap_or_default());
+        used += step.consumed;
+        if step.consumed == 0 {
+            break;
+        }
+    }
+    Ok(content)
+}
+
 /// Reads what the client sends next into its carry.
 async fn read_on(worker: &Worker, client: &mut Client) -> Result<(), ProxyError> {
     poll_fn(|cx| {

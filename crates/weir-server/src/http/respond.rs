@@ -1,5 +1,7 @@
 //! From an upstream's response head to the last byte at the client.
 
+use std::future::poll_fn;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use weir_config::RouteTarget;
@@ -20,8 +22,33 @@ use crate::error::{ErrorKind, ProxyError};
 use crate::executor::goes_behind_others;
 use crate::worker::Worker;
 
+/// Relays a response whose head is there to the client.
+pub(super) async fn relay(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    outgoing: &Outgoing<'_>,
+    route: &Route<RouteTarget>,
+    mut upstream: Box<Upstream>,
+    response: ResponseFraming,
+) -> Result<Next, ProxyError> {
+    let begun = begin(worker, client, x, outgoing, route, &mut upstream, response)?;
+    let Some(mut responding) = begun else {
+        return Box::pin(switch(client, x, outgoing, upstream)).await;
+    };
+    let polled =
+        |cx: &mut Context<'_>| responding.poll(cx, worker, client, x, outgoing, &mut upstream);
+    let mut relayed = poll_fn(polled).await;
+    client.deadline.clear();
+    if let Some(fault) = responding.fault() {
+        relayed = Box::pin(cut_short(client, x, outgoing, &fault)).await;
+    }
+    x.record.sent_bytes = x.download.moved;
+    relayed.map(|()| responding.end(worker, client, x, outgoing, upstream))
+}
+
 /// A response on its way to the client.
-pub(super) struct Responding {
+struct Responding {
     /// How the upstream framed it.
     framing: ResponseFraming,
     /// Another request may follow.
@@ -36,7 +63,7 @@ pub(super) struct Responding {
 /// Runs the response filters on the head that came from `upstream` and has the response start with
 /// it; `None` if the protocol is switched ([`switch`]).
 // Waits for nothing, as all of a usual response: no future is made for it.
-pub(super) fn begin(
+fn begin(
     worker: &Worker,
     client: &Client,
     x: &mut Exchange,
@@ -72,7 +99,7 @@ pub(super) fn begin(
 
 impl Responding {
     /// Relays the response, and what is left of the request, until the response is complete.
-    pub(super) fn poll(
+    fn poll(
         &mut self,
         cx: &mut Context<'_>,
         worker: &Worker,
@@ -117,12 +144,12 @@ impl Responding {
     }
 
     /// What ended the response early, if anything did.
-    pub(super) fn fault(&mut self) -> Option<RelayError> {
+    fn fault(&mut self) -> Option<RelayError> {
         self.fault.take()
     }
 
     /// What follows a response that is complete; `upstream` is kept if it can be.
-    pub(super) fn end(
+    fn end(
         &self,
         worker: &Worker,
         client: &Client,
@@ -154,7 +181,7 @@ impl Responding {
 }
 
 /// Ends a response that cannot go on: what came before a fault in its body still goes out.
-pub(super) async fn cut_short(
+async fn cut_short(
     client: &mut Client,
     x: &mut Exchange,
     outgoing: &Outgoing<'_>,
@@ -169,7 +196,7 @@ pub(super) async fn cut_short(
 }
 
 /// Sends the 101; from then on the connections belong to the tunnel.
-pub(super) async fn switch(
+async fn switch(
     client: &mut Client,
     x: &mut Exchange,
     outgoing: &Outgoing<'_>,

@@ -1,0 +1,127 @@
+//! Filters that change bodies, end to end.
+
+use std::io::Write;
+
+use weir_testkit::{Answer, Client, Gateway, Origin, spawn_weir};
+
+fn gateway(origin: &Origin, filters: &str) -> Gateway {
+    let config = format!(
+        "server: {{ address: 127.0.0.1, port: 0 }}\nweir.admin.port: 0\n\
+         spring.http.codecs.max-in-memory-size: 10KB\n\
+         spring.cloud.gateway.server.webflux.routes:\n\
+         - id: a\n  uri: '{}'\n  predicates: [ 'Path=/a/**' ]\n  filters:\n{filters}\n",
+        origin.uri()
+    );
+    spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}"], &config)
+}
+
+const EDIT: &str =
+    "  - name: EditRequestBody\n    args: { remove: [ /password ], set: { /by: gateway } }";
+
+fn post(fields: &str, body: &str) -> String {
+    format!("POST /a HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n{fields}\r\n{body}")
+}
+
+#[tokio::test]
+async fn request_bodies_are_changed_and_what_follows_is_not() {
+    let origin = Origin::answering(|_| Answer::nothing().read_body().and(Answer::ok())).await;
+    let gateway = gateway(&origin, EDIT);
+    let mut client = Client::connect(gateway.address()).await;
+    let body = r#"{"user":"a","password":"p"}"#;
+    let first = post(&format!("Content-Length: {}\r\n", body.len()), body);
+    let second = post("Transfer-Encoding: chunked\r\n", "5\r\n{\"n\":\r\n2\r\n1}\r\n0\r\n\r\n");
+    let third = "GET /a/3 HTTP/1.1\r\nHost: a\r\n\r\n";
+    // All at once: each is told from the next.
+    client.send(first + &second + third).await;
+    for _ in 0..3 {
+        assert_eq!(client.read_response().await.status, 200);
+    }
+    let got = origin.requests();
+    let bodies: Vec<_> =
+        got.iter().map(|one| String::from_utf8_lossy(&one.body).into_owned()).collect();
+    assert_eq!(bodies, [r#"{"user":"a","by":"gateway"}"#, r#"{"n":1,"by":"gateway"}"#, ""]);
+    assert_eq!(got[0].all("content-length"), ["27"]);
+    assert_eq!(
+        (got[1].all("content-length"), got[1].field("transfer-encoding")),
+        (vec!["22".to_owned()], None)
+    );
+}
+
+#[tokio::test]
+async fn request_bodies_that_cannot_be_changed() {
+    let origin = Origin::start().await;
+    let gateway = gateway(&origin, EDIT);
+    let mut client = Client::connect(gateway.address()).await;
+    let answer = client.exchange(post("Content-Length: 1\r\n", "{")).await;
+    assert_eq!(answer.status, 500);
+    let long = format!("{{\"n\":\"{}\"}}", "x".repeat(11_000));
+    let mut client = Client::connect(gateway.address()).await;
+    let answer = client.exchange(post(&format!("Content-Length: {}\r\n", long.len()), &long)).await;
+    assert_eq!(answer.status, 413);
+    assert!(origin.requests().is_empty());
+}
+
+#[tokio::test]
+async fn other_types_are_left_alone() {
+    let origin = Origin::answering(|_| Answer::echo()).await;
+    let gateway = gateway(&origin, EDIT);
+    let mut client = Client::connect(gateway.address()).await;
+    let head =
+        "POST /a HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n\r\n";
+    let answer = client.exchange(format!("{head}{{\"password\":1}}")).await;
+    assert_eq!(answer.text(), "{\"password\":1}");
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(text.as_bytes()).expect("memory");
+    gzip.finish().expect("memory")
+}
+
+#[tokio::test]
+async fn responses_are_changed_whatever_their_coding() {
+    let origin = Origin::answering(|request| {
+        let json = "Content-Type: application/json";
+        match request.target().as_str() {
+            "/a/gzip" => {
+                Answer::status(200, &[json, "Content-Encoding: gzip"], gzip("{\"id\":1,\"n\":2}"))
+            }
+            "/a/chunked" => Answer::raw(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: \
+                 chunked\r\n\r\n8\r\n{\"id\":1,\r\n6\r\n\"n\":2}\r\n0\r\n\r\n",
+            ),
+            "/a/close" => Answer::raw(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"id\":1,\"n\":2}",
+            )
+            .close(),
+            "/a/cut" => Answer::raw(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{",
+            )
+            .close(),
+            "/a/long" => Answer::status(200, &[json], "1".repeat(11_000)),
+            "/a/none" => Answer::status(204, &[json], ""),
+            _ => Answer::status(200, &["Content-Type: text/plain"], "{\"id\":1}"),
+        }
+    })
+    .await;
+    let filters = "  - RemoveJsonAttributesResponseBody=id\n  - AddResponseHeader=X-Own, 1";
+    let gateway = gateway(&origin, filters);
+    let mut client = Client::connect(gateway.address()).await;
+    let get = |path: &str| format!("GET /a/{path} HTTP/1.1\r\nHost: a\r\n\r\n");
+    for path in ["gzip", "chunked", "close"] {
+        let answer = client.exchange(get(path)).await;
+        assert_eq!((answer.status, answer.text().as_str()), (200, "{\"n\":2}"), "{path}");
+        assert_eq!(
+            (answer.field("content-encoding"), answer.field("x-own").as_deref()),
+            (None, Some("1"))
+        );
+        assert_eq!(answer.all("content-length"), ["7"], "{path}");
+    }
+    for (path, status) in [("long", 500), ("cut", 502), ("none", 204)] {
+        assert_eq!(client.exchange(get(path)).await.status, status, "{path}");
+    }
+    let answer = client.exchange(get("other")).await;
+    assert_eq!(answer.text(), "{\"id\":1}");
+    let answer = client.exchange("HEAD /a/gzip HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert_eq!((answer.status, answer.text().as_str()), (200, ""));
+}
