@@ -1,5 +1,5 @@
-//! A small HTTP client for registries and issuers: one request on one connection, with or without
-//! TLS, bounded in time and bytes.
+//! A small HTTP client for registries, issuers and configuration servers: one request on one
+//! connection, with or without TLS, bounded in time and bytes.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -26,8 +26,10 @@ pub(crate) struct Ask<'a> {
     /// The whole URL; user and password in it become Basic authentication.
     pub url: &'a str,
     pub headers: Vec<(HeaderName, String)>,
-    /// JSON, or nothing.
+    /// JSON unless a header says otherwise, or nothing.
     pub body: Option<String>,
+    /// To the connection; within `timeout`.
+    pub connect_timeout: Duration,
     /// From the connection to the last byte.
     pub timeout: Duration,
     pub bytes_max: usize,
@@ -81,6 +83,7 @@ impl<'a> Ask<'a> {
             url,
             headers: vec![(ACCEPT, "application/json".to_owned())],
             body: None,
+            connect_timeout: timeout,
             timeout,
             bytes_max,
         }
@@ -106,19 +109,24 @@ impl<'a> Ask<'a> {
         if let Some(credentials) = place.authorization {
             request = request.header(AUTHORIZATION, credentials);
         }
+        let is_typed = self.headers.iter().any(|(name, _)| *name == CONTENT_TYPE);
         for (name, value) in self.headers {
             request = request.header(name, value);
         }
         let body = match self.body {
             Some(body) => {
-                request = request.header(CONTENT_TYPE, "application/json");
+                if !is_typed {
+                    request = request.header(CONTENT_TYPE, "application/json");
+                }
                 Full::new(Bytes::from(body))
             }
             None => Full::default(),
         };
         let request = request.body(body).map_err(|error| unreachable(&error))?;
         let stream = TcpStream::connect((place.name.as_str(), place.port));
-        let stream = stream.await.map_err(|error| unreachable(&error))?;
+        let stream = tokio::time::timeout(self.connect_timeout, stream).await;
+        let stream = stream.map_err(|_| Failure::TimedOut(self.connect_timeout))?;
+        let stream = stream.map_err(|error| unreachable(&error))?;
         if !place.is_secure {
             return converse(stream, request, self.bytes_max).await;
         }
