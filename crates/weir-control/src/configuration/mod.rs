@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
-use weir_config::{Fetched, Outcome, Server};
+use weir_config::{Content, Fetched, Outcome, Server};
 
 use crate::discovery::Looked;
 use crate::http::Failure;
@@ -114,12 +114,14 @@ impl Configuration {
         self.state.lock().failures.clone()
     }
 
-    /// The configuration that was read serves: its answers are the good ones from now on. Writes
-    /// them to disk.
-    pub fn accept(&self) {
+    /// The configuration that was read of `servers` serves: their answers are the good ones from
+    /// now on. Writes them to disk.
+    pub fn accept(&self, servers: &[Server]) {
+        let names: Vec<String> = servers.iter().map(ToString::to_string).collect();
         let (file, answers) = {
             let mut kept = self.state.lock();
-            let pending = std::mem::take(&mut kept.pending);
+            let mut pending = std::mem::take(&mut kept.pending);
+            pending.retain(|name, _| names.contains(name));
             if pending == kept.good {
                 return;
             }
@@ -175,7 +177,16 @@ impl State {
 fn digest_of<'a>(parts: impl Iterator<Item = &'a Fetched>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for part in parts {
-        format!("{part:?}").hash(&mut hasher);
+        part.name.hash(&mut hasher);
+        match &part.content {
+            Content::Text(text, _) => text.hash(&mut hasher),
+            Content::Pairs(pairs) => {
+                // Not every server gives them in one order.
+                let mut pairs: Vec<_> = pairs.iter().collect();
+                pairs.sort();
+                pairs.hash(&mut hasher);
+            }
+        }
     }
     hasher.finish()
 }
