@@ -41,9 +41,9 @@ const CHUNKS_MAX: usize = 8;
 
 /// Takes the texts of a configuration, one by one.
 ///
-/// Add the files first, then what [`Loader::imports`] asks for; ask [`Loader::active_profiles`] which
-/// `application-{profile}` files are wanted, add those and what they import, then [`Loader::load`].
-/// Every text is parsed once.
+/// Add the files first, then what [`Loader::imports`] asks for; ask [`Loader::active_profiles`]
+/// which `application-{profile}` files are wanted, add those and what they import, then
+/// [`Loader::load`]. Every text is parsed once.
 #[derive(Debug)]
 pub struct Loader {
     documents: Documents,
@@ -199,8 +199,12 @@ impl Loader {
         self.documents.active_profiles()
     }
 
-    /// Reads all but the routes.
+    /// Reads all but the routes. Imports that nobody has answered are told as not read.
     pub fn load(mut self) -> Loaded {
+        let active = self.documents.active_profiles();
+        for import in self.imports(Some(&active)) {
+            self.answer(&import, Outcome::NotRead);
+        }
         let mut problems = std::mem::take(&mut self.documents.problems);
         problems.extend(self.documents.condition_problems());
         let profiles = self.documents.active_profiles();

@@ -1,8 +1,9 @@
 //! The control plane: what weir learns from others while it runs, on one thread of its own.
 //!
 //! It publishes by swapping pointers (a service's instances) and by telling that the set of
-//! services, or what a configuration server says, has changed. No request waits for it, and workers do not know it exists. A registry
-//! that is away, slow, empty or wrong leaves the last good list in place.
+//! services, or what a configuration server says, has changed. No request waits for it, and workers
+//! do not know it exists. A server that is away, slow, empty or wrong leaves the last good answer
+//! in place.
 
 mod configuration;
 mod discovery;

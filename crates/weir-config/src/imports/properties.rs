@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::property::{self, Value};
 use crate::settings::Secret;
 use crate::spring::{self, Layers};
@@ -52,6 +52,23 @@ impl<'a> Properties<'a> {
     /// A number, or `default`.
     pub fn number(&mut self, name: &str, default: i64) -> i64 {
         self.value(name).map_or(default, |value| value.int())
+    }
+
+    /// A number with a fraction, from 1 on.
+    pub fn factor(&mut self, name: &str) -> Option<f64> {
+        let text = self.text(name)?;
+        let factor = text.parse::<f64>().ok().filter(|factor| (1.0..=100.0).contains(factor));
+        if factor.is_none() {
+            let message = format!("`{text}` is not a value of `{name}`");
+            let help = "write a number from 1 to 100, such as `1.5`";
+            let problem = Diagnostic::new(Code::InvalidValue, message).help(help);
+            let node = self.layers.find(name);
+            self.problems.push(match node {
+                Some(node) => problem.at(node.span()),
+                None => problem,
+            });
+        }
+        factor
     }
 
     /// A duration, or `default`.

@@ -129,8 +129,7 @@ impl ConfigServer {
 /// `*.initial-interval`, `multiplier`, `max-interval` and `max-attempts`.
 pub(super) fn retry(properties: &mut Properties<'_>, name: &dyn Fn(&str) -> String) -> Retry {
     let milliseconds = |count: i64| Duration::from_millis(u64::try_from(count).unwrap_or_default());
-    let multiplier = properties.text(&name("multiplier"));
-    let multiplier = multiplier.and_then(|text| text.parse::<f64>().ok()).unwrap_or(1.1);
+    let multiplier = properties.factor(&name("multiplier")).unwrap_or(1.1);
     Retry {
         attempts_max: u32::try_from(properties.number(&name("max-attempts"), 6)).unwrap_or(1),
         interval: milliseconds(properties.number(&name("initial-interval"), 1_000)),

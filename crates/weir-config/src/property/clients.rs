@@ -1,5 +1,5 @@
-//! Properties of configuration servers, as Spring Cloud and Spring Cloud Alibaba name them. They are
-//! read before the others: by `imports`.
+//! Properties of configuration servers, as Spring Cloud and Spring Cloud Alibaba name them. They
+//! are read before the others: by `imports`.
 
 use super::{Kind, PropertySpec, Usage};
 

@@ -23,6 +23,9 @@ use crate::discovery::Looked;
 use crate::http::Failure;
 use crate::plane::Plane;
 
+/// Longest wait of a running gateway for a server whose last answer it has.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Answers by what was asked of whom.
 type Answers = BTreeMap<String, Vec<Fetched>>;
 
@@ -84,9 +87,16 @@ impl Configuration {
             let kept = self.state.lock();
             (kept.good.get(&name).cloned(), kept.file.clone())
         };
-        // A running gateway has an answer, and is not held up by tries.
-        let tries = if known.is_some() { 1 } else { server.retry().attempts_max };
-        match self.plane.handle().block_on(ask(server, tries)) {
+        let answer = self.plane.handle().block_on(async {
+            // A running gateway has an answer, and is not held up for long.
+            let asking = ask(server, if known.is_some() { 1 } else { server.retry().attempts_max });
+            if known.is_none() {
+                return asking.await;
+            }
+            let answer = tokio::time::timeout(PATIENCE, asking).await;
+            answer.unwrap_or(Err(Failure::TimedOut(PATIENCE)))
+        });
+        match answer {
             Ok(parts) => {
                 let mut kept = self.state.lock();
                 kept.seen.insert(name.clone(), watch::digest(server, &parts));
