@@ -238,11 +238,13 @@ impl Place {
 
 /// A URL without user, password and query, for logs.
 pub(crate) fn shown(url: &str) -> String {
-    let url = url.split('?').next().unwrap_or_default();
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    format!("{scheme}://{host}/{path}")
+    let without_query = |text: &str| text.split('?').next().unwrap_or_default().to_owned();
+    let Some((scheme, rest)) = url.split_once("://") else { return without_query(url) };
+    // A `/` or `?` of a password may not be encoded.
+    let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    let rest = without_query(rest);
+    let (authority, path) = rest.split_once('/').unwrap_or((rest.as_str(), ""));
+    format!("{scheme}://{authority}/{path}")
 }
 
 #[cfg(test)]
@@ -256,6 +258,7 @@ mod tests {
         assert_eq!((place.host.as_str(), place.path.as_str()), ("[::1]:8761", "/eureka/apps?x=1"));
         assert_eq!(place.authorization.expect("credentials"), "Basic dXNAZXI6cDp3");
         assert_eq!(shown("http://user:secret@h:1/a/b?token=x"), "http://h:1/a/b");
+        assert_eq!(shown("http://user:se/cr?et@h:1/a/b?token=x"), "http://h:1/a/b");
         let secure = Place::of("https://h/").expect("a place");
         assert_eq!((secure.port, secure.is_secure), (443, true));
         assert!(Place::of("ftp://h/").is_err());

@@ -92,6 +92,8 @@ fn report(
 }
 
 fn placed(import: &Import, problem: Diagnostic) -> Diagnostic {
+    let has_login = matches!(&import.location, Location::Server(server) if server.has_login());
+    let problem = problem.secret(has_login);
     match import.at {
         Some(at) => problem.at(at),
         None => problem,

@@ -51,6 +51,15 @@ impl Server {
         }
     }
 
+    /// Whether a user or password is part of its address.
+    pub(crate) fn has_login(&self) -> bool {
+        match self {
+            Self::Spring(server) => server.uris.iter().any(|uri| uri.expose().contains('@')),
+            Self::Nacos(server) => server.servers.iter().any(|address| address.contains('@')),
+            Self::Consul(server) => server.host.contains('@'),
+        }
+    }
+
     /// What to do if it does not answer.
     pub(crate) fn remedy(&self) -> &'static str {
         match self {
@@ -82,16 +91,14 @@ impl fmt::Display for Server {
     }
 }
 
-/// A URL without user and password, and without a `/` at its end.
+/// A URL without user and password, and without a `/` at its end. Whatever is before an `@` may be
+/// a password with a `/` or `?` that should have been encoded.
 pub(super) fn shown(url: &str) -> String {
-    let url = url.split('?').next().unwrap_or_default().trim_end_matches('/');
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.rsplit_once('@').map_or(url, |(_, host)| host).to_owned();
-    };
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let slash = if path.is_empty() { "" } else { "/" };
-    format!("{scheme}://{host}{slash}{path}")
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    let rest = rest.split('?').next().unwrap_or_default().trim_end_matches('/');
+    let mark = if scheme.is_empty() { "" } else { "://" };
+    format!("{scheme}{mark}{rest}")
 }
 
 #[cfg(test)]
@@ -103,5 +110,6 @@ mod tests {
         assert_eq!(shown("http://u:p@h:1/c/"), "http://h:1/c");
         assert_eq!(shown("http://h"), "http://h");
         assert_eq!(shown("u:p@h:1"), "h:1");
+        assert_eq!(shown("http://u:p/w?x@h/c?a=1"), "http://h/c");
     }
 }

@@ -43,6 +43,8 @@ pub struct Configuration {
 struct Running {
     servers: Vec<Server>,
     tasks: Vec<AbortHandle>,
+    /// Tasks that wait for servers that were away.
+    waiting: Vec<AbortHandle>,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +61,7 @@ struct Kept {
     /// Number of the answer that was fetched last, as a watcher sees it.
     seen: HashMap<String, u64>,
     /// Servers that failed since the round began, and why.
-    failures: Vec<String>,
+    failures: BTreeMap<String, String>,
     /// Where good answers are kept for a start.
     file: Option<PathBuf>,
 }
@@ -105,7 +107,7 @@ impl Configuration {
             }
             Err(failure) => {
                 let why = failure.to_string();
-                self.state.lock().failures.push(format!("{name}: {why}"));
+                self.state.lock().failures.insert(name.clone(), why.clone());
                 let on_disk = || file.and_then(|file| kept::read(&file)?.remove(&name));
                 match known.or_else(on_disk) {
                     Some(parts) => {
@@ -121,7 +123,8 @@ impl Configuration {
 
     /// Servers that failed since the last [`Configuration::begin`], and why.
     pub fn failures(&self) -> Vec<String> {
-        self.state.lock().failures.clone()
+        let kept = self.state.lock();
+        kept.failures.iter().map(|(name, why)| format!("{name}: {why}")).collect()
     }
 
     /// The configuration that was read of `servers` serves: their answers are the good ones from
@@ -145,9 +148,22 @@ impl Configuration {
         }
     }
 
-    /// Watches `servers`, and no others.
+    /// Watches `servers`, and no others. Those that are not watched and were away are asked until
+    /// they answer.
     pub fn watch(&self, servers: &[Server]) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        for task in running.waiting.drain(..) {
+            task.abort();
+        }
+        let away: Vec<String> = self.state.lock().failures.keys().cloned().collect();
+        let is_waited_for =
+            |server: &&Server| !watch::is_watched(server) && away.contains(&server.to_string());
+        for server in servers.iter().filter(is_waited_for) {
+            let (server, changed) = (server.clone(), self.changed.clone());
+            running.waiting.push(self.plane.supervise("configuration", move || {
+                watch::wait_for(server.clone(), changed.clone())
+            }));
+        }
         if running.servers == servers {
             return;
         }

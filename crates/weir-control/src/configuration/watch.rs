@@ -75,3 +75,17 @@ pub(super) async fn watch(
         }
     }
 }
+
+/// Asks a server that was away until it answers, and tells that once.
+pub(super) async fn wait_for(server: Server, changed: tokio::sync::watch::Sender<u64>) {
+    let mut client = Client::of(&server);
+    let mut pause = BACKOFF_MIN;
+    loop {
+        tokio::time::sleep(pause).await;
+        if client.look().await.is_ok() {
+            tracing::info!(server = %server, "answers again");
+            return changed.send_modify(|count| *count += 1);
+        }
+        pause = (pause * 2).min(BACKOFF_MAX);
+    }
+}

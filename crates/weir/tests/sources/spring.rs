@@ -127,6 +127,19 @@ async fn a_server_that_is_away_is_needed_unless_it_is_optional() {
 }
 
 #[tokio::test]
+async fn an_optional_server_that_comes_later_is_read_then() {
+    let (origin, server) = (Origin::start().await, config_server().await);
+    server.put("gate/default", &sources(&[("gate.yml", route("/a"))]));
+    server.is_broken(true);
+    let config = application(&server, &format!("upstream: {}\n", origin.uri()));
+    let config = config.replace("'configserver:", "'optional:configserver:");
+    let gateway = gateway(&[("application.yml", &config)]).await;
+    assert_eq!(status(&gateway, "/a").await, 404);
+    server.is_broken(false);
+    until(gateway.address(), "/a", 200).await;
+}
+
+#[tokio::test]
 async fn the_last_answer_is_on_disk_for_a_start_while_the_server_is_away() {
     let (origin, server) = (Origin::start().await, config_server().await);
     server.put("gate/default", &sources(&[("gate.yml", route("/a"))]));
