@@ -1,5 +1,6 @@
 //! Work around the code: checks that run as tests, generated documents, comparisons with peers.
 
+mod config_server;
 mod configs;
 mod differential;
 mod dubbo;
@@ -39,6 +40,8 @@ enum Command {
     Soak(soak::SoakArgs),
     /// Judges real configurations: served in full, or what stops them.
     Configs(configs::ConfigsArgs),
+    /// Runs weir with a real Spring Cloud Config server.
+    ConfigServer(config_server::ConfigServerArgs),
     /// Sends hostile requests through weir and real servers and compares what they understand.
     Differential(differential::DifferentialArgs),
     /// Sends calls of a real consumer through weir to real providers of Apache Dubbo.
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Command::Release(args) => exit("release", release::run(&args)),
         Command::Peers(args) => exit("peers", peers::run(&args)),
         Command::Configs(args) => exit("configs", configs::run(&args)),
+        Command::ConfigServer(args) => exit("config-server", config_server::run(&args)),
         Command::Differential(args) => exit("differential", differential::run(&args)),
         Command::Dubbo(args) => exit("dubbo", dubbo::run(&args)),
         Command::Tidy => {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
 
 /// Log levels, by Spring Boot's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,10 @@ pub type ReadServices = dyn Fn(Option<&str>) -> Option<Value> + Send + Sync;
 /// Sets (`None`: clears) the level of a logger. An error says why not.
 pub type SetLogger = dyn Fn(&str, Option<Level>) -> Result<(), String> + Send + Sync;
 
+/// Who asked for the configuration to be read again: told the names of the properties of
+/// configuration servers that have changed, or why nothing did.
+pub type Refresh = oneshot::Sender<Result<Vec<String>, String>>;
+
 /// Callbacks into the process. All are cheap and do not wait; they are called on the admin thread.
 #[derive(Clone)]
 pub struct Hooks {
@@ -86,4 +91,6 @@ pub struct Hooks {
     pub loggers: Arc<ReadLoggers>,
     /// For `/actuator/loggers/{name}`.
     pub set_logger: Arc<SetLogger>,
+    /// For `/actuator/refresh`; full while as many wait as may.
+    pub refresh: mpsc::Sender<Refresh>,
 }

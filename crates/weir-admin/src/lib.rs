@@ -25,6 +25,6 @@ pub use control::{
 pub use definition::read_definition;
 pub use endpoint::{breakers_prometheus, limits_prometheus, openapi};
 pub use explain::{Candidate, Explanation, Question, Step, explain};
-pub use hooks::{Hooks, Level, Logger, ReadLoggers, ReadServices, SetLogger};
+pub use hooks::{Hooks, Level, Logger, ReadLoggers, ReadServices, Refresh, SetLogger};
 pub use serve::Server;
 pub use site::{ENDPOINTS, Exposure, Kind, Limits, Site, SiteOptions};

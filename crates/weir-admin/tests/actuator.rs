@@ -264,6 +264,17 @@ fn log_levels_are_shown_and_set() {
 }
 
 #[test]
+fn refresh_tells_names_or_why_not() {
+    let api = admin(&[]);
+    let done = api.post("/actuator/refresh", "");
+    assert_eq!((done.status, done.json()), (200, json!(["a.b", "c[0]"])));
+    let refused = api.post("/actuator/refresh", "");
+    assert_eq!(refused.status, 500);
+    assert_eq!(refused.json()["message"], "not reloaded: it is refused");
+    check_status(&api, "GET", "/actuator/refresh", 405);
+}
+
+#[test]
 fn a_long_list_is_whole() {
     let api = admin(&[]);
     let routes: Vec<Value> = (0..3000)

@@ -13,6 +13,7 @@ mod deviation;
 mod diagnostic;
 mod discovery;
 mod fields;
+mod imports;
 mod limits;
 mod loaded;
 mod memory;
@@ -39,6 +40,10 @@ pub use diagnostic::{
     Category, Code, Diagnostic, Severity, Style, findings_reference, is_secret, render, to_json,
 };
 pub use discovery::{Consul, Discovery, Dns, Eureka, Nacos};
+pub use imports::{
+    ConfigServer, ConsulFormat, ConsulServer, Content, DataId, DataIdFormat, Fetched, Import,
+    Location, NacosServer, Outcome, Retry, Server, Watching,
+};
 pub use loaded::{Checked, Compiled, Loaded, Loader};
 pub use memory::Memory;
 pub use mocks::FileAccess;

@@ -1,5 +1,8 @@
 //! From texts to a checked configuration: [`Loader`] takes the texts, [`Loaded`] is what they mean.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
@@ -17,6 +20,7 @@ use crate::compile::{Compiler, Options};
 use crate::cors;
 use crate::definitions::Definitions;
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::imports::{Import, Imports, Outcome, Server};
 use crate::mocks::{self, FileAccess, MocksByName};
 use crate::options;
 use crate::pipelines::pipelines;
@@ -26,7 +30,7 @@ use crate::security;
 use crate::settings::Settings;
 use crate::snapshot::RouteTarget;
 use crate::source::{Source, Sources, Span};
-use crate::spring::{Documents, Layers};
+use crate::spring::{Documents, Kind, Layers, Node};
 
 /// Texts of fewer bytes than this have their routes compiled by the thread that reads them.
 const BYTES_FOR_THREAD_MIN: usize = 1 << 20;
@@ -37,11 +41,13 @@ const CHUNKS_MAX: usize = 8;
 
 /// Takes the texts of a configuration, one by one.
 ///
-/// Add the files first, ask [`Loader::active_profiles`] which `application-{profile}` files are
-/// wanted, add those, then [`Loader::load`]. Every text is parsed once.
+/// Add the files first, then what [`Loader::imports`] asks for; ask [`Loader::active_profiles`]
+/// which `application-{profile}` files are wanted, add those and what they import, then
+/// [`Loader::load`]. Every text is parsed once.
 #[derive(Debug)]
 pub struct Loader {
     documents: Documents,
+    imports: Imports,
     regexes: RegexCache,
     seed: u64,
     directory: Arc<Directory>,
@@ -66,6 +72,10 @@ pub struct Loaded {
     pub profiles: Vec<String>,
     /// Findings so far; those about routes are added as routes are read.
     pub diagnostics: Vec<Diagnostic>,
+    /// Servers that parts of it come from.
+    pub servers: Vec<Server>,
+    /// Imports that were not read.
+    pub unread: Vec<String>,
     /// Places of the default filters.
     pub(crate) default_places: Vec<Span>,
     directory: Arc<Directory>,
@@ -100,6 +110,7 @@ impl Loader {
         let documents = Documents::new(environment, sets, profiles);
         Self {
             documents,
+            imports: Imports::default(),
             regexes: RegexCache::default(),
             seed: DEFAULT_SEED,
             directory: Arc::default(),
@@ -158,13 +169,42 @@ impl Loader {
         self.documents.add(source);
     }
 
+    /// Takes a `bootstrap.yml` or the like, which every other file overrides. With one, servers are
+    /// asked that no import names.
+    pub fn add_bootstrap(&mut self, source: Source) {
+        self.documents.add_bootstrap(source);
+    }
+
+    /// What is to be read besides, each once. Before profiles are known: the files and directories
+    /// that documents without a condition import. With the active profiles: everything else. Ask
+    /// again after the answers, as what was read may import more.
+    pub fn imports(&mut self, active: Option<&[String]>) -> Vec<Import> {
+        self.imports.wanted(&mut self.documents, active)
+    }
+
+    /// Takes what became of one of [`Loader::imports`].
+    pub fn answer(&mut self, import: &Import, outcome: Outcome) {
+        self.imports.answer(import, outcome, &mut self.documents);
+    }
+
+    /// The text of a property as the texts taken so far have it; empty if none has it.
+    pub fn text(&self, name: &str, active: &[String]) -> String {
+        let layers = self.documents.layers(active);
+        let text = layers.find(name).and_then(|node| node.text()).unwrap_or_default();
+        layers.resolve(&text).0.trim().to_owned()
+    }
+
     /// The profiles that are active, as far as the texts taken so far tell.
     pub fn active_profiles(&self) -> Vec<String> {
         self.documents.active_profiles()
     }
 
-    /// Reads all but the routes.
+    /// Reads all but the routes. Imports that nobody has answered are told as not read.
     pub fn load(mut self) -> Loaded {
+        let active = self.documents.active_profiles();
+        for import in self.imports(Some(&active)) {
+            self.answer(&import, Outcome::NotRead);
+        }
         let mut problems = std::mem::take(&mut self.documents.problems);
         problems.extend(self.documents.condition_problems());
         let profiles = self.documents.active_profiles();
@@ -216,6 +256,8 @@ impl Loader {
             default_filters,
             profiles,
             diagnostics: problems,
+            servers: self.imports.servers,
+            unread: self.imports.unread,
             default_places,
             directory: self.directory,
             documents: self.documents,
@@ -248,6 +290,16 @@ impl Loaded {
         self.diagnostics.sort_by_key(|finding| {
             finding.at.map(|span| (span.source, span.start)).unwrap_or((u32::MAX, 0))
         });
+    }
+
+    /// What servers say: each property with a number that another value changes. Values
+    /// themselves cannot be read from it.
+    pub fn remote_properties(&self) -> BTreeMap<String, u64> {
+        let mut found = BTreeMap::new();
+        for document in self.documents.remote(&self.profiles) {
+            flatten(document.tree.root(), &mut String::new(), &mut found);
+        }
+        found
     }
 
     pub(crate) fn layers(&self) -> Layers<'_> {
@@ -349,6 +401,28 @@ impl Loaded {
         checks.finish(&mut problems);
         self.diagnostics.append(&mut problems);
         Checked { routes: count, scanned, pipelines: self.compiler.pipelines().len() }
+    }
+}
+
+/// Every value at and below `node` under its path, unless one of higher priority is there.
+fn flatten(node: Node<'_>, path: &mut String, found: &mut BTreeMap<String, u64>) {
+    if let Some(text) = node.text() {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        found.entry(path.clone()).or_insert(hasher.finish());
+        return;
+    }
+    let length = path.len();
+    for (n, child) in node.children().enumerate() {
+        // Writing to a `String` cannot fail.
+        let _ = match (node.kind(), child.bracketed(), length) {
+            (Kind::List, ..) => write!(path, "[{n}]"),
+            (_, true, _) => write!(path, "[{}]", child.key()),
+            (_, false, 0) => write!(path, "{}", child.key()),
+            (_, false, _) => write!(path, ".{}", child.key()),
+        };
+        flatten(child, path, found);
+        path.truncate(length);
     }
 }
 

@@ -136,6 +136,16 @@ impl Sources {
         number
     }
 
+    /// Number of texts.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// Bytes of all texts.
     pub fn bytes(&self) -> usize {
         self.list.iter().map(|entry| entry.text.len()).sum()

@@ -1,5 +1,5 @@
-//! A small HTTP client for registries and issuers: one request on one connection, with or without
-//! TLS, bounded in time and bytes.
+//! A small HTTP client for registries, issuers and configuration servers: one request on one
+//! connection, with or without TLS, bounded in time and bytes.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -30,6 +30,8 @@ pub(crate) struct Ask<'a> {
     pub fields: Vec<(HeaderName, Vec<u8>)>,
     /// JSON unless a header says otherwise, or nothing.
     pub body: Option<String>,
+    /// To the connection; within `timeout`.
+    pub connect_timeout: Duration,
     /// From the connection to the last byte.
     pub timeout: Duration,
     pub bytes_max: usize,
@@ -84,6 +86,7 @@ impl<'a> Ask<'a> {
             headers: vec![(ACCEPT, "application/json".to_owned())],
             fields: Vec::new(),
             body: None,
+            connect_timeout: timeout,
             timeout,
             bytes_max,
         }
@@ -127,7 +130,9 @@ impl<'a> Ask<'a> {
         };
         let request = request.body(body).map_err(|error| unreachable(&error))?;
         let stream = TcpStream::connect((place.name.as_str(), place.port));
-        let stream = stream.await.map_err(|error| unreachable(&error))?;
+        let stream = tokio::time::timeout(self.connect_timeout, stream).await;
+        let stream = stream.map_err(|_| Failure::TimedOut(self.connect_timeout))?;
+        let stream = stream.map_err(|error| unreachable(&error))?;
         if !place.is_secure {
             return converse(stream, request, self.bytes_max).await;
         }
@@ -239,11 +244,13 @@ impl Place {
 
 /// A URL without user, password and query, for logs.
 pub(crate) fn shown(url: &str) -> String {
-    let url = url.split('?').next().unwrap_or_default();
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    format!("{scheme}://{host}/{path}")
+    let without_query = |text: &str| text.split('?').next().unwrap_or_default().to_owned();
+    let Some((scheme, rest)) = url.split_once("://") else { return without_query(url) };
+    // A `/` or `?` of a password may not be encoded.
+    let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    let rest = without_query(rest);
+    let (authority, path) = rest.split_once('/').unwrap_or((rest.as_str(), ""));
+    format!("{scheme}://{authority}/{path}")
 }
 
 #[cfg(test)]
@@ -257,6 +264,7 @@ mod tests {
         assert_eq!((place.host.as_str(), place.path.as_str()), ("[::1]:8761", "/eureka/apps?x=1"));
         assert_eq!(place.authorization.expect("credentials"), "Basic dXNAZXI6cDp3");
         assert_eq!(shown("http://user:secret@h:1/a/b?token=x"), "http://h:1/a/b");
+        assert_eq!(shown("http://user:se/cr?et@h:1/a/b?token=x"), "http://h:1/a/b");
         let secure = Place::of("https://h/").expect("a place");
         assert_eq!((secure.port, secure.is_secure), (443, true));
         assert!(Place::of("ftp://h/").is_err());

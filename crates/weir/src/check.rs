@@ -1,6 +1,8 @@
 //! `weir check`: everything wrong with a configuration, what differs from Spring Cloud Gateway, and
 //! what is not supported.
 
+mod online;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
@@ -13,7 +15,8 @@ use weir_config::{
 
 use weir_server::{FilesPlan, files_max_raised, files_plan};
 
-use crate::configuration::ConfigArgs;
+use crate::configuration::{ConfigArgs, Lasting};
+use crate::imports::Reach;
 
 /// Exit code when nothing could be checked.
 const USAGE: u8 = 2;
@@ -25,6 +28,7 @@ Examples:
   weir check application.yml
   weir check --profile prod --set server.port=8081 config/
   weir check --json application.yml | jq '.findings[].message'
+  weir check --online application.yml
 
 Exit code: 0 the gateway would start (there may be warnings), 1 it would not, 2 nothing to check.")]
 pub struct CheckArgs {
@@ -38,6 +42,9 @@ pub struct CheckArgs {
     /// configuration has.
     #[arg(long)]
     pub all: bool,
+    /// Also reads what the configuration imports from servers, and tries registries and upstreams.
+    #[arg(long)]
+    pub online: bool,
 }
 
 /// Checks, prints, and tells by the exit code.
@@ -46,9 +53,14 @@ pub struct CheckArgs {
 /// Standard output is gone.
 pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let loaded = match args.config.files() {
-        Ok(files) if files.is_empty() => Err(anyhow::anyhow!(
-            "no configuration: name a file, or run where there is an application.yml"
-        )),
+        Ok(files) if files.is_empty() && args.config.bootstraps().is_empty() => {
+            Err(anyhow::anyhow!(
+                "no configuration: name a file, or run where there is an application.yml"
+            ))
+        }
+        Ok(_) if args.online => {
+            args.config.load_from(&Lasting::default(), Reach::Servers(&online::asking))
+        }
         Ok(_) => args.config.load(),
         Err(error) => Err(error),
     };
@@ -61,12 +73,19 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     };
     let checked = loaded.check();
     loaded.sort_findings();
+    let tried = if args.online { Some(online::try_all(&mut loaded)?) } else { None };
     let mut out = std::io::stdout().lock();
     let text = if args.json {
-        format!("{:#}\n", as_json(&loaded, checked))
+        let mut json = as_json(&loaded, checked);
+        if let (Some(all), Some(tried)) = (json.as_object_mut(), &tried) {
+            all.insert("online".to_owned(), online::as_json(tried));
+        }
+        format!("{json:#}\n")
     } else {
         let plain = !out.is_terminal() || std::env::var_os("NO_COLOR").is_some();
-        as_text(&loaded, checked, if plain { Style::Plain } else { Style::Coloured }, args.all)
+        let style = if plain { Style::Plain } else { Style::Coloured };
+        let reached = tried.map(|tried| online::as_text(&tried)).unwrap_or_default();
+        reached + &as_text(&loaded, checked, style, args.all)
     };
     match out.write_all(text.as_bytes()) {
         // The reader has seen enough: `weir check … | head`.
@@ -100,6 +119,7 @@ fn as_json(loaded: &Loaded, checked: Checked) -> Value {
         "errors": count(loaded, Severity::Error),
         "warnings": count(loaded, Severity::Warning),
         "notes": count(loaded, Severity::Note),
+        "unread": loaded.unread,
         "findings": findings,
         "deviations": deviations,
         "openFiles": {
@@ -120,6 +140,10 @@ fn as_text(loaded: &Loaded, checked: Checked, style: Style, all: bool) -> String
     unsupported(&mut out, loaded);
     deviations(&mut out, loaded, all);
     open_files(&mut out, loaded);
+    if !loaded.unread.is_empty() {
+        let unread = loaded.unread.join(", ");
+        let _ = writeln!(out, "Not read without --online: {unread}\n");
+    }
     let _ = writeln!(
         out,
         "{}: {}{}, {}, {}, {} (profiles: {})",

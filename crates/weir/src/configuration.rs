@@ -12,6 +12,8 @@ use weir_config::{FileAccess, Format, Loaded, Loader, SOURCE_BYTES_MAX, Source};
 use weir_limit::Valves;
 use weir_mock::Mocks;
 
+use crate::imports::{Imported, Reach, Reader};
+
 /// Endings of configuration files. Of two files with one name the later ending wins, as in Spring.
 const ENDINGS: &[&str] = &["json", "yaml", "yml", "properties"];
 
@@ -31,6 +33,9 @@ pub struct ConfigArgs {
     /// What `mock:` uris are answered from.
     #[arg(skip)]
     pub mocks: Option<Arc<Mocks>>,
+    /// Files that were read besides, as the configuration names them.
+    #[arg(skip)]
+    pub imported: Imported,
 }
 
 /// What outlives configurations: state by name.
@@ -53,8 +58,8 @@ impl ConfigArgs {
         let mut files = Vec::new();
         for config in &self.configs {
             if config.is_dir() {
-                let inside = applications(config);
-                if inside.is_empty() {
+                let inside = applications(config, "application");
+                if inside.is_empty() && applications(config, "bootstrap").is_empty() {
                     bail!("there is no application.yml in {}", config.display());
                 }
                 files.extend(inside);
@@ -63,15 +68,36 @@ impl ConfigArgs {
             }
         }
         if self.configs.is_empty() {
-            files.extend(applications(Path::new(".")));
-            files.extend(applications(Path::new("config")));
+            files.extend(applications(Path::new("."), "application"));
+            files.extend(applications(Path::new("config"), "application"));
         }
         Ok(files)
+    }
+
+    /// `bootstrap.yml` and its like, in the directories and beside each `application.yml`.
+    pub fn bootstraps(&self) -> Vec<PathBuf> {
+        let mut folders: Vec<PathBuf> = Vec::new();
+        for config in &self.configs {
+            let is_application = config.file_stem().is_some_and(|stem| stem == "application");
+            match config.parent() {
+                _ if config.is_dir() => folders.push(config.clone()),
+                Some(parent) if is_application && parent.as_os_str().is_empty() => {
+                    folders.push(PathBuf::from("."));
+                }
+                Some(parent) if is_application => folders.push(parent.to_owned()),
+                _ => {}
+            }
+        }
+        if self.configs.is_empty() {
+            folders.extend([PathBuf::from("."), PathBuf::from("config")]);
+        }
+        folders.iter().flat_map(|folder| applications(folder, "bootstrap")).collect()
     }
 
     /// The files to look at for changes: those there are, and those of any profile beside them.
     pub fn watched(&self) -> Vec<PathBuf> {
         let mut watched = self.files().unwrap_or_default();
+        watched.extend(self.bootstraps());
         for file in watched.clone() {
             let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned() + "-";
             let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -87,30 +113,31 @@ impl ConfigArgs {
         watched
     }
 
-    /// Reads everything but the routes.
+    /// Reads everything but the routes, from local files alone.
     ///
     /// # Errors
     /// A file that cannot be read, or that no format fits. What is wrong inside of a file is in the
     /// findings.
     pub fn load(&self) -> anyhow::Result<Loaded> {
-        self.load_from(&Lasting::default())
+        self.load_from(&Lasting::default(), Reach::Files)
     }
 
-    /// The same, with what outlives configurations.
+    /// The same, with what outlives configurations; may wait for servers.
     ///
     /// # Errors
     /// See [`ConfigArgs::load`].
-    pub fn load_from(&self, lasting: &Lasting) -> anyhow::Result<Loaded> {
+    pub fn load_from(&self, lasting: &Lasting, reach: Reach<'_>) -> anyhow::Result<Loaded> {
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        self.load_with(variables, lasting)
+        self.load_with(variables, lasting, reach)
     }
 
     fn load_with(
         &self,
         variables: Vec<(String, String)>,
         lasting: &Lasting,
+        reach: Reach<'_>,
     ) -> anyhow::Result<Loaded> {
         let loader = Loader::new(variables, &self.set, self.profile.clone())
             .with_directory(&lasting.directory)
@@ -119,15 +146,25 @@ impl ConfigArgs {
             .with_files(FILES)
             .with_mocks(self.mocks.clone());
         let mut loader = loader.with_seed(RandomState::new().build_hasher().finish());
-        let files = self.files()?;
-        for file in &files {
-            loader.add(read(file, None)?);
+        let (files, bootstraps) = (self.files()?, self.bootstraps());
+        for file in &bootstraps {
+            loader.add_bootstrap(read(file, None, None)?);
         }
-        for profile in loader.active_profiles() {
-            for file in files.iter().flat_map(|file| with_profile(file, &profile)) {
-                loader.add(read(&file, Some(&profile))?);
+        for file in &files {
+            loader.add(read(file, None, None)?);
+        }
+        let mut imports = Reader::new(reach, &self.imported);
+        imports.read(&mut loader, None);
+        let active = loader.active_profiles();
+        for profile in &active {
+            for file in bootstraps.iter().flat_map(|file| with_profile(file, profile)) {
+                loader.add_bootstrap(read(&file, Some(profile), None)?);
+            }
+            for file in files.iter().flat_map(|file| with_profile(file, profile)) {
+                loader.add(read(&file, Some(profile), None)?);
             }
         }
+        imports.read(&mut loader, Some(&active));
         Ok(loader.load())
     }
 }
@@ -142,9 +179,9 @@ fn files_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect())
 }
 
-/// `application.*` in a directory.
-fn applications(directory: &Path) -> Vec<PathBuf> {
-    let named = |ending: &&str| directory.join(format!("application.{ending}"));
+/// `application.*` in a directory, or files of another name.
+pub fn applications(directory: &Path, name: &str) -> Vec<PathBuf> {
+    let named = |ending: &&str| directory.join(format!("{name}.{ending}"));
     ENDINGS.iter().map(named).filter(|file| file.is_file()).collect()
 }
 
@@ -160,9 +197,13 @@ fn with_profile(file: &Path, profile: &str) -> Vec<PathBuf> {
     ENDINGS.iter().map(named).filter(|file| file.is_file()).collect()
 }
 
-fn read(file: &Path, profile: Option<&str>) -> anyhow::Result<Source> {
+/// Reads a file; `format` is for one whose name tells none.
+///
+/// # Errors
+/// It cannot be read, or nobody knows its format.
+pub fn read(file: &Path, profile: Option<&str>, format: Option<Format>) -> anyhow::Result<Source> {
     let name = file.display().to_string();
-    let Some(format) = Format::of_name(&name) else {
+    let Some(format) = format.or_else(|| Format::of_name(&name)) else {
         bail!("{name}: weir reads .yml, .yaml, .properties, .json and .ini");
     };
     let bytes = read_bytes(file).with_context(|| format!("cannot read {name}"))?;
@@ -207,6 +248,7 @@ mod tests {
     use std::path::Path;
 
     use super::ConfigArgs;
+    use crate::imports::Reach;
 
     fn write(directory: &Path, name: &str, text: &[u8]) {
         std::fs::write(directory.join(name), text).expect("a file");
@@ -219,15 +261,15 @@ mod tests {
         write(directory.path(), "application-dev.yaml", b"server.port: 2");
         write(directory.path(), "application-prod.yml", b"server.port: 3");
         let args = |profile: &[&str], set: &[&str]| ConfigArgs {
-            mocks: None,
             configs: vec![directory.path().to_owned()],
             profile: profile.iter().map(|text| (*text).to_owned()).collect(),
             set: set.iter().map(|text| (*text).to_owned()).collect(),
+            ..ConfigArgs::default()
         };
         let port = |args: ConfigArgs, variables: &[(&str, &str)]| {
             let variables = variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-            let loaded =
-                args.load_with(variables.collect(), &Default::default()).expect("a configuration");
+            let loaded = args.load_with(variables.collect(), &Default::default(), Reach::Files);
+            let loaded = loaded.expect("a configuration");
             loaded.settings.listen.port()
         };
         assert_eq!(port(args(&[], &[]), &[]), 2);
@@ -244,8 +286,11 @@ mod tests {
         write(directory.path(), "latin.properties", b"server.port=7\nb=\xe9\n");
         let load = |name: &str| {
             let configs = vec![directory.path().join(name)];
-            ConfigArgs { configs, ..ConfigArgs::default() }
-                .load_with(Vec::new(), &Default::default())
+            ConfigArgs { configs, ..ConfigArgs::default() }.load_with(
+                Vec::new(),
+                &Default::default(),
+                Reach::Files,
+            )
         };
         let error = load("latin.yml").expect_err("not UTF-8").to_string();
         assert!(error.ends_with("latin.yml:2: not UTF-8; save the file as UTF-8"), "{error}");
@@ -253,6 +298,6 @@ mod tests {
         assert!(load("nothing.yml").is_err());
         assert!(load("nothing.txt").is_err());
         let empty = ConfigArgs { configs: vec![directory.path().to_owned()], ..Default::default() };
-        assert!(empty.load_with(Vec::new(), &Default::default()).is_err());
+        assert!(empty.load_with(Vec::new(), &Default::default(), Reach::Files).is_err());
     }
 }

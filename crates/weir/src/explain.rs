@@ -73,7 +73,7 @@ pub fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
                 configs: configs.iter().map(Into::into).collect(),
                 profile: args.profile.clone(),
                 set: args.set.clone(),
-                mocks: None,
+                ..ConfigArgs::default()
             };
             explain(&snapshot(&config)?, &question)
         }
@@ -96,6 +96,7 @@ fn header(field: &str) -> anyhow::Result<(String, String)> {
 /// The snapshot that `weir run` would serve by; routes of the store aside.
 fn snapshot(config: &ConfigArgs) -> anyhow::Result<Snapshot> {
     let mut loaded = config.load()?;
+    crate::imports::tell_unread(&loaded.unread);
     let compiled = loaded.compile();
     if loaded.is_refused() {
         bail!("the configuration is refused; `weir check` tells why");

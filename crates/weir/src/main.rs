@@ -6,6 +6,7 @@ mod configuration;
 mod demo;
 mod explain;
 mod generated;
+mod imports;
 mod limits;
 mod mock;
 mod origin;

@@ -5,6 +5,7 @@ mod heap;
 mod logging;
 mod management;
 mod pipelines;
+mod reasons;
 mod registries;
 mod watch;
 
@@ -29,6 +30,7 @@ use weir_server::{
 
 use crate::configuration::ConfigArgs;
 use management::Management;
+use reasons::{Reason, Reasons};
 use registries::Registries;
 
 /// Arguments of `weir run`.
@@ -123,16 +125,17 @@ async fn serve(
     args: &RunArgs,
     parts: Parts<'_>,
     loggers: logging::Loggers,
-    mut changes: watch::Watch<'_>,
+    changes: watch::Watch<'_>,
     announce: impl FnOnce(&Started),
 ) -> anyhow::Result<ExitCode> {
     let Parts { control, registries, settings, machine } = parts;
-    let mut services = registries.watch();
     // Signals are taken from the start, so that none ends the process half-way.
-    let mut hangup = signal(SignalKind::hangup())?;
+    let hangup = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let management = Management::bind(settings)?;
+    let (management, refreshes) = Management::bind(settings)?;
+    let (services, servers) = (registries.watch(), registries.watch_servers());
+    let mut reasons = Reasons { hangup, files: changes, services, servers, refreshes };
     let options = options(&registries, &management, settings);
     let server =
         Server::start(&control.published(), &options).context("the gateway cannot start")?;
@@ -149,14 +152,7 @@ async fn serve(
     let mut heap = heap::Heap::default();
     loop {
         let reason = tokio::select! {
-            _ = hangup.recv() => "SIGHUP",
-            () = changes.changed() => "a changed file",
-            () = services.changed() => {
-                if !control.published().load().settings.discovery.locator {
-                    continue;
-                }
-                "services that came or went"
-            }
+            reason = reasons.next(&control) => reason,
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
             () = sleep(SETTLED), if unsettled => {
@@ -229,10 +225,14 @@ async fn reload(
     control: &Control,
     registries: &Arc<Registries>,
     settings: &Settings,
-    reason: &str,
+    reason: Reason,
     server: &Server,
 ) {
-    control::reload(&args.config, control, registries, settings, reason).await;
+    let reloaded = control::reload(&args.config, control, registries, settings, reason.why).await;
+    if let Some(asked) = reason.asked {
+        // Refused only if whoever asked has gone.
+        let _ = asked.send(reloaded);
+    }
     let (metrics, snapshot) = (server.metrics().clone(), control.published().load_full());
     for (pipeline, error) in server.set_pipelines(&snapshot) {
         tracing::error!(pipeline, "not served: {error}");

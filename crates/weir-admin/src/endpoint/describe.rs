@@ -16,6 +16,7 @@ pub(crate) enum Operation {
     Logger,
     SetLogger,
     Prometheus,
+    RefreshConfiguration,
     GatewayIndex,
     ListRoutes,
     ImportRoutes,

@@ -162,6 +162,7 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::Logger => process::logger(call).await,
         Operation::SetLogger => process::set_logger(call).await,
         Operation::Prometheus => Ok(process::prometheus(&call)),
+        Operation::RefreshConfiguration => process::refresh(call).await,
         Operation::GatewayIndex => gateway::index(&call),
         Operation::ListRoutes => routes::list(call).await,
         Operation::ImportRoutes => routes::import(call).await,

@@ -174,6 +174,7 @@ fn route_schemas() -> Value {
             },
         },
         "Routes": { "type": "array", "items": reference("Route") },
+        "Names": { "type": "array", "items": { "type": "string" } },
         "Deleted": { "type": "object", "properties": { "deleted": { "type": "integer" } } },
         "AuditLog": { "type": "array", "items": { "type": "object", "properties": {
             "sequence": { "type": "integer" },

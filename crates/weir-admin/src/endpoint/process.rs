@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
 
 use super::Call;
 use super::body;
@@ -91,6 +92,24 @@ pub(super) fn info(call: &Call) -> Result<Response, Failure> {
 pub(super) fn prometheus(call: &Call) -> Response {
     let media = HeaderValue::from_static("text/plain;version=0.0.4;charset=utf-8");
     answer(StatusCode::OK, Some(media), (call.site.hooks.prometheus)().into_bytes())
+}
+
+/// Reads the configuration again, as Spring Cloud's endpoint does: a list of names, never a value.
+pub(super) async fn refresh(call: Call) -> Result<Response, Failure> {
+    call.accepts(&MEDIA)?;
+    let (reply, answer) = oneshot::channel();
+    call.site.hooks.refresh.try_send(reply).map_err(|_| {
+        let message = "the configuration is being read; try again when that is done";
+        Failure::new(StatusCode::SERVICE_UNAVAILABLE, message)
+    })?;
+    tracing::info!(who = call.who, "refresh");
+    match answer.await {
+        Ok(Ok(names)) => Ok(json_answer(StatusCode::OK, ACTUATOR, &json!(names))),
+        Ok(Err(why)) => Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, why)),
+        Err(_) => {
+            Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "the gateway is being stopped"))
+        }
+    }
 }
 
 pub(super) fn loggers(call: &Call) -> Result<Response, Failure> {

@@ -185,6 +185,20 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         "Metrics in the Prometheus text format.",
         &[(StatusCode::OK, Some("Text"), "The metrics.")],
     ),
+    write(
+        "POST",
+        "/refresh",
+        "refresh",
+        Operation::RefreshConfiguration,
+        "Reads the configuration again, servers included; tells which of their properties changed.",
+        &[
+            (StatusCode::OK, Some("Names"), "In force; the names of what changed, no values."),
+            UNAUTHORIZED,
+            FORBIDDEN,
+            (StatusCode::SERVICE_UNAVAILABLE, Some("Error"), "It is being read already."),
+            (StatusCode::INTERNAL_SERVER_ERROR, Some("Error"), "Why the old one serves on."),
+        ],
+    ),
     read("/gateway", "gateway", Operation::GatewayIndex, "What there is below.", &[OK_OBJECT]),
     Endpoint {
         parameters: &[PAGE, SIZE, Q, URI, PATH, ID_PREFIX, METADATA, FROM, FORM],

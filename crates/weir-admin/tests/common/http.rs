@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use weir_admin::{AccessRules, Control, Hooks, Level, Logger, Server, Site, SiteOptions};
+use tokio::sync::mpsc;
+use weir_admin::{AccessRules, Control, Hooks, Level, Logger, Refresh, Server, Site, SiteOptions};
 
 /// A running admin API. Field order is the order of its end.
 pub struct Api {
@@ -81,6 +82,7 @@ fn hooks(ready: Arc<AtomicBool>) -> Hooks {
         pipelines: Arc::new(|_| None),
         services: Arc::new(|_| None),
         discovery: Arc::new(|| None),
+        refresh: refreshes(),
         set_logger: Arc::new(move |name, level| {
             if name != "weir_server" {
                 return Err(format!("no logger `{name}`"));
@@ -89,6 +91,22 @@ fn hooks(ready: Arc<AtomicBool>) -> Hooks {
             Ok(())
         }),
     }
+}
+
+/// Plays a gateway that reads its configuration: the first time two properties change, then it is
+/// refused.
+fn refreshes() -> mpsc::Sender<Refresh> {
+    let (sender, mut receiver) = mpsc::channel::<Refresh>(1);
+    std::thread::spawn(move || {
+        let names = vec!["a.b".to_owned(), "c[0]".to_owned()];
+        let mut answers = vec![Err("not reloaded: it is refused".to_owned()), Ok(names)];
+        while let Some(asked) = receiver.blocking_recv() {
+            let answer = answers.pop().unwrap_or_else(|| Ok(Vec::new()));
+            // Refused only if the test has ended.
+            let _ = asked.send(answer);
+        }
+    });
+    sender
 }
 
 impl Api {

@@ -91,6 +91,10 @@ codes! {
     ListGap = "list-gap", Mistake, Error;
     /// `spring.config.activate.on-profile` is no profile expression.
     ProfileExpression = "profile-expression", Mistake, Error;
+    /// What the configuration imports cannot be read.
+    ImportFailed = "import-failed", Mistake, Error;
+    /// An import that this command does not read.
+    ImportUnread = "import-unread", Mistake, Note;
     /// `--set` without `=`.
     SetSyntax = "set-syntax", Mistake, Error;
     /// Placeholders that refer to each other in a circle, or expand without end.

@@ -43,7 +43,8 @@ pub(super) static DISCOVERY: &[PropertySpec] = &[
         "weir.discovery.answer-bytes-max",
         Kind::SizeBetween(4 << 10, 1 << 30),
         Some("64MB"),
-        "Longest answer that weir takes from a registry; the last list serves on if it is longer.",
+        "Longest answer that weir takes from a registry or a configuration server; the last answer \
+         serves on if it is longer.",
         Usage::Sets(|s, v| {
             s.discovery.answer_bytes_max = usize::try_from(v.size()).unwrap_or(usize::MAX);
         }),
@@ -335,7 +336,9 @@ pub(super) fn finish(settings: &mut Settings, layers: &Layers<'_>) {
     eureka.zones = lists(layers, "eureka.client.availability-zones");
     eureka.metadata = texts(layers, "eureka.instance.metadata-map");
     let consul = &mut discovery.consul;
-    consul.configured = layers.find("spring.cloud.consul").is_some_and(says);
+    // As a configuration server alone it lists no services.
+    let is_registry = |node: Node<'_>| !spring::key::same(node.key(), "config");
+    consul.configured = layers.all("spring.cloud.consul").flat_map(Node::children).any(is_registry);
     consul.datacenters = texts(layers, "spring.cloud.consul.discovery.datacenters");
     let nacos = &mut discovery.nacos;
     let own = layers.find("spring.cloud.nacos.discovery");

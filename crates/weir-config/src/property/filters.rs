@@ -343,11 +343,4 @@ pub(super) static FILTERS: &[PropertySpec] = &[
         "User and password that requests must carry.",
         Usage::Protects(UNPROTECTED),
     ),
-    PropertySpec::new(
-        "spring.config.import",
-        Kind::List,
-        None,
-        "Further configuration, by location.",
-        Usage::Unsupported("name the files on the command line; weir follows no imports"),
-    ),
 ];

@@ -1,9 +1,11 @@
 //! Every property weir knows: one ordered registry that drives reading, the reference, the JSON
 //! Schema and the findings about unknown keys.
 
+mod clients;
 mod discovery;
 mod filters;
 mod gateway;
+mod imports;
 mod nacos;
 mod read;
 mod schema;
@@ -14,7 +16,7 @@ mod weir;
 
 use crate::settings::Settings;
 
-pub(crate) use read::{report, settings};
+pub(crate) use read::{one, report, settings};
 pub use schema::{json_schema, reference};
 pub(crate) use unknown::unknown;
 pub use value::Value;
@@ -144,6 +146,8 @@ pub fn registry() -> impl Iterator<Item = &'static PropertySpec> + Clone {
         .chain(filters::FILTERS)
         .chain(discovery::DISCOVERY)
         .chain(nacos::NACOS)
+        .chain(imports::IMPORTS)
+        .chain(clients::CLIENTS)
         .chain(weir::WEIR)
 }
 

@@ -1,6 +1,6 @@
 //! Reads the registry's properties into [`Settings`].
 
-use super::{Kind, PropertySpec, Usage, Value, registry};
+use super::{Kind, PropertySpec, Root, Usage, Value, registry};
 use crate::diagnostic::{Code, Diagnostic, Severity, fills_in_secret, is_secret};
 use crate::settings::{FIXED_POOL_SIZE, Settings};
 use crate::spring::{self, Layers, Node, Trouble};
@@ -30,6 +30,18 @@ pub(crate) fn settings(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> S
     }
     finish(&mut settings, layers, problems);
     settings
+}
+
+/// The value of the property called `name` as `layers` have it, before there are settings; `None`
+/// if it is not there, empty or wrong.
+pub(crate) fn one(
+    layers: &Layers<'_>,
+    name: &str,
+    problems: &mut Vec<Diagnostic>,
+) -> Option<Value> {
+    let spec = registry().find(|spec| spec.root == Root::Plain && spec.name == name)?;
+    let node = layers.find(name)?;
+    read(layers, spec, node, problems)
 }
 
 /// The value of one property; `None` if it is empty or wrong.

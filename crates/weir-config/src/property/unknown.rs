@@ -198,7 +198,8 @@ impl Search<'_> {
         let Some(weir) = child(root, "weir") else { return };
         for entry in weir.children() {
             let known = [
-                "server", "store", "admin", "access", "compat", "pool", "groups", "port", "service",
+                "server", "store", "admin", "access", "compat", "config", "pool", "groups", "port",
+                "service",
             ];
             if !known.contains(&entry.key()) {
                 let path = vec!["weir".to_owned()];

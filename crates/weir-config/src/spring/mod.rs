@@ -2,7 +2,8 @@
 //!
 //! [`Documents`] parses every source once, decides which documents count for the active profiles
 //! and lays them over each other: `--set`, then `SPRING_APPLICATION_JSON`, the environment, profile
-//! files, files; within a kind the later one wins. It knows nothing of gateways.
+//! files, files; within a kind the later one wins. What a document imports comes right behind it
+//! ([`Rank`]). It knows nothing of gateways.
 
 mod builder;
 mod environment;
@@ -12,9 +13,11 @@ mod ini;
 mod json;
 pub(crate) mod key;
 mod layers;
+mod pairs;
 mod placeholder;
 mod profile;
 mod properties;
+mod rank;
 pub(crate) mod scalar;
 mod tree;
 mod yaml;
@@ -23,6 +26,7 @@ use std::collections::HashMap;
 
 pub(crate) use layers::{Layers, below, child};
 pub(crate) use placeholder::Trouble;
+pub(crate) use rank::{Level, Rank};
 pub(crate) use tree::{Kind, Node, Tree};
 
 use crate::diagnostic::{Code, Diagnostic};
@@ -45,11 +49,17 @@ pub(crate) struct Documents {
     asked: Vec<String>,
 }
 
+/// One document of a text, and where it stands.
 #[derive(Debug)]
-struct Document {
-    tree: Tree,
+pub(crate) struct Document {
+    pub tree: Tree,
+    /// Number of its text.
+    pub source: u32,
     /// Profile of the file it is in.
     profile: Option<String>,
+    pub rank: Rank,
+    /// From a server: it neither imports nor chooses profiles.
+    pub is_remote: bool,
 }
 
 impl Documents {
@@ -83,9 +93,103 @@ impl Documents {
 
     /// Parses one file.
     pub fn add(&mut self, source: Source) {
+        let level = if source.profile.is_some() { Level::Profile } else { Level::Plain };
+        let place = self.next_place();
+        self.add_at(source, &Rank::new(level, &[place]), false);
+    }
+
+    /// Parses one `bootstrap.yml` or the like.
+    pub fn add_bootstrap(&mut self, source: Source) {
+        let level = match source.profile {
+            Some(_) => Level::BootstrapProfile,
+            None => Level::Bootstrap,
+        };
+        let place = self.next_place();
+        self.add_at(source, &Rank::new(level, &[place]), false);
+    }
+
+    fn next_place(&self) -> u32 {
+        u32::try_from(self.list.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Parses a text whose documents stand at `rank`, in order.
+    pub fn add_at(&mut self, source: Source, rank: &Rank, is_remote: bool) {
         let trees = self.parse(&source);
         let profile = source.profile;
-        self.list.extend(trees.into_iter().map(|tree| Document { tree, profile: profile.clone() }));
+        let number = u32::try_from(self.sources.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        for (n, tree) in (0..).zip(trees) {
+            let (profile, rank) = (profile.clone(), rank.below(n));
+            self.list.push(Document { tree, source: number, profile, rank, is_remote });
+        }
+    }
+
+    /// Takes keys with their values, as servers and directories of keys have them.
+    pub fn add_pairs(
+        &mut self,
+        name: &str,
+        pairs: &[(String, String)],
+        rank: &Rank,
+        is_remote: bool,
+    ) {
+        let tree = pairs::parse(name, pairs, &mut self.sources, &mut self.problems);
+        let source = u32::try_from(self.sources.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        let rank = rank.clone();
+        self.list.push(Document { tree, source, profile: None, rank, is_remote });
+    }
+
+    /// The documents that count while `active` are the profiles; without profiles, those that
+    /// always count.
+    pub fn counting(&self, active: Option<&[String]>) -> Vec<&Document> {
+        let counts = |document: &&Document| match active {
+            Some(active) => self.is_active(document, active).unwrap_or(false),
+            None => document.is_unconditional(),
+        };
+        self.list.iter().filter(counts).collect()
+    }
+
+    /// The layers of the documents that always count.
+    pub fn unconditional_layers(&self) -> Layers<'_> {
+        self.layers_of(|document| !document.is_remote && document.is_unconditional())
+    }
+
+    /// The layers that a bootstrap context sees: as [`Documents::layers`], with the bootstrap
+    /// files over the other ones.
+    pub fn bootstrap_layers(&self, active: &[String]) -> Layers<'_> {
+        let is_active = |document: &Document| self.is_active(document, active).unwrap_or(false);
+        let (mut first, mut rest) = (Vec::new(), Vec::new());
+        for document in self.ranked(is_active) {
+            let list = if document.rank.level.is_bootstrap() { &mut first } else { &mut rest };
+            list.push(&document.tree);
+        }
+        let outside = self.outside();
+        Layers::new(outside.into_iter().chain(first).chain(rest).collect(), &self.variables)
+    }
+
+    /// Trees that no file has: of the command line and the environment.
+    pub fn outside(&self) -> Vec<&Tree> {
+        let mut trees = vec![&self.sets];
+        trees.extend(&self.application_json);
+        trees.push(&self.environment);
+        trees
+    }
+
+    /// Whether there is a bootstrap file.
+    pub fn has_bootstrap(&self) -> bool {
+        self.list.iter().any(|document| document.rank.level.is_bootstrap())
+    }
+
+    /// Reports a problem, once.
+    pub fn report(&mut self, problem: Diagnostic) {
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Documents that servers gave and that count, highest priority first.
+    pub fn remote(&self, active: &[String]) -> Vec<&Document> {
+        self.ranked(|document| {
+            document.is_remote && self.is_active(document, active).unwrap_or(false)
+        })
     }
 
     fn parse(&mut self, source: &Source) -> Vec<Tree> {
@@ -114,9 +218,7 @@ impl Documents {
     /// The profiles that are active: named on the command line, else by `spring.profiles.active`,
     /// else `spring.profiles.default`, else `default`; with their groups.
     pub fn active_profiles(&self) -> Vec<String> {
-        let layers = self.layers_of(|document| {
-            document.profile.is_none() && conditions(document.tree.root()).is_empty()
-        });
+        let layers = self.unconditional_layers();
         let mut active = match self.asked.is_empty() {
             true => list_of(&layers, "spring.profiles.active"),
             false => self.asked.clone(),
@@ -172,19 +274,26 @@ impl Documents {
     /// Highest priority first.
     fn layers_of(&self, counts: impl Fn(&Document) -> bool) -> Layers<'_> {
         let mut trees = vec![&self.sets];
+        let ranked = self.ranked(counts);
+        let over = |document: &&&Document| document.rank.level == Level::OverEnvironment;
+        trees.extend(ranked.iter().filter(over).map(|document| &document.tree));
         trees.extend(&self.application_json);
         trees.push(&self.environment);
-        let active = |with_profile: bool| {
-            self.list
-                .iter()
-                .rev()
-                .filter(move |document| document.profile.is_some() == with_profile)
-                .filter(|document| counts(document))
-                .map(|document| &document.tree)
-        };
-        trees.extend(active(true));
-        trees.extend(active(false));
+        trees.extend(ranked.iter().filter(|one| !over(one)).map(|document| &document.tree));
         Layers::new(trees, &self.variables)
+    }
+
+    /// Documents, highest rank first.
+    fn ranked(&self, counts: impl Fn(&Document) -> bool) -> Vec<&Document> {
+        let mut list: Vec<&Document> = self.list.iter().filter(|one| counts(one)).collect();
+        list.sort_by(|one, other| other.rank.cmp(&one.rank));
+        list
+    }
+}
+
+impl Document {
+    fn is_unconditional(&self) -> bool {
+        self.profile.is_none() && conditions(self.tree.root()).is_empty()
     }
 }
 

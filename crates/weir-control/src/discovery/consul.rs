@@ -194,7 +194,7 @@ pub(super) fn base(settings: &Settings) -> String {
     format!("{}://{host}:{}/v1/", settings.scheme, settings.port)
 }
 
-pub(super) fn token_header(token: Option<&str>) -> Option<(HeaderName, String)> {
+pub(crate) fn token_header(token: Option<&str>) -> Option<(HeaderName, String)> {
     token.map(|token| (HeaderName::from_static("x-consul-token"), token.to_owned()))
 }
 

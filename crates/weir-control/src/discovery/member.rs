@@ -33,7 +33,7 @@ pub(super) enum Member {
 }
 
 /// A text as one segment of a path.
-pub(super) fn path_segment(text: &str) -> String {
+pub(crate) fn path_segment(text: &str) -> String {
     utf8_percent_encode(text, SEGMENT).to_string()
 }
 

@@ -20,7 +20,10 @@ use weir_config::Discovery as Settings;
 
 use crate::http::Failure;
 use crate::plane::Plane;
+pub(crate) use consul::token_header;
 use member::Member;
+pub(crate) use member::path_segment;
+pub(crate) use nacos::{Api, Form, Session, encoded};
 pub use shared::RegistryStatus;
 use shared::{Client, Shared};
 
@@ -218,4 +221,4 @@ async fn watch_registry(source: Source, shared: Arc<Shared>) {
 }
 
 /// What one look at a registry came to.
-type Looked<T> = Result<T, Failure>;
+pub(crate) type Looked<T> = Result<T, Failure>;

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::Method;
+use http::header::CONTENT_TYPE;
+use http::{HeaderName, Method};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use weir_balance::{Instance, Report, Unused};
-use weir_config::Nacos as Settings;
+use weir_config::{Nacos as Settings, Secret};
 
 use super::Looked;
 use super::shared::Shared;
@@ -25,14 +26,21 @@ const PAGES_MAX: usize = 100;
 
 /// Which API a server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Api {
+pub(crate) enum Api {
     V1,
     V3,
 }
 
-/// A way to a Nacos server, shared by looking and registering.
+/// A form that is sent with a request, and how long the server may hold it.
 #[derive(Clone, Debug)]
-pub(super) struct Session {
+pub(crate) struct Form {
+    pub body: String,
+    pub hold: Duration,
+}
+
+/// A way to a Nacos server, shared by looking, registering and configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
     servers: Vec<String>,
     current: usize,
     username: Option<String>,
@@ -118,15 +126,20 @@ impl Client {
 
 impl Session {
     pub fn new(settings: &Settings) -> Self {
-        let mut servers: Vec<String> = settings.servers.iter().map(|one| base(one)).collect();
+        Self::of(&settings.servers, settings.username.clone(), settings.password.as_ref())
+    }
+
+    /// A session with these servers.
+    pub fn of(servers: &[String], username: Option<String>, password: Option<&Secret>) -> Self {
+        let mut servers: Vec<String> = servers.iter().map(|one| base(one)).collect();
         if servers.is_empty() {
             servers.push(base(DEFAULT_SERVER));
         }
         Self {
             servers,
             current: 0,
-            username: settings.username.clone(),
-            password: settings.password.as_ref().map(|p| p.expose().to_owned()).unwrap_or_default(),
+            username,
+            password: password.map(|password| password.expose().to_owned()).unwrap_or_default(),
             token: None,
             api: Api::V1,
         }
@@ -163,10 +176,21 @@ impl Session {
         query: &[(&str, &str)],
         bytes_max: usize,
     ) -> Looked<Answer> {
+        self.send_form((method, path), query, None, bytes_max).await
+    }
+
+    /// The same with a form, which the server may hold.
+    pub async fn send_form(
+        &mut self,
+        (method, path): (Method, &str),
+        query: &[(&str, &str)],
+        form: Option<&Form>,
+        bytes_max: usize,
+    ) -> Looked<Answer> {
         let mut last = Failure::Unreachable("no server is named".to_owned());
         for turn in 0..self.servers.len() {
             let at = (self.current + turn) % self.servers.len();
-            match self.send_to(at, &method, path, query, bytes_max).await {
+            match self.send_to(at, (&method, path), query, form, bytes_max).await {
                 Ok(answer) => {
                     self.current = at;
                     return Ok(answer);
@@ -180,9 +204,9 @@ impl Session {
     async fn send_to(
         &mut self,
         at: usize,
-        method: &Method,
-        path: &str,
+        (method, path): (&Method, &str),
         query: &[(&str, &str)],
+        form: Option<&Form>,
         bytes_max: usize,
     ) -> Looked<Answer> {
         let base = self.servers.get(at).cloned().unwrap_or_default();
@@ -192,7 +216,15 @@ impl Session {
             query.push(("accessToken", token));
         }
         let url = format!("{base}{path}?{}", encoded(&query));
-        let ask = Ask { method: method.clone(), ..Ask::get(&url, TIMEOUT, bytes_max) };
+        let mut ask = Ask { method: method.clone(), ..Ask::get(&url, TIMEOUT, bytes_max) };
+        if let Some(form) = form {
+            let hold = form.hold.as_millis().to_string();
+            let name = HeaderName::from_static("long-pulling-timeout");
+            let media = "application/x-www-form-urlencoded".to_owned();
+            ask.headers.extend([(name, hold), (CONTENT_TYPE, media)]);
+            ask.body = Some(form.body.clone());
+            ask.timeout += form.hold;
+        }
         let answer = ask.send().await?;
         if matches!(answer.status.as_u16(), 401 | 403) {
             self.token = None;
@@ -244,7 +276,7 @@ fn base(server: &str) -> String {
 }
 
 /// A query, without what is empty.
-pub(super) fn encoded(query: &[(&str, &str)]) -> String {
+pub(crate) fn encoded(query: &[(&str, &str)]) -> String {
     let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     let filled = query.iter().filter(|(_, value)| !value.is_empty());
     let parts: Vec<String> =

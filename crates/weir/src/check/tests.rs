@@ -48,13 +48,13 @@ fn what_is_not_supported_is_summed_up() {
     let route = |id: &str| {
         format!(
             "- id: {id}\n  uri: http://h\n  predicates: [Path=/{id}]\n  filters: \
-             [TokenRelay=]\n"
+             [JsonToGrpc=]\n"
         )
     };
     let text = format!("spring.cloud.gateway.routes:\n{}{}", route("a"), route("b"));
     let (loaded, routes) = loaded(&text);
     let text = as_text(&loaded, routes, Style::Plain, false);
-    let expected = "Not supported:\n  - weir does not have the filter `TokenRelay`: ";
+    let expected = "Not supported:\n  - weir does not have the filter `JsonToGrpc`: ";
     assert!(text.contains(expected), "{text}");
     assert!(text.contains(" (2 times)\n"), "{text}");
 }

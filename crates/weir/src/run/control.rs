@@ -8,8 +8,9 @@ use weir_admin::{Control, Loaded, Refusal};
 use weir_config::{Settings, Severity, Style, render};
 use weir_store::{Options, Store};
 
-use super::registries::Registries;
+use super::registries::{Registries, Said};
 use crate::configuration::ConfigArgs;
+use crate::imports::Reach;
 
 /// Reads configuration and store. `None` if the configuration is refused; the findings are printed.
 ///
@@ -19,8 +20,10 @@ pub fn start(
     config: &ConfigArgs,
     registries: &Registries,
 ) -> anyhow::Result<Option<(Control, Arc<Settings>)>> {
-    let loaded = config.load_from(registries.lasting())?;
+    let servers = || registries.configuration();
+    let loaded = config.load_from(registries.lasting(), Reach::Servers(&servers))?;
     let settings = Arc::clone(&loaded.settings);
+    let mut said = Said::of(&loaded);
     let Some(mut loaded) = compile(loaded, Severity::Warning) else { return Ok(None) };
     let path = &settings.store_path;
     let store = Store::open(path, Options::default())
@@ -30,14 +33,18 @@ pub fn start(
     registries.wait_for_first();
     if settings.discovery.locator {
         registries.note();
-        let again = config.load_from(registries.lasting())?;
+        let again = config.load_from(registries.lasting(), Reach::Servers(&servers))?;
+        said = Said::of(&again);
         match compile(again, Severity::Error) {
             Some(again) => loaded = again,
             None => return Ok(None),
         }
     }
     match Control::start(loaded, store) {
-        Ok(control) => Ok(Some((control, settings))),
+        Ok(control) => {
+            registries.accept(said);
+            Ok(Some((control, settings)))
+        }
         Err(Refusal::Invalid(problems)) => {
             for problem in &problems {
                 eprintln!("error: {problem}");
@@ -54,44 +61,68 @@ pub fn start(
 }
 
 /// Replaces the configuration of a running gateway, which `started` with its settings, or refuses
-/// the new one as a whole.
+/// the new one as a whole. Gives the properties of configuration servers that have changed.
+///
+/// # Errors
+/// Why the old configuration serves on, or which server's last answer does. It is in the log, too.
 pub async fn reload(
     config: &ConfigArgs,
     control: &Control,
     registries: &Arc<Registries>,
     started: &Settings,
     why: &str,
-) {
+) -> Result<Vec<String>, String> {
     tracing::info!("reloading because of {why}");
-    let loaded = match config.load_from(registries.lasting()) {
-        Ok(loaded) => loaded,
-        Err(error) => return tracing::error!("not reloaded: {error:#}; the old one serves on"),
+    let refused = |reason: String| {
+        tracing::error!("not reloaded: {reason}; the old one serves on");
+        format!("not reloaded: {reason}; the old configuration serves on")
     };
+    let loaded = load(config.clone(), Arc::clone(registries)).await;
+    let loaded = loaded.map_err(|error| refused(format!("{error:#}")))?;
     let later = started.of_start_only(&loaded.settings);
     let settings = Arc::clone(&loaded.settings);
+    let said = Said::of(&loaded);
     let Some(loaded) = compile(loaded, Severity::Error) else {
-        return tracing::error!(
-            "not reloaded: the configuration is refused; the old one serves on"
-        );
+        return Err(refused("the configuration is refused".to_owned()));
     };
-    match control.reload(loaded, why.to_owned()).await {
-        Ok(_) => {
-            let routes = control.published().load().index.len();
-            tracing::info!(routes, "reloaded");
-            let registries = Arc::clone(registries);
-            let applied = tokio::task::spawn_blocking(move || registries.apply(&settings)).await;
-            if let Ok(Err(error)) = applied {
-                tracing::error!("{error:#}");
-            }
-            if !later.is_empty() {
-                let later = later.join(", ");
-                tracing::warn!("changed, but read at a start only: {later}; restart to use them");
-            }
-        }
-        Err(refusal) => {
-            tracing::error!("not reloaded: {refusal:?}; the old one serves on");
-        }
+    let reloaded = control.reload(loaded, why.to_owned()).await;
+    reloaded.map_err(|refusal| refused(format!("{refusal:?}")))?;
+    let routes = control.published().load().index.len();
+    tracing::info!(routes, "reloaded");
+    let own = Arc::clone(registries);
+    let applied = tokio::task::spawn_blocking(move || {
+        let changed = own.accept(said);
+        own.apply(&settings).map(|()| changed)
+    });
+    let applied = applied.await.map_err(|error| error.to_string());
+    let applied = applied.and_then(|applied| applied.map_err(|error| format!("{error:#}")));
+    if !later.is_empty() {
+        let later = later.join(", ");
+        tracing::warn!("changed, but read at a start only: {later}; restart to use them");
     }
+    let failures = registries.failures();
+    match applied {
+        Err(error) => {
+            tracing::error!("{error}");
+            Err(error)
+        }
+        Ok(_) if !failures.is_empty() => {
+            Err(format!("{}; the last answer serves on", failures.join("; ")))
+        }
+        Ok(changed) => Ok(changed),
+    }
+}
+
+/// Reads the configuration on a thread that may wait for servers.
+async fn load(
+    config: ConfigArgs,
+    registries: Arc<Registries>,
+) -> anyhow::Result<weir_config::Loaded> {
+    let loading = tokio::task::spawn_blocking(move || {
+        let servers = || registries.configuration();
+        config.load_from(registries.lasting(), Reach::Servers(&servers))
+    });
+    loading.await?
 }
 
 /// Compiles and checks everything; prints findings from `shown` up. `None` if it is refused.

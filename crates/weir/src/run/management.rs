@@ -6,8 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use serde_json::json;
+use tokio::sync::mpsc;
 use weir_admin::{
-    Control, ENDPOINTS, Hooks, Server, Site, SiteOptions, breakers_prometheus, limits_prometheus,
+    Control, ENDPOINTS, Hooks, Refresh, Server, Site, SiteOptions, breakers_prometheus,
+    limits_prometheus,
 };
 use weir_config::{Access, Settings};
 use weir_server::{ReservedPaths, Server as Gateway};
@@ -21,14 +23,18 @@ pub struct Management {
     admin: Option<TcpListener>,
     /// What the main port forwards `/actuator` to, unless management has a port of its own.
     main: Option<TcpListener>,
+    refresh: mpsc::Sender<Refresh>,
 }
 
+/// Refreshes that may wait while the configuration is read.
+const REFRESHES_MAX: usize = 4;
+
 impl Management {
-    /// Binds.
+    /// Binds; also gives the refreshes that will be asked for.
     ///
     /// # Errors
     /// An address is taken or not of this machine.
-    pub fn bind(settings: &Settings) -> anyhow::Result<Self> {
+    pub fn bind(settings: &Settings) -> anyhow::Result<(Self, mpsc::Receiver<Refresh>)> {
         let admin = settings.management.listen().map(|address| {
             TcpListener::bind(address).with_context(|| {
                 format!(
@@ -39,7 +45,8 @@ impl Management {
         });
         let main = (!settings.management.is_configured())
             .then(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no loopback port"));
-        Ok(Self { admin: admin.transpose()?, main: main.transpose()? })
+        let (refresh, refreshes) = mpsc::channel(REFRESHES_MAX);
+        Ok((Self { admin: admin.transpose()?, main: main.transpose()?, refresh }, refreshes))
     }
 
     /// What the data plane reserves for management on the main port: the exposed endpoints.
@@ -76,7 +83,7 @@ impl Management {
         ready: &Arc<AtomicBool>,
         loggers: Loggers,
     ) -> anyhow::Result<Server> {
-        let hooks = hooks(control, registries, gateway, ready, loggers);
+        let hooks = hooks(control, registries, gateway, ready, (loggers, self.refresh));
         let files_max = gateway.files().admin_max;
         let mut sites = Vec::new();
         let mut add = |listener: TcpListener, mut options: SiteOptions| {
@@ -99,7 +106,7 @@ fn hooks(
     registries: &Arc<Registries>,
     gateway: &Gateway,
     ready: &Arc<AtomicBool>,
-    loggers: Loggers,
+    (loggers, refresh): (Loggers, mpsc::Sender<Refresh>),
 ) -> Hooks {
     let published = control.published();
     let metrics = gateway.metrics().clone();
@@ -129,5 +136,6 @@ fn hooks(
         ),
         loggers: Arc::new(move || loggers.list()),
         set_logger: Arc::new(move |name, level| set.set(name, level)),
+        refresh,
     }
 }

@@ -1,5 +1,7 @@
-//! Service registries of a running gateway: watched if the configuration names any.
+//! Service registries and configuration servers of a running gateway: watched if the configuration
+//! names any.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,8 +13,10 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use weir_balance::{Directory, Instance};
-use weir_config::Settings;
-use weir_control::{Discovery, Here, Inquiry, Plane, RegistryStatus, answer_questions, fetch_keys};
+use weir_config::{Loaded, Server, Settings};
+use weir_control::{
+    Configuration, Discovery, Here, Inquiry, Plane, RegistryStatus, answer_questions, fetch_keys,
+};
 
 use crate::configuration::Lasting;
 
@@ -30,6 +34,12 @@ pub struct Registries {
     /// Where weir is registered to be reached, once it listens.
     here: Mutex<Option<Here>>,
     changed: Changes,
+    configuration: Mutex<Option<Arc<Configuration>>>,
+    /// Changes that configuration servers tell.
+    news: Changes,
+    /// What configuration servers said of the configuration that serves; each property with a
+    /// number that another value changes.
+    said: Mutex<BTreeMap<String, u64>>,
     /// How many changes the route table that serves knows of.
     known: AtomicU64,
 }
@@ -59,6 +69,49 @@ impl Registries {
             return Ok(Arc::clone(plane));
         }
         Ok(Arc::clone(place.insert(Arc::new(Plane::start()?))))
+    }
+
+    /// What asks configuration servers.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn configuration(&self) -> anyhow::Result<Arc<Configuration>> {
+        let mut place = self.configuration.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(configuration) = &*place {
+            return Ok(Arc::clone(configuration));
+        }
+        let plane = self.plane().context("configuration servers cannot be asked")?;
+        let new = Configuration::new(&plane, self.news.0.clone());
+        Ok(Arc::clone(place.insert(Arc::new(new))))
+    }
+
+    /// A configuration serves: what servers said of it is kept, and they are watched. Gives the
+    /// properties that are not as they were, by name.
+    pub fn accept(&self, said: Said) -> Vec<String> {
+        let configuration = self.configuration.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(configuration) = &*configuration {
+            configuration.accept(&said.servers);
+            configuration.watch(&said.servers);
+        }
+        drop(configuration);
+        let mut known = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *known, said.properties);
+        let gone = before.keys().filter(|name| !known.contains_key(*name));
+        let other = known.iter().filter(|(name, value)| before.get(*name) != Some(*value));
+        let mut names: Vec<String> = other.map(|(name, _)| name).chain(gone).cloned().collect();
+        names.sort();
+        names
+    }
+
+    /// Configuration servers that did not answer for the configuration read last, and why.
+    pub fn failures(&self) -> Vec<String> {
+        let configuration = self.configuration.lock().unwrap_or_else(PoisonError::into_inner);
+        configuration.as_ref().map(|all| all.failures()).unwrap_or_default()
+    }
+
+    /// To be told of changes at configuration servers.
+    pub fn watch_servers(&self) -> Watch {
+        Watch { changes: self.news.0.subscribe(), handled: 0 }
     }
 
     /// Watches what `settings` name; may wait for registries that weir leaves.
@@ -224,14 +277,26 @@ fn shown(instance: &Instance) -> Value {
     })
 }
 
-/// Waits for changes of the set of services.
+/// What configuration servers said of one configuration.
+pub struct Said {
+    servers: Vec<Server>,
+    properties: BTreeMap<String, u64>,
+}
+
+impl Said {
+    pub fn of(loaded: &Loaded) -> Self {
+        Self { servers: loaded.servers.clone(), properties: loaded.remote_properties() }
+    }
+}
+
+/// Waits for changes of the set of services, or at configuration servers.
 pub struct Watch {
     changes: watch::Receiver<u64>,
     handled: u64,
 }
 
 impl Watch {
-    /// Returns some time after the set has changed. Nothing is lost if it is dropped before.
+    /// Returns some time after a change. Nothing is lost if it is dropped before.
     pub async fn changed(&mut self) {
         while *self.changes.borrow() == self.handled {
             if self.changes.changed().await.is_err() {

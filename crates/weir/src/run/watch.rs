@@ -1,16 +1,13 @@
 //! Notices that a configuration file has changed.
 
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use crate::configuration::ConfigArgs;
+use crate::imports::{Trace, trace};
 
 /// How often the files are looked at. Looking, instead of being told, also sees files that are
 /// replaced, mounted or linked anew.
 const PERIOD: Duration = Duration::from_secs(1);
-
-/// What can be seen of a file without reading it.
-type Trace = (PathBuf, Option<SystemTime>, u64);
 
 /// The files of a configuration as last seen.
 pub struct Watch<'a> {
@@ -28,12 +25,13 @@ impl<'a> Watch<'a> {
     /// Returns when something has changed, and is the same at two looks: a file half written is
     /// left alone.
     pub async fn changed(&mut self) {
-        let mut last = self.look();
+        let mut last = (self.look(), self.look_at_imports());
         loop {
             tokio::time::sleep(PERIOD).await;
-            let now = self.look();
-            if now == last && now != self.seen {
-                self.seen = now;
+            let now = (self.look(), self.look_at_imports());
+            let has_changed = now.0 != self.seen || now.1 != self.config.imported.traces();
+            if now == last && has_changed {
+                self.seen = now.0;
                 return;
             }
             last = now;
@@ -41,12 +39,11 @@ impl<'a> Watch<'a> {
     }
 
     fn look(&self) -> Vec<Trace> {
-        let files = self.config.watched();
-        let trace = |path: PathBuf| {
-            let found = std::fs::metadata(&path).ok();
-            let size = found.as_ref().map_or(0, std::fs::Metadata::len);
-            (path, found.and_then(|found| found.modified().ok()), size)
-        };
-        files.into_iter().map(trace).collect()
+        self.config.watched().into_iter().map(trace).collect()
+    }
+
+    /// The files that the configuration imports; as they were read they are in `imported`.
+    fn look_at_imports(&self) -> Vec<Trace> {
+        self.config.imported.traces().into_iter().map(|(path, ..)| trace(path)).collect()
     }
 }

@@ -1,0 +1,284 @@
+//! Configuration servers: asked at a start and at each reload, watched in between.
+//!
+//! What a server answered last, and was not refused, is kept in memory and on disk: it serves while
+//! the server is away. Nothing here applies anything; a change is only told.
+
+mod consul;
+mod kept;
+mod nacos;
+mod spring;
+mod watch;
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::AbortHandle;
+use weir_config::{Content, Fetched, Outcome, Server};
+
+use crate::discovery::Looked;
+use crate::http::Failure;
+use crate::plane::Plane;
+
+/// Longest wait of a running gateway for a server whose last answer it has.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Answers by what was asked of whom.
+type Answers = BTreeMap<String, Vec<Fetched>>;
+
+/// Asks and watches the servers of a configuration.
+#[derive(Debug)]
+pub struct Configuration {
+    state: Arc<State>,
+    changed: tokio::sync::watch::Sender<u64>,
+    running: Mutex<Running>,
+    // Last, so that tasks end before what they use.
+    plane: Arc<Plane>,
+}
+
+#[derive(Debug, Default)]
+struct Running {
+    servers: Vec<Server>,
+    tasks: Vec<AbortHandle>,
+    /// Tasks that wait for servers that were away.
+    waiting: Vec<AbortHandle>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    answers: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// What serves.
+    good: Answers,
+    /// What the configuration that is being read was made of.
+    pending: Answers,
+    /// Number of the answer that was fetched last, as a watcher sees it.
+    seen: HashMap<String, u64>,
+    /// Servers that failed since the round began, and why.
+    failures: BTreeMap<String, String>,
+    /// Where good answers are kept for a start.
+    file: Option<PathBuf>,
+}
+
+impl Configuration {
+    /// Nothing is asked yet. `changed` counts changes that servers tell.
+    pub fn new(plane: &Arc<Plane>, changed: tokio::sync::watch::Sender<u64>) -> Self {
+        Self { state: Arc::default(), changed, running: Mutex::default(), plane: Arc::clone(plane) }
+    }
+
+    /// A configuration is about to be read; `data` is the folder for what starts need while a
+    /// server is away, if there is one.
+    pub fn begin(&self, data: Option<&Path>) {
+        let mut kept = self.state.lock();
+        kept.pending.clear();
+        kept.failures.clear();
+        kept.file = data.map(|data| data.join("configuration.json"));
+    }
+
+    /// What `server` says. Waits for it, at a start as often as its `retry` has it. While it is
+    /// away, its last good answer counts.
+    pub fn fetch(&self, server: &Server) -> Outcome {
+        let name = server.to_string();
+        let (known, file) = {
+            let kept = self.state.lock();
+            (kept.good.get(&name).cloned(), kept.file.clone())
+        };
+        let answer = self.plane.handle().block_on(async {
+            // A running gateway has an answer, and is not held up for long.
+            let asking = ask(server, if known.is_some() { 1 } else { server.retry().attempts_max });
+            if known.is_none() {
+                return asking.await;
+            }
+            let answer = tokio::time::timeout(PATIENCE, asking).await;
+            answer.unwrap_or(Err(Failure::TimedOut(PATIENCE)))
+        });
+        match answer {
+            Ok(parts) => {
+                let mut kept = self.state.lock();
+                kept.seen.insert(name.clone(), watch::digest(server, &parts));
+                kept.pending.insert(name, parts.clone());
+                Outcome::Parts(parts)
+            }
+            Err(failure) => {
+                let why = failure.to_string();
+                self.state.lock().failures.insert(name.clone(), why.clone());
+                let on_disk = || file.and_then(|file| kept::read(&file)?.remove(&name));
+                match known.or_else(on_disk) {
+                    Some(parts) => {
+                        tracing::warn!(server = name, "{why}; its last answer serves on");
+                        self.state.lock().pending.insert(name, parts.clone());
+                        Outcome::Remembered(parts, why)
+                    }
+                    None => Outcome::Failed(why),
+                }
+            }
+        }
+    }
+
+    /// Servers that failed since the last [`Configuration::begin`], and why.
+    pub fn failures(&self) -> Vec<String> {
+        let kept = self.state.lock();
+        kept.failures.iter().map(|(name, why)| format!("{name}: {why}")).collect()
+    }
+
+    /// The configuration that was read of `servers` serves: their answers are the good ones from
+    /// now on. Writes them to disk.
+    pub fn accept(&self, servers: &[Server]) {
+        let names: Vec<String> = servers.iter().map(ToString::to_string).collect();
+        let (file, answers) = {
+            let mut kept = self.state.lock();
+            let mut pending = std::mem::take(&mut kept.pending);
+            pending.retain(|name, _| names.contains(name));
+            if pending == kept.good {
+                return;
+            }
+            kept.good.clone_from(&pending);
+            (kept.file.clone(), pending)
+        };
+        let Some(file) = file else { return };
+        if let Err(error) = kept::write(&file, &answers) {
+            let path = file.display();
+            tracing::warn!(%path, %error, "what configuration servers said cannot be written");
+        }
+    }
+
+    /// Watches `servers`, and no others. Those that are not watched and were away are asked until
+    /// they answer.
+    pub fn watch(&self, servers: &[Server]) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        for task in running.waiting.drain(..) {
+            task.abort();
+        }
+        let away: Vec<String> = self.state.lock().failures.keys().cloned().collect();
+        let is_waited_for =
+            |server: &&Server| !watch::is_watched(server) && away.contains(&server.to_string());
+        for server in servers.iter().filter(is_waited_for) {
+            let (server, changed) = (server.clone(), self.changed.clone());
+            running.waiting.push(self.plane.supervise("configuration", move || {
+                watch::wait_for(server.clone(), changed.clone())
+            }));
+        }
+        if running.servers == servers {
+            return;
+        }
+        for task in running.tasks.drain(..) {
+            task.abort();
+        }
+        running.servers = servers.to_vec();
+        for server in servers.iter().filter(|server| watch::is_watched(server)) {
+            let (server, state) = (server.clone(), Arc::clone(&self.state));
+            let changed = self.changed.clone();
+            let task = self.plane.supervise("configuration", move || {
+                watch::watch(server.clone(), Arc::clone(&state), changed.clone())
+            });
+            running.tasks.push(task);
+        }
+    }
+}
+
+impl Drop for Configuration {
+    fn drop(&mut self) {
+        self.watch(&[]);
+    }
+}
+
+impl State {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a watcher's look differs from what was fetched last; from now on it does not.
+    fn is_news(&self, name: &str, digest: u64) -> bool {
+        self.lock().seen.insert(name.to_owned(), digest) != Some(digest)
+    }
+}
+
+/// A number that differs where what was answered does.
+fn digest_of<'a>(parts: impl Iterator<Item = &'a Fetched>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for part in parts {
+        part.name.hash(&mut hasher);
+        match &part.content {
+            Content::Text(text, _) => text.hash(&mut hasher),
+            Content::Pairs(pairs) => {
+                // Not every server gives them in one order.
+                let mut pairs: Vec<_> = pairs.iter().collect();
+                pairs.sort();
+                pairs.hash(&mut hasher);
+            }
+        }
+    }
+    hasher.finish()
+}
+
+/// Asks until there is an answer, `tries` times at most.
+async fn ask(server: &Server, tries: u32) -> Looked<Vec<Fetched>> {
+    let retry = server.retry();
+    let mut client = Client::of(server);
+    let mut pause = retry.interval;
+    let mut failed: u32 = 0;
+    loop {
+        let failure = match client.look().await {
+            Ok(parts) => return Ok(parts),
+            Err(failure) => failure,
+        };
+        failed += 1;
+        if failed >= tries {
+            return Err(failure);
+        }
+        tracing::info!(server = %server, failed, "{failure}; it is asked again in {pause:?}");
+        tokio::time::sleep(pause).await;
+        pause = (pause * retry.multiplier_percent / 100).min(retry.interval_max);
+    }
+}
+
+/// The client of one server.
+enum Client<'s> {
+    Spring(&'s weir_config::ConfigServer),
+    Nacos(nacos::Client),
+    Consul(consul::Client),
+}
+
+impl<'s> Client<'s> {
+    fn of(server: &'s Server) -> Self {
+        match server {
+            Server::Spring(server) => Self::Spring(server),
+            Server::Nacos(server) => Self::Nacos(nacos::Client::new(server)),
+            Server::Consul(server) => Self::Consul(consul::Client::new(server)),
+        }
+    }
+
+    /// What the server says now; of two parts the later one wins.
+    async fn look(&mut self) -> Looked<Vec<Fetched>> {
+        match self {
+            Self::Spring(server) => spring::look(server).await,
+            Self::Nacos(client) => client.look().await,
+            Self::Consul(client) => client.look().await,
+        }
+    }
+
+    /// Returns when there may be a change since the last look.
+    async fn wait(&mut self) -> Looked<()> {
+        match self {
+            Self::Spring(server) => {
+                tokio::time::sleep(server.watch.unwrap_or(Duration::from_secs(60))).await;
+                Ok(())
+            }
+            Self::Nacos(client) => client.wait().await,
+            Self::Consul(client) => client.wait().await,
+        }
+    }
+}
+
+/// What was answered, as text.
+fn text(body: &[u8]) -> Looked<String> {
+    let text = std::str::from_utf8(body);
+    let text = text.map_err(|_| Failure::Nonsense("it is not UTF-8".to_owned()))?;
+    Ok(text.to_owned())
+}

@@ -1,0 +1,91 @@
+//! Watches one server: looks, waits for a hint, looks again, and tells when the answers differ.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_config::{Fetched, NacosServer, Server};
+
+use super::{Client, State, digest_of};
+
+/// Wait after the first failure; it doubles with each further one.
+const BACKOFF_MIN: Duration = Duration::from_secs(1);
+/// Longest wait between two tries.
+const BACKOFF_MAX: Duration = Duration::from_secs(30);
+
+/// Whether a change at `server` is to be told.
+pub(super) fn is_watched(server: &Server) -> bool {
+    match server {
+        Server::Spring(server) => server.watch.is_some(),
+        Server::Nacos(server) => server.items.iter().any(|item| item.refresh),
+        Server::Consul(server) => server.watch.is_some(),
+    }
+}
+
+/// A number that differs where what is watched does.
+pub(super) fn digest(server: &Server, parts: &[Fetched]) -> u64 {
+    match server {
+        Server::Nacos(nacos) => {
+            digest_of(parts.iter().filter(|part| is_refreshed(nacos, &part.name)))
+        }
+        Server::Spring(_) | Server::Consul(_) => digest_of(parts.iter()),
+    }
+}
+
+fn is_refreshed(server: &NacosServer, name: &str) -> bool {
+    let mut items = server.items.iter().filter(|item| item.refresh);
+    items.any(|item| super::nacos::name(server, item) == name)
+}
+
+/// Watches for ever.
+pub(super) async fn watch(
+    server: Server,
+    state: Arc<State>,
+    changed: tokio::sync::watch::Sender<u64>,
+) {
+    let name = server.to_string();
+    let mut client = Client::of(&server);
+    let mut pause = BACKOFF_MIN;
+    let mut told = None;
+    loop {
+        let looked = match client.look().await {
+            Ok(parts) => {
+                if state.is_news(&name, digest(&server, &parts)) {
+                    changed.send_modify(|count| *count += 1);
+                }
+                client.wait().await
+            }
+            Err(failure) => Err(failure),
+        };
+        match looked {
+            Ok(()) => {
+                pause = BACKOFF_MIN;
+                if told.take().is_some() {
+                    tracing::info!(server = name, "answers again");
+                }
+            }
+            Err(failure) => {
+                let text = failure.to_string();
+                if told.as_ref() != Some(&text) {
+                    tracing::warn!(server = name, "{text}; its last answer serves on");
+                }
+                told = Some(text);
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(BACKOFF_MAX);
+            }
+        }
+    }
+}
+
+/// Asks a server that was away until it answers, and tells that once.
+pub(super) async fn wait_for(server: Server, changed: tokio::sync::watch::Sender<u64>) {
+    let mut client = Client::of(&server);
+    let mut pause = BACKOFF_MIN;
+    loop {
+        tokio::time::sleep(pause).await;
+        if client.look().await.is_ok() {
+            tracing::info!(server = %server, "answers again");
+            return changed.send_modify(|count| *count += 1);
+        }
+        pause = (pause * 2).min(BACKOFF_MAX);
+    }
+}

@@ -1,0 +1,47 @@
+//! Why a running gateway reads its configuration again.
+
+use tokio::signal::unix::Signal;
+use tokio::sync::mpsc;
+use weir_admin::{Control, Refresh};
+
+use super::{registries, watch};
+
+/// What may ask for a reload.
+pub struct Reasons<'a> {
+    pub hangup: Signal,
+    pub files: watch::Watch<'a>,
+    pub services: registries::Watch,
+    pub servers: registries::Watch,
+    pub refreshes: mpsc::Receiver<Refresh>,
+}
+
+/// One reason.
+pub struct Reason {
+    /// In words, for the log.
+    pub why: &'static str,
+    /// Who waits for what becomes of it.
+    pub asked: Option<Refresh>,
+}
+
+impl Reasons<'_> {
+    /// Waits for the next one. Nothing is lost if it is dropped before.
+    pub async fn next(&mut self, control: &Control) -> Reason {
+        loop {
+            let why = tokio::select! {
+                _ = self.hangup.recv() => "SIGHUP",
+                () = self.files.changed() => "a changed file",
+                () = self.servers.changed() => "a change at a configuration server",
+                () = self.services.changed() => {
+                    if !control.published().load().settings.discovery.locator {
+                        continue;
+                    }
+                    "services that came or went"
+                }
+                Some(asked) = self.refreshes.recv() => {
+                    return Reason { why: "POST /actuator/refresh", asked: Some(asked) };
+                }
+            };
+            return Reason { why, asked: None };
+        }
+    }
+}
