@@ -36,7 +36,7 @@ pub use deviation::{DEVIATIONS, Deviation};
 pub use diagnostic::{
     Category, Code, Diagnostic, Severity, Style, findings_reference, is_secret, render, to_json,
 };
-pub use discovery::{Consul, Discovery, Dns, Eureka, Nacos};
+pub use discovery::{Consul, Discovery, Dns, Eureka, Kubernetes, Nacos};
 pub use loaded::{Checked, Compiled, Loaded, Loader};
 pub use memory::Memory;
 pub use mocks::FileAccess;

@@ -344,12 +344,29 @@ pub(super) fn finish(settings: &mut Settings, layers: &Layers<'_>) {
         nacos.servers = spring::texts(layers, node);
     }
     nacos.metadata = texts(layers, "spring.cloud.nacos.discovery.metadata");
+    let kubernetes = &mut discovery.kubernetes;
+    kubernetes.configured = layers.find("spring.cloud.kubernetes").is_some_and(says);
+    super::kubernetes::finish(kubernetes, layers);
     discovery.dns.services = lists(layers, "weir.discovery.dns.services");
     let locator = super::PREFIX.to_owned() + ".discovery.locator.enabled";
     let names = [locator, super::OLD_PREFIX.to_owned() + ".discovery.locator.enabled"];
-    let node = layers.first_of(&names).and_then(Node::text);
-    let on = node.map(|text| layers.resolve(&text).0.into_owned());
-    discovery.locator = on.is_some_and(|text| crate::value::bool(&text) == Some(true));
+    let on = layers.first_of(&names).and_then(|node| flag_of(layers, node));
+    discovery.locator = on == Some(true);
+}
+
+/// The text at `path`, with its placeholders filled in.
+pub(super) fn text(layers: &Layers<'_>, path: &str) -> Option<String> {
+    let text = layers.find(path)?.text()?;
+    Some(layers.resolve(&text).0.into_owned())
+}
+
+/// The truth value at `path`.
+pub(super) fn flag(layers: &Layers<'_>, path: &str) -> Option<bool> {
+    flag_of(layers, layers.find(path)?)
+}
+
+fn flag_of(layers: &Layers<'_>, node: Node<'_>) -> Option<bool> {
+    crate::value::bool(&layers.resolve(&node.text()?).0)
 }
 
 /// Whether anything is written there: an empty key configures nothing.
@@ -373,7 +390,7 @@ fn lists(layers: &Layers<'_>, path: &str) -> Vec<(String, Vec<String>)> {
     entries(layers, path).into_iter().map(entry).filter(|(_, list)| !list.is_empty()).collect()
 }
 
-fn texts(layers: &Layers<'_>, path: &str) -> Vec<(String, String)> {
+pub(super) fn texts(layers: &Layers<'_>, path: &str) -> Vec<(String, String)> {
     let entry = |node: Node<'_>| {
         let text = node.text()?;
         Some((node.key().to_owned(), layers.resolve(&text).0.into_owned()))

@@ -4,6 +4,7 @@
 mod discovery;
 mod filters;
 mod gateway;
+mod kubernetes;
 mod nacos;
 mod read;
 mod schema;
@@ -144,6 +145,7 @@ pub fn registry() -> impl Iterator<Item = &'static PropertySpec> + Clone {
         .chain(filters::FILTERS)
         .chain(discovery::DISCOVERY)
         .chain(nacos::NACOS)
+        .chain(kubernetes::KUBERNETES)
         .chain(weir::WEIR)
 }
 

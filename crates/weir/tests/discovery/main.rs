@@ -3,6 +3,7 @@
 //! (`crates/weir-control/tests/eureka`).
 
 mod eureka;
+mod kubernetes;
 mod others;
 mod registry;
 
