@@ -41,6 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "weir-admin",
         &[
+            "weir-balance",
             "weir-config",
             "weir-filter",
             "weir-limit",

@@ -26,6 +26,7 @@ mod settings;
 mod snapshot;
 mod source;
 mod spring;
+mod upstreams;
 mod uri;
 mod value;
 

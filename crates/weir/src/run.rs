@@ -6,6 +6,7 @@ mod logging;
 mod management;
 mod pipelines;
 mod registries;
+mod upstreams;
 mod watch;
 
 use std::fmt::Write as _;

@@ -80,6 +80,8 @@ fn hooks(ready: Arc<AtomicBool>) -> Hooks {
         }),
         pipelines: Arc::new(|_| None),
         services: Arc::new(|_| None),
+        upstreams: Arc::new(|_| None),
+        drain: Arc::new(|_, _, _| None),
         discovery: Arc::new(|| None),
         set_logger: Arc::new(move |name, level| {
             if name != "weir_server" {

@@ -5,6 +5,7 @@ mod discovery;
 mod filters;
 mod gateway;
 mod kubernetes;
+mod loadbalancer;
 mod nacos;
 mod read;
 mod schema;
@@ -146,6 +147,7 @@ pub fn registry() -> impl Iterator<Item = &'static PropertySpec> + Clone {
         .chain(discovery::DISCOVERY)
         .chain(nacos::NACOS)
         .chain(kubernetes::KUBERNETES)
+        .chain(loadbalancer::LOADBALANCER)
         .chain(weir::WEIR)
 }
 

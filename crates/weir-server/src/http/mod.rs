@@ -3,6 +3,7 @@
 mod admission;
 mod attempts;
 pub(crate) mod body;
+mod choice;
 pub(crate) mod direction;
 pub(crate) mod downstream;
 pub(crate) mod exchange;

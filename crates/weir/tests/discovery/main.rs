@@ -6,6 +6,7 @@ mod eureka;
 mod kubernetes;
 mod others;
 mod registry;
+mod upstreams;
 
 use std::net::SocketAddr;
 
