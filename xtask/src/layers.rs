@@ -37,7 +37,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "weir-wire",
         ],
     ),
-    ("weir-control", &["weir-auth", "weir-balance", "weir-config"]),
+    ("weir-control", &["weir-auth", "weir-balance", "weir-config", "weir-wire"]),
     (
         "weir-admin",
         &[

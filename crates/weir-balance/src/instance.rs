@@ -28,6 +28,8 @@ pub enum Unused {
     NotUp,
     /// It is shutting down.
     Leaving,
+    /// Others come before it, by the priority of their SRV records.
+    Standby,
     /// The registry or an operator disabled it, or gave it weight 0.
     Disabled,
     /// It serves TLS only, which weir does not speak to upstreams yet.
@@ -69,6 +71,7 @@ impl fmt::Display for Unused {
         f.write_str(match self {
             Self::NotUp => "the registry does not report it as up",
             Self::Leaving => "it is shutting down",
+            Self::Standby => "others have a lower priority number and come first",
             Self::Disabled => "it is disabled",
             Self::NeedsTls => "it needs TLS, which weir does not speak to upstreams yet",
         })

@@ -189,11 +189,17 @@ pub struct Kubernetes {
 /// `weir.discovery.dns.*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dns {
-    /// `weir.discovery.dns.services.<name>`: `host:port`, several with commas; each address of a
-    /// host is an instance.
+    /// `weir.discovery.dns.services.<name>`: `host:port`, each address of which is an instance, or
+    /// the name of SRV records; several with commas.
     pub services: Vec<(String, Vec<String>)>,
-    /// `weir.discovery.dns.interval` (10 s).
+    /// `weir.discovery.dns.interval` (10 s), for hosts.
     pub interval: Duration,
+    /// `weir.discovery.dns.servers`: who is asked for SRV records; the system's servers if empty.
+    pub servers: Vec<String>,
+    /// `weir.discovery.dns.ttl-min` (5 s): SRV records are kept no less.
+    pub ttl_min: Duration,
+    /// `weir.discovery.dns.ttl-max` (5 min): nor more.
+    pub ttl_max: Duration,
 }
 
 impl Discovery {
@@ -241,7 +247,7 @@ impl Default for Discovery {
             consul: Consul::default(),
             nacos: Nacos::default(),
             kubernetes: Kubernetes::default(),
-            dns: Dns { services: Vec::new(), interval: Duration::from_secs(10) },
+            dns: Dns::default(),
         }
     }
 }
@@ -337,6 +343,18 @@ impl Default for Kubernetes {
             token: None,
             ca_file: None,
             account: "/var/run/secrets/kubernetes.io/serviceaccount".to_owned(),
+        }
+    }
+}
+
+impl Default for Dns {
+    fn default() -> Self {
+        Self {
+            services: Vec::new(),
+            interval: Duration::from_secs(10),
+            servers: Vec::new(),
+            ttl_min: Duration::from_secs(5),
+            ttl_max: Duration::from_secs(300),
         }
     }
 }

@@ -52,16 +52,38 @@ pub(super) static DISCOVERY: &[PropertySpec] = &[
         "weir.discovery.dns.services.*",
         Kind::List,
         None,
-        "A service made of DNS names: `host:port`, several with commas. Each address of a host is \
-         an instance.",
+        "A service made of DNS names, several with commas: `host:port`, each address of which is an \
+         instance, or the name of SRV records, such as `_http._tcp.orders.example`.",
         Usage::Read,
     ),
     PropertySpec::new(
         "weir.discovery.dns.interval",
         Kind::Duration,
         Some("10s"),
-        "How often the names of `weir.discovery.dns.services` are resolved.",
+        "How often the hosts of `weir.discovery.dns.services` are resolved.",
         Usage::Sets(|s, v| s.discovery.dns.interval = v.duration()),
+    ),
+    PropertySpec::new(
+        "weir.discovery.dns.servers",
+        Kind::List,
+        None,
+        "DNS servers that are asked for SRV records, `address:port` or an address; those of \
+         `/etc/resolv.conf` if unset.",
+        Usage::Sets(|s, v| s.discovery.dns.servers = v.list().to_vec()),
+    ),
+    PropertySpec::new(
+        "weir.discovery.dns.ttl-min",
+        Kind::Duration,
+        Some("5s"),
+        "SRV records are kept for their TTL, but no less than this.",
+        Usage::Sets(|s, v| s.discovery.dns.ttl_min = v.duration()),
+    ),
+    PropertySpec::new(
+        "weir.discovery.dns.ttl-max",
+        Kind::Duration,
+        Some("5m"),
+        "SRV records are kept for their TTL, but no more than this.",
+        Usage::Sets(|s, v| s.discovery.dns.ttl_max = v.duration()),
     ),
     PropertySpec::new(
         "eureka.client.enabled",

@@ -209,7 +209,7 @@ pub(super) enum Client {
     Nacos(nacos::Client),
     Consul(Box<consul::Client>),
     Kubernetes(Box<kubernetes::Client>),
-    Dns,
+    Dns(dns::Client),
 }
 
 impl Client {
@@ -224,7 +224,7 @@ impl Client {
                 &settings.kubernetes,
                 settings.answer_bytes_max,
             ))),
-            "dns" => Self::Dns,
+            "dns" => Self::Dns(dns::Client::default()),
             _ => return None,
         })
     }
@@ -236,7 +236,7 @@ impl Client {
             Self::Nacos(client) => client.next(shared).await,
             Self::Consul(client) => client.next(shared).await,
             Self::Kubernetes(client) => client.next().await,
-            Self::Dns => dns::resolve(&shared.settings.dns).await,
+            Self::Dns(client) => client.next(shared).await,
         }
     }
 
@@ -246,7 +246,7 @@ impl Client {
             Self::Eureka(_) => shared.settings.eureka.interval,
             Self::Nacos(_) => shared.settings.nacos.interval,
             Self::Consul(_) | Self::Kubernetes(_) => Duration::ZERO,
-            Self::Dns => shared.settings.dns.interval,
+            Self::Dns(client) => client.pause(),
         }
     }
 }
