@@ -221,6 +221,16 @@ pub(super) static DISCOVERY: &[PropertySpec] = &[
         Usage::Read,
     ),
     PropertySpec::new(
+        "spring.cloud.zookeeper",
+        Kind::Tree,
+        None,
+        "Zookeeper as a registry.",
+        Usage::Unsupported(
+            "weir does not read services from Zookeeper; list them in `weir.upstreams`, or name \
+             SRV records or hosts of DNS in `weir.discovery.dns.services`",
+        ),
+    ),
+    PropertySpec::new(
         "spring.cloud.consul.enabled",
         Kind::Bool,
         Some("true"),

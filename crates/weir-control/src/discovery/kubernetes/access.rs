@@ -157,6 +157,68 @@ mod tests {
         assert_eq!(api.namespaces().expect("namespaces"), ["shop"]);
     }
 
+    /// A certificate for 127.0.0.1 that is signed by itself, and its key, in PEM; `None` without
+    /// the program that makes them.
+    fn certificate() -> Option<(Vec<u8>, Vec<u8>)> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let made = std::process::Command::new("openssl")
+            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"])
+            .args(["-nodes", "-keyout", "key", "-out", "certificate", "-days", "2"])
+            .args(["-subj", "/CN=api", "-addext", "subjectAltName=IP:127.0.0.1"])
+            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+            .current_dir(folder.path())
+            .output();
+        let output = made.inspect_err(|error| eprintln!("left out: openssl: {error}")).ok()?;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let file = |name: &str| std::fs::read(folder.path().join(name)).expect("a file");
+        Some((file("certificate"), file("key")))
+    }
+
+    /// A server with TLS that answers every request with 200.
+    async fn secure_server(certificate: &[u8], key: &[u8]) -> u16 {
+        use rustls::pki_types::pem::PemObject as _;
+        use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+        let provider = rustls::crypto::aws_lc_rs::default_provider();
+        let config = rustls::ServerConfig::builder_with_provider(provider.into())
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![CertificateDer::from_pem_slice(certificate).expect("a certificate")],
+                PrivateKeyDer::from_pem_slice(key).expect("a key"),
+            );
+        let acceptor = tokio_rustls::TlsAcceptor::from(std::sync::Arc::new(config.expect("TLS")));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                // Who does not believe the certificate leaves.
+                let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+                let _ = stream.read(&mut [0; 4096]).await;
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
+            }
+        });
+        port
+    }
+
+    #[tokio::test]
+    async fn the_server_is_believed_by_the_authority_of_the_moment() {
+        let (Some((own, key)), Some((other, _))) = (certificate(), certificate()) else { return };
+        let port = secure_server(&own, &key).await;
+        let folder = tempfile::tempdir().expect("a folder");
+        let account = folder.path().display().to_string();
+        let api = Api::new(&Settings { account, ..Settings::default() }, 1_024);
+        let url = format!("https://127.0.0.1:{port}/");
+        for (pem, is_believed) in [(&other, false), (&own, true), (&other, false)] {
+            std::fs::write(folder.path().join("ca.crt"), pem).expect("a file");
+            let ask = api.ask(&url, Duration::from_secs(10)).expect("a request");
+            let answer = ask.send().await;
+            assert_eq!(answer.is_ok_and(|answer| answer.status == 200), is_believed);
+        }
+    }
+
     #[test]
     fn an_authority_that_is_none_is_told_with_its_file() {
         let folder = tempfile::tempdir().expect("a folder");
