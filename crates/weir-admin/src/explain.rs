@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use weir_balance::Instance;
+use weir_balance::{Instance, InstanceState};
 use weir_config::{RouteTarget, Snapshot, Upstream};
 use weir_filter::cors::CorsDecision;
 use weir_filter::forwarding::Hop;
@@ -314,7 +314,12 @@ impl Running {
                     state.and_then(|state| state.why.clone())
                 };
                 told.instances = instances(&list, why);
-                let first = states.iter().find(|state| state.why.is_none());
+                // Rather one that may be away than none; a drained one never.
+                let is_left = |state: &&InstanceState| {
+                    state.member.as_ref().is_some_and(|member| !member.is_drained)
+                };
+                let used = states.iter().find(|state| state.why.is_none());
+                let first = used.or_else(|| states.iter().find(is_left));
                 let Some(state) = first else { return told.no_instance(cluster.name()) };
                 Target::clone(&state.instance.target)
             }

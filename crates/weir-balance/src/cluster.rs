@@ -164,6 +164,11 @@ impl Cluster {
         }
     }
 
+    /// Whether so few instances are usable that all are used but those that are drained.
+    pub fn uses_all(&self, now_ms: u64) -> bool {
+        self.panics(&self.formed().seats, now_ms)
+    }
+
     /// What takes requests now, with the description of each: what a check looks at.
     pub fn members(&self) -> Vec<(Arc<Member>, Arc<Instance>)> {
         let formed = self.formed();
@@ -427,7 +432,9 @@ mod tests {
             member(&cluster, port).checked(false, 0);
         }
         assert_eq!(ports(&cluster, &Asked::default(), 0), [3, 4]);
+        assert!(!cluster.uses_all(0));
         member(&cluster, 3).checked(false, 0);
+        assert!(cluster.uses_all(0));
         assert_eq!(ports(&cluster, &Asked::default(), 0), [1, 2, 3, 4]);
         // What an operator drains stays out.
         member(&cluster, 1).drain(true);

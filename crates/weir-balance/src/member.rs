@@ -135,9 +135,9 @@ impl Member {
         *self.check_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// Gives it nothing more, or something again; tells whether that is news.
-    pub fn drain(&self, is_drained: bool) -> bool {
-        self.is_drained.swap(is_drained, Ordering::Relaxed) != is_drained
+    /// Gives it nothing more, or something again.
+    pub fn drain(&self, is_drained: bool) {
+        self.is_drained.store(is_drained, Ordering::Relaxed);
     }
 
     /// Whether an operator gives it nothing more.

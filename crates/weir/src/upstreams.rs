@@ -132,5 +132,9 @@ fn shown(one: &Value) -> String {
     });
     let heads =
         ["INSTANCE", "ADDRESS", "ZONE", "WEIGHT", "ACTIVE", "REQUESTS", "UNREACHED", "USED"];
-    table(&heads, &instances)
+    let mut out = table(&heads, &instances);
+    if one["usesAll"] == true {
+        out.push_str("\ntoo few instances are usable: all are used but the drained ones\n");
+    }
+    out
 }

@@ -119,7 +119,7 @@ impl Compiler {
 }
 
 /// `NAME` of `upstream://NAME`.
-fn name_in(uri: &str) -> &str {
+pub(super) fn name_in(uri: &str) -> &str {
     let rest = uri.split_once(':').map_or("", |(_, rest)| rest).trim_start_matches('/');
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }

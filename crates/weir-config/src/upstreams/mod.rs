@@ -129,6 +129,21 @@ weir.upstreams:
     }
 
     #[test]
+    fn an_upstream_is_no_unknown_scheme() {
+        let text = "weir.upstreams: { a: { targets: 'h:1' }, b: {} }\nspring.cloud.gateway.routes:\n\
+                    - { id: a, uri: 'upstream://a', predicates: [ Path=/a ] }\n\
+                    - { id: b, uri: 'upstream://b', predicates: [ Path=/b ] }\n";
+        let mut loader = Loader::new(Vec::new(), &[], Vec::new());
+        loader.add(Source::new("a.yml", text, Format::Yaml));
+        let mut loaded = loader.load();
+        loaded.check();
+        let warnings = loaded.diagnostics.iter().filter(|one| one.severity == Severity::Warning);
+        let messages: Vec<&str> = warnings.map(|one| one.message.as_str()).collect();
+        assert_eq!(messages.len(), 1, "{messages:?}");
+        assert!(messages[0].contains("`b` has no instance"), "{messages:?}");
+    }
+
+    #[test]
     fn what_is_wrong_is_told_with_its_place() {
         let check = |text: &str, uri: &str, expected: &str| {
             let (errors, _) = read(text, &[uri]);

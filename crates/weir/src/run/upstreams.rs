@@ -45,9 +45,7 @@ pub fn drain(directory: &Directory, name: &str, instance: &str, drained: bool) -
         return None;
     }
     for (member, _) in found {
-        if member.drain(drained) {
-            tracing::info!(upstream = name, instance, drained, "an operator drains or resumes");
-        }
+        member.drain(drained);
     }
     Some(shown(&cluster))
 }
@@ -60,6 +58,7 @@ fn shown(cluster: &Arc<Cluster>) -> Value {
         "balance": rules.balance.name(),
         "zone": rules.zone,
         "checked": rules.check.is_some(),
+        "usesAll": cluster.uses_all(now_ms()),
         "instances": instances,
     })
 }
