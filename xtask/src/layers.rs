@@ -37,10 +37,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "weir-wire",
         ],
     ),
-    ("weir-control", &["weir-auth", "weir-balance", "weir-config", "weir-filter", "weir-limit"]),
+    (
+        "weir-control",
+        &["weir-auth", "weir-balance", "weir-config", "weir-filter", "weir-limit", "weir-wire"],
+    ),
     (
         "weir-admin",
         &[
+            "weir-balance",
             "weir-config",
             "weir-filter",
             "weir-limit",

@@ -49,6 +49,11 @@ impl Failure {
         Self { message: Some(message.into()), ..Self::plain(status) }
     }
 
+    /// 404 of an endpoint that is there: `weir` tells it from one that is not by the message.
+    pub(crate) fn missing() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "there is nothing of this name")
+    }
+
     /// 400 with a reason.
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use weir_balance::{Instance, InstanceState};
 use weir_config::{RouteTarget, Snapshot, Upstream};
 use weir_filter::cors::CorsDecision;
 use weir_filter::forwarding::Hop;
@@ -17,6 +19,9 @@ use crate::secrecy::conceal;
 
 /// Candidates told at most.
 const CANDIDATES_MAX: usize = 50;
+
+/// Instances told at most.
+const INSTANCES_MAX: usize = 20;
 
 /// A request to be explained.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,6 +68,9 @@ pub struct Explanation {
     pub answer: Option<String>,
     /// Where the request is sent.
     pub upstream: Option<String>,
+    /// Instances of its service, each with why it is not used, if it is not; the first ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instances: Vec<String>,
     /// The head that the upstream gets.
     pub head: Option<String>,
 }
@@ -293,14 +301,28 @@ impl Running {
             (Some(target), _) => target,
             (None, Upstream::Http(target)) => Target::clone(target),
             (None, Upstream::Balanced(service)) => {
-                match service.instances().iter().find(|one| one.unused.is_none()) {
-                    Some(instance) => Target::clone(&instance.target),
-                    None => {
-                        told.answer =
-                            Some(format!("503: service {} has no instance", service.name()));
-                        return;
-                    }
-                }
+                let list = service.instances();
+                told.instances = instances(&list, |one| one.unused.map(|why| why.to_string()));
+                let first = list.iter().find(|one| one.unused.is_none());
+                let Some(instance) = first else { return told.no_instance(service.name()) };
+                Target::clone(&instance.target)
+            }
+            (None, Upstream::Clustered(cluster)) => {
+                let states = cluster.states(weir_server::now_ns() / 1_000_000);
+                let list: Vec<_> = states.iter().map(|state| Arc::clone(&state.instance)).collect();
+                let why = |one: &Instance| {
+                    let state = states.iter().find(|state| state.instance.id == one.id);
+                    state.and_then(|state| state.why.clone())
+                };
+                told.instances = instances(&list, why);
+                // Rather one that may be away than none; a drained one never.
+                let is_left = |state: &&InstanceState| {
+                    state.member.as_ref().is_some_and(|member| !member.is_drained)
+                };
+                let used = states.iter().find(|state| state.why.is_none());
+                let first = used.or_else(|| states.iter().find(is_left));
+                let Some(state) = first else { return told.no_instance(cluster.name()) };
+                Target::clone(&state.instance.target)
             }
             (None, Upstream::Forward(to)) => {
                 let path = &to.path;
@@ -330,6 +352,24 @@ impl Running {
         self.head.write_to(&mut head);
         told.upstream = Some(format!("{}:{}", target.host, target.port));
         told.head = Some(text(&head).replace("\r\n", "\n"));
+    }
+}
+
+/// A line for each of the first instances of a service.
+fn instances(list: &[Arc<Instance>], why: impl Fn(&Instance) -> Option<String>) -> Vec<String> {
+    let line = |one: &Arc<Instance>| {
+        let place = format!("{}:{}", one.target.host, one.target.port);
+        match why(one) {
+            Some(why) => format!("{place} is not used: {why}"),
+            None => format!("{place} is used"),
+        }
+    };
+    list.iter().take(INSTANCES_MAX).map(line).collect()
+}
+
+impl Explanation {
+    fn no_instance(&mut self, service: &str) {
+        self.answer = Some(format!("503: service {service} has no instance"));
     }
 }
 
@@ -384,6 +424,12 @@ impl fmt::Display for Explanation {
         }
         if let Some(answer) = &self.answer {
             writeln!(f, "answer     {answer}")?;
+        }
+        if !self.instances.is_empty() {
+            writeln!(f, "instances")?;
+        }
+        for line in &self.instances {
+            writeln!(f, "  {line}")?;
         }
         if let (Some(upstream), Some(head)) = (&self.upstream, &self.head) {
             writeln!(f, "upstream   {upstream}")?;

@@ -63,6 +63,10 @@ pub type ReadLoggers = dyn Fn() -> Vec<Logger> + Send + Sync;
 pub type ReadPipelines = dyn Fn(Option<&str>) -> Option<Value> + Send + Sync;
 /// One service by name, or all of them.
 pub type ReadServices = dyn Fn(Option<&str>) -> Option<Value> + Send + Sync;
+/// One upstream by name, or all of them.
+pub type ReadUpstreams = dyn Fn(Option<&str>) -> Option<Value> + Send + Sync;
+/// Drains or resumes an instance of an upstream; `None` if there is none.
+pub type Drain = dyn Fn(&str, &str, bool) -> Option<Value> + Send + Sync;
 /// Sets (`None`: clears) the level of a logger. An error says why not.
 pub type SetLogger = dyn Fn(&str, Option<Level>) -> Result<(), String> + Send + Sync;
 
@@ -85,6 +89,10 @@ pub struct Hooks {
     pub pipelines: Arc<ReadPipelines>,
     /// For `/actuator/gateway/services`: one service, or all of them; `None` if it is not known.
     pub services: Arc<ReadServices>,
+    /// For `/actuator/gateway/upstreams`: one upstream, or all of them; `None` if it is not known.
+    pub upstreams: Arc<ReadUpstreams>,
+    /// Gives an instance of an upstream nothing more, or something again.
+    pub drain: Arc<Drain>,
     /// The part of `/actuator/health` on registries; `None` if none is watched.
     pub discovery: Arc<dyn Fn() -> Option<Value> + Send + Sync>,
     /// For `/actuator/loggers`.

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use weir_filter::Target;
 
-use crate::group::Member;
+use crate::cluster::Cluster;
 use crate::instance::Instance;
+use crate::member::Member;
 use crate::service::Service;
 
 /// Most services a registry may list; further ones are left out and counted.
@@ -43,6 +44,8 @@ struct State {
     reports: BTreeMap<Source, Report>,
     /// What is known of the upstreams of pipelines, by pipeline and address.
     members: HashMap<(String, String, u16), Weak<Member>>,
+    /// Services under rules, the newest one last.
+    clusters: Vec<Weak<Cluster>>,
 }
 
 /// A service that a registry lists, as the discovery locator sees it.
@@ -90,6 +93,25 @@ impl Directory {
         let member = Arc::new(Member::new(Arc::new(target)));
         state.members.insert(key, Arc::downgrade(&member));
         member
+    }
+
+    /// Notes that a configuration has this cluster, for as long as somebody holds it.
+    pub fn enlist(&self, cluster: &Arc<Cluster>) {
+        let mut state = self.lock();
+        state.clusters.retain(|known| known.strong_count() > 0);
+        state.clusters.push(Arc::downgrade(cluster));
+    }
+
+    /// The clusters there are, by name; of two with one name that of the newer configuration.
+    pub fn clusters(&self) -> Vec<Arc<Cluster>> {
+        let held: Vec<_> = self.lock().clusters.iter().filter_map(Weak::upgrade).collect();
+        let by_name = held.into_iter().map(|one| (one.name().to_ascii_lowercase(), one));
+        by_name.collect::<BTreeMap<_, _>>().into_values().collect()
+    }
+
+    /// The cluster of this name, in any case.
+    pub fn cluster(&self, name: &str) -> Option<Arc<Cluster>> {
+        self.clusters().into_iter().find(|one| one.name().eq_ignore_ascii_case(name))
     }
 
     /// Has `asked` called whenever a route asks for a service that none has asked for before.

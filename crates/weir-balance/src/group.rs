@@ -1,18 +1,18 @@
-//! The upstreams of a pipeline: which one takes the next connection or message.
+//! Upstreams of pipelines and clusters: which one takes the next connection, message or request.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weir_filter::Target;
 
-/// How long a member that could not be reached is passed over at first; twice as long each time.
-const REST_MS: u64 = 5_000;
-/// The longest such rest.
-const REST_MS_MAX: u64 = 60_000;
-/// How fast a long connect time is forgotten: to a third in so many nanoseconds.
-const DECAY_NS: f64 = 10e9;
+use crate::member::{Member, MemberState, Taken};
+
 /// Weight units that a slow start is divided into.
 const SLOW_STEPS: u64 = 100;
+/// How much more than its share a member may have under way before the next one of a hash takes
+/// over (the bound of consistent hashing with bounded loads, Mirrokni et al. 2018).
+const LOAD_MAX: f64 = 1.25;
+/// So much under way is no load: with a few requests, shares are less than one.
+const LOAD_MIN: f64 = 8.0;
 
 /// Who is next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,123 +26,23 @@ pub enum Balance {
     PeakEwma,
     /// The same for the same client address, as long as it is up (rendezvous hashing).
     HashIp,
+    /// The same for the same hash, unless it has a quarter more to do than its share.
+    Hash,
+    /// Any, by weight.
+    Random,
 }
 
-/// One upstream, and what is known of it. Outlives a change of the configuration.
-#[derive(Debug)]
-pub struct Member {
-    /// Where it listens.
-    pub target: Arc<Target>,
-    active: AtomicUsize,
-    /// Connections or calls it has been given.
-    taken: AtomicU64,
-    failed: AtomicU64,
-    /// Failures to connect in a row.
-    in_row: AtomicU32,
-    rests_until_ms: AtomicU64,
-    /// What the active check says.
-    is_up: AtomicBool,
-    up_since_ms: AtomicU64,
-    connect_ns: AtomicU64,
-    sampled_ns: AtomicU64,
-}
-
-/// What operators see of a member.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemberState {
-    /// `host:port`.
-    pub address: String,
-    /// Share.
-    pub weight: u32,
-    /// Under way.
-    pub active: usize,
-    /// Given to it so far.
-    pub taken: u64,
-    /// Of these, not reached.
-    pub failed: u64,
-    /// Whether the active check finds it up; `true` without a check.
-    pub is_up: bool,
-    /// Whether it is passed over, as it could not be reached.
-    pub rests: bool,
-}
-
-impl Member {
-    /// A member that nothing is known of.
-    pub fn new(target: Arc<Target>) -> Self {
-        Self {
-            target,
-            active: AtomicUsize::new(0),
-            taken: AtomicU64::new(0),
-            failed: AtomicU64::new(0),
-            in_row: AtomicU32::new(0),
-            rests_until_ms: AtomicU64::new(0),
-            is_up: AtomicBool::new(true),
-            up_since_ms: AtomicU64::new(0),
-            connect_ns: AtomicU64::new(0),
-            sampled_ns: AtomicU64::new(0),
+impl Balance {
+    /// Name in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RoundRobin => "round-robin",
+            Self::LeastConnections => "least-requests",
+            Self::PeakEwma => "peak-ewma",
+            Self::HashIp => "hash:ip",
+            Self::Hash => "hash",
+            Self::Random => "random",
         }
-    }
-
-    /// It could not be reached.
-    pub fn unreached(&self, now_ms: u64) {
-        self.failed.fetch_add(1, Ordering::Relaxed);
-        let times = self.in_row.fetch_add(1, Ordering::Relaxed).min(8);
-        let rest_ms = (REST_MS << times).min(REST_MS_MAX);
-        self.rests_until_ms.store(now_ms.saturating_add(rest_ms), Ordering::Relaxed);
-    }
-
-    /// It takes nothing more, as it says itself: it is passed over for a while.
-    pub fn rest(&self, now_ms: u64) {
-        self.rests_until_ms.store(now_ms.saturating_add(REST_MS_MAX), Ordering::Relaxed);
-    }
-
-    /// It was reached within `took_ns`. A longer time counts at once, a shorter one by and by.
-    pub fn reached(&self, took_ns: u64, now_ns: u64) {
-        if self.in_row.swap(0, Ordering::Relaxed) > 0 {
-            self.rests_until_ms.store(0, Ordering::Relaxed);
-            self.up_since_ms.store(now_ns / 1_000_000, Ordering::Relaxed);
-        }
-        let before = self.connect_ns.load(Ordering::Relaxed);
-        let since = now_ns.saturating_sub(self.sampled_ns.swap(now_ns, Ordering::Relaxed));
-        let now = match took_ns >= before {
-            true => took_ns,
-            false => {
-                let kept = (-(since as f64) / DECAY_NS).exp();
-                (before as f64 * kept + took_ns as f64 * (1.0 - kept)) as u64
-            }
-        };
-        self.connect_ns.store(now.max(1), Ordering::Relaxed);
-    }
-
-    /// What the active check found; tells whether that is news.
-    pub fn checked(&self, is_up: bool, now_ms: u64) -> bool {
-        let was_up = self.is_up.swap(is_up, Ordering::Relaxed);
-        if is_up && !was_up {
-            self.up_since_ms.store(now_ms, Ordering::Relaxed);
-            self.rests_until_ms.store(0, Ordering::Relaxed);
-        }
-        was_up != is_up
-    }
-
-    fn is_usable(&self, now_ms: u64) -> bool {
-        self.is_up.load(Ordering::Relaxed) && self.rests_until_ms.load(Ordering::Relaxed) <= now_ms
-    }
-}
-
-/// What is under way at a member; it ends when this is dropped.
-#[derive(Debug)]
-pub struct Taken(Arc<Member>);
-
-impl Taken {
-    /// The member.
-    pub fn member(&self) -> &Arc<Member> {
-        &self.0
-    }
-}
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        self.0.active.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -176,71 +76,79 @@ impl Group {
 
     /// How its members are, for operators.
     pub fn states(&self, now_ms: u64) -> Vec<MemberState> {
-        let state = |(member, weight): &(Arc<Member>, u32)| MemberState {
-            address: format!("{}:{}", member.target.host, member.target.port),
-            weight: *weight,
-            active: member.active.load(Ordering::Relaxed),
-            taken: member.taken.load(Ordering::Relaxed),
-            failed: member.failed.load(Ordering::Relaxed),
-            is_up: member.is_up.load(Ordering::Relaxed),
-            rests: member.rests_until_ms.load(Ordering::Relaxed) > now_ms,
-        };
-        self.members.iter().map(state).collect()
+        self.members.iter().map(|(member, weight)| member.state(*weight, now_ms)).collect()
     }
 
     /// Who takes the next one, without those in `tried`; `hash` is of the client. One that is down
     /// or rests is taken only if there is no other.
     pub fn take(&self, tried: &[Arc<Member>], hash: u64, now_ms: u64) -> Option<Taken> {
-        let is_left = |member: &Arc<Member>| !tried.iter().any(|tried| Arc::ptr_eq(tried, member));
-        let usable = |member: &Arc<Member>| is_left(member) && member.is_usable(now_ms);
+        let is_left = |_, member: &Arc<Member>| !tried.iter().any(|one| Arc::ptr_eq(one, member));
+        let usable = |n, member: &Arc<Member>| is_left(n, member) && member.is_usable(now_ms);
         let found =
             self.choose(usable, hash, now_ms).or_else(|| self.choose(is_left, hash, now_ms))?;
-        found.active.fetch_add(1, Ordering::Relaxed);
-        found.taken.fetch_add(1, Ordering::Relaxed);
-        Some(Taken(found))
+        Some(Taken::of(found))
     }
 
-    fn choose(
+    /// Whose turn it is of those that `may`, which is asked by place and member.
+    pub(crate) fn choose(
         &self,
-        may: impl Fn(&Arc<Member>) -> bool,
+        may: impl Fn(usize, &Arc<Member>) -> bool,
         hash: u64,
         now_ms: u64,
     ) -> Option<Arc<Member>> {
-        let all = self.members.iter().filter(|(member, _)| may(member));
+        let all = || {
+            let able = self.members.iter().enumerate().filter(|(n, (member, _))| may(*n, member));
+            able.map(|(_, entry)| entry)
+        };
         let least = |cost: &dyn Fn(&Member) -> f64| {
             let cost = |entry: &&(Arc<Member>, u32)| cost(&entry.0) / self.share(entry, now_ms);
-            all.clone().min_by(|a, b| cost(a).total_cmp(&cost(b))).map(|(m, _)| Arc::clone(m))
+            all().min_by(|a, b| cost(a).total_cmp(&cost(b))).map(|(m, _)| Arc::clone(m))
         };
-        let under_way = |member: &Member| member.active.load(Ordering::Relaxed) as f64 + 1.0;
+        let under_way = |member: &Member| member.active() as f64 + 1.0;
+        let score = |member: &Member| {
+            let chance = chance_of(hash, &member.target);
+            // Of weighted rendezvous hashing: the least of these is the greatest score.
+            -((chance >> 11) as f64 / (1_u64 << 53) as f64).max(f64::MIN_POSITIVE).ln()
+        };
         match self.balance {
             Balance::RoundRobin => self.in_turn(may, now_ms),
-            Balance::LeastConnections => {
-                let fewest = all.clone().map(|(m, _)| m.active.load(Ordering::Relaxed)).min();
-                match fewest {
-                    // At rest the turn decides, or the first would take all.
-                    Some(0) => {
-                        self.in_turn(|m| may(m) && m.active.load(Ordering::Relaxed) == 0, now_ms)
-                    }
-                    _ => least(&under_way),
-                }
+            Balance::LeastConnections => match all().map(|(m, _)| m.active()).min() {
+                // At rest the turn decides, or the first would take all.
+                Some(0) => self.in_turn(|n, m| may(n, m) && m.active() == 0, now_ms),
+                _ => least(&under_way),
+            },
+            Balance::PeakEwma => least(&|member| match (member.recent_ns(), member.active()) {
+                // One that nothing is known of is tried, but not by all at once.
+                (0, 1..) => f64::MAX / 2.0,
+                (recent, _) => recent as f64 * under_way(member),
+            }),
+            Balance::HashIp | Balance::Random => least(&score),
+            Balance::Hash => {
+                let total: f64 = all().map(|entry| self.share(entry, now_ms)).sum();
+                let active: usize = all().map(|(m, _)| m.active()).sum();
+                let bound = |entry: &(Arc<Member>, u32)| {
+                    let share = self.share(entry, now_ms) / total;
+                    (LOAD_MAX * share * (active as f64 + 1.0)).ceil().max(LOAD_MIN)
+                };
+                let below = all().filter(|entry| under_way(&entry.0) <= bound(entry));
+                let cost =
+                    |entry: &&(Arc<Member>, u32)| score(&entry.0) / self.share(entry, now_ms);
+                let found = below.min_by(|a, b| cost(a).total_cmp(&cost(b)));
+                found.map(|(member, _)| Arc::clone(member))
             }
-            Balance::PeakEwma => least(&|member| {
-                member.connect_ns.load(Ordering::Relaxed) as f64 * under_way(member)
-            }),
-            Balance::HashIp => least(&|member| {
-                let chance = spread(hash ^ address_hash(&member.target));
-                // Of weighted rendezvous hashing: the least of these is the greatest score.
-                -((chance >> 11) as f64 / (1_u64 << 53) as f64).max(f64::MIN_POSITIVE).ln()
-            }),
         }
     }
 
-    fn in_turn(&self, may: impl Fn(&Arc<Member>) -> bool, now_ms: u64) -> Option<Arc<Member>> {
+    fn in_turn(
+        &self,
+        may: impl Fn(usize, &Arc<Member>) -> bool,
+        now_ms: u64,
+    ) -> Option<Arc<Member>> {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         let mut total = 0;
         let mut best: Option<(&Arc<Member>, &mut i64)> = None;
-        for (entry, turn) in self.members.iter().zip(turns.iter_mut()) {
-            if !may(&entry.0) {
+        for (n, (entry, turn)) in self.members.iter().zip(turns.iter_mut()).enumerate() {
+            if !may(n, &entry.0) {
                 continue;
             }
             let weight = (self.share(entry, now_ms) * SLOW_STEPS as f64) as i64;
@@ -257,7 +165,7 @@ impl Group {
 
     /// The weight a member has now: less while it starts slowly.
     fn share(&self, (member, weight): &(Arc<Member>, u32), now_ms: u64) -> f64 {
-        let since = now_ms.saturating_sub(member.up_since_ms.load(Ordering::Relaxed));
+        let since = now_ms.saturating_sub(member.up_since_ms());
         let weight = f64::from(*weight);
         if since >= self.slow_start_ms {
             return weight;
@@ -267,12 +175,24 @@ impl Group {
     }
 }
 
-fn address_hash(target: &Target) -> u64 {
-    // FNV-1a: the same on every machine and in every version.
-    let port = target.port.to_be_bytes();
-    target.host.bytes().chain(port).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+/// A number that is the same for the same bytes, on every machine and in every version (FNV-1a).
+pub fn hash_of(bytes: &[u8]) -> u64 {
+    fold(bytes.iter().copied())
+}
+
+fn fold(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
+}
+
+fn address_hash(target: &Target) -> u64 {
+    fold(target.host.bytes().chain(target.port.to_be_bytes()))
+}
+
+/// How well `target` suits `hash` (rendezvous hashing); evenly spread.
+pub(crate) fn chance_of(hash: u64, target: &Target) -> u64 {
+    spread(hash ^ address_hash(target))
 }
 
 /// Spreads bits evenly (the finish of splitmix64).
@@ -289,7 +209,8 @@ mod tests {
 
     use weir_filter::{Scheme, Target};
 
-    use super::{Balance, Group, Member, REST_MS, Taken};
+    use super::{Balance, Group};
+    use crate::member::{Member, REST_MS, Taken};
 
     fn group(weights: &[u32], balance: Balance, slow_start_ms: u64) -> Group {
         let member = |(n, weight): (usize, &u32)| {

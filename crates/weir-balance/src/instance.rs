@@ -26,6 +26,10 @@ pub struct Instance {
 pub enum Unused {
     /// The registry does not call it up (`DOWN`, `STARTING`, `OUT_OF_SERVICE`, a failing check).
     NotUp,
+    /// It is shutting down.
+    Leaving,
+    /// Others come before it, by the priority of their SRV records.
+    Standby,
     /// The registry or an operator disabled it, or gave it weight 0.
     Disabled,
     /// It serves TLS only, which weir does not speak to upstreams yet.
@@ -66,6 +70,8 @@ impl fmt::Display for Unused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotUp => "the registry does not report it as up",
+            Self::Leaving => "it is shutting down",
+            Self::Standby => "others have a lower priority number and come first",
             Self::Disabled => "it is disabled",
             Self::NeedsTls => "it needs TLS, which weir does not speak to upstreams yet",
         })

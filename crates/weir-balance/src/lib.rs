@@ -4,12 +4,22 @@
 //! route. The [`Directory`] knows the services by name and merges what registries report.
 //! Pure: no sockets, clock, chance or threads; whoever talks to a registry is in `weir-control`.
 
+mod choice;
+mod cluster;
 mod directory;
 mod group;
 mod instance;
+mod member;
+mod rules;
 mod service;
+mod verdict;
 
+pub use choice::{Asked, Choice};
+pub use cluster::{Cluster, InstanceState};
 pub use directory::{Directory, Listed, Report, Source};
-pub use group::{Balance, Group, Member, MemberState, Taken};
+pub use group::{Balance, Group, hash_of};
 pub use instance::{Instance, Unused};
+pub use member::{Member, MemberState, Taken};
+pub use rules::{Check, HashOf, Hint, Outlier, Rules, Sticky, Subset};
 pub use service::Service;
+pub use verdict::Verdict;

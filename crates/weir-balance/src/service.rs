@@ -21,8 +21,8 @@ pub struct Service {
 
 /// All instances of one moment, and those of them that take requests.
 #[derive(Debug, Default)]
-struct Instances {
-    all: Vec<Arc<Instance>>,
+pub(crate) struct Instances {
+    pub(crate) all: Vec<Arc<Instance>>,
     usable: Vec<Usable>,
 }
 
@@ -66,6 +66,11 @@ impl Service {
     /// Every instance, usable or not, in the registry's order.
     pub fn instances(&self) -> Vec<Arc<Instance>> {
         self.instances.load().all.clone()
+    }
+
+    /// The list of the moment.
+    pub(crate) fn listed(&self) -> Arc<Instances> {
+        self.instances.load_full()
     }
 
     /// How many instances take requests.

@@ -26,6 +26,8 @@ pub struct Discovery {
     pub consul: Consul,
     /// `spring.cloud.nacos.*`.
     pub nacos: Nacos,
+    /// `spring.cloud.kubernetes.*`.
+    pub kubernetes: Kubernetes,
     /// `weir.discovery.dns.*`.
     pub dns: Dns,
 }
@@ -147,14 +149,57 @@ pub struct Nacos {
     pub metadata: Vec<(String, String)>,
 }
 
+/// `spring.cloud.kubernetes.*`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kubernetes {
+    /// Any `spring.cloud.kubernetes.*` property is there.
+    pub configured: bool,
+    /// `spring.cloud.kubernetes.enabled` and `….discovery.enabled` (true).
+    pub enabled: bool,
+    /// `spring.cloud.kubernetes.discovery.all-namespaces` (false).
+    pub all_namespaces: bool,
+    /// `spring.cloud.kubernetes.discovery.namespaces`.
+    pub namespaces: Vec<String>,
+    /// `spring.cloud.kubernetes.discovery.service-labels.*`.
+    pub labels: Vec<(String, String)>,
+    /// `spring.cloud.kubernetes.discovery.primary-port-name`.
+    pub port_name: Option<String>,
+    /// `spring.cloud.kubernetes.discovery.known-secure-ports` (443, 8443).
+    pub secure_ports: Vec<String>,
+    /// `spring.cloud.kubernetes.discovery.include-not-ready-addresses` (false).
+    pub not_ready: bool,
+    /// What stands before the names of labels in metadata; `None` leaves labels out.
+    pub labels_prefix: Option<String>,
+    /// The same of annotations.
+    pub annotations_prefix: Option<String>,
+    /// The same of ports (`port.`).
+    pub ports_prefix: Option<String>,
+    /// `spring.cloud.kubernetes.client.namespace`; the one of the service account if unset.
+    pub namespace: Option<String>,
+    /// `spring.cloud.kubernetes.client.master-url`; the environment's if unset.
+    pub url: Option<String>,
+    /// `spring.cloud.kubernetes.client.oauth-token`; the service account's if unset.
+    pub token: Option<Secret>,
+    /// `spring.cloud.kubernetes.client.ca-cert-file`; the service account's if unset.
+    pub ca_file: Option<String>,
+    /// `weir.discovery.kubernetes.account-directory`: where token, CA and namespace are.
+    pub account: String,
+}
+
 /// `weir.discovery.dns.*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dns {
-    /// `weir.discovery.dns.services.<name>`: `host:port`, several with commas; each address of a
-    /// host is an instance.
+    /// `weir.discovery.dns.services.<name>`: `host:port`, each address of which is an instance, or
+    /// the name of SRV records; several with commas.
     pub services: Vec<(String, Vec<String>)>,
-    /// `weir.discovery.dns.interval` (10 s).
+    /// `weir.discovery.dns.interval` (10 s), for hosts.
     pub interval: Duration,
+    /// `weir.discovery.dns.servers`: who is asked for SRV records; the system's servers if empty.
+    pub servers: Vec<String>,
+    /// `weir.discovery.dns.ttl-min` (5 s): SRV records are kept no less.
+    pub ttl_min: Duration,
+    /// `weir.discovery.dns.ttl-max` (5 min): nor more.
+    pub ttl_max: Duration,
 }
 
 impl Discovery {
@@ -181,6 +226,7 @@ impl Discovery {
             ("eureka", self.eureka.configured && self.eureka.enabled && self.eureka.fetch),
             ("nacos", self.nacos.configured && self.nacos.enabled),
             ("consul", self.consul.configured && self.consul.enabled),
+            ("kubernetes", self.kubernetes.configured && self.kubernetes.enabled),
             ("dns", !self.dns.services.is_empty()),
         ];
         let on = all.into_iter().filter(|(_, on)| *on && self.enabled);
@@ -200,7 +246,8 @@ impl Default for Discovery {
             eureka: Eureka::default(),
             consul: Consul::default(),
             nacos: Nacos::default(),
-            dns: Dns { services: Vec::new(), interval: Duration::from_secs(10) },
+            kubernetes: Kubernetes::default(),
+            dns: Dns::default(),
         }
     }
 }
@@ -273,6 +320,41 @@ impl Default for Nacos {
             weight: "1".to_owned(),
             ephemeral: true,
             metadata: Vec::new(),
+        }
+    }
+}
+
+impl Default for Kubernetes {
+    fn default() -> Self {
+        Self {
+            configured: false,
+            enabled: true,
+            all_namespaces: false,
+            namespaces: Vec::new(),
+            labels: Vec::new(),
+            port_name: None,
+            secure_ports: vec!["443".to_owned(), "8443".to_owned()],
+            not_ready: false,
+            labels_prefix: Some(String::new()),
+            annotations_prefix: Some(String::new()),
+            ports_prefix: Some("port.".to_owned()),
+            namespace: None,
+            url: None,
+            token: None,
+            ca_file: None,
+            account: "/var/run/secrets/kubernetes.io/serviceaccount".to_owned(),
+        }
+    }
+}
+
+impl Default for Dns {
+    fn default() -> Self {
+        Self {
+            services: Vec::new(),
+            interval: Duration::from_secs(10),
+            servers: Vec::new(),
+            ttl_min: Duration::from_secs(5),
+            ttl_max: Duration::from_secs(300),
         }
     }
 }

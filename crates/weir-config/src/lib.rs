@@ -29,6 +29,7 @@ mod settings;
 mod snapshot;
 mod source;
 mod spring;
+mod upstreams;
 mod uri;
 mod value;
 
@@ -39,7 +40,7 @@ pub use deviation::{DEVIATIONS, Deviation};
 pub use diagnostic::{
     Category, Code, Diagnostic, Severity, Style, findings_reference, is_secret, render, to_json,
 };
-pub use discovery::{Consul, Discovery, Dns, Eureka, Nacos};
+pub use discovery::{Consul, Discovery, Dns, Eureka, Kubernetes, Nacos};
 pub use imports::{
     ConfigServer, ConsulFormat, ConsulServer, Content, DataId, DataIdFormat, Fetched, Import,
     Location, NacosServer, Outcome, Retry, Server, Watching,

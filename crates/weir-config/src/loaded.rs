@@ -31,6 +31,7 @@ use crate::settings::Settings;
 use crate::snapshot::RouteTarget;
 use crate::source::{Source, Sources, Span};
 use crate::spring::{Documents, Kind, Layers, Node};
+use crate::upstreams;
 
 /// Texts of fewer bytes than this have their routes compiled by the thread that reads them.
 const BYTES_FOR_THREAD_MIN: usize = 1 << 20;
@@ -214,6 +215,8 @@ impl Loader {
         property::unknown(&layers, settings.compat.scg, &mut problems);
         let filters = routes::default_filters(&layers, &mut problems);
         let (default_filters, default_places): (Vec<_>, Vec<_>) = filters.into_iter().unzip();
+        let upstreams = upstreams::upstreams(&layers, &settings, &mut problems);
+        settings.checks_upstreams = upstreams.has_checks();
         let settings = Arc::new(settings);
         let regexes = &self.regexes;
         let forwarding = options::forwarding(&settings, &layers, regexes, &mut problems);
@@ -238,6 +241,7 @@ impl Loader {
             filters_off: routes::switched_off(&layers, "filter"),
             aliases: routes::aliases(&layers, &mut problems),
             services: routes::services(&layers, &mut problems),
+            upstreams,
             directory: Arc::clone(&self.directory),
             mocks,
             groups: routes::groups(&layers, &mut problems)

@@ -46,7 +46,7 @@ fn share(route: &Route<RouteTarget>) -> f64 {
     let upstream = match &target.upstream {
         Upstream::Http(to) => each(to, size_of_val(&**to) + to.host.len()),
         Upstream::Forward(to) => (size_of_val(&**to) + to.path.len()) as f64,
-        Upstream::Balanced(_) | Upstream::Mock(_) | Upstream::None => 0.0,
+        Upstream::Balanced(_) | Upstream::Clustered(_) | Upstream::Mock(_) | Upstream::None => 0.0,
     };
     let policy = target.policy.as_ref().map_or(0.0, |policy| each(policy, size_of_val(&**policy)));
     let bytes = target.chain.bytes();

@@ -24,6 +24,8 @@ pub struct Settings {
     /// Whether that is listened on: not where there are pipelines and neither routes nor
     /// `server.port`.
     pub serves_http: bool,
+    /// Whether any upstream is checked (`weir.upstreams.*.check`, `configurations: health-check`).
+    pub checks_upstreams: bool,
     /// `weir.server.workers` or `reactor.netty.ioWorkerCount`; 0 means one per core.
     pub workers: usize,
     /// `weir.server.acceptors` or `reactor.netty.ioSelectCount`; 0 means each worker accepts.
@@ -352,6 +354,7 @@ impl Default for Settings {
         Self {
             listen: SocketAddr::from(([0, 0, 0, 0], 8080)),
             serves_http: true,
+            checks_upstreams: false,
             workers: 0,
             acceptors: 0,
             pinning: false,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use weir_balance::Service;
+use weir_balance::{Cluster, Service};
 use weir_filter::cors::{CorsChange, CorsPolicy, CorsRoute, CorsRule};
 use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, Target};
@@ -88,6 +88,8 @@ pub enum Upstream {
     Http(Arc<Target>),
     /// `lb:`; the instances of a service in turn, which change beneath the route.
     Balanced(Arc<Service>),
+    /// `lb:` or `upstream:`; an instance is chosen by rules.
+    Clustered(Arc<Cluster>),
     /// `forward:`; the request goes to the route of this path.
     Forward(Box<ForwardTo>),
     /// `mock:`; answers are made from API definitions.

@@ -292,6 +292,16 @@ fn both_prefixes_in_one_file() {
 }
 
 #[test]
+fn a_registry_that_is_not_read_is_told() {
+    let text = "spring.cloud.zookeeper.connect-string: zk:2181\n";
+    let found = findings(text);
+    assert!(found.contains("weir does not follow `spring.cloud.zookeeper`"), "{found}");
+    assert!(found.contains("application.yml:1:14"), "{found}");
+    assert!(found.contains("weir.discovery.dns.services"), "{found}");
+    assert_eq!(codes("spring.cloud.zookeeper.enabled: false\n"), Vec::<String>::new());
+}
+
+#[test]
 fn no_finding_shows_a_secret() {
     let text = format!(
         "weir.admin.token: [hunter2]\nserver.port: ${{x.password}}\nx.password: hunter2\n{}",

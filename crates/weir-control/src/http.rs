@@ -11,10 +11,12 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use percent_encoding::percent_decode_str;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -35,6 +37,8 @@ pub(crate) struct Ask<'a> {
     /// From the connection to the last byte.
     pub timeout: Duration,
     pub bytes_max: usize,
+    /// Whom an `https` URL is believed by; those that the system trusts if `None`.
+    pub tls: Option<TlsConnector>,
 }
 
 /// What a registry answered.
@@ -43,6 +47,27 @@ pub(crate) struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Bytes,
+}
+
+/// An answer whose body is still to come.
+pub(crate) struct Opened {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    body: Incoming,
+    driver: tokio::task::JoinSet<Result<(), hyper::Error>>,
+}
+
+impl Opened {
+    /// The next bytes of the body; `None` after the last.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Failure> {
+        loop {
+            let Some(frame) = self.body.frame().await else { return Ok(None) };
+            let frame = frame.map_err(|error| Failure::Unreachable(error.to_string()))?;
+            if let Ok(data) = frame.into_data() {
+                return Ok(Some(data));
+            }
+        }
+    }
 }
 
 /// Why there is no answer. The texts hold no user or password.
@@ -56,6 +81,8 @@ pub(crate) enum Failure {
     TooLong(usize),
     /// This status.
     Status(StatusCode),
+    /// The credentials do not suffice: the status, for what, and what to do.
+    Forbidden(String),
     /// What was answered makes no sense.
     Nonsense(String),
 }
@@ -73,6 +100,7 @@ impl fmt::Display for Failure {
                 401 | 403 => write!(f, "it answered {status}: check user, password or token"),
                 _ => write!(f, "it answered {status}"),
             },
+            Self::Forbidden(what) => write!(f, "it answered {what}"),
             Self::Nonsense(why) => write!(f, "its answer is not understood: {why}"),
         }
     }
@@ -89,6 +117,7 @@ impl<'a> Ask<'a> {
             connect_timeout: timeout,
             timeout,
             bytes_max,
+            tls: None,
         }
     }
 
@@ -102,6 +131,18 @@ impl<'a> Ask<'a> {
     }
 
     async fn exchange(self) -> Result<Answer, Failure> {
+        let max = self.bytes_max;
+        let Opened { status, headers, body, driver: _driver } = self.open().await?;
+        let body = Limited::new(body, max).collect().await.map_err(|error| {
+            let long = error.downcast_ref::<http_body_util::LengthLimitError>().is_some();
+            if long { Failure::TooLong(max) } else { Failure::Unreachable(error.to_string()) }
+        })?;
+        Ok(Answer { status, headers, body: body.to_bytes() })
+    }
+
+    /// Sends it and reads the head of the answer; the body is read as it comes. The caller bounds
+    /// the time.
+    pub async fn open(self) -> Result<Opened, Failure> {
         let unreachable = |error: &dyn fmt::Display| Failure::Unreachable(error.to_string());
         let place = Place::of(self.url)?;
         let mut request = Request::builder()
@@ -134,34 +175,54 @@ impl<'a> Ask<'a> {
         let stream = stream.map_err(|_| Failure::TimedOut(self.connect_timeout))?;
         let stream = stream.map_err(|error| unreachable(&error))?;
         if !place.is_secure {
-            return converse(stream, request, self.bytes_max).await;
+            return converse(stream, request).await;
         }
         let name = ServerName::try_from(place.name).map_err(|error| unreachable(&error))?;
-        let connector = tls().map_err(Failure::Unreachable)?;
+        let connector = match self.tls {
+            Some(connector) => connector,
+            None => tls().map_err(Failure::Unreachable)?.clone(),
+        };
         let stream = connector.connect(name, stream).await.map_err(|error| unreachable(&error))?;
-        converse(stream, request, self.bytes_max).await
+        converse(stream, request).await
     }
 }
 
-/// Sends a request on a connection of its own and reads the whole answer.
+/// Sends a request on a connection of its own and reads the head of the answer.
 async fn converse(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     request: Request<Full<Bytes>>,
-    max: usize,
-) -> Result<Answer, Failure> {
+) -> Result<Opened, Failure> {
     let unreachable = |error: &dyn fmt::Display| Failure::Unreachable(error.to_string());
     let handshake = http1::handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = handshake.map_err(|error| unreachable(&error))?;
-    // Ends with this future: an answer that is given up closes its connection.
+    // Ends with the answer: one that is given up closes its connection.
     let mut driver = tokio::task::JoinSet::new();
     driver.spawn(connection);
     let response = sender.send_request(request).await;
     let (head, body) = response.map_err(|error| unreachable(&error))?.into_parts();
-    let body = Limited::new(body, max).collect().await.map_err(|error| {
-        let long = error.downcast_ref::<http_body_util::LengthLimitError>().is_some();
-        if long { Failure::TooLong(max) } else { unreachable(&error) }
-    })?;
-    Ok(Answer { status: head.status, headers: head.headers, body: body.to_bytes() })
+    Ok(Opened { status: head.status, headers: head.headers, body, driver })
+}
+
+/// TLS that believes the authorities in the PEM text `pem`.
+pub(crate) fn tls_of(pem: &[u8]) -> Result<TlsConnector, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate.map_err(|error| error.to_string())?;
+        roots.add(certificate).map_err(|error| error.to_string())?;
+    }
+    if roots.is_empty() {
+        return Err("it holds no certificate".to_owned());
+    }
+    connector(roots)
+}
+
+fn connector(roots: RootCertStore) -> Result<TlsConnector, String> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    let config = config.with_root_certificates(roots).with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
 }
 
 /// TLS by the certificates that the system trusts (or `SSL_CERT_FILE` names), read once.
@@ -177,12 +238,7 @@ pub(crate) fn tls() -> Result<&'static TlsConnector, String> {
                  file with SSL_CERT_FILE ({why})"
             ));
         }
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?;
-        let config = config.with_root_certificates(roots).with_no_client_auth();
-        Ok(TlsConnector::from(Arc::new(config)))
+        connector(roots)
     });
     CONNECTOR.as_ref().map_err(Clone::clone)
 }

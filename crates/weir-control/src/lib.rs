@@ -6,6 +6,7 @@
 //! a bounded channel; no request waits for it without a bound.
 
 mod answers;
+mod checks;
 mod configuration;
 mod discovery;
 mod http;
@@ -13,6 +14,7 @@ mod keys;
 mod plane;
 
 pub use answers::{Inquiry, answer_questions};
+pub use checks::{Clock, check_upstreams};
 pub use configuration::Configuration;
 pub use discovery::{Discovery, Here, RegistryStatus};
 pub use keys::fetch_keys;

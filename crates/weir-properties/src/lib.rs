@@ -17,7 +17,7 @@ pub use heads::{request_head, response_head};
 pub use paths::{canonical_path, path_filters};
 pub use records::{route_json, store_record};
 pub use routes::{route_index, shortcut};
-pub use streams::{client_hello, dubbo, frame, proxy_protocol, socks};
+pub use streams::{client_hello, dns_answer, dubbo, frame, proxy_protocol, socks};
 
 /// Panics if the property does not hold of the input.
 pub type Property = fn(&[u8]);
@@ -28,6 +28,7 @@ pub const PROPERTIES: &[(&str, Property)] = &[
     ("chunked", chunked),
     ("client_hello", client_hello),
     ("configuration", configuration),
+    ("dns_answer", dns_answer),
     ("dubbo", dubbo),
     ("frame", frame),
     ("framing", framing),

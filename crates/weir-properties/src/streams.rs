@@ -7,7 +7,7 @@ use weir_wire::dubbo::{
 };
 use weir_wire::frame::{FrameKind, FrameRules, LenType};
 use weir_wire::socks::{auth, greeting, parse_datagram, request, write_datagram_head};
-use weir_wire::{client_hello as read_hello, proxy_header, write_v1, write_v2};
+use weir_wire::{client_hello as read_hello, proxy_header, srv_answer, write_v1, write_v2};
 
 /// What is read of the whole input is read of every longer start of it, and of no shorter one; what
 /// is refused at some point is refused from there on.
@@ -149,6 +149,19 @@ pub fn proxy_protocol(input: &[u8]) {
     write_v2(&mut bytes, header.addresses, &header.tlvs);
     let (binary, len) = proxy_header(&bytes).expect("a header of ours").expect("whole");
     assert_eq!((binary.addresses, len), (again.addresses, bytes.len()));
+}
+
+/// Names that a DNS server sends are names, and what follows an answer does not change it.
+pub fn dns_answer(input: &[u8]) {
+    const NAME: &str = "_http._tcp.a";
+    let id = input.first_chunk().map_or(0, |id| u16::from_be_bytes(*id));
+    let Ok(answer) = srv_answer(id, NAME, input) else { return };
+    for record in &answer.records {
+        assert!(record.target.len() <= 253, "{record:?}");
+        assert!(record.target.bytes().all(|byte| byte.is_ascii_graphic()), "{record:?}");
+    }
+    let longer = [input, &[0xff, 0]].concat();
+    assert_eq!(srv_answer(id, NAME, &longer), Ok(answer));
 }
 
 /// Hellos of TLS in any portions.

@@ -1,11 +1,12 @@
 //! Bytes to messages and back: HTTP/1 framing, heads and bodies; Dubbo2, SOCKS, framed
-//! TCP, PROXY headers and the hello of TLS.
+//! TCP, PROXY headers, the hello of TLS and SRV records of DNS.
 //!
 //! Pure: no sockets, no clock, no runtime. A codec is fed bytes in any portions and gives the same
 //! result for any split. Called by `weir-server` and `weir-bench` for what is on the wire, by
 //! `weir-route` and `weir-filter` for heads.
 
 mod client_hello;
+mod dns;
 pub mod dubbo;
 mod fields;
 pub mod frame;
@@ -16,6 +17,7 @@ pub mod socks;
 mod syntax;
 
 pub use client_hello::{ClientHello, HELLO_BYTES_MAX, HelloError, client_hello};
+pub use dns::{DnsAnswer, DnsError, DnsNameError, SrvRecord, srv_answer, srv_question};
 pub use fields::{FieldLine, Fields, NameSet, Span};
 pub use message::{RequestHead, ResponseHead, Version};
 pub use proxy_protocol::{

@@ -15,6 +15,7 @@ mod reference;
 mod routes;
 mod run;
 mod services;
+mod upstreams;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -52,6 +53,8 @@ enum Command {
     Pipelines(pipelines::PipelinesArgs),
     /// Shows the services that registries list to a running gateway.
     Services(services::ServicesArgs),
+    /// Shows the upstreams of a running gateway, and drains their instances.
+    Upstreams(upstreams::UpstreamsArgs),
     /// Serves API definitions: requests are validated, answers made.
     Mock(mock::MockArgs),
     /// Sends load and measures it, with honest latency.
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Command::Limits(args) => limits::run(args),
         Command::Pipelines(args) => pipelines::run(args),
         Command::Services(args) => services::run(args),
+        Command::Upstreams(args) => upstreams::run(args),
         Command::Mock(args) => mock::run(args),
         Command::Bench(args) => Ok(ExitCode::from(weir_bench::cli::run(*args))),
         Command::Lab(args) => Ok(ExitCode::from(weir_bench::lab::run(&args))),

@@ -7,6 +7,7 @@ mod management;
 mod pipelines;
 mod reasons;
 mod registries;
+mod upstreams;
 mod watch;
 
 use std::fmt::Write as _;

@@ -41,6 +41,9 @@ pub(crate) enum Operation {
     GetPipeline,
     ListServices,
     GetService,
+    ListUpstreams,
+    GetUpstream,
+    SetUpstream,
 }
 
 /// A parameter in path, query or header.

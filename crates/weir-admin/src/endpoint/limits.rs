@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::response::Response;
-use http::StatusCode;
 use serde_json::{Value, json};
 use weir_filter::filter::Setting;
 use weir_filter::{LIMIT_FIELDS, LimitDefinition, set_limit};
@@ -68,7 +67,7 @@ pub(super) async fn set(mut call: Call) -> Result<Response, Failure> {
 async fn find(call: &mut Call) -> Result<Arc<Valve>, Failure> {
     let name = call.segment("name").await?;
     let found = valves(&call.site.control).into_iter().find(|valve| valve.name() == name);
-    found.ok_or(Failure::plain(StatusCode::NOT_FOUND))
+    found.ok_or(Failure::missing())
 }
 
 /// The limits in force that have a name; one that a filter brings is called `route:<id>`.

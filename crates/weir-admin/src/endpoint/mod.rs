@@ -12,6 +12,7 @@ mod process;
 mod routes;
 mod services;
 mod table;
+mod upstreams;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -187,6 +188,9 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::GetPipeline => pipelines::get(call).await,
         Operation::ListServices => services::list(&call),
         Operation::GetService => services::get(call).await,
+        Operation::ListUpstreams => upstreams::list(&call),
+        Operation::GetUpstream => upstreams::get(call).await,
+        Operation::SetUpstream => upstreams::set(call).await,
     }
 }
 

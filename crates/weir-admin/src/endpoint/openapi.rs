@@ -134,6 +134,14 @@ fn process_schemas() -> Value {
                 "flush": { "type": "boolean", "description": "Refuses all who wait." },
             },
         },
+        "Drain": {
+            "type": "object",
+            "required": ["instance", "drained"],
+            "properties": {
+                "instance": { "type": "string", "description": "Its id, or `host:port`." },
+                "drained": { "type": "boolean" },
+            },
+        },
         "NamedArgs": {
             "oneOf": [
                 { "type": "string", "description": "Shortcut: `Name=a,b`." },

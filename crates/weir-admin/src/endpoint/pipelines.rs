@@ -1,7 +1,6 @@
 //! Pipelines, and how they are.
 
 use axum::response::Response;
-use http::StatusCode;
 
 use super::Call;
 use crate::answer::{Failure, ok_json};
@@ -14,5 +13,5 @@ pub(super) fn list(call: &Call) -> Result<Response, Failure> {
 pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
     let id = call.segment("id").await?;
     let found = (call.site.hooks.pipelines)(Some(&id));
-    Ok(ok_json(&found.ok_or(Failure::plain(StatusCode::NOT_FOUND))?))
+    Ok(ok_json(&found.ok_or(Failure::missing())?))
 }

@@ -1,7 +1,6 @@
 //! Services that registries list.
 
 use axum::response::Response;
-use http::StatusCode;
 
 use super::Call;
 use crate::answer::{Failure, ok_json};
@@ -14,5 +13,5 @@ pub(super) fn list(call: &Call) -> Result<Response, Failure> {
 pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
     let name = call.segment("name").await?;
     let found = (call.site.hooks.services)(Some(&name));
-    Ok(ok_json(&found.ok_or(Failure::plain(StatusCode::NOT_FOUND))?))
+    Ok(ok_json(&found.ok_or(Failure::missing())?))
 }

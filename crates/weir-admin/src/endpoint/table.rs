@@ -54,6 +54,15 @@ const PIPELINE: Parameter =
 const SERVICE: Parameter =
     Parameter { place: "path", name: "name", kind: "string", doc: "Name, as in `lb://name`." };
 
+const UPSTREAM: Parameter = Parameter {
+    place: "path",
+    name: "name",
+    kind: "string",
+    doc: "Name, as in `upstream://name`.",
+};
+const NO_UPSTREAM: Answer =
+    (StatusCode::NOT_FOUND, Some("Error"), "No route leads to it, or it has no such instance.");
+
 const fn query(name: &'static str, kind: &'static str, doc: &'static str) -> Parameter {
     Parameter { place: "query", name, kind, doc }
 }
@@ -442,6 +451,35 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             Operation::GetService,
             "The instances of a service, and why one takes no requests.",
             &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No registry lists it.")],
+        )
+    },
+    read(
+        "/gateway/upstreams",
+        "gateway",
+        Operation::ListUpstreams,
+        "Upstreams with rules, and how their instances are.",
+        &[OK_OBJECT],
+    ),
+    Endpoint {
+        parameters: &[UPSTREAM],
+        ..read(
+            "/gateway/upstreams/{name}",
+            "gateway",
+            Operation::GetUpstream,
+            "The instances of an upstream, and why one is not used.",
+            &[OK_OBJECT, NO_UPSTREAM],
+        )
+    },
+    Endpoint {
+        parameters: &[UPSTREAM],
+        body: Some(BodySpec { media: JSON_MEDIA, schema: "Drain" }),
+        ..write(
+            "POST",
+            "/gateway/upstreams/{name}",
+            "gateway",
+            Operation::SetUpstream,
+            "Gives an instance no new requests, or gives it some again.",
+            &[OK_OBJECT, BAD, UNAUTHORIZED, FORBIDDEN, NO_UPSTREAM, MEDIA],
         )
     },
     Endpoint {

@@ -81,6 +81,8 @@ fn hooks(ready: Arc<AtomicBool>) -> Hooks {
         }),
         pipelines: Arc::new(|_| None),
         services: Arc::new(|_| None),
+        upstreams: Arc::new(|_| None),
+        drain: Arc::new(|_, _, _| None),
         discovery: Arc::new(|| None),
         refresh: refreshes(),
         set_logger: Arc::new(move |name, level| {

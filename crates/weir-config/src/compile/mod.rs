@@ -15,10 +15,10 @@ mod upstream;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
-use weir_balance::{Directory, Service};
+use weir_balance::{Cluster, Directory, Service};
 use weir_filter::cors::{CorsPolicy, CorsRoute};
 use weir_filter::filter::{Filter, FilterOptions, Setting};
 use weir_filter::forwarding::Forwarding;
@@ -41,6 +41,7 @@ use crate::routes::{Aliases, ServiceList};
 use crate::security::Security;
 use crate::settings::Settings;
 use crate::snapshot::{RouteCors, RoutePolicy, RouteTarget, RouteTimeouts};
+use crate::upstreams::Upstreams;
 use crate::value;
 use group::{Group, Groups};
 use names::Registry;
@@ -65,6 +66,8 @@ pub(crate) struct Options {
     pub services: ServiceList,
     /// Services that registries list.
     pub directory: Arc<Directory>,
+    /// By what rules instances are chosen.
+    pub upstreams: Upstreams,
     /// What `mock:` uris are answered from.
     pub mocks: MocksByName,
     pub settings: Arc<Settings>,
@@ -82,6 +85,8 @@ pub struct Compiler {
     registry: Registry,
     options: Options,
     services: HashMap<String, Arc<Service>>,
+    /// Services under rules, by name in lower case, as routes ask for them.
+    clusters: Mutex<HashMap<String, Arc<Cluster>>>,
     /// What is wrong with the default filters; no route compiles then.
     default_problems: Vec<Problem>,
     targets: Pool<Target>,
@@ -107,6 +112,7 @@ impl Compiler {
         let mut compiler = Self {
             registry: Registry::new(),
             services: services.collect(),
+            clusters: Mutex::default(),
             options,
             default_problems: Vec::new(),
             targets: Pool::default(),

@@ -10,6 +10,7 @@ use weir_route::{Compatibility, NamedArgs, Route, RouteDefinition, Spec};
 use super::Compiler;
 use super::group::Group;
 use super::problem::{Part, Problem};
+use super::upstream;
 use crate::cors;
 use crate::diagnostic::{Code, mask_url};
 use crate::snapshot::RouteTarget;
@@ -40,10 +41,14 @@ impl Told {
     }
 
     fn service(&mut self, compiler: &Compiler, uri: &str) {
-        if let Ok(Destination::Service { name, .. }) = uri::parse(uri).map(|uri| uri.destination)
-            && compiler.lacks_instances(&name)
-            && !self.lacking.contains(&name)
-        {
+        let name = match uri::parse(uri).map(|uri| uri.destination) {
+            Ok(Destination::Service { name, .. }) => name,
+            Ok(Destination::Nowhere(scheme)) if scheme == "upstream" => {
+                upstream::name_in(uri).to_owned()
+            }
+            _ => return,
+        };
+        if compiler.lacks_instances(&name) && !self.lacking.contains(&name) {
             self.lacking.push(name);
         }
     }
@@ -116,6 +121,8 @@ fn about_uri(compiler: &Compiler, text: &str, found: &mut Vec<Problem>) {
     }
     match uri.destination {
         Destination::Nowhere(scheme) if scheme == "mock" && !compiler.options.mocks.is_empty() => {}
+        // An upstream that there is not is a mistake of the route.
+        Destination::Nowhere(scheme) if scheme == "upstream" => {}
         Destination::Nowhere(scheme) if scheme != "no" => add(
             Code::Suspicious,
             format!("nothing serves `{scheme}:`: the route answers 200 with an empty body"),

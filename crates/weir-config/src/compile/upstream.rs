@@ -1,8 +1,8 @@
 //! Where a route leads: from its uri to an upstream.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
-use weir_balance::Service;
+use weir_balance::{Cluster, Service};
 use weir_filter::{Scheme, Target};
 
 use super::Compiler;
@@ -27,7 +27,20 @@ impl Compiler {
                 return Some(Upstream::Http(target));
             }
             Ok(Destination::Service { name, scheme: None | Some(Scheme::Http | Scheme::Lb) }) => {
-                return Some(Upstream::Balanced(self.service(&name)));
+                return Some(self.balanced(&name));
+            }
+            Ok(Destination::Nowhere(scheme)) if scheme == "upstream" => {
+                let name = name_in(text);
+                let names: Vec<&str> = self.options.upstreams.names().collect();
+                if names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+                    return Some(self.balanced(name));
+                }
+                let help = match names.as_slice() {
+                    [] => "write it: `weir.upstreams.NAME.targets: [ host:port ]`".to_owned(),
+                    names => format!("there are {}", names.join(", ")),
+                };
+                let message = format!("there is no upstream `{name}`");
+                Problem::new(Code::InvalidUri, Part::Uri, message, help)
             }
             Ok(Destination::Nowhere(scheme)) => {
                 let mocks = &self.options.mocks;
@@ -69,6 +82,26 @@ impl Compiler {
         self.targets.get(key).unwrap_or_else(|| self.targets.put(key, target))
     }
 
+    /// A service, under its rules if it has some.
+    fn balanced(&self, name: &str) -> Upstream {
+        let upstreams = &self.options.upstreams;
+        let Some(rules) = upstreams.rules(name) else {
+            return Upstream::Balanced(self.service(name));
+        };
+        let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        let cluster = clusters.entry(name.to_ascii_lowercase()).or_insert_with(|| {
+            let service = match upstreams.targets(name) {
+                Some(targets) => Arc::new(Service::new(name, targets.to_vec())),
+                None => self.service(name),
+            };
+            let directory = &self.options.directory;
+            let cluster = Arc::new(Cluster::new(service, rules, directory));
+            directory.enlist(&cluster);
+            cluster
+        });
+        Upstream::Clustered(Arc::clone(cluster))
+    }
+
     /// Instances of the configuration serve first, then those of registries, as Spring's composite
     /// of discovery clients has it. A service without an instance answers 503.
     fn service(&self, name: &str) -> Arc<Service> {
@@ -80,8 +113,15 @@ impl Compiler {
     pub(crate) fn lacks_instances(&self, name: &str) -> bool {
         let service = self.services.get(name);
         !self.options.settings.discovery.is_used()
+            && self.options.upstreams.targets(name).is_none()
             && service.is_none_or(|service| service.instances().is_empty())
     }
+}
+
+/// `NAME` of `upstream://NAME`.
+pub(super) fn name_in(uri: &str) -> &str {
+    let rest = uri.split_once(':').map_or("", |(_, rest)| rest).trim_start_matches('/');
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
 fn invalid_uri(text: &str, error: uri::UriError) -> Problem {

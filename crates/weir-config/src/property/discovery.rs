@@ -53,16 +53,38 @@ pub(super) static DISCOVERY: &[PropertySpec] = &[
         "weir.discovery.dns.services.*",
         Kind::List,
         None,
-        "A service made of DNS names: `host:port`, several with commas. Each address of a host is \
-         an instance.",
+        "A service made of DNS names, several with commas: `host:port`, each address of which is an \
+         instance, or the name of SRV records, such as `_http._tcp.orders.example`.",
         Usage::Read,
     ),
     PropertySpec::new(
         "weir.discovery.dns.interval",
         Kind::Duration,
         Some("10s"),
-        "How often the names of `weir.discovery.dns.services` are resolved.",
+        "How often the hosts of `weir.discovery.dns.services` are resolved.",
         Usage::Sets(|s, v| s.discovery.dns.interval = v.duration()),
+    ),
+    PropertySpec::new(
+        "weir.discovery.dns.servers",
+        Kind::List,
+        None,
+        "DNS servers that are asked for SRV records, `address:port` or an address; those of \
+         `/etc/resolv.conf` if unset.",
+        Usage::Sets(|s, v| s.discovery.dns.servers = v.list().to_vec()),
+    ),
+    PropertySpec::new(
+        "weir.discovery.dns.ttl-min",
+        Kind::Duration,
+        Some("5s"),
+        "SRV records are kept for their TTL, but no less than this.",
+        Usage::Sets(|s, v| s.discovery.dns.ttl_min = v.duration()),
+    ),
+    PropertySpec::new(
+        "weir.discovery.dns.ttl-max",
+        Kind::Duration,
+        Some("5m"),
+        "SRV records are kept for their TTL, but no more than this.",
+        Usage::Sets(|s, v| s.discovery.dns.ttl_max = v.duration()),
     ),
     PropertySpec::new(
         "eureka.client.enabled",
@@ -198,6 +220,16 @@ pub(super) static DISCOVERY: &[PropertySpec] = &[
         None,
         "Metadata that weir registers.",
         Usage::Read,
+    ),
+    PropertySpec::new(
+        "spring.cloud.zookeeper",
+        Kind::Tree,
+        None,
+        "Zookeeper as a registry.",
+        Usage::Unsupported(
+            "weir does not read services from Zookeeper; list them in `weir.upstreams`, or name \
+             SRV records or hosts of DNS in `weir.discovery.dns.services`",
+        ),
     ),
     PropertySpec::new(
         "spring.cloud.consul.enabled",
@@ -347,12 +379,29 @@ pub(super) fn finish(settings: &mut Settings, layers: &Layers<'_>) {
         nacos.servers = spring::texts(layers, node);
     }
     nacos.metadata = texts(layers, "spring.cloud.nacos.discovery.metadata");
+    let kubernetes = &mut discovery.kubernetes;
+    kubernetes.configured = layers.find("spring.cloud.kubernetes").is_some_and(says);
+    super::kubernetes::finish(kubernetes, layers);
     discovery.dns.services = lists(layers, "weir.discovery.dns.services");
     let locator = super::PREFIX.to_owned() + ".discovery.locator.enabled";
     let names = [locator, super::OLD_PREFIX.to_owned() + ".discovery.locator.enabled"];
-    let node = layers.first_of(&names).and_then(Node::text);
-    let on = node.map(|text| layers.resolve(&text).0.into_owned());
-    discovery.locator = on.is_some_and(|text| crate::value::bool(&text) == Some(true));
+    let on = layers.first_of(&names).and_then(|node| flag_of(layers, node));
+    discovery.locator = on == Some(true);
+}
+
+/// The text at `path`, with its placeholders filled in.
+pub(super) fn text(layers: &Layers<'_>, path: &str) -> Option<String> {
+    let text = layers.find(path)?.text()?;
+    Some(layers.resolve(&text).0.into_owned())
+}
+
+/// The truth value at `path`.
+pub(super) fn flag(layers: &Layers<'_>, path: &str) -> Option<bool> {
+    flag_of(layers, layers.find(path)?)
+}
+
+fn flag_of(layers: &Layers<'_>, node: Node<'_>) -> Option<bool> {
+    crate::value::bool(&layers.resolve(&node.text()?).0)
 }
 
 /// Whether anything is written there: an empty key configures nothing.
@@ -376,7 +425,7 @@ fn lists(layers: &Layers<'_>, path: &str) -> Vec<(String, Vec<String>)> {
     entries(layers, path).into_iter().map(entry).filter(|(_, list)| !list.is_empty()).collect()
 }
 
-fn texts(layers: &Layers<'_>, path: &str) -> Vec<(String, String)> {
+pub(super) fn texts(layers: &Layers<'_>, path: &str) -> Vec<(String, String)> {
     let entry = |node: Node<'_>| {
         let text = node.text()?;
         Some((node.key().to_owned(), layers.resolve(&text).0.into_owned()))

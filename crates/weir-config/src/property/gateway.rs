@@ -266,7 +266,7 @@ pub(super) static GATEWAY: &[PropertySpec] = &[
         Kind::Tree,
         None,
         "What else Spring's load balancer takes.",
-        Usage::Unsupported("weir takes the instances of a service in turn"),
+        Usage::Unsupported("set `spring.cloud.loadbalancer.*` or `weir.upstreams`"),
     ),
     PropertySpec::gateway(
         "discovery.locator.enabled",

@@ -6,6 +6,8 @@ mod discovery;
 mod filters;
 mod gateway;
 mod imports;
+mod kubernetes;
+mod loadbalancer;
 mod nacos;
 mod read;
 mod schema;
@@ -148,6 +150,8 @@ pub fn registry() -> impl Iterator<Item = &'static PropertySpec> + Clone {
         .chain(nacos::NACOS)
         .chain(imports::IMPORTS)
         .chain(clients::CLIENTS)
+        .chain(kubernetes::KUBERNETES)
+        .chain(loadbalancer::LOADBALANCER)
         .chain(weir::WEIR)
 }
 

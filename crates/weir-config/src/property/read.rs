@@ -110,7 +110,7 @@ pub(crate) fn report(
 
 /// A property that changes nothing here is only worth a word if it asks for something.
 fn asks(layers: &Layers<'_>, spec: &PropertySpec, node: Node<'_>) -> bool {
-    let Some(text) = node.text() else { return true };
+    let Some(text) = node.text() else { return !is_off(layers, node) };
     let text = layers.resolve(&text).0;
     if text.trim().is_empty() {
         return false;
@@ -136,6 +136,12 @@ fn unsupported(
     problems.push(Diagnostic::new(Code::PropertyUnsupported, message).at(at).help(help));
 }
 
+/// Whether a tree says that it is switched off.
+fn is_off(layers: &Layers<'_>, node: Node<'_>) -> bool {
+    let text = spring::child(node, "enabled").and_then(Node::text);
+    text.is_some_and(|text| crate::value::bool(&layers.resolve(&text).0) == Some(false))
+}
+
 /// TLS or a proxy that is asked for must not be left out in silence.
 fn refused(
     layers: &Layers<'_>,
@@ -144,11 +150,8 @@ fn refused(
     help: &str,
     problems: &mut Vec<Diagnostic>,
 ) {
-    let off = spring::child(node, "enabled")
-        .and_then(Node::text)
-        .is_some_and(|text| crate::value::bool(&layers.resolve(&text).0) == Some(false));
     let empty = node.children().all(|child| child.text().is_some_and(|text| text.is_empty()));
-    if off || empty {
+    if is_off(layers, node) || empty {
         return;
     }
     let message = format!("weir cannot run with `{}`", spec.full_name());

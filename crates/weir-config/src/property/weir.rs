@@ -374,6 +374,15 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Read,
     ),
     PropertySpec::new(
+        "weir.upstreams",
+        Kind::Tree,
+        None,
+        "Upstreams by name, for `upstream://NAME`, and rules for services of `lb://NAME`. Each may \
+         have `targets`, `balance`, `zone`, `check`, `outlier`, `panic-percent` and `slow-start`; \
+         see the guide on discovery.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
         "weir.access-log.format",
         Kind::OneOf(&["common", "combined", "json"]),
         None,

@@ -18,8 +18,13 @@ use crate::value;
 const ID_PREFIX: &str = "ReactiveCompositeDiscoveryClient_";
 
 /// Where registries are configured.
-const REGISTRIES: &[&str] =
-    &["eureka", "spring.cloud.consul", "spring.cloud.nacos", "weir.discovery.dns.services"];
+const REGISTRIES: &[&str] = &[
+    "eureka",
+    "spring.cloud.consul",
+    "spring.cloud.nacos",
+    "spring.cloud.kubernetes",
+    "weir.discovery.dns.services",
+];
 
 /// Makes the routes, if the locator is on.
 pub(super) fn each<'t>(

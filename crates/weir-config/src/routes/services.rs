@@ -56,7 +56,16 @@ fn target(
     };
     match uri::parse(&written).map(|uri| uri.destination) {
         Ok(Destination::Target(target)) if target.scheme == Scheme::Http => {
-            Some(Arc::new(Instance::new(&target.host, target.port, false)))
+            let mut instance = Instance::new(&target.host, target.port, false);
+            if let Some(id) = field("instance-id").filter(|id| !id.trim().is_empty()) {
+                instance.id = id;
+            }
+            let metadata = child(node, "metadata").into_iter().flat_map(Node::children);
+            instance.metadata.extend(metadata.filter_map(|entry| {
+                let text = entry.text()?;
+                Some((entry.key().to_owned(), layers.resolve(&text).0.into_owned()))
+            }));
+            Some(Arc::new(instance))
         }
         Ok(Destination::Target(_)) => {
             let message = format!("the instance `{}` needs TLS", mask_url(&written));

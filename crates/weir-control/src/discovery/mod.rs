@@ -4,6 +4,7 @@ mod cache;
 mod consul;
 mod dns;
 mod eureka;
+mod kubernetes;
 mod member;
 mod nacos;
 mod shared;

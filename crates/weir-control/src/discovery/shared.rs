@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 use weir_balance::{Directory, Report, Source};
 use weir_config::Discovery as Settings;
 
-use super::{Looked, cache, consul, dns, eureka, nacos};
+use super::{Looked, cache, consul, dns, eureka, kubernetes, nacos};
 use crate::http::Failure;
 
 /// What the tasks of all registries share.
@@ -46,7 +46,7 @@ struct Status {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistryStatus {
-    /// `eureka`, `nacos`, `consul` or `dns`.
+    /// `eureka`, `nacos`, `consul`, `kubernetes` or `dns`.
     pub registry: String,
     /// `up`; `away` after a failure; `doubted` while an empty list is not believed; `waiting`
     /// before the first answer.
@@ -208,7 +208,8 @@ pub(super) enum Client {
     Eureka(eureka::Client),
     Nacos(nacos::Client),
     Consul(Box<consul::Client>),
-    Dns,
+    Kubernetes(Box<kubernetes::Client>),
+    Dns(dns::Client),
 }
 
 impl Client {
@@ -219,7 +220,11 @@ impl Client {
             "eureka" => Self::Eureka(eureka::Client::new(&settings.eureka)),
             "nacos" => Self::Nacos(nacos::Client::new(&settings.nacos)),
             "consul" => Self::Consul(Box::new(consul::Client::new(&settings.consul))),
-            "dns" => Self::Dns,
+            "kubernetes" => Self::Kubernetes(Box::new(kubernetes::Client::new(
+                &settings.kubernetes,
+                settings.answer_bytes_max,
+            ))),
+            "dns" => Self::Dns(dns::Client::default()),
             _ => return None,
         })
     }
@@ -230,7 +235,8 @@ impl Client {
             Self::Eureka(client) => client.next(shared).await,
             Self::Nacos(client) => client.next(shared).await,
             Self::Consul(client) => client.next(shared).await,
-            Self::Dns => dns::resolve(&shared.settings.dns).await,
+            Self::Kubernetes(client) => client.next().await,
+            Self::Dns(client) => client.next(shared).await,
         }
     }
 
@@ -239,8 +245,8 @@ impl Client {
         match self {
             Self::Eureka(_) => shared.settings.eureka.interval,
             Self::Nacos(_) => shared.settings.nacos.interval,
-            Self::Consul(_) => Duration::ZERO,
-            Self::Dns => shared.settings.dns.interval,
+            Self::Consul(_) | Self::Kubernetes(_) => Duration::ZERO,
+            Self::Dns(client) => client.pause(),
         }
     }
 }

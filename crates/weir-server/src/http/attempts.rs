@@ -9,7 +9,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_balance::Service;
 use weir_config::{RouteTarget, Snapshot};
 use weir_filter::filter::{CircuitBreaker, Retry};
 use weir_filter::{Failure, LocalResponse, Outcome, Target};
@@ -17,6 +16,7 @@ use weir_route::Route;
 use weir_wire::RequestHead;
 use weir_wire::http1::{RequestFraming, ResponseFraming, canonical_path};
 
+use super::choice::{Balancer, answered, failed, pass_on_cookie};
 use super::content::edit_request;
 use super::downstream::Client;
 use super::exchange::{BodyRead, Exchange, Next, find};
@@ -132,7 +132,7 @@ struct Attempts<'s> {
 }
 
 /// What a request is sent to.
-type To<'s> = (Arc<Target>, Option<&'s Service>, bool);
+type To<'s> = (Arc<Target>, Option<Balancer<'s>>, bool);
 
 impl<'s> Attempts<'s> {
     fn new(
@@ -269,6 +269,11 @@ impl<'s> Attempts<'s> {
                 }
                 Err(error) => Err(error),
             };
+            match &result {
+                Ok(_) => answered(x),
+                Err(error) if error.side == Side::Upstream => failed(x),
+                Err(_) => {}
+            }
             let outcome = match &result {
                 Ok(_) => Some(Outcome::Status(x.response.status)),
                 Err(error) => outcome_of(error),
@@ -285,8 +290,7 @@ impl<'s> Attempts<'s> {
             pause(worker, client, wait_ms).await?;
             if let Some(service) = service {
                 tried.push(Arc::clone(&target));
-                let now_ms = worker.deadlines.wall_ms();
-                let next = service.pick_without(&tried, now_ms).or_else(|| service.pick(now_ms));
+                let next = service.next(worker, &mut x.choice, &tried, true);
                 target = next.ok_or_else(|| ProxyError::new(ErrorKind::NoInstance))?;
             }
         }
@@ -299,13 +303,16 @@ impl<'s> Attempts<'s> {
         client: &mut Client,
         x: &mut Exchange,
         outgoing: &Outgoing<'s>,
-        (target, service, chosen): (&mut Arc<Target>, Option<&Service>, bool),
+        (target, service, chosen): (&mut Arc<Target>, Option<Balancer<'_>>, bool),
         body: &Body,
         again: bool,
     ) -> Result<Option<Box<Upstream>>, ProxyError> {
         let worker = self.worker;
         let reached = match service {
-            Some(service) => reached(worker, client, &self.wish(target, chosen)?, service).await,
+            Some(service) => {
+                let wish = self.wish(target, chosen)?;
+                reached(worker, client, &mut x.choice, &wish, service).await
+            }
             None => Ok((None, None)),
         };
         let (ready, failed) = match reached {
@@ -319,6 +326,9 @@ impl<'s> Attempts<'s> {
             Err(error) if outcome_of(&error).is_some() => (None, Some(error)),
             Err(error) => return Err(error),
         };
+        if x.choice.is_some() {
+            pass_on_cookie(x);
+        }
         if again {
             let forwarding = &self.snapshot.forwarding;
             forwarding.redirect(&mut x.request, target, self.preserve_host);

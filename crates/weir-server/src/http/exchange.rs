@@ -18,6 +18,7 @@ use weir_wire::{RequestHead, ResponseHead};
 
 use super::attempts::carry_out;
 use super::body::Carry;
+use super::choice::Chosen;
 use super::downstream::Client;
 use super::finish::finish;
 use super::forward::forward;
@@ -69,6 +70,8 @@ pub(crate) struct Exchange {
     pub(crate) ahead: Carry,
     /// Memory for what an upstream sends behind its head; empty.
     pub(crate) spare: Carry,
+    /// Which instance it was given, where rules choose one.
+    pub(crate) choice: Chosen,
     /// Limits in whose service it is.
     pub(crate) held: Vec<Arc<Valve>>,
     /// Who it is from, if that is known.
@@ -126,6 +129,7 @@ impl Default for Exchange {
             down: Vec::new(),
             ahead: Carry::default(),
             spare: Carry::default(),
+            choice: None,
             held: Vec::new(),
             claims: None,
             failure: None,

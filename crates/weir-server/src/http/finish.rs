@@ -6,6 +6,7 @@ use weir_config::{RouteTarget, Snapshot};
 use weir_route::Route;
 
 use super::admission::give_back;
+use super::choice::end;
 use super::exchange::Exchange;
 use crate::access_log::Line;
 use crate::worker::Worker;
@@ -19,6 +20,9 @@ pub(crate) fn finish(
 ) {
     if !x.held.is_empty() {
         give_back(x);
+    }
+    if x.choice.is_some() {
+        end(x);
     }
     let now_ns = worker.deadlines.look();
     let now_ms = worker.deadlines.now_ms();

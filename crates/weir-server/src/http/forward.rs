@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use weir_balance::Service;
 use weir_config::{RouteTarget, Snapshot};
 use weir_filter::Target;
 use weir_route::Route;
@@ -14,6 +13,7 @@ use weir_wire::Version;
 use weir_wire::http1::{BodyKind, Parsed, RequestFraming, ResponseFraming, parse_response};
 
 use super::body::{Carry, ReadBuffer};
+use super::choice::{Balancer, Chosen, answered, pass_on_cookie};
 use super::content::collected;
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
@@ -76,7 +76,7 @@ pub(crate) async fn forward(
     framing: RequestFraming,
     snapshot: &Snapshot,
     route: &Route<RouteTarget>,
-    (target, service, chosen): (&Arc<Target>, Option<&Service>, bool),
+    (target, service, chosen): (&Arc<Target>, Option<Balancer<'_>>, bool),
     preserve_host: bool,
 ) -> Result<Next, ProxyError> {
     let outgoing = Outgoing::new(snapshot, framing, route);
@@ -84,10 +84,13 @@ pub(crate) async fn forward(
     let mut wanted = wanted(worker, snapshot, route, target);
     wanted.chosen = chosen.then_some(&*snapshot.settings.request_uri_allow);
     let (mut found, other) = match service {
-        Some(service) => reached(worker, client, &wanted, service).await?,
+        Some(service) => reached(worker, client, &mut x.choice, &wanted, service).await?,
         None => (None, None),
     };
     wanted.target = other.as_ref().unwrap_or(target);
+    if x.choice.is_some() {
+        pass_on_cookie(x);
+    }
     prepare(ends, &mut client.carry, x, &outgoing, wanted.target, preserve_host)?;
     loop {
         let ready = found.take().or_else(|| kept(worker, &wanted));
@@ -144,6 +147,9 @@ pub(super) async fn deliver(
     upstream: Box<Upstream>,
     response: ResponseFraming,
 ) -> Result<Next, ProxyError> {
+    if x.choice.is_some() {
+        answered(x);
+    }
     if route.target.chain.takes_response() {
         let all = collected(worker, client, x, outgoing, route, upstream, response);
         return Box::pin(all).await;
@@ -178,13 +184,14 @@ pub(super) type Reached = (Option<Box<Upstream>>, Option<Arc<Target>>);
 pub(super) async fn reached(
     worker: &Rc<Worker>,
     client: &mut Client,
+    choice: &mut Chosen,
     wanted: &Wanted<'_>,
-    service: &Service,
+    service: Balancer<'_>,
 ) -> Result<Reached, ProxyError> {
     match kept(worker, wanted) {
         Some(upstream) => Ok((Some(upstream), None)),
         // Boxed, so that the task of a connection has no room for what is rarely needed.
-        None => Box::pin(reach(worker, client, wanted, service)).await,
+        None => Box::pin(reach(worker, client, choice, wanted, service)).await,
     }
 }
 
@@ -193,8 +200,9 @@ pub(super) async fn reached(
 async fn reach(
     worker: &Rc<Worker>,
     client: &mut Client,
+    choice: &mut Chosen,
     wanted: &Wanted<'_>,
-    service: &Service,
+    service: Balancer<'_>,
 ) -> Result<Reached, ProxyError> {
     let mut away = Vec::new();
     let mut other: Option<Arc<Target>> = None;
@@ -204,10 +212,9 @@ async fn reach(
         match acquire(worker, client, &wanted).await {
             Ok(upstream) => return Ok((Some(upstream), other)),
             Err(error) if error.kind.is_unreached() && away.len() < INSTANCES_MAX => {
-                let now_ms = worker.deadlines.wall_ms();
-                service.unreached(target, now_ms);
+                service.unreached(worker, choice, target);
                 away.push(Arc::clone(target));
-                other = Some(service.pick_without(&away, now_ms).ok_or(error)?);
+                other = Some(service.next(worker, choice, &away, false).ok_or(error)?);
                 worker.counters.moved_on();
             }
             Err(error) => return Err(error),

@@ -4,6 +4,7 @@ mod admission;
 mod ask;
 mod attempts;
 pub(crate) mod body;
+mod choice;
 mod content;
 pub(crate) mod direction;
 pub(crate) mod downstream;

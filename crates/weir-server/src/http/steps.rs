@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use weir_balance::Service;
 use weir_config::{RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_filter::cors::CorsDecision;
 use weir_filter::{
@@ -15,6 +14,7 @@ use weir_route::Route;
 
 use super::admission::{self, Admitted, wait};
 use super::ask::ask;
+use super::choice::{Balancer, choose};
 use super::downstream::Client;
 use super::exchange::{Exchange, Found};
 use super::hops::spend_forward;
@@ -30,7 +30,7 @@ pub(super) enum Step<'s> {
         /// place for each request.
         target: Cow<'s, Arc<Target>>,
         /// The service that `target` is an instance of.
-        service: Option<&'s Service>,
+        service: Option<Balancer<'s>>,
         preserve_host: bool,
     },
     /// Give this answer, after the response filters of a route.
@@ -179,7 +179,7 @@ fn run_filters<'s>(
     let Filtering { target, preserve_host, .. } = filtering;
     let (target, service) = match target {
         Some(target) => (Cow::Owned(Arc::new(target)), None),
-        None => match pick(route, worker.deadlines.wall_ms())? {
+        None => match pick(worker, client, x, route)? {
             To::Target(target, service) => (target, service),
             To::Forward(path) => return Ok(Step::Dispatch(path)),
             To::Mock(mocks) => return Ok(Step::Mock(route, mocks)),
@@ -213,23 +213,36 @@ fn verdict(
 /// Where a route sends a request.
 enum To<'s> {
     /// A target, and the service that it is an instance of.
-    Target(Cow<'s, Arc<Target>>, Option<&'s Service>),
+    Target(Cow<'s, Arc<Target>>, Option<Balancer<'s>>),
     Forward(&'s str),
     Mock(&'s Mocks),
     Nowhere,
 }
 
-fn pick(route: &Route<RouteTarget>, now_ms: i64) -> Result<To<'_>, ProxyError> {
+fn pick<'s>(
+    worker: &Worker,
+    client: &Client,
+    x: &mut Exchange,
+    route: &'s Route<RouteTarget>,
+) -> Result<To<'s>, ProxyError> {
+    let missing = |name: &str| {
+        let what = format!("Unable to find instance for {name}");
+        ProxyError::with(ErrorKind::NoInstance, what)
+    };
     match &route.target.upstream {
         RouteUpstream::Http(target) => Ok(To::Target(Cow::Borrowed(target), None)),
         RouteUpstream::Forward(to) => Ok(To::Forward(&to.path)),
         RouteUpstream::Mock(mocks) => Ok(To::Mock(mocks)),
         RouteUpstream::None => Ok(To::Nowhere),
         RouteUpstream::Balanced(service) => {
-            let missing = || format!("Unable to find instance for {}", service.name());
-            let picked = service.pick(now_ms);
-            let picked = picked.map(|target| To::Target(Cow::Owned(target), Some(&**service)));
-            picked.ok_or_else(|| ProxyError::with(ErrorKind::NoInstance, missing()))
+            let picked = service.pick(worker.deadlines.wall_ms());
+            let target = picked.ok_or_else(|| missing(service.name()))?;
+            Ok(To::Target(Cow::Owned(target), Some(Balancer::Service(service))))
+        }
+        RouteUpstream::Clustered(cluster) => {
+            let target = choose(worker, client, x, cluster);
+            let target = target.ok_or_else(|| missing(cluster.name()))?;
+            Ok(To::Target(Cow::Owned(target), Some(Balancer::Cluster(cluster))))
         }
     }
 }

@@ -314,6 +314,7 @@ fn uri_text(upstream: &Upstream) -> String {
     match upstream {
         Upstream::Http(target) => target_text(target),
         Upstream::Balanced(service) => format!("lb://{}", service.name()),
+        Upstream::Clustered(cluster) => format!("lb://{}", cluster.name()),
         Upstream::Forward(to) => format!("forward:{}", to.path),
         Upstream::Mock(_) => "mock://all".to_owned(),
         Upstream::None => "no://op".to_owned(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use weir_balance::Member;
+use weir_balance::{Member, Verdict};
 use weir_config::{HealthCheck, Pipeline};
 
 use super::balance::dial;
@@ -68,7 +68,7 @@ async fn tend(worker: Rc<Worker>, checked: Checked, member: Arc<Member>, _life: 
         let found = look(&worker, &member, &check).await;
         let pipeline = checked.current.load();
         let upstream = format_args!("{host}:{}", member.target.port);
-        let is_up = verdict.add(found.is_ok(), &check);
+        let is_up = verdict.add(found.is_ok(), check.rise, check.fall);
         let is_news = is_up.is_some_and(|is_up| member.checked(is_up, now_ms()));
         match found {
             Ok(()) if is_news => tracing::info!(pipeline = pipeline.id, %upstream, "up again"),
@@ -84,27 +84,6 @@ async fn tend(worker: Rc<Worker>, checked: Checked, member: Arc<Member>, _life: 
 
 fn now_ms() -> u64 {
     now_ns() / 1_000_000
-}
-
-/// What the looks at one upstream come to.
-#[derive(Debug, Default)]
-struct Verdict {
-    good: u32,
-    bad: u32,
-}
-
-impl Verdict {
-    /// Whether it is up, once enough looks in a row agree.
-    fn add(&mut self, is_good: bool, check: &HealthCheck) -> Option<bool> {
-        match is_good {
-            true => (self.good, self.bad) = (self.good.saturating_add(1), 0),
-            false => (self.good, self.bad) = (0, self.bad.saturating_add(1)),
-        }
-        match is_good {
-            true => (self.good >= check.rise).then_some(true),
-            false => (self.bad >= check.fall).then_some(false),
-        }
-    }
 }
 
 /// Looks at one upstream once.
@@ -142,30 +121,4 @@ async fn ask(worker: &Rc<Worker>, member: &Member, check: &HealthCheck) -> Resul
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use weir_config::HealthCheck;
-
-    use super::Verdict;
-
-    #[test]
-    fn so_many_looks_in_a_row_decide() {
-        let check = HealthCheck {
-            interval: Duration::ZERO,
-            timeout: Duration::ZERO,
-            send: Vec::new(),
-            expect: Vec::new(),
-            rise: 2,
-            fall: 3,
-        };
-        let mut verdict = Verdict::default();
-        let looks = [true, true, false, false, true, false, false, false, true, true];
-        let found: Vec<_> = looks.iter().map(|good| verdict.add(*good, &check)).collect();
-        let (up, down) = (Some(true), Some(false));
-        assert_eq!(found, [None, up, None, None, None, None, None, down, None, up]);
-    }
 }

@@ -205,9 +205,10 @@ impl Client {
     }
 }
 
-/// A 404 of the API itself has an empty body; one with a body comes from something else.
+/// A 404 of the API itself has an empty body, or a message; another one comes from something else.
 fn says_no_gateway(reply: &Reply) -> bool {
-    !reply.body.is_empty()
+    let has_message = || reply.json().is_ok_and(|body| body["message"].is_string());
+    !reply.body.is_empty() && !has_message()
 }
 
 fn told(problems: &[Value]) -> String {

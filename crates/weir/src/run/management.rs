@@ -15,8 +15,8 @@ use weir_config::{Access, Settings};
 use weir_server::{ReservedPaths, Server as Gateway};
 
 use super::logging::Loggers;
-use super::pipelines;
 use super::registries::Registries;
+use super::{pipelines, upstreams};
 
 /// The listeners, bound before the data plane starts.
 pub struct Management {
@@ -111,7 +111,7 @@ fn hooks(
     let published = control.published();
     let metrics = gateway.metrics().clone();
     let (pipelines, flowing) = (gateway.pipelines(), gateway.pipelines());
-    let [counting, shown, judged] = [(); 3].map(|()| Arc::clone(registries));
+    let [counting, shown, judged, listed, drained] = [(); 5].map(|()| Arc::clone(registries));
     // Not held: the control ends before what is asked of it.
     let limited = Arc::downgrade(control);
     let counted = metrics.clone();
@@ -120,12 +120,17 @@ fn hooks(
         prometheus: Arc::new(move || {
             metrics.prometheus(published.load().index.len())
                 + &counting.prometheus()
+                + &upstreams::prometheus(counting.directory())
                 + &pipelines::prometheus(&flowing())
                 + &limited.upgrade().map(|c| limits_prometheus(&c)).unwrap_or_default()
                 + &limited.upgrade().map(|c| breakers_prometheus(&c)).unwrap_or_default()
         }),
         pipelines: Arc::new(move |id| pipelines::show(&pipelines(), id)),
         services: Arc::new(move |name| shown.show(name)),
+        upstreams: Arc::new(move |name| upstreams::show(listed.directory(), name)),
+        drain: Arc::new(move |name, instance, is_drained| {
+            upstreams::drain(drained.directory(), name, instance, is_drained)
+        }),
         discovery: Arc::new(move || judged.health()),
         ready: Arc::clone(ready),
         info: Arc::new(

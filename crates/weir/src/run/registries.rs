@@ -15,9 +15,11 @@ use tokio::sync::{mpsc, watch};
 use weir_balance::{Directory, Instance};
 use weir_config::{Loaded, Server, Settings};
 use weir_control::{
-    Configuration, Discovery, Here, Inquiry, Plane, RegistryStatus, answer_questions, fetch_keys,
+    Configuration, Discovery, Here, Inquiry, Plane, RegistryStatus, answer_questions,
+    check_upstreams, fetch_keys,
 };
 
+use super::upstreams;
 use crate::configuration::Lasting;
 
 /// Changes of the set of services within this time make one reload.
@@ -28,6 +30,7 @@ const BATCH: Duration = Duration::from_secs(1);
 pub struct Registries {
     lasting: Lasting,
     fetches_keys: AtomicBool,
+    checks: AtomicBool,
     /// The thread that all of this runs on, once there is something to run.
     plane: Mutex<Option<Arc<Plane>>>,
     discovery: Mutex<Option<Discovery>>,
@@ -122,6 +125,10 @@ impl Registries {
         if !self.lasting.keys.all().is_empty() && !self.fetches_keys.swap(true, Ordering::Relaxed) {
             let plane = self.plane().context("keys cannot be fetched")?;
             fetch_keys(&plane, &self.lasting.keys);
+        }
+        if settings.checks_upstreams && !self.checks.swap(true, Ordering::Relaxed) {
+            let plane = self.plane().context("upstreams cannot be checked")?;
+            check_upstreams(&plane, self.directory(), || weir_server::now_ns() / 1_000_000);
         }
         let mut discovery = self.lock();
         let wanted = &settings.discovery;
@@ -223,7 +230,9 @@ impl Registries {
             })),
             Some(name) => {
                 let (registry, instances) = self.directory().show(name)?;
-                let instances: Vec<Value> = instances.iter().map(|one| shown(one)).collect();
+                let reasons = upstreams::reasons(self.directory(), name);
+                let instances = instances.iter().map(|one| shown(one, reasons.get(&one.id)));
+                let instances: Vec<Value> = instances.collect();
                 Some(json!({ "name": name, "registry": registry, "instances": instances }))
             }
         }
@@ -264,7 +273,8 @@ impl Registries {
     }
 }
 
-fn shown(instance: &Instance) -> Value {
+fn shown(instance: &Instance, why: Option<&String>) -> Value {
+    let why = instance.unused.map(|why| why.to_string()).or_else(|| why.cloned());
     json!({
         "id": instance.id,
         "host": instance.target.host,
@@ -272,8 +282,8 @@ fn shown(instance: &Instance) -> Value {
         "zone": instance.zone(),
         "weight": instance.weight,
         "metadata": instance.metadata,
-        "used": instance.unused.is_none(),
-        "why": instance.unused.map(|why| why.to_string()),
+        "used": why.is_none(),
+        "why": why,
     })
 }
 

@@ -3,8 +3,10 @@
 //! (`crates/weir-control/tests/eureka`).
 
 mod eureka;
+mod kubernetes;
 mod others;
 mod registry;
+mod upstreams;
 
 use std::net::SocketAddr;
 

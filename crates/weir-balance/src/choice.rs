@@ -1,0 +1,105 @@
+//! The instance that one request was given, and how it went there.
+
+use std::sync::Arc;
+
+use weir_filter::Target;
+
+use crate::cluster::Cluster;
+use crate::instance::Instance;
+use crate::member::{Member, Taken};
+
+/// What of a request counts for the choice of its instance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Hash of what the rules name, or chance.
+    pub hash: u64,
+    /// What kind of instance it wants.
+    pub hint: Option<String>,
+    /// The id of the instance it was at before.
+    pub instance: Option<String>,
+}
+
+/// An instance for one request. What is under way there ends when this is dropped.
+#[derive(Debug)]
+pub struct Choice {
+    cluster: Arc<Cluster>,
+    asked: Asked,
+    taken: Taken,
+    instance: Arc<Instance>,
+    since_ns: u64,
+    /// Those that this request has been at.
+    tried: Vec<Arc<Member>>,
+    /// How it went there is noted.
+    is_told: bool,
+}
+
+impl Choice {
+    pub(crate) fn new(
+        cluster: Arc<Cluster>,
+        asked: Asked,
+        taken: Taken,
+        instance: Arc<Instance>,
+        now_ms: u64,
+    ) -> Self {
+        let since_ns = now_ms.saturating_mul(1_000_000);
+        Self { cluster, asked, taken, instance, since_ns, tried: Vec::new(), is_told: false }
+    }
+
+    /// Where it is.
+    pub fn target(&self) -> &Arc<Target> {
+        &self.instance.target
+    }
+
+    /// The cookie that tells the instance its own id: name and value.
+    pub fn cookie(&self) -> Option<(&str, &str)> {
+        let sticky = self.cluster.rules().sticky.as_ref().filter(|sticky| sticky.is_passed_on)?;
+        Some((&sticky.cookie, &self.instance.id))
+    }
+
+    /// It could not be reached.
+    pub fn unreached(&mut self, now_ms: u64) {
+        self.is_told = true;
+        self.taken.member().unreached(now_ms);
+    }
+
+    /// The head of its response is there. Noted once.
+    pub fn answered(&mut self, status: u16, now_ns: u64) {
+        if self.is_told {
+            return;
+        }
+        let took_ns = now_ns.saturating_sub(self.since_ns);
+        self.taken.member().reached(took_ns, now_ns);
+        self.tell(status >= 500, now_ns / 1_000_000);
+    }
+
+    /// It broke off, or took too long. Nothing is noted if it has answered before.
+    pub fn failed(&mut self, now_ms: u64) {
+        if !self.is_told {
+            self.tell(true, now_ms);
+        }
+    }
+
+    fn tell(&mut self, failed: bool, now_ms: u64) {
+        self.is_told = true;
+        let in_row = self.taken.member().answered(failed);
+        let max = self.cluster.rules().outlier.map(|outlier| outlier.errors);
+        if max.is_some_and(|max| in_row >= max) {
+            self.cluster.eject(self.taken.member(), now_ms);
+        }
+    }
+
+    /// Goes over to an instance that the request has not been at. Without one, to any if
+    /// `or_again`. Whether there is one.
+    pub fn move_on(&mut self, or_again: bool, now_ms: u64) -> bool {
+        self.tried.push(Arc::clone(self.taken.member()));
+        let mut found = self.cluster.take(&self.asked, &self.tried, now_ms);
+        if found.is_none() && or_again {
+            self.tried.clear();
+            found = self.cluster.take(&self.asked, &[], now_ms);
+        }
+        let Some((taken, instance)) = found else { return false };
+        (self.taken, self.instance, self.is_told) = (taken, instance, false);
+        self.since_ns = now_ms.saturating_mul(1_000_000);
+        true
+    }
+}

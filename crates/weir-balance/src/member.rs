@@ -1,0 +1,244 @@
+//! One upstream, and what is known of it.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use weir_filter::Target;
+
+/// How long a member that could not be reached is passed over at first; twice as long each time.
+pub(crate) const REST_MS: u64 = 5_000;
+/// The longest such rest.
+const REST_MS_MAX: u64 = 60_000;
+/// How fast a long connect time is forgotten: to a third in so many nanoseconds.
+const DECAY_NS: f64 = 10e9;
+/// An ejection lasts so long at most, unless its base time is longer.
+const EJECTION_MS_MAX: u64 = 300_000;
+
+/// One upstream, and what is known of it. Outlives a change of the configuration.
+#[derive(Debug)]
+pub struct Member {
+    /// Where it listens.
+    pub target: Arc<Target>,
+    active: AtomicUsize,
+    /// Connections or calls it has been given.
+    taken: AtomicU64,
+    failed: AtomicU64,
+    /// Failures to connect in a row.
+    in_row: AtomicU32,
+    rests_until_ms: AtomicU64,
+    /// What the active check says.
+    is_up: AtomicBool,
+    up_since_ms: AtomicU64,
+    connect_ns: AtomicU64,
+    sampled_ns: AtomicU64,
+    /// An operator gives it nothing more.
+    is_drained: AtomicBool,
+    /// Failed requests in a row.
+    errors_in_row: AtomicU32,
+    ejected_until_ms: AtomicU64,
+    /// Ejections lately; each makes the next one longer.
+    ejections: AtomicU32,
+    /// What the active check has against it.
+    check_failure: Mutex<Option<String>>,
+}
+
+/// What operators see of a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberState {
+    /// `host:port`.
+    pub address: String,
+    /// Share.
+    pub weight: u32,
+    /// Under way.
+    pub active: usize,
+    /// Given to it so far.
+    pub taken: u64,
+    /// Of these, not reached.
+    pub failed: u64,
+    /// Whether the active check finds it up; `true` without a check.
+    pub is_up: bool,
+    /// Whether it is passed over, as it could not be reached.
+    pub rests: bool,
+    /// Whether it is passed over, as its requests failed.
+    pub is_ejected: bool,
+    /// Whether an operator gives it nothing more.
+    pub is_drained: bool,
+    /// Why its active check failed last, while it is down.
+    pub check_failure: Option<String>,
+}
+
+impl Member {
+    /// A member that nothing is known of.
+    pub fn new(target: Arc<Target>) -> Self {
+        Self {
+            target,
+            active: AtomicUsize::new(0),
+            taken: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            in_row: AtomicU32::new(0),
+            rests_until_ms: AtomicU64::new(0),
+            is_up: AtomicBool::new(true),
+            up_since_ms: AtomicU64::new(0),
+            connect_ns: AtomicU64::new(0),
+            sampled_ns: AtomicU64::new(0),
+            is_drained: AtomicBool::new(false),
+            errors_in_row: AtomicU32::new(0),
+            ejected_until_ms: AtomicU64::new(0),
+            ejections: AtomicU32::new(0),
+            check_failure: Mutex::new(None),
+        }
+    }
+
+    /// It could not be reached.
+    pub fn unreached(&self, now_ms: u64) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+        let times = self.in_row.fetch_add(1, Ordering::Relaxed).min(8);
+        let rest_ms = (REST_MS << times).min(REST_MS_MAX);
+        self.rests_until_ms.store(now_ms.saturating_add(rest_ms), Ordering::Relaxed);
+    }
+
+    /// It takes nothing more, as it says itself: it is passed over for a while.
+    pub fn rest(&self, now_ms: u64) {
+        self.rests_until_ms.store(now_ms.saturating_add(REST_MS_MAX), Ordering::Relaxed);
+    }
+
+    /// It was reached within `took_ns`. A longer time counts at once, a shorter one by and by.
+    pub fn reached(&self, took_ns: u64, now_ns: u64) {
+        if self.in_row.swap(0, Ordering::Relaxed) > 0 {
+            self.rests_until_ms.store(0, Ordering::Relaxed);
+            self.up_since_ms.store(now_ns / 1_000_000, Ordering::Relaxed);
+        }
+        let before = self.connect_ns.load(Ordering::Relaxed);
+        let since = now_ns.saturating_sub(self.sampled_ns.swap(now_ns, Ordering::Relaxed));
+        let now = match took_ns >= before {
+            true => took_ns,
+            false => {
+                let kept = (-(since as f64) / DECAY_NS).exp();
+                (before as f64 * kept + took_ns as f64 * (1.0 - kept)) as u64
+            }
+        };
+        self.connect_ns.store(now.max(1), Ordering::Relaxed);
+    }
+
+    /// What the active check found; tells whether that is news.
+    pub fn checked(&self, is_up: bool, now_ms: u64) -> bool {
+        let was_up = self.is_up.swap(is_up, Ordering::Relaxed);
+        if is_up && !was_up {
+            self.up_since_ms.store(now_ms, Ordering::Relaxed);
+            self.rests_until_ms.store(0, Ordering::Relaxed);
+        }
+        was_up != is_up
+    }
+
+    /// Notes why the active check failed; `None` when it did not.
+    pub fn note_check(&self, failure: Option<String>) {
+        *self.check_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+    }
+
+    /// Gives it nothing more, or something again.
+    pub fn drain(&self, is_drained: bool) {
+        self.is_drained.store(is_drained, Ordering::Relaxed);
+    }
+
+    /// Whether an operator gives it nothing more.
+    pub fn is_drained(&self) -> bool {
+        self.is_drained.load(Ordering::Relaxed)
+    }
+
+    /// Notes how a request went; gives how many have failed in a row.
+    pub fn answered(&self, failed: bool) -> u32 {
+        if failed {
+            return self.errors_in_row.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        }
+        if self.errors_in_row.load(Ordering::Relaxed) > 0 {
+            self.errors_in_row.store(0, Ordering::Relaxed);
+        }
+        0
+    }
+
+    /// Passes it over for `base_ms`, and longer the more often that happened lately: each
+    /// `interval_ms` since the last ejection makes up for one.
+    pub fn eject(&self, base_ms: u64, interval_ms: u64, now_ms: u64) {
+        let since = now_ms.saturating_sub(self.ejected_until_ms.load(Ordering::Relaxed));
+        let made_up = since.checked_div(interval_ms).unwrap_or(u64::MAX);
+        let before = u64::from(self.ejections.load(Ordering::Relaxed)).saturating_sub(made_up);
+        let times = before.saturating_add(1);
+        let longest = base_ms.max(EJECTION_MS_MAX);
+        let until = now_ms.saturating_add(base_ms.saturating_mul(times).min(longest));
+        self.ejections.store(u32::try_from(times).unwrap_or(u32::MAX), Ordering::Relaxed);
+        self.errors_in_row.store(0, Ordering::Relaxed);
+        self.ejected_until_ms.store(until, Ordering::Relaxed);
+        // It starts slowly when it is back.
+        self.up_since_ms.store(until, Ordering::Relaxed);
+    }
+
+    /// Whether it is passed over, as its requests failed.
+    pub fn is_ejected(&self, now_ms: u64) -> bool {
+        self.ejected_until_ms.load(Ordering::Relaxed) > now_ms
+    }
+
+    /// Whether nothing is against giving it something.
+    pub(crate) fn is_usable(&self, now_ms: u64) -> bool {
+        self.is_up.load(Ordering::Relaxed)
+            && self.rests_until_ms.load(Ordering::Relaxed) <= now_ms
+            && !self.is_ejected(now_ms)
+            && !self.is_drained()
+    }
+
+    /// What is under way.
+    pub(crate) fn active(&self) -> usize {
+        self.active.load(Ordering::Relaxed)
+    }
+
+    /// How long it took lately, in nanoseconds; 0 if nothing is known.
+    pub(crate) fn recent_ns(&self) -> u64 {
+        self.connect_ns.load(Ordering::Relaxed)
+    }
+
+    /// Since when it is up, in milliseconds; 0 if always.
+    pub(crate) fn up_since_ms(&self) -> u64 {
+        self.up_since_ms.load(Ordering::Relaxed)
+    }
+
+    /// How it is, for operators.
+    pub fn state(&self, weight: u32, now_ms: u64) -> MemberState {
+        let failure = self.check_failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_up = self.is_up.load(Ordering::Relaxed);
+        MemberState {
+            address: format!("{}:{}", self.target.host, self.target.port),
+            weight,
+            active: self.active(),
+            taken: self.taken.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+            is_up,
+            rests: self.rests_until_ms.load(Ordering::Relaxed) > now_ms,
+            is_ejected: self.is_ejected(now_ms),
+            is_drained: self.is_drained(),
+            check_failure: failure.filter(|_| !is_up),
+        }
+    }
+}
+
+/// What is under way at a member; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Taken(Arc<Member>);
+
+impl Taken {
+    /// Gives `member` something.
+    pub(crate) fn of(member: Arc<Member>) -> Self {
+        member.active.fetch_add(1, Ordering::Relaxed);
+        member.taken.fetch_add(1, Ordering::Relaxed);
+        Self(member)
+    }
+
+    /// The member.
+    pub fn member(&self) -> &Arc<Member> {
+        &self.0
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
