@@ -16,7 +16,7 @@ mod respond;
 mod router;
 mod template;
 
-pub use behaviour::{Delay, Envelope, InjectedFault, Override, Step};
+pub use behaviour::{Delay, Envelope, InjectedFault, Misfit, Override, Settings, Step};
 pub use definition::{Api, Kind, Load, Operation, ReadError, Warning};
 pub use explain::{Explanation, Near};
 pub use mocks::{Listed, Mocks, Mount};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::behaviour::{Override, Rules};
+use crate::behaviour::{Rules, Settings};
 use crate::definition::{Api, Operation};
 use crate::problem::Fault;
 use crate::request::{Asked, Call};
@@ -25,15 +25,13 @@ pub struct Mount {
     pub api: Arc<Api>,
     /// In front of its paths, instead of what its `servers` say: `/v1`.
     pub base_path: Option<String>,
-    /// How its operations behave beyond it.
-    pub overrides: Vec<Override>,
-    /// How it answers, if not as all do; `select_header` is that of all.
-    pub options: Option<Options>,
+    /// How it is served, which goes before what it says itself.
+    pub settings: Settings,
 }
 
 impl From<Arc<Api>> for Mount {
     fn from(api: Arc<Api>) -> Self {
-        Self { api, base_path: None, overrides: Vec::new(), options: None }
+        Self { api, base_path: None, settings: Settings::default() }
     }
 }
 
@@ -42,7 +40,7 @@ impl From<Arc<Api>> for Mount {
 struct Mounted {
     base_path: String,
     rules: Rules,
-    options: Option<Options>,
+    options: Options,
 }
 
 /// An operation in a list.
@@ -103,8 +101,10 @@ impl Mocks {
                     }
                 }
             }
-            let rules = Rules::new(&api, &mount.overrides)?;
-            mounted.push(Mounted { base_path, rules, options: mount.options });
+            let own = mount.settings.over(&api.settings.over(&options));
+            let overrides = mount.settings.overrides.iter().chain(&api.settings.overrides);
+            let rules = Rules::new(&api, &overrides.cloned().collect::<Vec<_>>())?;
+            mounted.push(Mounted { base_path, rules, options: own });
             apis.push(api);
         }
         Ok(Self { apis, mounted, router, options })
@@ -175,7 +175,7 @@ impl Mocks {
             operation,
             values,
             rules: &mounted.rules,
-            options: mounted.options.as_ref().unwrap_or(&self.options),
+            options: &mounted.options,
             at: place.operation,
         })
     }

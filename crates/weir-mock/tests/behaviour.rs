@@ -8,7 +8,7 @@ use asked::{Served, api, with_call};
 use serde_json::{Value, json};
 use weir_mock::{
     BodyCondition, Condition, Delay, Enforcement, Envelope, InjectedFault, Mocks, Mount, Options,
-    Override, Step,
+    Override, Settings, Step,
 };
 
 const PETS: &str = r"
@@ -32,7 +32,8 @@ paths:
 
 fn served(overrides: Vec<Override>, options: Options) -> Result<Served, String> {
     let api = Arc::new(api(PETS).expect("a definition"));
-    let mount = Mount { overrides, ..Mount::from(api) };
+    let settings = Settings { overrides, ..Settings::default() };
+    let mount = Mount { settings, ..Mount::from(api) };
     Mocks::mount(vec![mount], options).map(Served)
 }
 
@@ -51,7 +52,8 @@ fn overrides_choose_and_wait() {
         ..of("GET /pets/{petId}")
     };
     let off = Override { validation: Some(Enforcement::Off), code: Some(200), ..of("*") };
-    let all = served(vec![off, dog, gone], Options { delay_ms: 5, ..Options::default() });
+    let all =
+        served(vec![off, dog, gone], Options { delay: Delay::Fixed(5), ..Options::default() });
     let all = all.expect("overrides");
     let dog = all.ask("GET /pets/1", &[], "");
     assert_eq!((dog.text().as_str(), dog.delay_ms), ("{\"a\":\"dog\"}", 5));
@@ -132,9 +134,9 @@ fn overrides_that_mean_nothing_are_refused() {
 #[test]
 fn envelopes_are_put_around() {
     let envelope = Envelope {
-        success: Some(json!({ "errcode": 0, "data": "${body}" })),
+        success: Some(json!({ "errcode": 0, "data": "{{body}}" })),
         failure: Some(
-            json!({ "errcode": "${status}", "errmsg": "${name}: ${detail}", "all": "${violations}" }),
+            json!({ "errcode": "{{status}}", "errmsg": "{{name}}: {{detail}}", "all": "{{violations}}" }),
         ),
         failure_status: Some(200),
     };
@@ -206,4 +208,51 @@ fn requests_are_explained() {
     check("GET /pets/7/", "GET /pets/{petId}", "the slash at the end or the query");
     let (_, document) = explain(&format!("GET {}", "/x".repeat(5_000)));
     assert_eq!((&document["didYouMean"], &document["status"]), (&json!([]), &json!(404)));
+}
+
+#[test]
+fn overrides_have_bodies_that_give_back_what_the_request_holds() {
+    let own = Override {
+        when: Condition { query: vec![("n".into(), "1".into())], ..Condition::default() },
+        code: Some(299),
+        headers: vec![("X-Echo".into(), "<{{path.petId}}>".into())],
+        body: Some(json!({ "id": "{{path.petId}}", "list|2": ["{{query.n}}"], "other": "{{x}}" })),
+        ..of("showPet")
+    };
+    let all = served(vec![own], Options::default()).expect("overrides");
+    let asked = all.ask("GET /pets/7?n=1", &[], "");
+    let expected = r#"{"id":"7","list":["1","1"],"other":"{{x}}"}"#;
+    assert_eq!((asked.status, asked.text().as_str()), (299, expected));
+    assert_eq!(asked.field("x-echo"), Some("<7>"));
+    assert_eq!(all.ask("GET /pets/7", &[], "").text(), r#"{"a":"cat"}"#);
+    assert_eq!(all.ask("GET /pets/7?n=1&__code=404", &[], "").status, 404);
+    let text = Override { body: Some(json!("plain")), ..of("showPet") };
+    let all = served(vec![text], Options::default()).expect("overrides");
+    assert_eq!(all.ask("GET /pets/7", &[], "").text(), "plain");
+}
+
+#[test]
+fn definitions_say_how_they_are_served() {
+    let root = "x-weir-mock: { validate: 'off', envelope: { success: { data: '{{body}}' } } }\n";
+    let own =
+        "operationId: showPet\n      x-weir-mock: [ { when: { query: { n: 1 } }, code: 404 } ]";
+    let text = format!("{root}{}", PETS.trim_start().replace("operationId: showPet", own));
+    let all = asked::mocks(&text);
+    assert_eq!(all.ask("GET /pets/1?n=x", &[], "").text(), r#"{"data":{"a":"cat"}}"#);
+    assert_eq!(all.ask("GET /pets/1?n=1", &[], "").status, 404);
+    let wrong = text.replace("code: 404", "cod: 404");
+    let error = api(&wrong).expect_err("refused").to_string();
+    let place = "file#/paths/~1pets~1{petId}/get/x-weir-mock/0/cod: there is no `cod`";
+    assert!(error.starts_with(place), "{error}");
+}
+
+#[test]
+fn what_is_said_outside_goes_before_what_a_definition_says() {
+    let text = format!("x-weir-mock: {{ delay: 7, seed: 1 }}\n{}", PETS.trim_start());
+    let settings = Settings { delay: Some(Delay::Fixed(9)), ..Settings::default() };
+    let mount = Mount { settings, ..Mount::from(Arc::new(api(&text).expect("a definition"))) };
+    let options = Options { delay: Delay::Fixed(5), ..Options::default() };
+    let all = Served(Mocks::mount(vec![mount], options).expect("paths"));
+    assert_eq!(all.ask("GET /pets/1", &[], "").delay_ms, 9);
+    assert_eq!(asked::mocks(&text).ask("GET /pets/1", &[], "").delay_ms, 7);
 }

@@ -3,6 +3,7 @@
 mod apifox;
 mod collect;
 mod documents;
+mod extension;
 mod har;
 mod lenient;
 mod model;

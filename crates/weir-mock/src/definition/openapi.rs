@@ -7,12 +7,14 @@ use serde_json::Value;
 
 use super::collect::field_rules;
 use super::documents::{Documents, Load, Place, ReadError};
+use super::extension;
 use super::model::{
     Api, Challenge, Code, Example, Header, Kind, Media, Operation, Parameter, ParameterPlace,
     RequestBody, Response, Style,
 };
 use super::schema::{Schema, Schemas, Side, normalise};
 use super::swagger;
+use crate::behaviour::Settings;
 
 const METHODS: &[&str] =
     &["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
@@ -30,11 +32,11 @@ pub(super) fn read(name: &str, file: &str, root: Value, load: Load<'_>) -> Resul
     let schemas = Schemas::new(&documents)?;
     let reader = Reader { documents: &documents };
     let root = Place::root(file);
-    let mut operations = Vec::new();
+    let (mut operations, mut settings) = (Vec::new(), extension::of_root(&documents)?);
     let paths = documents.root().get("paths").and_then(Value::as_object);
     for path in paths.into_iter().flatten().map(|(path, _)| path) {
         if !path.starts_with("x-") {
-            reader.path(&root.at("paths").at(path), path, &mut operations)?;
+            reader.path(&root.at("paths").at(path), path, &mut operations, &mut settings)?;
         }
     }
     let info = |key: &str| {
@@ -49,6 +51,7 @@ pub(super) fn read(name: &str, file: &str, root: Value, load: Load<'_>) -> Resul
         version: info("version").unwrap_or_default(),
         bases: bases(documents.root()),
         operations,
+        settings,
         has_field_rules: field_rules(documents.root(), "", &mut warnings),
         warnings,
         schemas,
@@ -104,6 +107,7 @@ impl Reader<'_> {
         place: &Place,
         path: &str,
         operations: &mut Vec<Operation>,
+        settings: &mut Settings,
     ) -> Result<(), ReadError> {
         if !path.starts_with('/') {
             return Err(place.error(format!("the path `{path}` does not start with `/`")));
@@ -120,6 +124,8 @@ impl Reader<'_> {
             .filter(|method| item.get(**method).is_some())
             .map(|method| (method.to_ascii_uppercase(), place.at(method)));
         for (method, at) in usual.chain(more) {
+            let own = self.documents.value(&at).unwrap_or(&Value::Null);
+            settings.overrides.extend(extension::of_operation(own, &at, (&method, path))?);
             operations.push(self.operation(&at, path, method, &common)?);
         }
         Ok(())

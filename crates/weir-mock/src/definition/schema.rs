@@ -7,6 +7,7 @@ use jsonschema::{Draft, PatternOptions, Registry, Validator};
 use serde_json::{Map, Value, json};
 
 use super::documents::{Documents, Place, ROOT, ReadError};
+use super::extension;
 
 /// Steps that matching one pattern may take.
 const BACKTRACKS_MAX: usize = 100_000;
@@ -147,7 +148,8 @@ pub(crate) fn normalise(value: &mut Value) {
                 schema(members);
             }
             for (key, member) in members.iter_mut() {
-                if !matches!(key.as_str(), "example" | "examples" | "default" | "enum" | "const") {
+                let is_data = ["example", "examples", "default", "enum", "const", extension::NAME];
+                if !is_data.contains(&key.as_str()) {
                     normalise(member);
                 }
             }
