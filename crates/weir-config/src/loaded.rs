@@ -1,5 +1,6 @@
 //! From texts to a checked configuration: [`Loader`] takes the texts, [`Loaded`] is what they mean.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
@@ -7,7 +8,6 @@ use std::thread;
 use weir_auth::KeyRing;
 use weir_balance::Directory;
 use weir_limit::Valves;
-use weir_mock::Mocks;
 use weir_route::index::{DEFAULT_SEED, Index};
 use weir_route::pattern::RegexCache;
 use weir_route::{NamedArgs, Route, RouteDefinition};
@@ -17,7 +17,7 @@ use crate::compile::{Compiler, Options};
 use crate::cors;
 use crate::definitions::Definitions;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::mocks::{self, FileAccess, MocksByName};
+use crate::mocks::{self, FileAccess};
 use crate::options;
 use crate::pipelines::pipelines;
 use crate::property;
@@ -46,7 +46,6 @@ pub struct Loader {
     seed: u64,
     directory: Arc<Directory>,
     valves: Arc<Valves>,
-    mocks: Option<Arc<Mocks>>,
     keys: Arc<KeyRing>,
     files: Option<FileAccess>,
 }
@@ -104,7 +103,6 @@ impl Loader {
             seed: DEFAULT_SEED,
             directory: Arc::default(),
             valves: Arc::default(),
-            mocks: None,
             keys: Arc::default(),
             files: None,
         }
@@ -147,12 +145,6 @@ impl Loader {
         self
     }
 
-    /// Has `mock:` uris answered from these definitions.
-    pub fn with_mocks(mut self, mocks: Option<Arc<Mocks>>) -> Self {
-        self.mocks = mocks;
-        self
-    }
-
     /// Takes a file. Of two the later one wins.
     pub fn add(&mut self, source: Source) {
         self.documents.add(source);
@@ -179,10 +171,7 @@ impl Loader {
         let forwarding = options::forwarding(&settings, &layers, regexes, &mut problems);
         let predicates = options::predicates(&settings, &layers, regexes, &mut problems);
         let read_file = self.files.map(|files| files.read);
-        let mocks = match self.mocks {
-            Some(given) => MocksByName::only(given),
-            None => mocks::mocks(&layers, &self.documents.sources, self.files, &mut problems),
-        };
+        let mocks = mocks::mocks(&layers, &self.documents.sources, self.files, &mut problems);
         let security = security::security(&layers, &settings, &self.keys, read_file, &mut problems);
         let mut filters = options::filters(&layers, regexes, &self.valves, &mut problems);
         filters.nobody_is_known = security.is_none() && filters.api_keys.is_empty();
@@ -234,6 +223,11 @@ impl Loaded {
     /// The texts that the findings point into.
     pub fn sources(&self) -> &Sources {
         &self.documents.sources
+    }
+
+    /// The files that API definitions were read from, and the folders they were looked for in.
+    pub fn definition_files(&self) -> &[PathBuf] {
+        self.compiler.definition_files()
     }
 
     /// Whether anything refuses the configuration.

@@ -3,14 +3,13 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, bail};
 use weir_auth::KeyRing;
 use weir_balance::Directory;
 use weir_config::{FileAccess, Format, Loaded, Loader, SOURCE_BYTES_MAX, Source};
 use weir_limit::Valves;
-use weir_mock::Mocks;
 
 /// Endings of configuration files. Of two files with one name the later ending wins, as in Spring.
 const ENDINGS: &[&str] = &["json", "yaml", "yml", "properties"];
@@ -28,9 +27,12 @@ pub struct ConfigArgs {
     /// Sets a property over all files and the environment.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// What `mock:` uris are answered from.
+    /// Changes of files go unnoticed.
     #[arg(skip)]
-    pub mocks: Option<Arc<Mocks>>,
+    pub is_unwatched: bool,
+    /// Files of API definitions that were read the last time.
+    #[arg(skip)]
+    pub definitions: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 /// What outlives configurations: state by name.
@@ -71,6 +73,9 @@ impl ConfigArgs {
 
     /// The files to look at for changes: those there are, and those of any profile beside them.
     pub fn watched(&self) -> Vec<PathBuf> {
+        if self.is_unwatched {
+            return Vec::new();
+        }
         let mut watched = self.files().unwrap_or_default();
         for file in watched.clone() {
             let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned() + "-";
@@ -85,6 +90,14 @@ impl ConfigArgs {
         }
         watched.sort();
         watched
+    }
+
+    /// The files of API definitions to look at for changes, broken ones too.
+    pub fn watched_definitions(&self) -> Vec<PathBuf> {
+        if self.is_unwatched {
+            return Vec::new();
+        }
+        self.definitions.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Reads everything but the routes.
@@ -116,8 +129,7 @@ impl ConfigArgs {
             .with_directory(&lasting.directory)
             .with_limits(&lasting.valves)
             .with_keys(&lasting.keys)
-            .with_files(FILES)
-            .with_mocks(self.mocks.clone());
+            .with_files(FILES);
         let mut loader = loader.with_seed(RandomState::new().build_hasher().finish());
         let files = self.files()?;
         for file in &files {
@@ -128,7 +140,10 @@ impl ConfigArgs {
                 loader.add(read(&file, Some(&profile))?);
             }
         }
-        Ok(loader.load())
+        let loaded = loader.load();
+        let mut definitions = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        *definitions = loaded.definition_files().to_vec();
+        Ok(loaded)
     }
 }
 
@@ -219,10 +234,10 @@ mod tests {
         write(directory.path(), "application-dev.yaml", b"server.port: 2");
         write(directory.path(), "application-prod.yml", b"server.port: 3");
         let args = |profile: &[&str], set: &[&str]| ConfigArgs {
-            mocks: None,
             configs: vec![directory.path().to_owned()],
             profile: profile.iter().map(|text| (*text).to_owned()).collect(),
             set: set.iter().map(|text| (*text).to_owned()).collect(),
+            ..ConfigArgs::default()
         };
         let port = |args: ConfigArgs, variables: &[(&str, &str)]| {
             let variables = variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));

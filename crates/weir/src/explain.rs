@@ -73,7 +73,7 @@ pub fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
                 configs: configs.iter().map(Into::into).collect(),
                 profile: args.profile.clone(),
                 set: args.set.clone(),
-                mocks: None,
+                ..ConfigArgs::default()
             };
             explain(&snapshot(&config)?, &question)
         }

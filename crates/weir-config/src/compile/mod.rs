@@ -14,6 +14,7 @@ mod upstream;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, PoisonError};
 
@@ -125,6 +126,11 @@ impl Compiler {
     /// Settings that apply to all routes.
     pub fn settings(&self) -> &Arc<Settings> {
         &self.options.settings
+    }
+
+    /// The files that API definitions were read from.
+    pub(crate) fn definition_files(&self) -> &[PathBuf] {
+        self.options.mocks.files()
     }
 
     /// Rules for heads that are passed on.

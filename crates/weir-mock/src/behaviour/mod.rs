@@ -52,6 +52,14 @@ pub struct Override {
     pub sequence: Vec<Step>,
 }
 
+impl Override {
+    /// Whether `api` has an operation that it is for.
+    pub fn means_any_of(&self, api: &Api) -> bool {
+        let is_meant = |one: &Operation| self.operation == "*" || is_named(one, &self.operation);
+        api.operations.iter().any(is_meant)
+    }
+}
+
 /// One response of a sequence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
@@ -173,10 +181,7 @@ impl Rules {
 impl Rule {
     fn new(own: Override) -> Result<Self, String> {
         let mut notes = Vec::new();
-        let body = match &own.body {
-            Some(body) => Some(Template::read(body, "body", &mut notes)),
-            None => None,
-        };
+        let body = own.body.as_ref().map(|body| Template::read(body, "body", &mut notes));
         let wrong = |(within, why): (String, String)| format!("its body at `{within}`: {why}");
         let body = body.transpose().map_err(wrong)?;
         if let Some(note) = notes.into_iter().next() {

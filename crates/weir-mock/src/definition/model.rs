@@ -66,6 +66,13 @@ pub struct Api {
     pub(crate) schemas: Schemas,
 }
 
+impl Api {
+    /// The files it was read from, as their paths beside the first.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.documents.files.keys().map(String::as_str)
+    }
+}
+
 /// One method of one path.
 #[derive(Debug)]
 pub struct Operation {

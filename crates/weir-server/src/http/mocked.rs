@@ -60,7 +60,7 @@ pub(super) async fn mocked(
         Some(fault) => return spoil(worker, client, x, &reply, fault).await,
     }
     let local = LocalResponse { status: reply.status, fields: reply.fields, body: reply.body };
-    answer(worker, client, x, framing, snapshot, Some(route), &local).await
+    answer(worker, client, x, framing, snapshot, Some(route), (&local, reply.body_ms)).await
 }
 
 /// Answers as a server that fails.

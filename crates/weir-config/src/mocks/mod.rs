@@ -1,11 +1,13 @@
 //! `weir.mock`: API definitions that routes with `mock://NAME` are answered from.
 
+mod written;
+
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use weir_mock::{Api, Enforcement, Mocks, Mount, Options};
+use weir_mock::{Api, Mocks, Mount, Options, Settings};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fields::{Fields, Written};
@@ -60,26 +62,30 @@ impl FileAccess {
 
 /// Definitions by the names that uris have for them.
 #[derive(Debug, Default)]
-pub(crate) struct MocksByName(HashMap<String, Arc<Mocks>>);
+pub(crate) struct MocksByName {
+    by_name: HashMap<String, Arc<Mocks>>,
+    files: Vec<PathBuf>,
+}
 
 impl MocksByName {
-    /// These, whatever a uri calls them.
-    pub fn only(all: Arc<Mocks>) -> Self {
-        Self(HashMap::from([(ALL.to_owned(), all)]))
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// The files they were read from, those of broken ones too, and the folders that were looked
+    /// through.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
     }
 
     /// Those that `name` stands for; no name stands for all.
     pub fn find(&self, name: &str) -> Option<&Arc<Mocks>> {
-        self.0.get(if name.is_empty() { ALL } else { name })
+        self.by_name.get(if name.is_empty() { ALL } else { name })
     }
 
     /// Every name, sorted.
     pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<_> = self.0.keys().map(String::as_str).collect();
+        let mut names: Vec<_> = self.by_name.keys().map(String::as_str).collect();
         names.sort_unstable();
         names
     }
@@ -95,9 +101,11 @@ pub(crate) fn mocks(
     let nodes: Vec<_> = layers.all(NAME).collect();
     let Some(files) = files.filter(|_| !nodes.is_empty()) else { return MocksByName::default() };
     let mut fields = Fields::new(layers, nodes, "`weir.mock`".to_owned(), problems);
-    fields.only(&["apis", "dynamic", "seed", "errors", "validate", "delay", "select-header"]);
-    let options = options(&mut fields);
-    let mut reading = Reading { files, sources, apis: Vec::new() };
+    fields.only(&[&["apis", "select-header"], Settings::NAMES].concat());
+    let select_header = fields.text("select-header").map(|written| written.text);
+    let common = written::settings(&mut fields);
+    let options = common.over(&Options { select_header, ..Options::default() });
+    let mut reading = Reading { files, sources, apis: Vec::new(), read: Vec::new() };
     let Some(node) = fields.node("apis") else {
         let help = "write `apis: [ { file: apis/petstore.yaml } ]`";
         let at = fields.at();
@@ -107,7 +115,8 @@ pub(crate) fn mocks(
     for entry in node.children() {
         reading.entry(&mut fields, node, entry);
     }
-    let apis = reading.apis;
+    let Reading { mut apis, read: files, .. } = reading;
+    common_overrides(&mut fields, &common, &mut apis);
     let mut by_name = HashMap::new();
     let each = apis.iter().map(|one| (one.api.name.clone(), vec![one.clone()]));
     for (name, mounts) in each.chain([(ALL.to_owned(), apis.clone())]) {
@@ -115,33 +124,28 @@ pub(crate) fn mocks(
             Ok(mocks) => {
                 by_name.insert(name, Arc::new(mocks));
             }
-            Err(why) => fields.wrong(node.span(), why, "mend the path in the definition"),
+            Err(why) => fields.wrong(node.span(), why, "mend the definition or what is said of it"),
         }
     }
-    MocksByName(by_name)
+    MocksByName { by_name, files }
 }
 
-fn options(fields: &mut Fields<'_, '_>) -> Options {
-    let truth = |text: &str| text.parse::<bool>().ok();
-    let validation = fields.value("validate", "`enforce`, `report` or `off`", |text| {
-        Some(match text.to_ascii_lowercase().as_str() {
-            "enforce" => Enforcement::Enforce,
-            "report" => Enforcement::Report,
-            // YAML takes the word for a truth value.
-            "off" | "false" => Enforcement::Off,
-            _ => return None,
-        })
-    });
-    Options {
-        dynamic: fields.value("dynamic", "`true` or `false`", truth).unwrap_or(false),
-        seed: fields.value("seed", "a whole number", |text| text.parse().ok()),
-        errors: fields.value("errors", "`true` or `false`", truth).unwrap_or(false),
-        validation: validation.unwrap_or(Enforcement::Enforce),
-        delay_ms: fields
-            .duration("delay")
-            .map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
-        select_header: fields.text("select-header").map(|written| written.text),
-        ..Options::default()
+/// Gives each definition those overrides of all that mean one of its operations.
+fn common_overrides(fields: &mut Fields<'_, '_>, common: &Settings, apis: &mut [Mount]) {
+    let nodes: Vec<_> = fields.node("overrides").into_iter().flat_map(Node::children).collect();
+    for (at, own) in common.overrides.iter().enumerate() {
+        let mut means_any = false;
+        for mount in apis.iter_mut().filter(|mount| own.means_any_of(&mount.api)) {
+            mount.settings.overrides.push(own.clone());
+            means_any = true;
+        }
+        if !means_any && !apis.is_empty() {
+            let node = nodes.get(at).map(|node| child(*node, "operation").unwrap_or(*node));
+            let span = node.map(Node::span).unwrap_or_default();
+            let message = format!("no definition has an operation `{}`", own.operation);
+            let help = "write an `operationId`, `GET /path` as in the definition, or `*`";
+            fields.wrong(span, message, help);
+        }
     }
 }
 
@@ -149,6 +153,8 @@ struct Reading<'a> {
     files: FileAccess,
     sources: &'a Sources,
     apis: Vec<Mount>,
+    /// Files and folders that were looked at.
+    read: Vec<PathBuf>,
 }
 
 impl Reading<'_> {
@@ -157,7 +163,7 @@ impl Reading<'_> {
         let mut below = fields.of(entry, "apis");
         let is_text = entry.kind() != Kind::Map;
         if !is_text {
-            below.only(&["file", "name", "base-path"]);
+            below.only(&[&["file", "name", "base-path"], Settings::NAMES].concat());
         }
         let named = match apis.kind() {
             Kind::Map => Some(entry.key().to_owned()),
@@ -173,6 +179,7 @@ impl Reading<'_> {
             }
         };
         let base = if is_text { None } else { below.text("base-path") };
+        let settings = if is_text { Settings::default() } else { written::settings(&mut below) };
         let paths = match self.paths(&written) {
             Ok(paths) => paths,
             Err(why) => {
@@ -190,17 +197,24 @@ impl Reading<'_> {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let name = named.clone().unwrap_or(stem);
             if name == ALL || self.apis.iter().any(|known| known.api.name == name) {
-                let message = format!("there are two definitions called `{name}`");
+                let message = match name == ALL {
+                    true => format!("`{name}` stands for every definition, so none is called so"),
+                    false => format!("there are two definitions called `{name}`"),
+                };
                 below.wrong(written.at, message, "give one of them another `name`");
                 continue;
             }
             match self.files.definition(&path, &name) {
                 Ok(api) => {
+                    let folder = path.parent().unwrap_or(Path::new(""));
+                    self.read.extend(api.files().map(|file| folder.join(file)));
                     let base_path =
                         base.as_ref().map(|base| format!("/{}", base.text.trim_matches('/')));
-                    self.apis.push(Mount { base_path, ..Mount::from(Arc::new(api)) });
+                    let settings = settings.clone();
+                    self.apis.push(Mount { api: Arc::new(api), base_path, settings });
                 }
                 Err(why) => {
+                    self.read.push(path.clone());
                     let message = format!("{}: {why}", path.display());
                     below.wrong(written.at, message, "mend the definition");
                 }
@@ -209,7 +223,7 @@ impl Reading<'_> {
     }
 
     /// The files that are meant: beside the file that names them, unless the path is a whole one.
-    fn paths(&self, written: &Written) -> Result<Vec<PathBuf>, String> {
+    fn paths(&mut self, written: &Written) -> Result<Vec<PathBuf>, String> {
         let text = written.text.strip_prefix("file:").unwrap_or(&written.text);
         let beside = Path::new(self.sources.name(written.at.source)).parent();
         let path = beside.unwrap_or(Path::new("")).join(text);
@@ -219,6 +233,7 @@ impl Reading<'_> {
             None if (self.files.list)(&path).is_err() => return Ok(vec![path]),
             None => (path, "*".to_owned()),
         };
+        self.read.push(folder.clone());
         let found = self.files.definitions(&folder);
         let mut found = found.map_err(|error| format!("{}: {error}", folder.display()))?;
         let pattern = Pattern::new(&pattern);
