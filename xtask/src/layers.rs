@@ -44,6 +44,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "weir-config",
             "weir-filter",
             "weir-limit",
+            "weir-mock",
             "weir-route",
             "weir-server",
             "weir-store",

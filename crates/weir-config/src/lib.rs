@@ -39,7 +39,7 @@ pub use diagnostic::{
 pub use discovery::{Consul, Discovery, Dns, Eureka, Nacos};
 pub use loaded::{Checked, Compiled, Loaded, Loader};
 pub use memory::Memory;
-pub use mocks::FileAccess;
+pub use mocks::{CommonMocks, FileAccess};
 pub use pipelines::{
     AddressRule, Fits, FrameSettings, HealthCheck, Pattern, Pipeline, PipelineLimit, PipelineRoute,
     PipelineTimeouts, Protocol, ProxyProtocol, ProxyVersion, SocksRules,

@@ -8,6 +8,7 @@ use std::thread;
 use weir_auth::KeyRing;
 use weir_balance::Directory;
 use weir_limit::Valves;
+use weir_mock::MockTable;
 use weir_route::index::{DEFAULT_SEED, Index};
 use weir_route::pattern::RegexCache;
 use weir_route::{NamedArgs, Route, RouteDefinition};
@@ -46,6 +47,7 @@ pub struct Loader {
     seed: u64,
     directory: Arc<Directory>,
     valves: Arc<Valves>,
+    mock_table: Arc<MockTable>,
     keys: Arc<KeyRing>,
     files: Option<FileAccess>,
 }
@@ -103,6 +105,7 @@ impl Loader {
             seed: DEFAULT_SEED,
             directory: Arc::default(),
             valves: Arc::default(),
+            mock_table: Arc::default(),
             keys: Arc::default(),
             files: None,
         }
@@ -139,6 +142,12 @@ impl Loader {
         self
     }
 
+    /// Has `mock://store` answered from `table`, which outlives the configuration.
+    pub fn with_mock_table(mut self, table: &Arc<MockTable>) -> Self {
+        self.mock_table = Arc::clone(table);
+        self
+    }
+
     /// Has files that the configuration names read by this.
     pub fn with_files(mut self, files: FileAccess) -> Self {
         self.files = Some(files);
@@ -171,7 +180,13 @@ impl Loader {
         let forwarding = options::forwarding(&settings, &layers, regexes, &mut problems);
         let predicates = options::predicates(&settings, &layers, regexes, &mut problems);
         let read_file = self.files.map(|files| files.read);
-        let mocks = mocks::mocks(&layers, &self.documents.sources, self.files, &mut problems);
+        let mocks = mocks::mocks(
+            &layers,
+            &self.documents.sources,
+            self.files,
+            &self.mock_table,
+            &mut problems,
+        );
         let security = security::security(&layers, &settings, &self.keys, read_file, &mut problems);
         let mut filters = options::filters(&layers, regexes, &self.valves, &mut problems);
         filters.nobody_is_known = security.is_none() && filters.api_keys.is_empty();

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use asked::{Served, api, with_call};
 use serde_json::{Value, json};
 use weir_mock::{
-    BodyCondition, Condition, Delay, Enforcement, Envelope, InjectedFault, Mocks, Mount, Options,
-    Override, Settings, Step,
+    BodyCondition, Condition, Delay, Enforcement, Envelope, InjectedFault, MockSource, MockTable,
+    Mocks, Mount, Mounted, Options, Override, Settings, Step,
 };
 
 const PETS: &str = r"
@@ -255,4 +255,57 @@ fn what_is_said_outside_goes_before_what_a_definition_says() {
     let all = Served(Mocks::mount(vec![mount], options).expect("paths"));
     assert_eq!(all.ask("GET /pets/1", &[], "").delay_ms, 9);
     assert_eq!(asked::mocks(&text).ask("GET /pets/1", &[], "").delay_ms, 7);
+}
+
+#[test]
+fn definitions_for_a_host_are_apart_from_those_for_all() {
+    let named = |name: &str, hosts: &[&str]| {
+        let none = |file: &str| Err(file.to_owned());
+        let api = weir_mock::Api::read(name, "file", PETS, &none).expect("a definition");
+        let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+        Mount { hosts, ..Mount::from(Arc::new(api)) }
+    };
+    let mounts = vec![named("a", &["A.example:80", "c.example"]), named("b", &["b.example"])];
+    let check = |all: &Served, fields: &[&str], expected: Option<&str>| {
+        let asked = all.ask("GET /pets/1", fields, "");
+        let found = asked.field("weir-mock").and_then(|why| why.split(';').next());
+        assert_eq!(found, expected, "{fields:?}");
+    };
+    let header = || Options { select_header: Some("X-Api".to_owned()), ..Options::default() };
+    let all = Served(Mocks::mount(mounts.clone(), header()).expect("paths"));
+    check(&all, &["host: a.EXAMPLE:8080"], Some("api=a"));
+    check(&all, &["host: c.example"], Some("api=a"));
+    check(&all, &["host: b.example"], Some("api=b"));
+    check(&all, &["host: d.example"], None);
+    check(&all, &["host: d.example", "x-api: b"], Some("api=b"));
+    let more = [mounts, vec![named("d", &[])]].concat();
+    let all = Served(Mocks::mount(more, header()).expect("paths"));
+    check(&all, &["host: d.example"], Some("api=d"));
+    check(&all, &["host: b.example"], Some("api=b"));
+}
+
+#[test]
+fn a_table_is_swapped_below_the_routes_that_lead_to_it() {
+    let table = Arc::new(MockTable::default());
+    let (any, only) = (
+        MockSource::Stored(table.clone(), None),
+        MockSource::Stored(table.clone(), Some("b".into())),
+    );
+    let status = |source: &MockSource| {
+        with_call("GET /pets/1", &[], "", |call| source.answer(call, 7, 0).status)
+    };
+    assert_eq!([status(&any), status(&only)], [404, 404]);
+    let mounted = |name: &str| {
+        let none = |file: &str| Err(file.to_owned());
+        let api = weir_mock::Api::read(name, "file", PETS, &none).expect("a definition");
+        Arc::new(Mounted::new(Mount::from(Arc::new(api)), &Options::default()).expect("a mount"))
+    };
+    let serve = |all: Vec<Arc<Mounted>>| {
+        let mocks = Mocks::of_mounted(all, Options::default(), true).expect("paths");
+        table.swap(Arc::new(mocks));
+    };
+    serve(vec![mounted("a")]);
+    assert_eq!([status(&any), status(&only)], [200, 404]);
+    serve(vec![mounted("a"), mounted("b")]);
+    assert_eq!([status(&any), status(&only)], [200, 200]);
 }

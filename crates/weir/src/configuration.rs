@@ -10,6 +10,7 @@ use weir_auth::KeyRing;
 use weir_balance::Directory;
 use weir_config::{FileAccess, Format, Loaded, Loader, SOURCE_BYTES_MAX, Source};
 use weir_limit::Valves;
+use weir_mock::MockTable;
 
 /// Endings of configuration files. Of two files with one name the later ending wins, as in Spring.
 const ENDINGS: &[&str] = &["json", "yaml", "yml", "properties"];
@@ -42,6 +43,8 @@ pub struct Lasting {
     pub directory: Arc<Directory>,
     /// Limits and breakers.
     pub valves: Arc<Valves>,
+    /// API definitions of the store.
+    pub mock_table: Arc<MockTable>,
     /// Keys of token issuers.
     pub keys: Arc<KeyRing>,
 }
@@ -129,6 +132,7 @@ impl ConfigArgs {
             .with_directory(&lasting.directory)
             .with_limits(&lasting.valves)
             .with_keys(&lasting.keys)
+            .with_mock_table(&lasting.mock_table)
             .with_files(FILES);
         let mut loader = loader.with_seed(RandomState::new().build_hasher().finish());
         let files = self.files()?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use serde_json::json;
 use weir_config::{Snapshot, Upstream};
-use weir_mock::Mocks;
+use weir_mock::{MockSource, Mocks};
 
 use crate::configuration::ConfigArgs;
 use crate::run::{RunArgs, run_with};
@@ -123,7 +123,10 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
 /// The definitions that the one route leads to.
 fn all(snapshot: &Snapshot) -> Option<Arc<Mocks>> {
     snapshot.index.iter().find_map(|route| match &route.target.upstream {
-        Upstream::Mock(mocks) => Some(Arc::clone(mocks)),
+        Upstream::Mock(source) => match &**source {
+            MockSource::Fixed(mocks) => Some(Arc::clone(mocks)),
+            MockSource::Stored(..) => None,
+        },
         _ => None,
     })
 }

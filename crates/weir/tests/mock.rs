@@ -72,7 +72,7 @@ fn what_is_no_definition_is_said_and_nothing_starts() {
     let output = output.expect("weir runs");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("x.yaml#/paths/pets"), "{text}");
+    assert!(text.contains("x.yaml:2#/paths/pets"), "{text}");
 }
 
 /// Starts `weir run` with this configuration beside `apis/pets.json` and `apis/shop.json`.
@@ -286,7 +286,7 @@ async fn changed_files_are_read_again_if_they_are_watched() {
     assert_eq!(ask(&gateway, get).await.text(), "the second");
     // A broken definition is told, and what was there serves on.
     std::fs::write(gateway.config(), "openapi: 3.0.0\npaths: { pets: {} }").expect("a broken one");
-    gateway.wait_for_output("pets.yaml#/paths/pets");
+    gateway.wait_for_output("pets.yaml:2#/paths/pets");
     gateway.wait_for_output("the old one serves on");
     assert_eq!(ask(&gateway, get).await.text(), "the second");
     let other = PETS.replace("/pets:", "/cats:");

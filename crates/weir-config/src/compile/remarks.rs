@@ -115,7 +115,8 @@ fn about_uri(compiler: &Compiler, text: &str, found: &mut Vec<Problem>) {
         );
     }
     match uri.destination {
-        Destination::Nowhere(scheme) if scheme == "mock" && !compiler.options.mocks.is_empty() => {}
+        Destination::Nowhere(scheme)
+            if scheme == "mock" && !matches!(compiler.options.mocks.find(text), Ok(None)) => {}
         Destination::Nowhere(scheme) if scheme != "no" => add(
             Code::Suspicious,
             format!("nothing serves `{scheme}:`: the route answers 200 with an empty body"),

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use weir_mock::{Api, Mocks, Mount, Options, Settings};
+use weir_mock::{Api, MockSource, MockTable, Mocks, Mount, Options, Settings};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fields::{Fields, Written};
@@ -19,7 +19,9 @@ const NAME: &str = "weir.mock";
 /// Endings of definitions that are looked for in a folder.
 const ENDINGS: &[&str] = &["yaml", "yml", "json", "har"];
 /// The name of all definitions together.
-pub(crate) const ALL: &str = "all";
+const ALL: &str = "all";
+/// The name of those in the store.
+const STORE: &str = "store";
 
 /// How files that the configuration names are read.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +58,11 @@ impl FileAccess {
         let folder = path.parent().unwrap_or(Path::new(""));
         let load =
             |other: &str| (self.read)(&folder.join(other)).map_err(|error| error.to_string());
-        Api::read(name, &file, &text, &load).map_err(|error| error.to_string())
+        Api::read(name, &file, &text, &load).map_err(|errors| {
+            let each = errors.located(&file, &text).into_iter();
+            let each = each.map(|(place, message)| format!("{place}: {message}"));
+            each.collect::<Vec<_>>().join("\n")
+        })
     }
 }
 
@@ -64,30 +70,64 @@ impl FileAccess {
 #[derive(Debug, Default)]
 pub(crate) struct MocksByName {
     by_name: HashMap<String, Arc<Mocks>>,
+    /// Those of the store.
+    table: Arc<MockTable>,
+    /// How those of the store are served.
+    common: CommonMocks,
     files: Vec<PathBuf>,
 }
 
-impl MocksByName {
-    pub fn is_empty(&self) -> bool {
-        self.by_name.is_empty()
-    }
+/// What is said of all definitions, those of the store too.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommonMocks {
+    /// How they are served.
+    pub options: Options,
+    /// The overrides, for those that have such operations.
+    pub settings: Settings,
+}
 
+impl MocksByName {
     /// The files they were read from, those of broken ones too, and the folders that were looked
     /// through.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// Those that `name` stands for; no name stands for all.
-    pub fn find(&self, name: &str) -> Option<&Arc<Mocks>> {
-        self.by_name.get(if name.is_empty() { ALL } else { name })
+    /// Those of the store.
+    pub fn table(&self) -> &Arc<MockTable> {
+        &self.table
     }
 
-    /// Every name, sorted.
-    pub fn names(&self) -> Vec<&str> {
+    pub fn common(&self) -> &CommonMocks {
+        &self.common
+    }
+
+    /// Those that a uri leads to: `mock://NAME`, `mock:` for all of the configuration,
+    /// `mock://store` and `mock://store/NAME`. `None` if it leads nowhere and none is configured.
+    pub fn find(&self, uri: &str) -> Result<Option<MockSource>, (Code, String, String)> {
+        let rest = uri.strip_prefix("mock:").unwrap_or_default().trim_start_matches('/');
+        let rest = rest.split(['?', '#']).next().unwrap_or_default();
+        let (name, below) = rest.split_once('/').unwrap_or((rest, ""));
+        if name == STORE {
+            let only = Some(below.trim_end_matches('/')).filter(|name| !name.is_empty());
+            let only = only.map(Box::from);
+            return Ok(Some(MockSource::Stored(Arc::clone(&self.table), only)));
+        }
+        if self.by_name.is_empty() {
+            return Ok(None);
+        }
+        match self.by_name.get(if name.is_empty() { ALL } else { name }) {
+            Some(found) => Ok(Some(MockSource::Fixed(Arc::clone(found)))),
+            None => Err(self.unknown(name)),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> (Code, String, String) {
         let mut names: Vec<_> = self.by_name.keys().map(String::as_str).collect();
+        names.push(STORE);
         names.sort_unstable();
-        names
+        let help = format!("there are {}", names.join(", "));
+        (Code::InvalidUri, format!("there is no definition `{name}`"), help)
     }
 }
 
@@ -96,10 +136,14 @@ pub(crate) fn mocks(
     layers: &Layers<'_>,
     sources: &Sources,
     files: Option<FileAccess>,
+    table: &Arc<MockTable>,
     problems: &mut Vec<Diagnostic>,
 ) -> MocksByName {
+    let table = Arc::clone(table);
     let nodes: Vec<_> = layers.all(NAME).collect();
-    let Some(files) = files.filter(|_| !nodes.is_empty()) else { return MocksByName::default() };
+    let Some(files) = files.filter(|_| !nodes.is_empty()) else {
+        return MocksByName { table, ..MocksByName::default() };
+    };
     let mut fields = Fields::new(layers, nodes, "`weir.mock`".to_owned(), problems);
     fields.only(&[&["apis", "select-header"], Settings::NAMES].concat());
     let select_header = fields.text("select-header").map(|written| written.text);
@@ -107,10 +151,8 @@ pub(crate) fn mocks(
     let options = common.over(&Options { select_header, ..Options::default() });
     let mut reading = Reading { files, sources, apis: Vec::new(), read: Vec::new() };
     let Some(node) = fields.node("apis") else {
-        let help = "write `apis: [ { file: apis/petstore.yaml } ]`";
-        let at = fields.at();
-        fields.wrong(at, "it has no definition: there is no `apis`", help);
-        return MocksByName::default();
+        let common = CommonMocks { options, settings: common };
+        return MocksByName { table, common, ..MocksByName::default() };
     };
     for entry in node.children() {
         reading.entry(&mut fields, node, entry);
@@ -127,7 +169,7 @@ pub(crate) fn mocks(
             Err(why) => fields.wrong(node.span(), why, "mend the definition or what is said of it"),
         }
     }
-    MocksByName { by_name, files }
+    MocksByName { by_name, table, common: CommonMocks { options, settings: common }, files }
 }
 
 /// Gives each definition those overrides of all that mean one of its operations.
@@ -163,7 +205,7 @@ impl Reading<'_> {
         let mut below = fields.of(entry, "apis");
         let is_text = entry.kind() != Kind::Map;
         if !is_text {
-            below.only(&[&["file", "name", "base-path"], Settings::NAMES].concat());
+            below.only(&[&["file", "name", "base-path", "host"], Settings::NAMES].concat());
         }
         let named = match apis.kind() {
             Kind::Map => Some(entry.key().to_owned()),
@@ -179,6 +221,8 @@ impl Reading<'_> {
             }
         };
         let base = if is_text { None } else { below.text("base-path") };
+        let hosts = if is_text { Vec::new() } else { below.texts("host") };
+        let hosts: Vec<String> = hosts.into_iter().map(|written| written.text).collect();
         let settings = if is_text { Settings::default() } else { written::settings(&mut below) };
         let paths = match self.paths(&written) {
             Ok(paths) => paths,
@@ -196,9 +240,10 @@ impl Reading<'_> {
         for path in paths {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let name = named.clone().unwrap_or(stem);
-            if name == ALL || self.apis.iter().any(|known| known.api.name == name) {
-                let message = match name == ALL {
-                    true => format!("`{name}` stands for every definition, so none is called so"),
+            let is_reserved = name == ALL || name == STORE;
+            if is_reserved || self.apis.iter().any(|known| known.api.name == name) {
+                let message = match is_reserved {
+                    true => format!("`{name}` stands for many definitions, so none is called so"),
                     false => format!("there are two definitions called `{name}`"),
                 };
                 below.wrong(written.at, message, "give one of them another `name`");
@@ -210,8 +255,8 @@ impl Reading<'_> {
                     self.read.extend(api.files().map(|file| folder.join(file)));
                     let base_path =
                         base.as_ref().map(|base| format!("/{}", base.text.trim_matches('/')));
-                    let settings = settings.clone();
-                    self.apis.push(Mount { api: Arc::new(api), base_path, settings });
+                    let (hosts, settings) = (hosts.clone(), settings.clone());
+                    self.apis.push(Mount { api: Arc::new(api), base_path, hosts, settings });
                 }
                 Err(why) => {
                     self.read.push(path.clone());
@@ -243,19 +288,4 @@ impl Reading<'_> {
             false => Ok(found),
         }
     }
-}
-
-/// What a uri of a route calls the definitions: `mock://NAME`.
-pub(crate) fn name_in(uri: &str) -> &str {
-    let rest = uri.strip_prefix("mock:").unwrap_or_default().trim_start_matches('/');
-    rest.split(['/', '?', '#']).next().unwrap_or_default()
-}
-
-/// A route asks for definitions that there are not.
-pub(crate) fn unknown(name: &str, mocks: &MocksByName) -> (Code, String, String) {
-    let help = match mocks.names().as_slice() {
-        [] => "name its definition: `weir.mock.apis: [ { file: apis/petstore.yaml } ]`".to_owned(),
-        names => format!("there are {}", names.join(", ")),
-    };
-    (Code::InvalidUri, format!("there is no definition `{name}`"), help)
 }

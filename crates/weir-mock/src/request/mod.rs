@@ -134,7 +134,7 @@ pub(crate) fn violations(
 ) {
     /// Violations of one value that are told.
     const TOLD_MAX: usize = 100;
-    let validator = match schema.validator(&api.schemas) {
+    let validator = match schema.validator(api) {
         Ok(validator) => validator,
         Err(why) => {
             found.push(Violation::new(location.to_vec(), "schema", why));

@@ -19,7 +19,7 @@ use negotiate::{choose, for_fault, media_for};
 use prefer::Prefer;
 
 /// How a set of definitions answers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// Bodies are made from schemas, realistic and by chance, where nothing else is asked for.
     pub dynamic: bool,

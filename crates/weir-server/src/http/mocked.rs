@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use weir_config::{RouteTarget, Snapshot};
 use weir_filter::LocalResponse;
-use weir_mock::{Call, InjectedFault, Mocks, Reply};
+use weir_mock::{Call, InjectedFault, MockSource, Reply};
 use weir_route::Route;
 use weir_wire::http1::{BodyDecoder, RequestFraming};
 
@@ -27,7 +27,7 @@ pub(super) async fn mocked(
     framing: RequestFraming,
     snapshot: &Snapshot,
     route: &Route<RouteTarget>,
-    mocks: &Mocks,
+    mocks: &MockSource,
 ) -> Result<Next, ProxyError> {
     let settings = &snapshot.settings;
     let body = keep_body(worker, client, x, framing, settings, true).await?;

@@ -8,7 +8,7 @@ use weir_config::{RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_filter::cors::CorsDecision;
 use weir_filter::{LocalResponse, RequestContext, Target, Ticket, Verdict};
 use weir_limit::Slot;
-use weir_mock::Mocks;
+use weir_mock::MockSource;
 use weir_route::Route;
 
 use super::admission::{self, Admitted, wait};
@@ -35,7 +35,7 @@ pub(super) enum Step<'s> {
     /// Wait until a limit lets it pass, then go on with the filters.
     Wait(Box<Waiting<'s>>),
     /// Make an answer from API definitions.
-    Mock(&'s Route<RouteTarget>, &'s Mocks),
+    Mock(&'s Route<RouteTarget>, &'s MockSource),
     /// Look for the route of this path within the gateway.
     Dispatch(&'s str),
 }
@@ -178,7 +178,7 @@ enum To<'s> {
     /// A target, and the service that it is an instance of.
     Target(Cow<'s, Arc<Target>>, Option<&'s Service>),
     Forward(&'s str),
-    Mock(&'s Mocks),
+    Mock(&'s MockSource),
     Nowhere,
 }
 
