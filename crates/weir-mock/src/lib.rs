@@ -14,6 +14,7 @@ mod problem;
 mod request;
 mod respond;
 mod router;
+mod state;
 mod table;
 mod template;
 

@@ -8,6 +8,10 @@ use crate::problem::Fault;
 use crate::request::{Asked, Call};
 use crate::respond::{self, Matched, Options, Reply};
 use crate::router::{Found, Router};
+use crate::state::State;
+
+/// A POST to it forgets what stateful definitions keep.
+const RESET_PATH: &[u8] = b"/__weir/reset";
 
 /// Definitions, and which of their operations a request belongs to.
 #[derive(Debug, Default)]
@@ -16,6 +20,8 @@ pub struct Mocks {
     router: Router,
     /// Whether any definition is for some hosts only.
     has_hosts: bool,
+    /// Whether any definition is stateful.
+    has_state: bool,
     options: Options,
 }
 
@@ -50,6 +56,8 @@ pub struct Mounted {
     hosts: Vec<String>,
     rules: Rules,
     options: Options,
+    /// What clients have written, if it is stateful.
+    state: Option<State>,
 }
 
 impl Mounted {
@@ -65,9 +73,11 @@ impl Mounted {
         };
         let base_path = base_path.and_then(|_| bases.first().cloned()).unwrap_or_default();
         let overrides = settings.overrides.iter().chain(&api.settings.overrides);
+        let options = settings.over(&api.settings.over(options));
         Ok(Self {
             rules: Rules::new(&api, &overrides.cloned().collect::<Vec<_>>())?,
-            options: settings.over(&api.settings.over(options)),
+            state: options.stateful.then(|| State::new(&api)),
+            options,
             hosts: hosts.iter().map(|host| host_name(host.as_bytes())).collect(),
             api,
             base_path,
@@ -97,8 +107,7 @@ pub(crate) struct Target<'m> {
     pub api: &'m Api,
     pub operation: &'m Operation,
     pub values: Vec<(&'m str, String)>,
-    rules: &'m Rules,
-    options: &'m Options,
+    mounted: &'m Mounted,
     at: usize,
 }
 
@@ -154,7 +163,8 @@ impl Mocks {
             }
         }
         let has_hosts = mounted.iter().any(|one| !one.hosts.is_empty());
-        Ok(Self { mounted, router, has_hosts, options })
+        let has_state = mounted.iter().any(|one| one.state.is_some());
+        Ok(Self { mounted, router, has_hosts, has_state, options })
     }
 
     /// What is served, in the order of the definitions.
@@ -191,8 +201,25 @@ impl Mocks {
             let why = "asked what becomes of it".to_owned();
             return Reply { status: 200, fields, body, why, ..Reply::default() };
         }
+        if self.has_state && call.method == b"POST" && call.path == RESET_PATH {
+            self.reset(str::from_utf8(self.selected(name, call)).unwrap_or_default());
+            return Reply { status: 204, why: "the state is reset".to_owned(), ..Reply::default() };
+        }
         let target = self.target_of_call(name, call);
         self.wrapped(target.and_then(|target| self.reply(&target, call, dice, now_ms)))
+    }
+
+    /// Forgets what clients have written to the definition `name`; to all if it is empty.
+    pub fn reset(&self, name: &str) {
+        let meant = self.mounted.iter().filter(|one| name.is_empty() || one.api.name == name);
+        meant.filter_map(|one| one.state.as_ref()).for_each(State::reset);
+    }
+
+    /// The name of the definition that is asked for; empty if any may answer.
+    fn selected<'c>(&self, name: Option<&'c str>, call: &Call<'c>) -> &'c [u8] {
+        let header = self.options.select_header.as_deref();
+        let header = header.and_then(|header| call.fields.get(header.as_bytes()));
+        name.map(str::as_bytes).or(header).unwrap_or_default()
     }
 
     /// Where a request belongs, by its path and what tells definitions apart: a name, or the header
@@ -202,9 +229,7 @@ impl Mocks {
         name: Option<&str>,
         call: &Call<'_>,
     ) -> Result<Target<'m>, Failed<'m>> {
-        let header = self.options.select_header.as_deref();
-        let header = header.and_then(|header| call.fields.get(header.as_bytes()));
-        let name = name.map(str::as_bytes).or(header).unwrap_or_default();
+        let name = self.selected(name, call);
         let mut found = Found::Nothing;
         if self.has_hosts && name.is_empty() {
             let host = host_name(call.fields.get(b"host").unwrap_or_default());
@@ -241,14 +266,7 @@ impl Mocks {
         let (Some(mounted), Some(operation)) = (mounted, operation) else {
             return Err(failed(Fault::NoPath));
         };
-        Ok(Target {
-            api: &mounted.api,
-            operation,
-            values,
-            rules: &mounted.rules,
-            options: &mounted.options,
-            at: place.operation,
-        })
+        Ok(Target { api: &mounted.api, operation, values, mounted, at: place.operation })
     }
 
     pub(crate) fn reply<'m>(
@@ -259,21 +277,24 @@ impl Mocks {
         now_ms: i64,
     ) -> Result<(Reply, &'m Options), Failed<'m>> {
         let asked = Asked::new(call, &target.values);
-        let rule = target.rules.has(target.at).then(|| target.rules.find(target.at, &asked));
+        let Mounted { rules, options, state, .. } = target.mounted;
+        let rule = rules.has(target.at).then(|| rules.find(target.at, &asked));
+        let kept = state.as_ref().and_then(|state| Some((state, state.subject(target.at)?)));
         let matched = Matched {
             api: target.api,
             operation: target.operation,
             path_values: &target.values,
             call,
-            options: target.options,
+            options,
             rule: rule.flatten(),
             asked: &asked,
+            kept,
             dice,
             now_ms,
         };
         let place = Some((target.api, target.operation));
-        let failed = |fault| Failed { fault, place, options: target.options };
-        Ok((respond::answer(matched).map_err(failed)?, target.options))
+        let failed = |fault| Failed { fault, place, options };
+        Ok((respond::answer(matched).map_err(failed)?, options))
     }
 
     /// The answer in its envelope.

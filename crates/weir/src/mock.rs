@@ -56,6 +56,9 @@ pub struct MockArgs {
     /// What becomes of requests that break the definition.
     #[arg(long, value_enum)]
     validate: Option<Validate>,
+    /// Keeps what clients write to collections, and gives it back; `POST /__weir/reset` forgets it.
+    #[arg(long)]
+    stateful: bool,
     /// Lets pages of other origins read the answers; `--cors false` does not.
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
     cors: bool,
@@ -152,6 +155,7 @@ fn properties(args: &MockArgs) -> Vec<String> {
         set.extend(value.map(|value| format!("weir.mock.{name}={value}")));
     };
     say("dynamic", args.dynamic.then(|| "true".to_owned()));
+    say("stateful", args.stateful.then(|| "true".to_owned()));
     say("errors", args.errors.then(|| "true".to_owned()));
     say("seed", args.seed.map(|seed| seed.to_string()));
     say("delay", args.delay.map(|delay| delay.to_string()));

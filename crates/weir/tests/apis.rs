@@ -197,3 +197,30 @@ async fn definitions_survive_a_kill_and_come_back_from_an_export() {
     assert_eq!(imported, "imported 5 definitions: 5 new, 0 replaced\n");
     assert_eq!(get(&gateway, "/3/items/1", "Host: x").await.text(), "3");
 }
+
+#[tokio::test]
+async fn state_is_kept_over_changes_of_others_and_reset_by_one_call() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = start(data.path());
+    let text = "x-weir-mock: { stateful: true }
+openapi: 3.1.0
+info: { title: Pets, version: '1' }
+paths:
+  /pets:
+    get: { responses: { '200': { description: d, content: { application/json: { example: [] } } } } }
+    post: { responses: { '201': { description: d } } }
+  /pets/{id}:
+    get: { responses: { '200': { description: d, content: { application/json: { example: {} } } } } }
+";
+    let path = file(&gateway, "pets.yaml", text);
+    ok(&gateway, &["add", "pets", &path]);
+    let post = "POST /pets HTTP/1.1\r\nHost: x\r\nContent-Length: 12\r\n\r\n{\"name\":\"a\"}";
+    let posted = Client::connect(gateway.address()).await.exchange(post).await;
+    assert_eq!(posted.status, 201);
+    let shop = file(&gateway, "shop.yaml", &shop("1"));
+    ok(&gateway, &["add", "shop", &shop]);
+    assert_eq!(get(&gateway, "/pets", "Host: x").await.text(), r#"[{"name":"a","id":"1"}]"#);
+    assert_eq!(admin(&gateway, "POST /weir/apis/pets/reset", "", "").await.status, 204);
+    assert_eq!(get(&gateway, "/pets", "Host: x").await.text(), "[]");
+    assert_eq!(admin(&gateway, "POST /weir/apis/cats/reset", "", "").await.status, 404);
+}

@@ -254,6 +254,17 @@ pub(super) async fn try_out(mut call: Call) -> Result<Response, Failure> {
     Ok(ok_json(&document))
 }
 
+/// Forgets what clients have written to a stateful definition.
+pub(super) async fn reset(mut call: Call) -> Result<Response, Failure> {
+    let name = call.segment("name").await?;
+    let apis = call.site.control.apis();
+    if !apis.shelf().kept.contains_key(&name) {
+        return Ok(empty(StatusCode::NOT_FOUND));
+    }
+    apis.served().reset(&name);
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
 /// An entry, where a body is one: JSON with a `definition`.
 fn entry_in(bytes: &Bytes) -> Option<Value> {
     let value: Value = serde_json::from_slice(bytes).ok()?;

@@ -149,4 +149,15 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             &[OK_OBJECT, BAD, NOT_FOUND, MEDIA],
         )
     },
+    Endpoint {
+        parameters: &[NAME],
+        ..write(
+            "POST",
+            "/weir/apis/{name}/reset",
+            "apis",
+            Operation::ResetApi,
+            "Forgets what clients have written to a stateful definition.",
+            &[(StatusCode::NO_CONTENT, None, "Done."), UNAUTHORIZED, FORBIDDEN, NOT_FOUND],
+        )
+    },
 ];

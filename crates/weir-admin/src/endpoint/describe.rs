@@ -47,6 +47,7 @@ pub(crate) enum Operation {
     PutApi,
     DeleteApi,
     TryApi,
+    ResetApi,
 }
 
 /// A parameter in path, query or header.

@@ -195,6 +195,7 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::PutApi => apis::put(call).await,
         Operation::DeleteApi => apis::delete(call).await,
         Operation::TryApi => apis::try_out(call).await,
+        Operation::ResetApi => apis::reset(call).await,
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Settings {
     pub delay: Option<Delay>,
     /// See [`Options::envelope`].
     pub envelope: Option<Envelope>,
+    /// See [`Options::stateful`].
+    pub stateful: Option<bool>,
     /// How operations behave.
     pub overrides: Vec<Override>,
 }
@@ -33,6 +35,7 @@ impl Settings {
             errors: self.errors.unwrap_or(options.errors),
             validation: self.validation.unwrap_or(options.validation),
             delay: self.delay.unwrap_or(options.delay),
+            stateful: self.stateful.unwrap_or(options.stateful),
             select_header: options.select_header.clone(),
             envelope: self.envelope.clone().or_else(|| options.envelope.clone()),
         }

@@ -7,7 +7,7 @@ use super::{Condition, DELAY_MS_MAX, Delay, Envelope, InjectedFault, Override, S
 use crate::request::{BodyCondition, Enforcement};
 
 const SETTINGS: &[&str] =
-    &["dynamic", "seed", "errors", "validate", "delay", "envelope", "overrides"];
+    &["dynamic", "seed", "errors", "validate", "delay", "envelope", "stateful", "overrides"];
 const OVERRIDE: &[&str] = &[
     "operation",
     "when",
@@ -57,6 +57,7 @@ impl Settings {
             validation: reader.enforcement(members, ""),
             delay: reader.delay(members, ""),
             envelope: members.get("envelope").map(|value| reader.envelope(value, "/envelope")),
+            stateful: reader.truth(members, "stateful", ""),
             overrides,
         }
     }

@@ -3,6 +3,7 @@
 mod negotiate;
 mod prefer;
 mod recorded;
+mod stateful;
 mod xml;
 
 use serde_json::Value;
@@ -14,6 +15,7 @@ use crate::generate::{Generator, Mode};
 use crate::problem::Fault;
 use crate::request::body::{is_json, is_xml};
 use crate::request::{Asked, Call, Enforcement, Violation, check};
+use crate::state::{State, Subject};
 use crate::template::{Evaluator, Template};
 use negotiate::{choose, for_fault, media_for};
 use prefer::Prefer;
@@ -32,6 +34,8 @@ pub struct Options {
     pub validation: Enforcement,
     /// How long each answer waits.
     pub delay: Delay,
+    /// Whether what clients write to collections is kept and given back.
+    pub stateful: bool,
     /// Name of the header that tells APIs with the same paths apart, by their names.
     pub select_header: Option<String>,
     /// What answers are wrapped in.
@@ -133,6 +137,8 @@ pub(crate) struct Matched<'a> {
     /// The override that it means.
     pub rule: Option<&'a Rule>,
     pub asked: &'a Asked<'a>,
+    /// What is kept, if it is about a collection.
+    pub kept: Option<(&'a State, &'a Subject)>,
     pub dice: u64,
     pub now_ms: i64,
 }
@@ -162,7 +168,15 @@ pub(crate) fn answer(matched: Matched<'_>) -> Result<Reply, Fault> {
     let made = Making { matched, prefer: &prefer, dynamic, seed };
     let mut reply = match meant.and_then(|rule| rule.body.as_ref()) {
         Some(template) => made.overridden(template)?,
-        None => made.answer(about.as_ref(), options)?,
+        None => {
+            let reply = made.answer(about.as_ref(), options)?;
+            // What is chosen, by the client or an override, is not looked for.
+            let is_chosen = prefer.code.is_some() || prefer.example.is_some();
+            match matched.kept.filter(|_| about.is_none() && !is_chosen) {
+                Some((state, subject)) => made.stateful(state, subject, reply)?,
+                None => reply,
+            }
+        }
     };
     for (name, template) in meant.into_iter().flat_map(|rule| &rule.headers) {
         let value = text_of(&made.evaluated(template)?);
