@@ -189,6 +189,7 @@ impl Loader {
         );
         let security = security::security(&layers, &settings, &self.keys, read_file, &mut problems);
         let mut filters = options::filters(&layers, regexes, &self.valves, &mut problems);
+        filters.definitions = Some(mocks.sources().clone());
         filters.nobody_is_known = security.is_none() && filters.api_keys.is_empty();
         let compiler = Compiler::new(Options {
             cors: cors::global(&layers, &predicates, &mut problems),

@@ -25,4 +25,4 @@ pub use mocks::{Listed, Mocks, Mount, Mounted};
 pub use problem::Fault;
 pub use request::{BodyCondition, Call, Condition, Enforcement, Violation};
 pub use respond::{Options, Reply};
-pub use table::{MockSource, MockTable};
+pub use table::{ApiSources, MockSource, MockTable, WrongHead};

@@ -2,16 +2,22 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::behaviour::{Rules, Settings};
 use crate::definition::{Api, Operation};
 use crate::problem::Fault;
-use crate::request::{Asked, Call};
+use crate::request::{Asked, Call, check_head};
 use crate::respond::{self, Matched, Options, Reply};
 use crate::router::{Found, Router};
 use crate::state::State;
+use crate::table::WrongHead;
 
 /// A POST to it forgets what stateful definitions keep.
 const RESET_PATH: &[u8] = b"/__weir/reset";
+
+/// Violations that are told in a header.
+const TOLD_MAX: usize = 10;
 
 /// Definitions, and which of their operations a request belongs to.
 #[derive(Debug, Default)]
@@ -207,6 +213,25 @@ impl Mocks {
         }
         let target = self.target_of_call(name, call);
         self.wrapped(target.and_then(|target| self.reply(&target, call, dice, now_ms)))
+    }
+
+    pub(crate) fn wrong_head(&self, name: Option<&str>, call: &Call<'_>) -> Option<WrongHead> {
+        let checked = self.target_of_call(name, call).and_then(|target| {
+            let Target { api, operation, mounted, .. } = target;
+            let failed =
+                |fault| Failed { fault, place: Some((api, operation)), options: &mounted.options };
+            match check_head(api, operation, &target.values, call) {
+                Ok(violations) if violations.is_empty() => Ok(()),
+                Ok(violations) => Err(failed(Fault::Invalid(violations))),
+                Err(fault) => Err(failed(fault)),
+            }
+        });
+        let failed = checked.err()?;
+        let document = failed.fault.document();
+        let first = document.get("validation").and_then(|all| all.as_array());
+        let first = first.map(|all| all.iter().take(TOLD_MAX).cloned().collect::<Value>());
+        let told = first.unwrap_or(document).to_string();
+        Some(WrongHead { reply: self.wrapped(Err(failed)), told })
     }
 
     /// Forgets what clients have written to the definition `name`; to all if it is empty.

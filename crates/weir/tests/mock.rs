@@ -177,6 +177,12 @@ fn what_is_wrong_with_definitions_is_said_with_its_place() {
             "a.yml:1:61",
         ),
         (
+            "weir.mock.apis: [ good.json ]\nspring.cloud.gateway.routes: [ { id: a, uri: 'no://op', \
+             filters: [ ValidateRequest=god ] } ]"
+                .to_owned(),
+            "ValidateRequest: there is no definition `god`",
+        ),
+        (
             "weir.mock.apis: [ { file: good.json, delay: { mean: 1 } } ]".to_owned(),
             "there is no `mean`",
         ),
@@ -296,4 +302,30 @@ async fn changed_files_are_read_again_if_they_are_watched() {
     while ask(&gateway, cats).await.status != 200 {
         assert!(std::time::Instant::now() < until, "the definition is not read again");
     }
+}
+
+#[tokio::test]
+async fn heads_of_requests_to_an_upstream_are_compared_with_a_definition() {
+    let gateway = beside_definitions(
+        "server.port: 0
+weir.admin.port: -1
+weir.mock.apis: [ { file: apis/*.json } ]
+spring.cloud.gateway.server.webflux.routes:
+- { id: told, uri: 'no://op', predicates: [ Path=/told/** ],
+    filters: [ StripPrefix=1, 'ValidateRequest=pets, report' ] }
+- { id: strict, uri: 'no://op', predicates: [ Path=/** ], filters: [ ValidateRequest=pets ] }
+",
+    );
+    let get =
+        async |path: &str| ask(&gateway, &format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
+    assert_eq!(get("/pets?n=1").await.status, 200);
+    let refused = get("/pets?n=x").await;
+    assert_eq!(refused.status, 422);
+    assert!(refused.text().contains("[\"query\",\"n\"]"), "{}", refused.text());
+    assert_eq!(get("/items/1").await.status, 404, "another definition");
+    let told = get("/told/pets?n=x").await;
+    assert_eq!(told.status, 200);
+    let violations = told.field("sl-violations").expect("what is wrong");
+    assert!(violations.contains("[\"query\",\"n\"]"), "{violations}");
+    assert_eq!(get("/told/pets?n=1").await.field("sl-violations"), None);
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use weir_mock::{Api, MockSource, MockTable, Mocks, Mount, Options, Settings};
+use weir_mock::{Api, ApiSources, MockSource, MockTable, Mocks, Mount, Options, Settings};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fields::{Fields, Written};
@@ -20,8 +20,6 @@ const NAME: &str = "weir.mock";
 const ENDINGS: &[&str] = &["yaml", "yml", "json", "har"];
 /// The name of all definitions together.
 const ALL: &str = "all";
-/// The name of those in the store.
-const STORE: &str = "store";
 
 /// How files that the configuration names are read.
 #[derive(Clone, Copy, Debug)]
@@ -69,9 +67,7 @@ impl FileAccess {
 /// Definitions by the names that uris have for them.
 #[derive(Debug, Default)]
 pub(crate) struct MocksByName {
-    by_name: HashMap<String, Arc<Mocks>>,
-    /// Those of the store.
-    table: Arc<MockTable>,
+    sources: ApiSources,
     /// How those of the store are served.
     common: CommonMocks,
     files: Vec<PathBuf>,
@@ -95,7 +91,11 @@ impl MocksByName {
 
     /// Those of the store.
     pub fn table(&self) -> &Arc<MockTable> {
-        &self.table
+        self.sources.table()
+    }
+
+    pub fn sources(&self) -> &ApiSources {
+        &self.sources
     }
 
     pub fn common(&self) -> &CommonMocks {
@@ -107,27 +107,12 @@ impl MocksByName {
     pub fn find(&self, uri: &str) -> Result<Option<MockSource>, (Code, String, String)> {
         let rest = uri.strip_prefix("mock:").unwrap_or_default().trim_start_matches('/');
         let rest = rest.split(['?', '#']).next().unwrap_or_default();
-        let (name, below) = rest.split_once('/').unwrap_or((rest, ""));
-        if name == STORE {
-            let only = Some(below.trim_end_matches('/')).filter(|name| !name.is_empty());
-            let only = only.map(Box::from);
-            return Ok(Some(MockSource::Stored(Arc::clone(&self.table), only)));
-        }
-        if self.by_name.is_empty() {
+        let first = rest.split('/').next().unwrap_or_default();
+        if self.sources.is_empty() && first != ApiSources::STORE {
             return Ok(None);
         }
-        match self.by_name.get(if name.is_empty() { ALL } else { name }) {
-            Some(found) => Ok(Some(MockSource::Fixed(Arc::clone(found)))),
-            None => Err(self.unknown(name)),
-        }
-    }
-
-    fn unknown(&self, name: &str) -> (Code, String, String) {
-        let mut names: Vec<_> = self.by_name.keys().map(String::as_str).collect();
-        names.push(STORE);
-        names.sort_unstable();
-        let help = format!("there are {}", names.join(", "));
-        (Code::InvalidUri, format!("there is no definition `{name}`"), help)
+        let found = self.sources.source(if rest.is_empty() { ALL } else { rest });
+        found.map(Some).map_err(|(message, help)| (Code::InvalidUri, message, help))
     }
 }
 
@@ -139,10 +124,10 @@ pub(crate) fn mocks(
     table: &Arc<MockTable>,
     problems: &mut Vec<Diagnostic>,
 ) -> MocksByName {
-    let table = Arc::clone(table);
+    let nothing = || ApiSources::new(HashMap::new(), Arc::clone(table));
     let nodes: Vec<_> = layers.all(NAME).collect();
     let Some(files) = files.filter(|_| !nodes.is_empty()) else {
-        return MocksByName { table, ..MocksByName::default() };
+        return MocksByName { sources: nothing(), ..MocksByName::default() };
     };
     let mut fields = Fields::new(layers, nodes, "`weir.mock`".to_owned(), problems);
     fields.only(&[&["apis", "select-header"], Settings::NAMES].concat());
@@ -152,7 +137,7 @@ pub(crate) fn mocks(
     let mut reading = Reading { files, sources, apis: Vec::new(), read: Vec::new() };
     let Some(node) = fields.node("apis") else {
         let common = CommonMocks { options, settings: common };
-        return MocksByName { table, common, ..MocksByName::default() };
+        return MocksByName { sources: nothing(), common, ..MocksByName::default() };
     };
     for entry in node.children() {
         reading.entry(&mut fields, node, entry);
@@ -169,7 +154,8 @@ pub(crate) fn mocks(
             Err(why) => fields.wrong(node.span(), why, "mend the definition or what is said of it"),
         }
     }
-    MocksByName { by_name, table, common: CommonMocks { options, settings: common }, files }
+    let sources = ApiSources::new(by_name, Arc::clone(table));
+    MocksByName { sources, common: CommonMocks { options, settings: common }, files }
 }
 
 /// Gives each definition those overrides of all that mean one of its operations.
@@ -240,7 +226,7 @@ impl Reading<'_> {
         for path in paths {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let name = named.clone().unwrap_or(stem);
-            let is_reserved = name == ALL || name == STORE;
+            let is_reserved = name == ALL || name == ApiSources::STORE;
             if is_reserved || self.apis.iter().any(|known| known.api.name == name) {
                 let message = match is_reserved {
                     true => format!("`{name}` stands for many definitions, so none is called so"),

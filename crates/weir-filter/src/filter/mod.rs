@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use weir_auth::ApiKeys;
 use weir_limit::{Breaker, BreakerSettings, LimitSettings, Valve, Valves};
+use weir_mock::ApiSources;
 use weir_route::pattern::RegexCache;
 use weir_route::{ArgError, ArgKind, ArgSpec, Args, Spec};
 
@@ -52,6 +53,7 @@ mod set_status;
 mod spec_tests;
 mod strip_prefix;
 mod throttle;
+mod validate_request;
 
 pub use authorize::denied;
 pub use circuit_breaker::CircuitBreaker;
@@ -81,6 +83,8 @@ pub struct FilterOptions {
     pub api_keys: Arc<ApiKeys>,
     /// Nothing in the configuration tells who a request is from.
     pub nobody_is_known: bool,
+    /// API definitions; `None` where there is no configuration.
+    pub definitions: Option<ApiSources>,
     /// `weir.limits`.
     pub limits: Vec<LimitDefinition>,
     /// `weir.key-resolvers`: whom a request counts for, by the name of a Java bean.
@@ -167,6 +171,7 @@ pub enum Filter {
     SetStatus(set_status::SetStatus),
     StripPrefix(strip_prefix::StripPrefix),
     Throttle(throttle::Throttle),
+    ValidateRequest(validate_request::ValidateRequest),
 }
 
 /// Every filter, sorted by name.
@@ -208,6 +213,7 @@ pub static SPECS: &[&Spec<Build>] = &[
     &set_status::SPEC,
     &strip_prefix::SPEC,
     &throttle::SPEC,
+    &validate_request::SPEC,
 ];
 
 /// The filter called `name`, exactly.
@@ -297,6 +303,7 @@ impl Filter {
             Self::SetStatus(filter) => filter,
             Self::StripPrefix(filter) => filter,
             Self::Throttle(filter) => filter,
+            Self::ValidateRequest(filter) => filter,
         }
     }
 
