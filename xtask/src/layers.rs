@@ -9,7 +9,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("weir-limit", &[]),
     ("weir-auth", &[]),
     ("weir-mock", &["weir-wire"]),
-    ("weir-filter", &["weir-auth", "weir-limit", "weir-route", "weir-wire"]),
+    ("weir-filter", &["weir-auth", "weir-limit", "weir-mock", "weir-route", "weir-wire"]),
     ("weir-balance", &["weir-filter"]),
     (
         "weir-config",
@@ -48,6 +48,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "weir-config",
             "weir-filter",
             "weir-limit",
+            "weir-mock",
             "weir-route",
             "weir-server",
             "weir-store",

@@ -54,6 +54,11 @@ impl Failure {
         Self::new(StatusCode::NOT_FOUND, "there is nothing of this name")
     }
 
+    /// The same with another reason.
+    pub(crate) fn told(self, message: String) -> Self {
+        Self { message: Some(message), ..self }
+    }
+
     /// 400 with a reason.
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)

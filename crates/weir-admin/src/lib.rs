@@ -6,6 +6,7 @@
 
 mod access;
 mod answer;
+mod apis;
 mod control;
 mod definition;
 mod display;

@@ -186,11 +186,13 @@ impl Site {
             return false;
         }
         let access = match (name, self.options.gateway) {
-            ("gateway", Access::None) => false,
-            ("gateway", Access::ReadOnly) => !is_write,
+            ("gateway" | "apis", Access::None) => false,
+            ("gateway" | "apis", Access::ReadOnly) => !is_write,
             _ => true,
         };
         match name {
+            // The main port forwards what is below the base path, and this is not.
+            "apis" if matches!(self.options.kind, Kind::Main) => false,
             // It lists what is exposed and is there whatever is; at `/` it would be in the way.
             "index" => !self.options.base_path.is_empty(),
             _ => access && self.options.exposure.includes(name),

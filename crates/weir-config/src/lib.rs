@@ -47,7 +47,7 @@ pub use imports::{
 };
 pub use loaded::{Checked, Compiled, Loaded, Loader};
 pub use memory::Memory;
-pub use mocks::FileAccess;
+pub use mocks::{CommonMocks, FileAccess};
 pub use pipelines::{
     AddressRule, Fits, FrameSettings, HealthCheck, Pattern, Pipeline, PipelineLimit, PipelineRoute,
     PipelineTimeouts, Protocol, ProxyProtocol, ProxyVersion, SocksRules,

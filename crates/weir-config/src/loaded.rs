@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
@@ -10,7 +11,7 @@ use std::thread;
 use weir_auth::KeyRing;
 use weir_balance::Directory;
 use weir_limit::Valves;
-use weir_mock::Mocks;
+use weir_mock::MockTable;
 use weir_route::index::{DEFAULT_SEED, Index};
 use weir_route::pattern::RegexCache;
 use weir_route::{NamedArgs, Route, RouteDefinition};
@@ -21,7 +22,7 @@ use crate::cors;
 use crate::definitions::Definitions;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::imports::{Import, Imports, Outcome, Server};
-use crate::mocks::{self, FileAccess, MocksByName};
+use crate::mocks::{self, FileAccess};
 use crate::options;
 use crate::pipelines::pipelines;
 use crate::property;
@@ -53,7 +54,7 @@ pub struct Loader {
     seed: u64,
     directory: Arc<Directory>,
     valves: Arc<Valves>,
-    mocks: Option<Arc<Mocks>>,
+    mock_table: Arc<MockTable>,
     keys: Arc<KeyRing>,
     files: Option<FileAccess>,
 }
@@ -116,7 +117,7 @@ impl Loader {
             seed: DEFAULT_SEED,
             directory: Arc::default(),
             valves: Arc::default(),
-            mocks: None,
+            mock_table: Arc::default(),
             keys: Arc::default(),
             files: None,
         }
@@ -153,15 +154,15 @@ impl Loader {
         self
     }
 
-    /// Has files that the configuration names read by this.
-    pub fn with_files(mut self, files: FileAccess) -> Self {
-        self.files = Some(files);
+    /// Has `mock://store` answered from `table`, which outlives the configuration.
+    pub fn with_mock_table(mut self, table: &Arc<MockTable>) -> Self {
+        self.mock_table = Arc::clone(table);
         self
     }
 
-    /// Has `mock:` uris answered from these definitions.
-    pub fn with_mocks(mut self, mocks: Option<Arc<Mocks>>) -> Self {
-        self.mocks = mocks;
+    /// Has files that the configuration names read by this.
+    pub fn with_files(mut self, files: FileAccess) -> Self {
+        self.files = Some(files);
         self
     }
 
@@ -222,13 +223,17 @@ impl Loader {
         let forwarding = options::forwarding(&settings, &layers, regexes, &mut problems);
         let predicates = options::predicates(&settings, &layers, regexes, &mut problems);
         let read_file = self.files.map(|files| files.read);
-        let mocks = match self.mocks {
-            Some(given) => MocksByName::only(given),
-            None => mocks::mocks(&layers, &self.documents.sources, self.files, &mut problems),
-        };
+        let mocks = mocks::mocks(
+            &layers,
+            &self.documents.sources,
+            self.files,
+            &self.mock_table,
+            &mut problems,
+        );
         let security = security::security(&layers, &settings, &self.keys, read_file, &mut problems);
         let mut filters =
             options::filters(&layers, regexes, &self.valves, &settings, &mut problems);
+        filters.definitions = Some(mocks.sources().clone());
         filters.nobody_is_known =
             security.is_none() && filters.api_keys.is_empty() && filters.users.is_empty();
         let compiler = Compiler::new(Options {
@@ -282,6 +287,11 @@ impl Loaded {
     /// The texts that the findings point into.
     pub fn sources(&self) -> &Sources {
         &self.documents.sources
+    }
+
+    /// The files that API definitions were read from, and the folders they were looked for in.
+    pub fn definition_files(&self) -> &[PathBuf] {
+        self.compiler.definition_files()
     }
 
     /// Whether anything refuses the configuration.

@@ -8,7 +8,7 @@ use weir_balance::{Cluster, Service};
 use weir_filter::cors::{CorsChange, CorsPolicy, CorsRoute, CorsRule};
 use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, Target};
-use weir_mock::Mocks;
+use weir_mock::MockSource;
 use weir_route::index::{Change, Index};
 use weir_route::{Route, RouteGroup};
 
@@ -93,7 +93,7 @@ pub enum Upstream {
     /// `forward:`; the request goes to the route of this path.
     Forward(Box<ForwardTo>),
     /// `mock:`; answers are made from API definitions.
-    Mock(Arc<Mocks>),
+    Mock(Box<MockSource>),
     /// `no:` and unknown schemes: no routing filter acts, 200 with an empty body.
     None,
 }

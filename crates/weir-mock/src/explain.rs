@@ -51,7 +51,18 @@ impl Mocks {
     /// Tells what becomes of a request. A step of a sequence or a recording in turn is used up by
     /// it, as by any request.
     pub fn explain(&self, call: &Call<'_>, dice: u64, now_ms: i64) -> Explanation {
-        let target = match self.target_of_call(call) {
+        self.explain_as(None, call, dice, now_ms)
+    }
+
+    /// The same of the definition `name` alone, if one is given.
+    pub fn explain_as(
+        &self,
+        name: Option<&str>,
+        call: &Call<'_>,
+        dice: u64,
+        now_ms: i64,
+    ) -> Explanation {
+        let target = match self.target_of_call(name, call) {
             Ok(target) => target,
             Err(failed) => {
                 let chosen = match &failed.fault {

@@ -14,12 +14,15 @@ mod problem;
 mod request;
 mod respond;
 mod router;
+mod state;
+mod table;
 mod template;
 
-pub use behaviour::{Delay, Envelope, InjectedFault, Override, Step};
-pub use definition::{Api, Kind, Load, Operation, ReadError, Warning};
+pub use behaviour::{Delay, Envelope, InjectedFault, Misfit, Override, Settings, Step};
+pub use definition::{Api, Kind, Load, Operation, ReadError, ReadErrors, Warning, line_of};
 pub use explain::{Explanation, Near};
-pub use mocks::{Listed, Mocks, Mount};
+pub use mocks::{Listed, Mocks, Mount, Mounted};
 pub use problem::Fault;
 pub use request::{BodyCondition, Call, Condition, Enforcement, Violation};
 pub use respond::{Options, Reply};
+pub use table::{ApiSources, MockSource, MockTable, WrongHead};

@@ -25,6 +25,8 @@ pub enum Fault {
     NoResponse,
     /// No body could be made that its schema allows.
     NoBody(String),
+    /// A stateful definition keeps as much as it may.
+    Full,
     /// It is wanted so: a status.
     Injected(u16),
 }
@@ -40,6 +42,7 @@ impl Fault {
             Self::Invalid(_) => 422,
             Self::NotAcceptable => 406,
             Self::NoResponse | Self::NoBody(_) => 500,
+            Self::Full => 507,
             Self::Injected(status) => *status,
         }
     }
@@ -56,6 +59,7 @@ impl Fault {
             Self::NotFound(_) => "NOT_FOUND",
             Self::NoResponse => "NO_RESPONSE_DEFINED",
             Self::NoBody(_) => "NO_COMPLEX_OBJECT_TEXT",
+            Self::Full => "STATE_FULL",
             Self::Injected(_) => "INJECTED_FAULT",
         }
     }
@@ -68,9 +72,10 @@ impl Fault {
             Self::MediaType(_) => "The media type of the body is not declared",
             Self::Invalid(_) => "The request breaks its definition",
             Self::NotAcceptable => "No response has an accepted media type",
-            Self::NotFound(_) => "What was preferred is not declared",
+            Self::NotFound(_) => "What was asked for is not there",
             Self::NoResponse => "The operation declares no response",
             Self::NoBody(_) => "No body could be made",
+            Self::Full => "The mock keeps no more",
             Self::Injected(_) => "The mock fails on purpose",
         }
     }
@@ -85,6 +90,7 @@ impl Fault {
             Self::NotAcceptable => "change or leave out `Accept`".to_owned(),
             Self::NotFound(what) | Self::NoBody(what) => what.clone(),
             Self::Injected(_) => "an override or `Prefer: fault` asks for it".to_owned(),
+            Self::Full => "remove items, or all of them with `POST /__weir/reset`".to_owned(),
             Self::NoResponse => "add a response to the operation".to_owned(),
         }
     }

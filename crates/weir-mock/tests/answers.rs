@@ -317,7 +317,11 @@ fn files_may_refer_to_each_other() {
 fn preferences_and_policies() {
     let text =
         operation("      - { name: n, in: query, required: true, schema: { type: integer } }");
-    let report = Options { validation: Enforcement::Report, delay_ms: 5, ..Options::default() };
+    let report = Options {
+        validation: Enforcement::Report,
+        delay: weir_mock::Delay::Fixed(5),
+        ..Options::default()
+    };
     let mocks = mocks_with(&text, report);
     let reply = ask(&mocks, "GET /a/x", &[], "");
     let told = reply.fields.iter().any(|(name, _)| name == "sl-violations");

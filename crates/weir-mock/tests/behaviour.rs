@@ -7,8 +7,8 @@ use std::sync::Arc;
 use asked::{Served, api, with_call};
 use serde_json::{Value, json};
 use weir_mock::{
-    BodyCondition, Condition, Delay, Enforcement, Envelope, InjectedFault, Mocks, Mount, Options,
-    Override, Step,
+    BodyCondition, Condition, Delay, Enforcement, Envelope, InjectedFault, MockSource, MockTable,
+    Mocks, Mount, Mounted, Options, Override, Settings, Step,
 };
 
 const PETS: &str = r"
@@ -32,7 +32,8 @@ paths:
 
 fn served(overrides: Vec<Override>, options: Options) -> Result<Served, String> {
     let api = Arc::new(api(PETS).expect("a definition"));
-    let mount = Mount { overrides, ..Mount::from(api) };
+    let settings = Settings { overrides, ..Settings::default() };
+    let mount = Mount { settings, ..Mount::from(api) };
     Mocks::mount(vec![mount], options).map(Served)
 }
 
@@ -51,7 +52,8 @@ fn overrides_choose_and_wait() {
         ..of("GET /pets/{petId}")
     };
     let off = Override { validation: Some(Enforcement::Off), code: Some(200), ..of("*") };
-    let all = served(vec![off, dog, gone], Options { delay_ms: 5, ..Options::default() });
+    let all =
+        served(vec![off, dog, gone], Options { delay: Delay::Fixed(5), ..Options::default() });
     let all = all.expect("overrides");
     let dog = all.ask("GET /pets/1", &[], "");
     assert_eq!((dog.text().as_str(), dog.delay_ms), ("{\"a\":\"dog\"}", 5));
@@ -132,9 +134,9 @@ fn overrides_that_mean_nothing_are_refused() {
 #[test]
 fn envelopes_are_put_around() {
     let envelope = Envelope {
-        success: Some(json!({ "errcode": 0, "data": "${body}" })),
+        success: Some(json!({ "errcode": 0, "data": "{{body}}" })),
         failure: Some(
-            json!({ "errcode": "${status}", "errmsg": "${name}: ${detail}", "all": "${violations}" }),
+            json!({ "errcode": "{{status}}", "errmsg": "{{name}}: {{detail}}", "all": "{{violations}}" }),
         ),
         failure_status: Some(200),
     };
@@ -206,4 +208,104 @@ fn requests_are_explained() {
     check("GET /pets/7/", "GET /pets/{petId}", "the slash at the end or the query");
     let (_, document) = explain(&format!("GET {}", "/x".repeat(5_000)));
     assert_eq!((&document["didYouMean"], &document["status"]), (&json!([]), &json!(404)));
+}
+
+#[test]
+fn overrides_have_bodies_that_give_back_what_the_request_holds() {
+    let own = Override {
+        when: Condition { query: vec![("n".into(), "1".into())], ..Condition::default() },
+        code: Some(299),
+        headers: vec![("X-Echo".into(), "<{{path.petId}}>".into())],
+        body: Some(json!({ "id": "{{path.petId}}", "list|2": ["{{query.n}}"], "other": "{{x}}" })),
+        ..of("showPet")
+    };
+    let all = served(vec![own], Options::default()).expect("overrides");
+    let asked = all.ask("GET /pets/7?n=1", &[], "");
+    let expected = r#"{"id":"7","list":["1","1"],"other":"{{x}}"}"#;
+    assert_eq!((asked.status, asked.text().as_str()), (299, expected));
+    assert_eq!(asked.field("x-echo"), Some("<7>"));
+    assert_eq!(all.ask("GET /pets/7", &[], "").text(), r#"{"a":"cat"}"#);
+    assert_eq!(all.ask("GET /pets/7?n=1&__code=404", &[], "").status, 404);
+    let text = Override { body: Some(json!("plain")), ..of("showPet") };
+    let all = served(vec![text], Options::default()).expect("overrides");
+    assert_eq!(all.ask("GET /pets/7", &[], "").text(), "plain");
+}
+
+#[test]
+fn definitions_say_how_they_are_served() {
+    let root = "x-weir-mock: { validate: 'off', envelope: { success: { data: '{{body}}' } } }\n";
+    let own =
+        "operationId: showPet\n      x-weir-mock: [ { when: { query: { n: 1 } }, code: 404 } ]";
+    let text = format!("{root}{}", PETS.trim_start().replace("operationId: showPet", own));
+    let all = asked::mocks(&text);
+    assert_eq!(all.ask("GET /pets/1?n=x", &[], "").text(), r#"{"data":{"a":"cat"}}"#);
+    assert_eq!(all.ask("GET /pets/1?n=1", &[], "").status, 404);
+    let wrong = text.replace("code: 404", "cod: 404");
+    let error = api(&wrong).expect_err("refused").to_string();
+    let place = "file#/paths/~1pets~1{petId}/get/x-weir-mock/0/cod: there is no `cod`";
+    assert!(error.starts_with(place), "{error}");
+}
+
+#[test]
+fn what_is_said_outside_goes_before_what_a_definition_says() {
+    let text = format!("x-weir-mock: {{ delay: 7, seed: 1 }}\n{}", PETS.trim_start());
+    let settings = Settings { delay: Some(Delay::Fixed(9)), ..Settings::default() };
+    let mount = Mount { settings, ..Mount::from(Arc::new(api(&text).expect("a definition"))) };
+    let options = Options { delay: Delay::Fixed(5), ..Options::default() };
+    let all = Served(Mocks::mount(vec![mount], options).expect("paths"));
+    assert_eq!(all.ask("GET /pets/1", &[], "").delay_ms, 9);
+    assert_eq!(asked::mocks(&text).ask("GET /pets/1", &[], "").delay_ms, 7);
+}
+
+#[test]
+fn definitions_for_a_host_are_apart_from_those_for_all() {
+    let named = |name: &str, hosts: &[&str]| {
+        let none = |file: &str| Err(file.to_owned());
+        let api = weir_mock::Api::read(name, "file", PETS, &none).expect("a definition");
+        let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+        Mount { hosts, ..Mount::from(Arc::new(api)) }
+    };
+    let mounts = vec![named("a", &["A.example:80", "c.example"]), named("b", &["b.example"])];
+    let check = |all: &Served, fields: &[&str], expected: Option<&str>| {
+        let asked = all.ask("GET /pets/1", fields, "");
+        let found = asked.field("weir-mock").and_then(|why| why.split(';').next());
+        assert_eq!(found, expected, "{fields:?}");
+    };
+    let header = || Options { select_header: Some("X-Api".to_owned()), ..Options::default() };
+    let all = Served(Mocks::mount(mounts.clone(), header()).expect("paths"));
+    check(&all, &["host: a.EXAMPLE:8080"], Some("api=a"));
+    check(&all, &["host: c.example"], Some("api=a"));
+    check(&all, &["host: b.example"], Some("api=b"));
+    check(&all, &["host: d.example"], None);
+    check(&all, &["host: d.example", "x-api: b"], Some("api=b"));
+    let more = [mounts, vec![named("d", &[])]].concat();
+    let all = Served(Mocks::mount(more, header()).expect("paths"));
+    check(&all, &["host: d.example"], Some("api=d"));
+    check(&all, &["host: b.example"], Some("api=b"));
+}
+
+#[test]
+fn a_table_is_swapped_below_the_routes_that_lead_to_it() {
+    let table = Arc::new(MockTable::default());
+    let (any, only) = (
+        MockSource::Stored(table.clone(), None),
+        MockSource::Stored(table.clone(), Some("b".into())),
+    );
+    let status = |source: &MockSource| {
+        with_call("GET /pets/1", &[], "", |call| source.answer(call, 7, 0).status)
+    };
+    assert_eq!([status(&any), status(&only)], [404, 404]);
+    let mounted = |name: &str| {
+        let none = |file: &str| Err(file.to_owned());
+        let api = weir_mock::Api::read(name, "file", PETS, &none).expect("a definition");
+        Arc::new(Mounted::new(Mount::from(Arc::new(api)), &Options::default()).expect("a mount"))
+    };
+    let serve = |all: Vec<Arc<Mounted>>| {
+        let mocks = Mocks::of_mounted(all, Options::default(), true).expect("paths");
+        table.swap(Arc::new(mocks));
+    };
+    serve(vec![mounted("a")]);
+    assert_eq!([status(&any), status(&only)], [200, 404]);
+    serve(vec![mounted("a"), mounted("b")]);
+    assert_eq!([status(&any), status(&only)], [200, 200]);
 }

@@ -334,3 +334,24 @@ fn templates_without_end_are_bounded() {
     );
     assert_eq!(asked.status, 200);
 }
+
+#[test]
+fn all_that_is_wrong_is_told_with_its_line() {
+    let text = "openapi: 3.1.0
+paths:
+  /a:
+    get: { parameters: [ { in: query } ] }
+    post: { responses: { '9x': {} } }
+  b: {}
+x-weir-mock: { sed: 1 }
+";
+    let errors = api(text).expect_err("refused");
+    let places = errors.located("file", text).into_iter().map(|(place, _)| place);
+    let expected = [
+        "file:7#/x-weir-mock/sed",
+        "file:4#/paths/~1a/get/parameters/0",
+        "file:5#/paths/~1a/post/responses/9x",
+        "file:6#/paths/b",
+    ];
+    assert_eq!(places.collect::<Vec<_>>(), expected, "{errors}");
+}

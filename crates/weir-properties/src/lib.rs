@@ -6,6 +6,7 @@
 mod configuration;
 mod framing;
 mod heads;
+mod mocks;
 mod paths;
 mod records;
 mod routes;
@@ -14,6 +15,7 @@ mod streams;
 pub use configuration::configuration;
 pub use framing::{chunked, framing};
 pub use heads::{request_head, response_head};
+pub use mocks::mock_definition;
 pub use paths::{canonical_path, path_filters};
 pub use records::{route_json, store_record};
 pub use routes::{route_index, shortcut};
@@ -32,6 +34,7 @@ pub const PROPERTIES: &[(&str, Property)] = &[
     ("dubbo", dubbo),
     ("frame", frame),
     ("framing", framing),
+    ("mock_definition", mock_definition),
     ("path_filters", path_filters),
     ("proxy_protocol", proxy_protocol),
     ("request_head", request_head),

@@ -2,9 +2,11 @@
 //!
 //! [`Store`] keeps the routes made through the admin API in `routes.redb`, in the order they were
 //! first written, each with the revision at which it last changed, and a bounded audit log of who
-//! changed what. A write is acknowledged after it has reached the disk. Validation, and what a
-//! route means, is the caller's business (`weir-admin`); nothing here compiles a route.
+//! changed what. API definitions for mocks are beside them, by name. A write is acknowledged after
+//! it has reached the disk. Validation, and what a route means, is the caller's business
+//! (`weir-admin`); nothing here compiles a route.
 
+mod apis;
 mod audit;
 mod error;
 mod polite;
@@ -12,6 +14,7 @@ mod record;
 mod store;
 mod transaction;
 
+pub use apis::StoredApi;
 pub use audit::{AuditAction, AuditEntry};
 pub use error::{StoreError, StoreErrorKind};
 pub use record::{Encoded, RecordError, StoredRoute};

@@ -287,7 +287,7 @@ impl Store {
         Ok(result)
     }
 
-    fn read<T, E: From<StoreError>>(
+    pub(crate) fn read<T, E: From<StoreError>>(
         &self,
         read: impl FnOnce(&ReadTransaction, &Place) -> Result<T, E>,
     ) -> Result<T, E> {

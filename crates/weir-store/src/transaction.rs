@@ -19,6 +19,7 @@ pub(crate) const META: TableDefinition<'static, &str, u64> = TableDefinition::ne
 pub(crate) const META_FORMAT: &str = "format";
 pub(crate) const META_REVISION: &str = "revision";
 const META_NEXT_SLOT: &str = "next-slot";
+pub(crate) const META_APIS_REVISION: &str = "apis-revision";
 
 /// What a put did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +39,16 @@ pub struct Transaction<'t> {
     ids: Table<'t, &'static str, u64>,
     audit: Table<'t, u64, &'static [u8]>,
     meta: Table<'t, &'static str, u64>,
-    place: &'t Place,
+    pub(crate) under: &'t WriteTransaction,
+    /// Opened when an API definition is written.
+    pub(crate) apis: Option<Table<'t, &'static str, &'static [u8]>>,
+    /// Revision of the API definitions, once it was looked up.
+    pub(crate) apis_revision: Option<u64>,
+    pub(crate) place: &'t Place,
     revision: u64,
     next_slot: u64,
-    changed: bool,
-    scratch: Vec<u8>,
+    pub(crate) changed: bool,
+    pub(crate) scratch: Vec<u8>,
 }
 
 impl<'t> Transaction<'t> {
@@ -59,6 +65,9 @@ impl<'t> Transaction<'t> {
             ids: under.open_table(IDS).map_err(fail)?,
             audit: under.open_table(AUDIT).map_err(fail)?,
             meta,
+            under,
+            apis: None,
+            apis_revision: None,
             place,
             revision,
             next_slot,
@@ -130,6 +139,12 @@ impl<'t> Transaction<'t> {
             )?;
         }
         Ok(())
+    }
+
+    /// A number about the store; 0 if it is not there.
+    pub(crate) fn number(&self, name: &str) -> Result<u64, StoreError> {
+        let found = self.meta.get(name).map_err(|error| self.place.database("read", error))?;
+        Ok(found.map_or(0, |value| value.value()))
     }
 
     /// A new revision without a change of a route, and what it is.
@@ -205,6 +220,9 @@ impl<'t> Transaction<'t> {
         let fail = |error| place.database("write", error);
         self.meta.insert(META_REVISION, self.revision).map_err(fail)?;
         self.meta.insert(META_NEXT_SLOT, self.next_slot).map_err(fail)?;
+        if let Some(revision) = self.apis_revision {
+            self.meta.insert(META_APIS_REVISION, revision).map_err(fail)?;
+        }
         Ok(true)
     }
 }

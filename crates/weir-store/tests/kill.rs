@@ -24,6 +24,7 @@ fn write_for_ever(directory: &Path, from: usize) {
                     let uri = "http://x".to_owned();
                     let route = RouteDefinition { id: id.clone(), uri, ..Default::default() };
                     change.put(&Encoded::new(&route).expect("encodes"))?;
+                    change.put_api(id, id.as_bytes())?;
                 }
                 Ok(())
             })
@@ -43,6 +44,19 @@ fn stored(directory: &Path) -> HashSet<String> {
         })
         .expect("a scan");
     ids
+}
+
+fn stored_apis(directory: &Path) -> HashSet<String> {
+    let store = Store::open(directory, Options::default()).expect("opens after a kill");
+    let mut names = HashSet::new();
+    store
+        .scan_apis::<StoreError>(|api| {
+            assert_eq!(api.bytes, api.name.as_bytes());
+            names.insert(api.name.to_owned());
+            Ok(())
+        })
+        .expect("a scan");
+    names
 }
 
 #[test]
@@ -74,6 +88,7 @@ fn every_acknowledged_route_survives_a_kill() {
         }
         child.wait().expect("its end");
         let ids = stored(directory.path());
+        assert_eq!(ids, stored_apis(directory.path()), "routes and definitions in one change");
         for n in &acknowledged {
             assert!(ids.contains(&format!("r{n}")), "r{n} is lost in round {round}");
             assert!(ids.contains(&format!("s{n}")), "s{n} is lost in round {round}");

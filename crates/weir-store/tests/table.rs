@@ -126,3 +126,29 @@ fn the_audit_log_is_bounded_and_newest_first() {
     assert_eq!(revisions(Some(5), 10), [4, 3]);
     assert_eq!(store.audit(None, 1).expect("the log").first(), Some(&(5, entry(5))));
 }
+
+#[test]
+fn definitions_are_kept_by_name_beside_the_routes() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = Store::open(directory.path(), Options::default()).expect("a store");
+    assert_eq!(store.api("a"), Ok(None));
+    assert_eq!(store.apis_revision(), Ok(0));
+    let put = |name: &str, text: &str| {
+        store.commit(|change| change.put_api(name, text.as_bytes())).expect("a write")
+    };
+    assert_eq!((put("b", "1"), put("a", "2"), put("b", "3")), (1, 2, 3));
+    assert_eq!(store.api("b"), Ok(Some((3, b"3".to_vec()))));
+    assert_eq!(store.revision(), Ok(0), "no route has changed");
+    drop(store);
+    let store = Store::open(directory.path(), Options::default()).expect("the store again");
+    let mut seen = Vec::new();
+    let listed = store.scan_apis::<StoreError>(|api| {
+        seen.push((api.name.to_owned(), api.revision, api.bytes.to_vec()));
+        Ok(())
+    });
+    listed.expect("a scan");
+    assert_eq!(seen, [("a".into(), 2, b"2".to_vec()), ("b".into(), 3, b"3".to_vec())]);
+    assert_eq!(store.commit(|change| change.delete_api("b")), Ok(true));
+    assert_eq!(store.commit(|change| change.delete_api("b")), Ok(false));
+    assert_eq!(store.api("b"), Ok(None));
+}

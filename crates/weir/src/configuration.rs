@@ -3,14 +3,14 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, bail};
 use weir_auth::KeyRing;
 use weir_balance::Directory;
 use weir_config::{FileAccess, Format, Loaded, Loader, SOURCE_BYTES_MAX, Source};
 use weir_limit::Valves;
-use weir_mock::Mocks;
+use weir_mock::MockTable;
 
 use crate::imports::{Imported, Reach, Reader};
 
@@ -30,12 +30,15 @@ pub struct ConfigArgs {
     /// Sets a property over all files and the environment.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// What `mock:` uris are answered from.
+    /// Changes of files go unnoticed.
     #[arg(skip)]
-    pub mocks: Option<Arc<Mocks>>,
+    pub is_unwatched: bool,
     /// Files that were read besides, as the configuration names them.
     #[arg(skip)]
     pub imported: Imported,
+    /// Files of API definitions that were read the last time.
+    #[arg(skip)]
+    pub definitions: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 /// What outlives configurations: state by name.
@@ -45,6 +48,8 @@ pub struct Lasting {
     pub directory: Arc<Directory>,
     /// Limits and breakers.
     pub valves: Arc<Valves>,
+    /// API definitions of the store.
+    pub mock_table: Arc<MockTable>,
     /// Keys of token issuers.
     pub keys: Arc<KeyRing>,
 }
@@ -96,6 +101,9 @@ impl ConfigArgs {
 
     /// The files to look at for changes: those there are, and those of any profile beside them.
     pub fn watched(&self) -> Vec<PathBuf> {
+        if self.is_unwatched {
+            return Vec::new();
+        }
         let mut watched = self.files().unwrap_or_default();
         watched.extend(self.bootstraps());
         for file in watched.clone() {
@@ -111,6 +119,14 @@ impl ConfigArgs {
         }
         watched.sort();
         watched
+    }
+
+    /// The files of API definitions to look at for changes, broken ones too.
+    pub fn watched_definitions(&self) -> Vec<PathBuf> {
+        if self.is_unwatched {
+            return Vec::new();
+        }
+        self.definitions.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Reads everything but the routes, from local files alone.
@@ -143,8 +159,8 @@ impl ConfigArgs {
             .with_directory(&lasting.directory)
             .with_limits(&lasting.valves)
             .with_keys(&lasting.keys)
-            .with_files(FILES)
-            .with_mocks(self.mocks.clone());
+            .with_mock_table(&lasting.mock_table)
+            .with_files(FILES);
         let mut loader = loader.with_seed(RandomState::new().build_hasher().finish());
         let (files, bootstraps) = (self.files()?, self.bootstraps());
         for file in &bootstraps {
@@ -165,7 +181,10 @@ impl ConfigArgs {
             }
         }
         imports.read(&mut loader, Some(&active));
-        Ok(loader.load())
+        let loaded = loader.load();
+        let mut definitions = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        *definitions = loaded.definition_files().to_vec();
+        Ok(loaded)
     }
 }
 

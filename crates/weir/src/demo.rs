@@ -51,7 +51,7 @@ pub fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     std::fs::create_dir_all(&temporary).context("no temporary directory")?;
     std::fs::write(&file, configuration(&args, origin.address()))?;
     let config = ConfigArgs { configs: vec![file.clone()], ..Default::default() };
-    let run_args = RunArgs { config, data: Some(data), log: "warn".into() };
+    let run_args = RunArgs { config, data: Some(data), log: "warn".into(), is_quiet: false };
     let (count, upstream) = (args.routes, origin.address());
     let result = run_with(
         run_args,

@@ -1,6 +1,7 @@
 //! The `weir` command: one file per subcommand.
 
 mod admin;
+mod apis;
 mod check;
 mod configuration;
 mod demo;
@@ -47,6 +48,8 @@ enum Command {
     Explain(explain::ExplainArgs),
     /// Shows and changes the routes of a running gateway.
     Routes(routes::RoutesArgs),
+    /// Shows and changes the API definitions that a running gateway mocks.
+    Apis(apis::ApisArgs),
     /// Shows and changes the limits of a running gateway.
     Limits(limits::LimitsArgs),
     /// Shows the pipelines of a running gateway.
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Routes(args) => routes::run(args),
+        Command::Apis(args) => apis::run(args),
         Command::Limits(args) => limits::run(args),
         Command::Pipelines(args) => pipelines::run(args),
         Command::Services(args) => services::run(args),

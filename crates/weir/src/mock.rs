@@ -1,16 +1,18 @@
 //! `weir mock`: an API definition goes in, a mock that validates is there.
 
+use std::cell::OnceCell;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use serde_json::json;
-use weir_mock::{Api, Enforcement, Mocks, Options};
+use weir_config::{Snapshot, Upstream};
+use weir_mock::{MockSource, Mocks};
 
-use crate::configuration::{ConfigArgs, FILES};
+use crate::configuration::ConfigArgs;
 use crate::run::{RunArgs, run_with};
 use crate::say;
 
@@ -20,6 +22,7 @@ use crate::say;
 Examples:
   weir mock examples/petstore.yaml
   weir mock --dynamic --seed 7 apis/
+  weir mock --watch --config mock.yml apis/petstore.yaml
   curl -H 'Prefer: code=404' http://127.0.0.1:4010/pets/1
 
 A request may say what it prefers: `Prefer: code=404, example=none, dynamic=true, seed=7, delay=100,
@@ -27,8 +30,14 @@ validate=off`, or in the query as `__code=404`.
 Exit code: 0 stopped as asked, 1 a definition or the machine did not allow a start.")]
 pub struct MockArgs {
     /// Definitions, or folders of them: OpenAPI, Swagger, YApi, Postman, HAR, Apifox.
-    #[arg(value_name = "FILE|DIR", required = true)]
+    #[arg(value_name = "FILE|DIR")]
     definitions: Vec<PathBuf>,
+    /// Settings, as `weir run` has them: `weir.mock.overrides`, `weir.mock.envelope` and others.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Reads files again when they change; a broken one is told, and the old one serves on.
+    #[arg(long)]
+    watch: bool,
     /// Port to listen on.
     #[arg(long, default_value_t = 4010)]
     port: u16,
@@ -45,14 +54,17 @@ pub struct MockArgs {
     #[arg(long)]
     errors: bool,
     /// What becomes of requests that break the definition.
-    #[arg(long, value_enum, default_value_t = Validate::Enforce)]
-    validate: Validate,
+    #[arg(long, value_enum)]
+    validate: Option<Validate>,
+    /// Keeps what clients write to collections, and gives it back; `POST /__weir/reset` forgets it.
+    #[arg(long)]
+    stateful: bool,
     /// Lets pages of other origins read the answers; `--cors false` does not.
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
     cors: bool,
     /// Waits before each answer.
-    #[arg(long, value_name = "MILLISECONDS", default_value_t = 0)]
-    delay: u64,
+    #[arg(long, value_name = "MILLISECONDS")]
+    delay: Option<u64>,
     /// Header that tells definitions with the same paths apart, by the names of their files.
     #[arg(long, value_name = "NAME")]
     select_header: Option<String>,
@@ -61,7 +73,7 @@ pub struct MockArgs {
     json: bool,
 }
 
-/// `--validate`.
+/// `--validate`; requests that are wrong are refused unless it says otherwise.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Validate {
     /// They are refused.
@@ -77,47 +89,84 @@ enum Validate {
 /// # Errors
 /// A definition that cannot be read, or a port that is taken.
 pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
-    let options = Options {
-        dynamic: args.dynamic,
-        seed: args.seed,
-        errors: args.errors,
-        validation: match args.validate {
-            Validate::Enforce => Enforcement::Enforce,
-            Validate::Report => Enforcement::Report,
-            Validate::Off => Enforcement::Off,
-        },
-        delay_ms: args.delay,
-        select_header: args.select_header.clone(),
-        ..Options::default()
-    };
-    let mut apis = Vec::new();
-    for file in files(&args.definitions)? {
-        apis.push(Arc::new(read(&file)?));
+    if args.definitions.is_empty() && args.config.is_none() {
+        bail!("name a definition: `weir mock apis/petstore.yaml`, or `--config mock.yml`");
     }
-    let mocks = Arc::new(Mocks::new(apis, options).map_err(anyhow::Error::msg)?);
     let temporary = std::env::temp_dir().join(format!("weir-mock-{}", std::process::id()));
     let file = temporary.join("application.yml");
     std::fs::create_dir_all(&temporary).context("no temporary directory")?;
     std::fs::write(&file, configuration(&args))?;
     let config = ConfigArgs {
-        configs: vec![file],
-        mocks: Some(Arc::clone(&mocks)),
+        configs: [Some(file), args.config.clone()].into_iter().flatten().collect(),
+        set: properties(&args),
+        is_unwatched: !args.watch,
         ..ConfigArgs::default()
     };
-    let log = "warn,weir::mock=info".to_owned();
-    let run_args = RunArgs { config, data: Some(temporary.clone()), log };
+    // Of a reload, what serves and why is told.
+    let log = "warn,weir::mock=info,weir::run=info".to_owned();
+    let run_args = RunArgs { config, data: Some(temporary.clone()), log, is_quiet: true };
+    let mocks = OnceCell::new();
     let result = run_with(
         run_args,
-        async |_| Ok(()),
+        async |control| {
+            mocks.get_or_init(|| all(&control.published().load()));
+            Ok(())
+        },
         |started| {
-            if let Some(gateway) = started.gateway {
-                say(&served(&mocks, gateway, args.json));
+            if let (Some(gateway), Some(Some(mocks))) = (started.gateway, mocks.get()) {
+                say(&served(mocks, gateway, args.json));
             }
         },
     );
     // What is in the system's temporary directory is the system's if this fails.
     let _ = std::fs::remove_dir_all(&temporary);
     result
+}
+
+/// The definitions that the one route leads to.
+fn all(snapshot: &Snapshot) -> Option<Arc<Mocks>> {
+    snapshot.index.iter().find_map(|route| match &route.target.upstream {
+        Upstream::Mock(source) => match &**source {
+            MockSource::Fixed(mocks) => Some(Arc::clone(mocks)),
+            MockSource::Stored(..) => None,
+        },
+        _ => None,
+    })
+}
+
+/// What the command line says, over all files.
+fn properties(args: &MockArgs) -> Vec<String> {
+    let mut set = Vec::new();
+    let mut names = Vec::new();
+    for (at, path) in args.definitions.iter().enumerate() {
+        set.push(format!("weir.mock.apis[{at}].file={}", path.display()));
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            continue;
+        }
+        // Files may be called alike in different folders; the first one answers.
+        let count = names.iter().filter(|name| **name == stem).count();
+        if count > 0 {
+            set.push(format!("weir.mock.apis[{at}].name={stem}-{}", count + 1));
+        }
+        names.push(stem);
+    }
+    let mut say = |name: &str, value: Option<String>| {
+        set.extend(value.map(|value| format!("weir.mock.{name}={value}")));
+    };
+    say("dynamic", args.dynamic.then(|| "true".to_owned()));
+    say("stateful", args.stateful.then(|| "true".to_owned()));
+    say("errors", args.errors.then(|| "true".to_owned()));
+    say("seed", args.seed.map(|seed| seed.to_string()));
+    say("delay", args.delay.map(|delay| delay.to_string()));
+    say("select-header", args.select_header.clone());
+    let validate = args.validate.map(|validate| match validate {
+        Validate::Enforce => "enforce",
+        Validate::Report => "report",
+        Validate::Off => "off",
+    });
+    say("validate", validate.map(str::to_owned));
+    set
 }
 
 /// A gateway with one route, to the definitions.
@@ -136,29 +185,6 @@ fn configuration(args: &MockArgs) -> String {
          predicates: [ 'Path=/**' ] }}\n",
         args.host, args.port
     )
-}
-
-/// The definitions among what was named.
-fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for path in named {
-        if !path.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        let inside = FILES.definitions(path);
-        let inside = inside.with_context(|| format!("cannot read {}", path.display()))?;
-        if inside.is_empty() {
-            bail!("there is no definition in {}: no .yaml, .yml, .json or .har", path.display());
-        }
-        files.extend(inside);
-    }
-    Ok(files)
-}
-
-fn read(file: &Path) -> anyhow::Result<Api> {
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    FILES.definition(file, &stem).map_err(|why| anyhow::anyhow!("{}: {why}", file.display()))
 }
 
 /// What is served, each operation with a line that works.

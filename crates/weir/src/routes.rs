@@ -2,7 +2,7 @@
 
 mod change;
 pub(crate) mod client;
-mod import;
+pub(crate) mod import;
 mod read;
 pub(crate) mod show;
 mod source;

@@ -72,7 +72,7 @@ fn what_is_no_definition_is_said_and_nothing_starts() {
     let output = output.expect("weir runs");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("x.yaml#/paths/pets"), "{text}");
+    assert!(text.contains("x.yaml:2#/paths/pets"), "{text}");
 }
 
 /// Starts `weir run` with this configuration beside `apis/pets.json` and `apis/shop.json`.
@@ -172,6 +172,20 @@ fn what_is_wrong_with_definitions_is_said_with_its_place() {
         ("weir.mock.apis: [ good.json, { file: good.json } ]".to_owned(), "two definitions"),
         ("weir.mock: { apis: [ good.json ], valdate: off }".to_owned(), "did you mean `validate`"),
         (format!("weir.mock.apis: [ good.json ]\n{}", route("god")), "there are all, good"),
+        (
+            "weir.mock: { apis: [ good.json ], overrides: [ { operation: x } ] }".to_owned(),
+            "a.yml:1:61",
+        ),
+        (
+            "weir.mock.apis: [ good.json ]\nspring.cloud.gateway.routes: [ { id: a, uri: 'no://op', \
+             filters: [ ValidateRequest=god ] } ]"
+                .to_owned(),
+            "ValidateRequest: there is no definition `god`",
+        ),
+        (
+            "weir.mock.apis: [ { file: good.json, delay: { mean: 1 } } ]".to_owned(),
+            "there is no `mean`",
+        ),
     ] {
         let (code, output) = check(&text);
         assert_eq!(code, Some(1), "{text}: {output}");
@@ -224,4 +238,94 @@ async fn a_collection_of_postman_is_served_too() {
         Gateway::launch(Command::new(binary), &["mock", "--port", "0", "{config}"], &files);
     let cat = ask(&gateway, "GET /cats/7 HTTP/1.1\r\nHost: a\r\n\r\n").await;
     assert_eq!((cat.status, cat.text().as_str()), (200, r#"{"name":"Tom"}"#));
+}
+
+/// `weir mock` on `pets.yaml`, with `mock.yml` as its configuration.
+fn configured(args: &[&str], config: &str) -> Gateway {
+    let mut all = vec!["mock", "--port", "0", "--config", "mock.yml"];
+    all.extend(args);
+    all.push("{config}");
+    let files = [("pets.yaml", PETS.as_bytes()), ("mock.yml", config.as_bytes())];
+    Gateway::launch(Command::new(env!("CARGO_BIN_EXE_weir")), &all, &files)
+}
+
+#[tokio::test]
+async fn answers_are_overridden_and_wrapped_as_a_configuration_says() {
+    let gateway = configured(
+        &[],
+        "weir.mock:
+  envelope: { success: { errcode: 0, data: '{{body}}' }, failure: { errcode: '{{status}}' },
+              failure-status: 200 }
+  overrides:
+  - operation: GET /pets/{id}
+    when: { query: { mine: 1 } }
+    body: { id: '{{path.id}}' }
+    headers: { X-Id: '{{path.id}}' }
+  - { operation: 'DELETE /pets/{id}', faults: [ { fault: 503 } ] }
+",
+    );
+    let mine = ask(&gateway, "GET /pets/7?mine=1 HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert_eq!(mine.text(), r#"{"errcode":0,"data":{"id":"7"}}"#);
+    assert_eq!(mine.field("x-id").as_deref(), Some("7"));
+    let gone = ask(&gateway, "DELETE /pets/7 HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert_eq!((gone.status, gone.text().as_str()), (200, r#"{"errcode":503}"#));
+}
+
+#[tokio::test]
+async fn a_slow_body_takes_its_time_and_comes_whole() {
+    let gateway =
+        configured(&[], "weir.mock.overrides: [ { body-time: 300ms, body: 'a slow one' } ]");
+    let started = std::time::Instant::now();
+    let slow = ask(&gateway, "GET /pets HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert_eq!(slow.text(), "a slow one");
+    assert!(started.elapsed() >= std::time::Duration::from_millis(300));
+}
+
+#[tokio::test]
+async fn changed_files_are_read_again_if_they_are_watched() {
+    let gateway = configured(&["--watch"], "weir.mock.overrides: [ { body: first } ]");
+    let get = "GET /pets HTTP/1.1\r\nHost: a\r\n\r\n";
+    assert_eq!(ask(&gateway, get).await.text(), "first");
+    let file = gateway.directory().join("mock.yml");
+    std::fs::write(&file, "weir.mock.overrides: [ { body: the second } ]").expect("another one");
+    gateway.wait_for_output("reloaded");
+    assert_eq!(ask(&gateway, get).await.text(), "the second");
+    // A broken definition is told, and what was there serves on.
+    std::fs::write(gateway.config(), "openapi: 3.0.0\npaths: { pets: {} }").expect("a broken one");
+    gateway.wait_for_output("pets.yaml:2#/paths/pets");
+    gateway.wait_for_output("the old one serves on");
+    assert_eq!(ask(&gateway, get).await.text(), "the second");
+    let other = PETS.replace("/pets:", "/cats:");
+    std::fs::write(gateway.config(), other).expect("another definition");
+    let cats = "GET /cats HTTP/1.1\r\nHost: a\r\n\r\n";
+    let until = std::time::Instant::now() + weir_testkit::PATIENCE;
+    while ask(&gateway, cats).await.status != 200 {
+        assert!(std::time::Instant::now() < until, "the definition is not read again");
+    }
+}
+
+#[tokio::test]
+async fn heads_of_requests_to_an_upstream_are_compared_with_a_definition() {
+    let gateway = beside_definitions(
+        "server.port: 0
+weir.admin.port: -1
+weir.mock.apis: [ { file: apis/*.json } ]
+spring.cloud.gateway.server.webflux.routes:
+- { id: told, uri: 'no://op', predicates: [ Path=/told/** ],
+    filters: [ StripPrefix=1, 'ValidateRequest=pets, report' ] }
+- { id: strict, uri: 'no://op', predicates: [ Path=/** ], filters: [ ValidateRequest=pets ] }
+",
+    );
+    let get =
+        async |path: &str| ask(&gateway, &format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
+    assert_eq!(get("/pets?n=1").await.status, 200);
+    let refused = get("/pets?n=x").await;
+    assert_eq!(refused.status, 422);
+    assert!(refused.text().contains("[\"query\",\"n\"]"), "{}", refused.text());
+    assert_eq!(get("/items/1").await.status, 404, "another definition");
+    let told = get("/told/pets?n=x").await;
+    assert_eq!(told.status, 200);
+    let violations = told.field("sl-violations").expect("what is wrong");
+    assert!(violations.contains("[\"query\",\"n\"]"), "{violations}");
+    assert_eq!(get("/told/pets?n=1").await.field("sl-violations"), None);
 }

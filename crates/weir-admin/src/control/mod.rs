@@ -34,6 +34,7 @@ pub use refusal::{Problem, Refusal};
 pub use source::{Loaded, STORE_POSITION};
 pub use writer::{Condition, Done};
 
+use crate::apis::Apis;
 use assemble::assemble;
 use batch::prepare;
 use publisher::Publisher;
@@ -52,6 +53,7 @@ pub struct Control {
     jobs: Mutex<Option<Sender<Job>>>,
     places: Arc<Semaphore>,
     writer: Mutex<Option<JoinHandle<()>>>,
+    apis: Arc<Apis>,
 }
 
 impl Control {
@@ -66,11 +68,15 @@ impl Control {
         let published = Arc::new(ArcSwap::new(Arc::clone(&table.snapshot)));
         let table = Arc::new(ArcSwap::from_pointee(table));
         let store = Arc::new(store);
+        let compiler = Arc::clone(&table.load().loaded.compiler);
+        let definitions = Arc::clone(compiler.mock_table());
+        let apis = Apis::start(Arc::clone(&store), definitions, compiler.common_mocks())?;
+        let apis = Arc::new(apis);
         let (sender, receiver) = channel();
         let times = Arc::new(Mutex::default());
         let publisher =
             Publisher::new(Arc::clone(&table), Arc::clone(&published), Arc::clone(&times));
-        let writer = Writer { store: Arc::clone(&store), publisher };
+        let writer = Writer { store: Arc::clone(&store), publisher, apis: Arc::clone(&apis) };
         let thread = std::thread::Builder::new()
             .name("weir-routes".into())
             .spawn(move || writer.run(&receiver))
@@ -83,12 +89,18 @@ impl Control {
             jobs: Mutex::new(Some(sender)),
             places: Arc::new(Semaphore::new(QUEUE_MAX)),
             writer: Mutex::new(Some(thread)),
+            apis,
         })
     }
 
     /// Where the data plane finds the snapshot of the moment.
     pub fn published(&self) -> Arc<ArcSwap<Snapshot>> {
         Arc::clone(&self.published)
+    }
+
+    /// The API definitions of the store.
+    pub(crate) fn apis(&self) -> &Arc<Apis> {
+        &self.apis
     }
 
     /// The limits that routes in force name.

@@ -17,6 +17,7 @@ use super::filter::Filter;
 use super::publisher::Publisher;
 use super::refusal::{Problem, Refusal};
 use super::source::{Loaded, STORE_POSITION, Table};
+use crate::apis::Apis;
 
 /// Most changes in one transaction.
 const BATCH_MAX: usize = 1_000;
@@ -38,7 +39,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    fn holds(&self, revision: Option<u64>) -> bool {
+    pub(crate) fn holds(&self, revision: Option<u64>) -> bool {
         match (self, revision) {
             (Self::Any, _) | (Self::Exists, Some(_)) | (Self::Absent, None) => true,
             (Self::At(wanted), Some(revision)) => wanted.contains(&revision),
@@ -105,6 +106,7 @@ type Reply = oneshot::Sender<Result<Done, Refusal>>;
 pub(crate) struct Writer {
     pub(crate) store: Arc<Store>,
     pub(crate) publisher: Publisher,
+    pub(crate) apis: Arc<Apis>,
 }
 
 impl Writer {
@@ -232,14 +234,19 @@ impl Writer {
             }
         }
         let revision = table.revision;
+        self.apis.configure(table.loaded.compiler.common_mocks());
         self.publisher.publish(table);
         Ok(Done { revision, ..Done::default() })
     }
 
     /// After a failed commit: opens the store again and shows what it turns out to hold.
     fn recover(&self) {
-        if let Err(error) = self.open_store() {
-            tracing::error!(%error, remedy = error.remedy(), "the store stays shut");
+        match self.store.reopen() {
+            // Whoever else changes the store may have opened it before.
+            Ok(()) => self.resync(),
+            Err(error) => {
+                tracing::error!(%error, remedy = error.remedy(), "the store stays shut");
+            }
         }
     }
 

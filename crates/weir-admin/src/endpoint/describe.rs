@@ -44,6 +44,14 @@ pub(crate) enum Operation {
     ListUpstreams,
     GetUpstream,
     SetUpstream,
+    ListApis,
+    ImportApis,
+    DeleteApis,
+    GetApi,
+    PutApi,
+    DeleteApi,
+    TryApi,
+    ResetApi,
 }
 
 /// A parameter in path, query or header.
@@ -70,7 +78,7 @@ pub(crate) type Answer = (StatusCode, Option<&'static str>, &'static str);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Endpoint {
     pub(crate) method: &'static str,
-    /// Below the base path; `{id}` is one segment.
+    /// Below the base path, unless it starts with `/weir/`; `{id}` is one segment.
     pub(crate) path: &'static str,
     /// Name in `management.endpoints.web.exposure`.
     pub(crate) name: &'static str,
@@ -80,4 +88,13 @@ pub(crate) struct Endpoint {
     pub(crate) parameters: &'static [Parameter],
     pub(crate) body: Option<BodySpec>,
     pub(crate) answers: &'static [Answer],
+}
+
+impl Endpoint {
+    /// Its whole path, `base` being that of the actuator.
+    pub(crate) fn address(&self, base: &str) -> String {
+        // What Spring does not have is not among what it has.
+        let base = if self.path.starts_with("/weir/") { "" } else { base };
+        format!("{base}{}", self.path)
+    }
 }

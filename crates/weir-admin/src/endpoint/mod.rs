@@ -1,5 +1,7 @@
 //! From a request to the endpoint that answers it.
 
+mod apis;
+mod apis_table;
 mod body;
 mod breakers;
 mod describe;
@@ -33,7 +35,7 @@ pub use breakers::breakers_prometheus;
 use describe::{Endpoint, Operation};
 pub use limits::limits_prometheus;
 pub use openapi::openapi;
-use table::ENDPOINTS;
+use table::{ENDPOINTS, endpoints};
 
 /// The TCP peer of a connection, put into each of its requests.
 #[derive(Clone, Copy, Debug)]
@@ -51,13 +53,13 @@ struct Call {
 /// Everything `site` serves.
 pub(crate) fn router(site: &Arc<Site>) -> Router {
     let mut router = Router::new();
-    for endpoint in ENDPOINTS {
+    for endpoint in endpoints() {
         if !is_served(site, endpoint) {
             continue;
         }
         // A brace is no parameter when the operator writes it.
         let base = site.options.base_path.replace('{', "{{").replace('}', "}}");
-        let path = format!("{base}{}", endpoint.path);
+        let path = endpoint.address(&base);
         let site = Arc::clone(site);
         let call = move |request: Request| serve(Arc::clone(&site), endpoint, request);
         router = router.route(&path, on(method_filter(endpoint.method), call));
@@ -191,6 +193,14 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::ListUpstreams => upstreams::list(&call),
         Operation::GetUpstream => upstreams::get(call).await,
         Operation::SetUpstream => upstreams::set(call).await,
+        Operation::ListApis => apis::list(call).await,
+        Operation::ImportApis => apis::import(call).await,
+        Operation::DeleteApis => apis::delete_matching(call).await,
+        Operation::GetApi => apis::get(call).await,
+        Operation::PutApi => apis::put(call).await,
+        Operation::DeleteApi => apis::delete(call).await,
+        Operation::TryApi => apis::try_out(call).await,
+        Operation::ResetApi => apis::reset(call).await,
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::describe::Endpoint;
-use super::table::ENDPOINTS;
+use super::table::endpoints;
 use crate::access::Intent;
 use crate::site::Site;
 
@@ -19,8 +19,8 @@ pub(super) fn of_site(site: &Site) -> Value {
 
 fn document(base_path: &str, is_served: impl Fn(&Endpoint) -> bool) -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for endpoint in ENDPOINTS.iter().filter(|endpoint| is_served(endpoint)) {
-        let path = format!("{base_path}{}", endpoint.path);
+    for endpoint in endpoints().filter(|endpoint| is_served(endpoint)) {
+        let path = endpoint.address(base_path);
         let methods = paths.entry(path).or_insert_with(|| json!({}));
         if let Value::Object(methods) = methods {
             methods.insert(endpoint.method.to_ascii_lowercase(), operation(endpoint));
@@ -87,7 +87,7 @@ fn operation(endpoint: &Endpoint) -> Value {
 fn media_of(name: &str, schema: &str) -> &'static str {
     match (name, schema) {
         (_, "Text") => "text/plain",
-        (_, "Error") | ("gateway", _) => "application/json",
+        (_, "Error") | ("gateway" | "apis", _) => "application/json",
         _ => "application/vnd.spring-boot.actuator.v3+json",
     }
 }
@@ -97,7 +97,7 @@ fn reference(schema: &str) -> Value {
 }
 
 fn schemas() -> Map<String, Value> {
-    let parts = [process_schemas(), route_schemas(), answer_schemas()];
+    let parts = [process_schemas(), route_schemas(), api_schemas(), answer_schemas()];
     let objects = parts.into_iter().filter_map(|part| match part {
         Value::Object(schemas) => Some(schemas),
         _ => None,
@@ -193,6 +193,41 @@ fn route_schemas() -> Value {
             "count": { "type": "integer" },
             "revision": { "type": "integer" },
         } } },
+    })
+}
+
+fn api_schemas() -> Value {
+    let own = json!({
+        "name": { "type": "string" },
+        "definition": { "type": ["string", "object", "array"],
+            "description": "The document, or its text." },
+        "base-path": { "type": "string", "description": "Stands in front of its paths." },
+        "host": { "type": ["string", "array"], "description": "For requests to these hosts only." },
+        "settings": { "type": "object", "description": "As below `x-weir-mock`." },
+    });
+    json!({
+        "Api": { "type": "object", "required": ["definition"], "properties": own },
+        "Apis": { "type": "array", "items": reference("Api") },
+        "ApiSummary": { "type": "object", "properties": {
+            "name": { "type": "string" },
+            "revision": { "type": "integer" },
+            "kind": { "enum": ["openapi", "yapi", "postman", "har", "apifox"] },
+            "title": { "type": "string" },
+            "version": { "type": "string" },
+            "operations": { "type": "integer" },
+            "base-path": { "type": ["string", "null"] },
+            "host": { "type": "array", "items": { "type": "string" } },
+            "problems": { "type": "array", "items": reference("Problem") },
+        } },
+        "ApiSummaries": { "type": "array", "items": reference("ApiSummary") },
+        "ApiQuestion": { "type": "object", "required": ["method", "target"], "properties": {
+            "method": { "type": "string" },
+            "target": { "type": "string" },
+            "headers": { "type": "array", "items": {
+                "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2,
+            } },
+            "body": { "type": "string" },
+        } },
     })
 }
 

@@ -78,7 +78,12 @@ pub(super) async fn list(call: Call) -> Result<Response, Failure> {
 }
 
 /// `Link` to the pages around this one (RFC 8288).
-fn page_links(call: &Call, page: usize, size: usize, total: usize) -> Option<HeaderValue> {
+pub(super) fn page_links(
+    call: &Call,
+    page: usize,
+    size: usize,
+    total: usize,
+) -> Option<HeaderValue> {
     let query = call.parts.uri.query().unwrap_or("");
     let kept: Vec<&str> = query
         .split('&')
@@ -338,7 +343,7 @@ pub(super) fn number<T: FromStr>(key: &str, value: &str) -> Result<T, Failure> {
 }
 
 /// `If-Match` and `If-None-Match` (RFC 9110 section 13).
-fn condition(headers: &HeaderMap) -> Result<Condition, Failure> {
+pub(super) fn condition(headers: &HeaderMap) -> Result<Condition, Failure> {
     let text = |name: header::HeaderName| headers.get(name).map(HeaderValue::to_str).transpose();
     let invalid = |_| Failure::bad_request("If-Match or If-None-Match is not text");
     if let Some(none_match) = text(header::IF_NONE_MATCH).map_err(invalid)? {

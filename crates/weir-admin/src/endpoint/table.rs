@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 
+use super::apis_table::API_ENDPOINTS;
 use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter};
 use crate::access::Intent;
 
@@ -13,7 +14,7 @@ const IF_MATCH: Parameter = Parameter {
     kind: "string",
     doc: "Only if the route is at this revision (its ETag); `*`: only if it exists.",
 };
-const IF_NONE_MATCH: Parameter = Parameter {
+pub(super) const IF_NONE_MATCH: Parameter = Parameter {
     place: "header",
     name: "If-None-Match",
     kind: "string",
@@ -26,7 +27,7 @@ const PATH: Parameter = query("path", "string", "Text in a pattern of a Path pre
 const ID_PREFIX: Parameter = query("id", "string", "Start of the id.");
 const METADATA: Parameter =
     query("metadata", "string", "`key:value` of the metadata; may be repeated.");
-const PAGE: Parameter = query("page", "integer", "Number of the page, from 0.");
+pub(super) const PAGE: Parameter = query("page", "integer", "Number of the page, from 0.");
 const SIZE: Parameter =
     query("size", "integer", "Routes on a page, up to 10000; without page and size: all of them.");
 const FROM: Parameter = query("from", "string", "`file` or `store`; without it both.");
@@ -63,29 +64,32 @@ const UPSTREAM: Parameter = Parameter {
 const NO_UPSTREAM: Answer =
     (StatusCode::NOT_FOUND, Some("Error"), "No route leads to it, or it has no such instance.");
 
-const fn query(name: &'static str, kind: &'static str, doc: &'static str) -> Parameter {
+pub(super) const fn query(name: &'static str, kind: &'static str, doc: &'static str) -> Parameter {
     Parameter { place: "query", name, kind, doc }
 }
 
 const BREAKERS: &str = "Circuit breakers, in the form of resilience4j's endpoint.";
-const OK_OBJECT: Answer = (StatusCode::OK, Some("Object"), "As of now.");
+pub(super) const OK_OBJECT: Answer = (StatusCode::OK, Some("Object"), "As of now.");
 const NOT_FOUND: Answer = (StatusCode::NOT_FOUND, None, "No such route.");
-const BAD: Answer = (StatusCode::BAD_REQUEST, Some("Error"), "Refused, with every problem.");
-const UNAUTHORIZED: Answer = (StatusCode::UNAUTHORIZED, Some("Error"), "The token is wrong.");
-const FORBIDDEN: Answer =
+pub(super) const BAD: Answer =
+    (StatusCode::BAD_REQUEST, Some("Error"), "Refused, with every problem.");
+pub(super) const UNAUTHORIZED: Answer =
+    (StatusCode::UNAUTHORIZED, Some("Error"), "The token is wrong.");
+pub(super) const FORBIDDEN: Answer =
     (StatusCode::FORBIDDEN, Some("Error"), "Not from here: peer, Host or Origin.");
 const CHANGED: Answer =
     (StatusCode::PRECONDITION_FAILED, Some("Error"), "The route is at another revision.");
-const TOO_LARGE: Answer =
+pub(super) const TOO_LARGE: Answer =
     (StatusCode::PAYLOAD_TOO_LARGE, Some("Error"), "The body is over the bound.");
-const MEDIA: Answer = (StatusCode::UNSUPPORTED_MEDIA_TYPE, Some("Error"), "Not JSON.");
-const BUSY: Answer =
+pub(super) const MEDIA: Answer = (StatusCode::UNSUPPORTED_MEDIA_TYPE, Some("Error"), "Not JSON.");
+pub(super) const BUSY: Answer =
     (StatusCode::SERVICE_UNAVAILABLE, Some("Error"), "Too many changes, or the store failed.");
-const FULL: Answer = (StatusCode::INSUFFICIENT_STORAGE, Some("Error"), "No space for the store.");
-const FAULT: Answer =
+pub(super) const FULL: Answer =
+    (StatusCode::INSUFFICIENT_STORAGE, Some("Error"), "No space for the store.");
+pub(super) const FAULT: Answer =
     (StatusCode::INTERNAL_SERVER_ERROR, Some("Error"), "A fault, or the store is damaged.");
 
-const JSON_MEDIA: &[&str] = &["application/json"];
+pub(super) const JSON_MEDIA: &[&str] = &["application/json"];
 const ROUTE: Option<BodySpec> = Some(BodySpec { media: JSON_MEDIA, schema: "RouteDefinition" });
 const PUT_ANSWERS: &[Answer] = &[
     (StatusCode::CREATED, None, "Written and in force; Location and ETag say where and which."),
@@ -100,7 +104,7 @@ const PUT_ANSWERS: &[Answer] = &[
     FAULT,
 ];
 
-const fn read(
+pub(super) const fn read(
     path: &'static str,
     name: &'static str,
     operation: Operation,
@@ -120,7 +124,7 @@ const fn read(
     }
 }
 
-const fn write(
+pub(super) const fn write(
     method: &'static str,
     path: &'static str,
     name: &'static str,
@@ -136,7 +140,12 @@ const HEALTH_ANSWERS: &[Answer] = &[
     (StatusCode::SERVICE_UNAVAILABLE, Some("Health"), "DOWN or OUT_OF_SERVICE."),
 ];
 
-/// The API, in the order of the document.
+/// All endpoints.
+pub(crate) fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
+    ENDPOINTS.iter().chain(API_ENDPOINTS)
+}
+
+/// The actuator, in the order of the document.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
     read("", "index", Operation::Index, "Links to what is exposed.", &[OK_OBJECT]),
     Endpoint {

@@ -14,6 +14,7 @@ mod upstream;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,6 +25,7 @@ use weir_filter::filter::{Filter, FilterOptions, Setting};
 use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, ChainEntry, Target};
 use weir_limit::Valves;
+use weir_mock::MockTable;
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
 use weir_route::{NamedArgs, Predicates, Route, RouteDefinition, RouteGroup};
@@ -35,7 +37,7 @@ pub(crate) use remarks::{Told, about_filter, group_remarks, remarks};
 use crate::ambiguity::AmbiguousPaths;
 use crate::cors::{self, GlobalCors};
 use crate::diagnostic::Code;
-use crate::mocks::MocksByName;
+use crate::mocks::{CommonMocks, MocksByName};
 use crate::pipelines::Pipeline;
 use crate::routes::{Aliases, ServiceList};
 use crate::security::Security;
@@ -131,6 +133,21 @@ impl Compiler {
     /// Settings that apply to all routes.
     pub fn settings(&self) -> &Arc<Settings> {
         &self.options.settings
+    }
+
+    /// The API definitions of the store, which come and go below the routes.
+    pub fn mock_table(&self) -> &Arc<MockTable> {
+        self.options.mocks.table()
+    }
+
+    /// What is said of all API definitions.
+    pub fn common_mocks(&self) -> &CommonMocks {
+        self.options.mocks.common()
+    }
+
+    /// The files that API definitions were read from.
+    pub(crate) fn definition_files(&self) -> &[PathBuf] {
+        self.options.mocks.files()
     }
 
     /// Rules for heads that are passed on.

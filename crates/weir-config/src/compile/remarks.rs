@@ -120,7 +120,8 @@ fn about_uri(compiler: &Compiler, text: &str, found: &mut Vec<Problem>) {
         );
     }
     match uri.destination {
-        Destination::Nowhere(scheme) if scheme == "mock" && !compiler.options.mocks.is_empty() => {}
+        Destination::Nowhere(scheme)
+            if scheme == "mock" && !matches!(compiler.options.mocks.find(text), Ok(None)) => {}
         // An upstream that there is not is a mistake of the route.
         Destination::Nowhere(scheme) if scheme == "upstream" => {}
         Destination::Nowhere(scheme) if scheme != "no" => add(

@@ -9,7 +9,6 @@ use super::Compiler;
 use super::pool::Key;
 use super::problem::{Part, Problem};
 use crate::diagnostic::{Code, mask_url};
-use crate::mocks;
 use crate::snapshot::{ForwardTo, Upstream};
 use crate::uri::{self, Destination};
 
@@ -43,17 +42,20 @@ impl Compiler {
                 Problem::new(Code::InvalidUri, Part::Uri, message, help)
             }
             Ok(Destination::Nowhere(scheme)) => {
-                let mocks = &self.options.mocks;
-                if scheme != "mock" || mocks.is_empty() {
+                if scheme != "mock" {
                     return Some(Upstream::None);
                 }
-                let name = mocks::name_in(text);
-                if let Some(found) = mocks.find(name) {
-                    return Some(Upstream::Mock(Arc::clone(found)));
+                match self.options.mocks.find(text) {
+                    Ok(found) => {
+                        return Some(
+                            found.map_or(Upstream::None, |source| Upstream::Mock(Box::new(source))),
+                        );
+                    }
+                    Err((code, message, help)) => {
+                        problems.push(Problem::new(code, Part::Uri, message, help));
+                        return None;
+                    }
                 }
-                let (code, message, help) = mocks::unknown(name, mocks);
-                problems.push(Problem::new(code, Part::Uri, message, help));
-                return None;
             }
             Ok(Destination::Forward(path)) => {
                 return Some(Upstream::Forward(Box::new(ForwardTo { path })));

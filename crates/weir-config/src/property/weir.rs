@@ -359,8 +359,9 @@ pub(super) static WEIR: &[PropertySpec] = &[
         None,
         "API definitions that routes with `mock://NAME` are answered from: `apis` is a list of \
          files, folders, or `{ file, name, base-path }`; beside it `dynamic`, `seed`, `errors`, \
-         `validate` (`enforce`, `report` or `off`), `delay` and `select-header`, as `weir mock` \
-         has them.",
+         `validate` (`enforce`, `report` or `off`), `delay` (a time, `{ from, to }` or \
+         `{ median, sigma }`), `envelope` (`success`, `failure`, `failure-status`), `stateful`, \
+         `overrides` and `select-header`. All but the last may stand at one of `apis` too, for that one alone.",
         Usage::Read,
     ),
     PropertySpec::new(

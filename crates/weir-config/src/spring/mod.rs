@@ -27,6 +27,7 @@ use std::collections::HashMap;
 pub(crate) use layers::{Layers, below, child};
 pub(crate) use placeholder::Trouble;
 pub(crate) use rank::{Level, Rank};
+pub(crate) use scalar::Scalar;
 pub(crate) use tree::{Kind, Node, Tree};
 
 use crate::diagnostic::{Code, Diagnostic};

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use weir_auth::{ApiKeys, Users};
 use weir_limit::{Breaker, BreakerSettings, LimitSettings, Valve, Valves};
+use weir_mock::ApiSources;
 use weir_route::pattern::RegexCache;
 use weir_route::{ArgError, ArgKind, ArgSpec, Args, Spec};
 
@@ -62,6 +63,7 @@ mod spec_tests;
 mod strip_prefix;
 mod throttle;
 mod token_relay;
+mod validate_request;
 
 pub use authorize::denied;
 pub use circuit_breaker::CircuitBreaker;
@@ -96,6 +98,8 @@ pub struct FilterOptions {
     pub oauth_clients: Vec<Arc<OAuthClient>>,
     /// Nothing in the configuration tells who a request is from.
     pub nobody_is_known: bool,
+    /// API definitions; `None` where there is no configuration.
+    pub definitions: Option<ApiSources>,
     /// `weir.limits`.
     pub limits: Vec<LimitDefinition>,
     /// `weir.key-resolvers`: whom a request counts for, by the name of a Java bean.
@@ -210,6 +214,7 @@ filters! {
     strip_prefix::StripPrefix,
     throttle::Throttle,
     token_relay::TokenRelay,
+    validate_request::ValidateRequest,
 }
 
 /// The filter called `name`, exactly.

@@ -1,11 +1,13 @@
 //! What all answers of an API are wrapped in, as `{ "errcode": 0, "data": … }`.
 
+use std::cell::RefCell;
+
 use serde_json::{Map, Value};
 
 use crate::problem::Fault;
 
-/// What is put around answers. Texts hold `${status}`, `${name}`, `${title}`, `${detail}`,
-/// `${violations}` and `${body}`; one that stands alone keeps its type.
+/// What is put around answers. Texts hold `{{status}}`, `{{name}}`, `{{title}}`, `{{detail}}`,
+/// `{{violations}}` and `{{body}}`; one that stands alone keeps its type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Envelope {
     /// Around JSON bodies of responses below 400; `None` leaves them as they are.
@@ -18,6 +20,23 @@ pub struct Envelope {
 }
 
 impl Envelope {
+    /// What may stand between `{{` and `}}`.
+    pub(crate) const NAMES: &'static [&'static str] =
+        &["status", "name", "title", "detail", "violations", "body"];
+
+    /// The first name in a template that stands for nothing.
+    pub(crate) fn unknown(template: &Value) -> Option<String> {
+        let unknown = RefCell::new(None);
+        let find = |name: &str| {
+            if !Self::NAMES.contains(&name) {
+                unknown.borrow_mut().get_or_insert_with(|| name.to_owned());
+            }
+            Some(Value::Null)
+        };
+        filled(template, &find);
+        unknown.into_inner()
+    }
+
     /// The body of a good response, if it is wrapped.
     pub(crate) fn wrap(&self, status: u16, body: &[u8]) -> Option<Vec<u8>> {
         let template = self.success.as_ref()?;
@@ -66,16 +85,14 @@ fn filled(template: &Value, find: &dyn Fn(&str) -> Option<Value>) -> Value {
 }
 
 fn text_filled(text: &str, find: &dyn Fn(&str) -> Option<Value>) -> Value {
-    let alone = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
-    if let Some(value) = alone.and_then(find) {
-        return value;
-    }
     let mut out = String::new();
     let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
+    while let Some((before, after)) = rest.split_once("{{") {
         out.push_str(before);
-        let found = after.split_once('}').and_then(|(name, next)| Some((find(name)?, next)));
+        let found =
+            after.split_once("}}").and_then(|(name, next)| Some((find(name.trim())?, next)));
         match found {
+            Some((value, "")) if out.is_empty() => return value,
             Some((Value::String(text), next)) => {
                 out.push_str(&text);
                 rest = next;
@@ -85,7 +102,7 @@ fn text_filled(text: &str, find: &dyn Fn(&str) -> Option<Value>) -> Value {
                 rest = next;
             }
             None => {
-                out.push_str("${");
+                out.push_str("{{");
                 rest = after;
             }
         }

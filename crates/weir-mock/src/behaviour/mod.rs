@@ -2,14 +2,21 @@
 //! takes time or a connection is told to the server as data; it is not done here.
 
 mod envelope;
+mod settings;
+mod written;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
 
 use crate::chance::Chance;
 use crate::definition::{Api, Code, Operation};
 use crate::request::{Asked, Condition, Enforcement};
+use crate::template::Template;
 
 pub use envelope::Envelope;
+pub use settings::Settings;
+pub use written::Misfit;
 
 /// Longest wait, in milliseconds.
 pub(crate) const DELAY_MS_MAX: u64 = 600_000;
@@ -26,6 +33,11 @@ pub struct Override {
     pub code: Option<u16>,
     /// Name of the example.
     pub example: Option<String>,
+    /// Fields of the answer, instead of those of the definition; texts are templates.
+    pub headers: Vec<(String, String)>,
+    /// The body, instead of one of the definition: a template of mock.js, with `{{query.a}}` for
+    /// what the request holds. A status that nobody declares may go with it.
+    pub body: Option<Value>,
     /// Whether bodies are made by chance.
     pub dynamic: Option<bool>,
     /// What becomes of requests that are wrong.
@@ -38,6 +50,14 @@ pub struct Override {
     pub faults: Vec<(u32, InjectedFault)>,
     /// Responses one after the other, from the start again behind the last one.
     pub sequence: Vec<Step>,
+}
+
+impl Override {
+    /// Whether `api` has an operation that it is for.
+    pub fn means_any_of(&self, api: &Api) -> bool {
+        let is_meant = |one: &Operation| self.operation == "*" || is_named(one, &self.operation);
+        api.operations.iter().any(is_meant)
+    }
 }
 
 /// One response of a sequence.
@@ -86,6 +106,8 @@ pub enum InjectedFault {
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub own: Override,
+    pub headers: Vec<(String, Template)>,
+    pub body: Option<Template>,
     turns: AtomicUsize,
 }
 
@@ -111,6 +133,7 @@ impl Rules {
                 }
                 let codes = own.code.into_iter().chain(own.sequence.iter().filter_map(|s| s.code));
                 let missing = codes.into_iter().find(|code| !declares(operation, *code));
+                let missing = missing.filter(|_| own.body.is_none());
                 match missing {
                     Some(code) if own.operation != "*" => {
                         return Err(format!(
@@ -129,9 +152,11 @@ impl Rules {
         }
         let is_for_all = |at: &usize| overrides.get(*at).is_some_and(|own| own.operation == "*");
         by_operation.iter_mut().for_each(|list| list.sort_by_key(is_for_all));
-        let all = overrides.iter().cloned();
-        let all = all.map(|own| Rule { own, turns: AtomicUsize::new(0) }).collect();
-        Ok(Self { all, by_operation })
+        let all = overrides.iter().map(|own| {
+            Rule::new(own.clone())
+                .map_err(|why| format!("{}: `{}`: {why}", api.name, own.operation))
+        });
+        Ok(Self { all: all.collect::<Result<_, _>>()?, by_operation })
     }
 
     /// The override that a request means.
@@ -154,6 +179,19 @@ impl Rules {
 }
 
 impl Rule {
+    fn new(own: Override) -> Result<Self, String> {
+        let mut notes = Vec::new();
+        let body = own.body.as_ref().map(|body| Template::read(body, "body", &mut notes));
+        let wrong = |(within, why): (String, String)| format!("its body at `{within}`: {why}");
+        let body = body.transpose().map_err(wrong)?;
+        if let Some(note) = notes.into_iter().next() {
+            return Err(wrong(note));
+        }
+        let headers = own.headers.iter();
+        let headers = headers.map(|(name, text)| (name.clone(), Template::of_text(text))).collect();
+        Ok(Self { own, headers, body, turns: AtomicUsize::new(0) })
+    }
+
     /// The status and example of the next answer.
     pub(crate) fn next(&self) -> (Option<u16>, Option<String>) {
         let own = &self.own;
@@ -183,6 +221,12 @@ impl Rule {
             dice -= u64::from(*share);
         }
         None
+    }
+}
+
+impl Default for Delay {
+    fn default() -> Self {
+        Self::Fixed(0)
     }
 }
 

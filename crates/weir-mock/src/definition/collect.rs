@@ -13,6 +13,7 @@ use super::model::{
     Style, Warning,
 };
 use super::schema::{Schema, Schemas};
+use crate::behaviour::Settings;
 
 /// Warnings of one definition that are kept.
 const WARNINGS_MAX: usize = 1_000;
@@ -99,6 +100,7 @@ impl Collected {
             bases,
             operations: self.operations,
             warnings: self.warnings,
+            settings: Settings::default(),
             has_field_rules,
             schemas: Schemas::new(&documents)?,
             documents,

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
+use super::lines::line_of;
+
 /// Where documents live; what a file is called comes behind it.
 pub(crate) const ROOT: &str = "weir:///";
 /// References that lead to references, at most.
@@ -39,6 +41,52 @@ impl std::fmt::Display for ReadError {
 }
 
 impl std::error::Error for ReadError {}
+
+/// All that is wrong with a definition: at least one thing, at most [`ReadErrors::MAX`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadErrors(pub Vec<ReadError>);
+
+impl ReadErrors {
+    /// Things that are told of one definition.
+    pub const MAX: usize = 100;
+
+    /// Each with its place, `file:line#pointer`, where it is in `text`, that of the first file.
+    pub fn located(&self, file: &str, text: &str) -> Vec<(String, String)> {
+        let each = self.0.iter().map(|error| {
+            let line = Some(&error.file).filter(|own| *own == file);
+            let line = line.and_then(|_| line_of(text, &error.pointer));
+            let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+            let place = if error.pointer.is_empty() { "" } else { "#" };
+            (format!("{}{line}{place}{}", error.file, error.pointer), error.message.clone())
+        });
+        each.collect()
+    }
+
+    /// Adds one, unless there are too many.
+    pub(crate) fn push(&mut self, error: ReadError) {
+        if self.0.len() < Self::MAX {
+            self.0.push(error);
+        }
+    }
+}
+
+impl From<ReadError> for ReadErrors {
+    fn from(error: ReadError) -> Self {
+        Self(vec![error])
+    }
+}
+
+impl std::fmt::Display for ReadErrors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (at, error) in self.0.iter().enumerate() {
+            let before = if at == 0 { "" } else { "\n" };
+            write!(f, "{before}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ReadErrors {}
 
 /// A place in a document.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -3,8 +3,10 @@
 mod apifox;
 mod collect;
 mod documents;
+mod extension;
 mod har;
 mod lenient;
+mod lines;
 mod model;
 mod openapi;
 mod postman;
@@ -13,7 +15,8 @@ mod schema;
 mod swagger;
 mod yapi;
 
-pub use documents::{Load, ReadError};
+pub use documents::{Load, ReadError, ReadErrors};
+pub use lines::line_of;
 pub use model::{Api, Kind, Operation, Warning};
 
 pub(crate) use documents::{Place, ROOT};

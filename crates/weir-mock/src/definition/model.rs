@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::documents::Documents;
 use super::schema::{Schema, Schemas};
+use crate::behaviour::Settings;
 use crate::request::Condition;
 use crate::template::Template;
 
@@ -57,10 +58,19 @@ pub struct Api {
     pub operations: Vec<Operation>,
     /// What it has and weir does not use.
     pub warnings: Vec<Warning>,
+    /// How it wants to be served: what it says below `x-weir-mock`.
+    pub(crate) settings: Settings,
     /// Whether properties have placeholders of their own.
     pub(crate) has_field_rules: bool,
     pub(crate) documents: Documents,
     pub(crate) schemas: Schemas,
+}
+
+impl Api {
+    /// The files it was read from, as their paths beside the first.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.documents.files.keys().map(String::as_str)
+    }
 }
 
 /// One method of one path.

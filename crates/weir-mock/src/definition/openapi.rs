@@ -6,19 +6,21 @@ use std::sync::atomic::AtomicUsize;
 use serde_json::Value;
 
 use super::collect::field_rules;
-use super::documents::{Documents, Load, Place, ReadError};
+use super::documents::{Documents, Load, Place, ReadError, ReadErrors};
+use super::extension;
 use super::model::{
     Api, Challenge, Code, Example, Header, Kind, Media, Operation, Parameter, ParameterPlace,
     RequestBody, Response, Style,
 };
 use super::schema::{Schema, Schemas, Side, normalise};
 use super::swagger;
+use crate::behaviour::{Override, Settings};
 
 const METHODS: &[&str] =
     &["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
 
 /// Reads the definition `root`, that of the file `file`.
-pub(super) fn read(name: &str, file: &str, root: Value, load: Load<'_>) -> Result<Api, ReadError> {
+pub(super) fn read(name: &str, file: &str, root: Value, load: Load<'_>) -> Result<Api, ReadErrors> {
     let mut documents = Documents::read(file, root, load)?;
     let version = version(&documents)?;
     if version < (3, 0) {
@@ -30,12 +32,28 @@ pub(super) fn read(name: &str, file: &str, root: Value, load: Load<'_>) -> Resul
     let schemas = Schemas::new(&documents)?;
     let reader = Reader { documents: &documents };
     let root = Place::root(file);
-    let mut operations = Vec::new();
+    let (mut operations, mut errors) = (Vec::new(), ReadErrors(Vec::new()));
+    let mut settings = extension::of_root(&documents).unwrap_or_else(|error| {
+        errors.push(error);
+        Settings::default()
+    });
     let paths = documents.root().get("paths").and_then(Value::as_object);
     for path in paths.into_iter().flatten().map(|(path, _)| path) {
         if !path.starts_with("x-") {
-            reader.path(&root.at("paths").at(path), path, &mut operations)?;
+            let at = root.at("paths").at(path);
+            for read in reader.path(&at, path).unwrap_or_else(|error| vec![Err(error)]) {
+                match read {
+                    Ok((operation, overrides)) => {
+                        operations.push(operation);
+                        settings.overrides.extend(overrides);
+                    }
+                    Err(error) => errors.push(error),
+                }
+            }
         }
+    }
+    if !errors.0.is_empty() {
+        return Err(errors);
     }
     let info = |key: &str| {
         let text = documents.root().get("info").and_then(|info| info.get(key));
@@ -49,6 +67,7 @@ pub(super) fn read(name: &str, file: &str, root: Value, load: Load<'_>) -> Resul
         version: info("version").unwrap_or_default(),
         bases: bases(documents.root()),
         operations,
+        settings,
         has_field_rules: field_rules(documents.root(), "", &mut warnings),
         warnings,
         schemas,
@@ -94,17 +113,16 @@ fn bases(root: &Value) -> Vec<String> {
     bases
 }
 
+/// An operation with what it says of itself, or what is wrong with it.
+type ReadOperation = Result<(Operation, Vec<Override>), ReadError>;
+
 struct Reader<'d> {
     documents: &'d Documents,
 }
 
 impl Reader<'_> {
-    fn path(
-        &self,
-        place: &Place,
-        path: &str,
-        operations: &mut Vec<Operation>,
-    ) -> Result<(), ReadError> {
+    /// The operations of a path, each with how it behaves, or what is wrong with it.
+    fn path(&self, place: &Place, path: &str) -> Result<Vec<ReadOperation>, ReadError> {
         if !path.starts_with('/') {
             return Err(place.error(format!("the path `{path}` does not start with `/`")));
         }
@@ -119,10 +137,12 @@ impl Reader<'_> {
             .iter()
             .filter(|method| item.get(**method).is_some())
             .map(|method| (method.to_ascii_uppercase(), place.at(method)));
-        for (method, at) in usual.chain(more) {
-            operations.push(self.operation(&at, path, method, &common)?);
-        }
-        Ok(())
+        let each = usual.chain(more).map(|(method, at)| {
+            let own = self.documents.value(&at).unwrap_or(&Value::Null);
+            let overrides = extension::of_operation(own, &at, (&method, path))?;
+            Ok((self.operation(&at, path, method, &common)?, overrides))
+        });
+        Ok(each.collect())
     }
 
     fn operation(

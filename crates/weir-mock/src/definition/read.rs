@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::documents::{Load, Place, ReadError, parse};
+use super::documents::{Load, Place, ReadErrors, parse};
 use super::model::{Api, Kind};
 use super::{apifox, har, openapi, postman, yapi};
 
@@ -12,10 +12,10 @@ impl Api {
     ///
     /// # Errors
     /// What is wrong with it, with its place.
-    pub fn read(name: &str, file: &str, text: &str, load: Load<'_>) -> Result<Self, ReadError> {
+    pub fn read(name: &str, file: &str, text: &str, load: Load<'_>) -> Result<Self, ReadErrors> {
         let root = parse(file, text)?;
-        match kind(&root) {
-            Some(Kind::OpenApi) => openapi::read(name, file, root, load),
+        let read = match kind(&root) {
+            Some(Kind::OpenApi) => return openapi::read(name, file, root, load),
             Some(Kind::YApi) => yapi::read(name, file, root),
             Some(Kind::Postman) => postman::read(name, file, &root),
             Some(Kind::Har) => har::read(name, file, &root),
@@ -24,7 +24,8 @@ impl Api {
                 "this is no API definition: there is neither `openapi: 3.x` nor `swagger: 2.0`, \
                  and it is no export of YApi, Apifox or Postman and no HAR",
             )),
-        }
+        };
+        Ok(read?)
     }
 }
 

@@ -7,6 +7,8 @@ use jsonschema::{Draft, PatternOptions, Registry, Validator};
 use serde_json::{Map, Value, json};
 
 use super::documents::{Documents, Place, ROOT, ReadError};
+use super::extension;
+use super::model::Api;
 
 /// Steps that matching one pattern may take.
 const BACKTRACKS_MAX: usize = 100_000;
@@ -36,55 +38,69 @@ impl Schema {
     ///
     /// # Errors
     /// Why the schema is none.
-    pub(crate) fn validator(&self, schemas: &Schemas) -> Result<&Validator, &str> {
-        let made = self.validator.get_or_init(|| schemas.build(&self.place, self.side));
+    pub(crate) fn validator(&self, api: &Api) -> Result<&Validator, &str> {
+        let made = self.validator.get_or_init(|| {
+            let registry = api.schemas.registry(&api.documents, self.side)?;
+            build(registry, &self.place)
+        });
         made.as_ref().map_err(String::as_str)
     }
 }
 
-/// All schemas of a definition, as a validator sees them.
+/// All schemas of a definition, as a validator sees them. They take many times the memory of the
+/// document, so they are kept from the first validation on only.
 #[derive(Debug)]
 pub(crate) struct Schemas {
-    request: Registry<'static>,
-    response: Option<Registry<'static>>,
+    /// Whether a side does not see some properties.
+    is_one_sided: bool,
+    request: OnceLock<Result<Registry<'static>, String>>,
+    response: OnceLock<Result<Registry<'static>, String>>,
 }
 
 impl Schemas {
     /// Of `documents`, which are normalised.
+    ///
+    /// # Errors
+    /// A document that is no schema's place, or a reference that leads nowhere.
     pub(crate) fn new(documents: &Documents) -> Result<Self, ReadError> {
-        let one_sided = documents.files.values().any(is_one_sided);
-        let request = registry(documents, one_sided.then_some("readOnly"))?;
-        let response = match one_sided {
-            true => Some(registry(documents, Some("writeOnly"))?),
-            false => None,
-        };
-        Ok(Self { request, response })
+        registry(documents, None)?;
+        Ok(Self {
+            is_one_sided: documents.files.values().any(is_one_sided),
+            request: OnceLock::new(),
+            response: OnceLock::new(),
+        })
     }
 
-    fn build(&self, place: &Place, side: Side) -> Result<Validator, String> {
-        let registry = match (side, &self.response) {
-            (Side::Response, Some(response)) => response,
-            _ => &self.request,
+    fn registry(&self, documents: &Documents, side: Side) -> Result<&Registry<'static>, String> {
+        let (kept, mark) = match (self.is_one_sided, side) {
+            (false, _) => (&self.request, None),
+            (true, Side::Request) => (&self.request, Some("readOnly")),
+            (true, Side::Response) => (&self.response, Some("writeOnly")),
         };
-        let schema = json!({ "$ref": place.uri() });
-        let options = || {
-            jsonschema::options()
-                .with_draft(Draft::Draft202012)
-                .with_registry(registry)
-                .with_base_uri(format!("{ROOT}:entry"))
-                .should_validate_formats(true)
-                .should_ignore_unknown_formats(true)
-                .offline()
-        };
-        // The engine that takes linear time, where the patterns allow.
-        let linear = options().with_pattern_options(PatternOptions::regex()).build(&schema);
-        linear
-            .or_else(|_| {
-                let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX);
-                options().with_pattern_options(patterns).build(&schema)
-            })
-            .map_err(|error| error.to_string())
+        let made = kept.get_or_init(|| registry(documents, mark).map_err(|error| error.message));
+        made.as_ref().map_err(Clone::clone)
     }
+}
+
+fn build(registry: &Registry<'static>, place: &Place) -> Result<Validator, String> {
+    let schema = json!({ "$ref": place.uri() });
+    let options = || {
+        jsonschema::options()
+            .with_draft(Draft::Draft202012)
+            .with_registry(registry)
+            .with_base_uri(format!("{ROOT}:entry"))
+            .should_validate_formats(true)
+            .should_ignore_unknown_formats(true)
+            .offline()
+    };
+    // The engine that takes linear time, where the patterns allow.
+    let linear = options().with_pattern_options(PatternOptions::regex()).build(&schema);
+    linear
+        .or_else(|_| {
+            let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX);
+            options().with_pattern_options(patterns).build(&schema)
+        })
+        .map_err(|error| error.to_string())
 }
 
 fn registry(
@@ -147,7 +163,8 @@ pub(crate) fn normalise(value: &mut Value) {
                 schema(members);
             }
             for (key, member) in members.iter_mut() {
-                if !matches!(key.as_str(), "example" | "examples" | "default" | "enum" | "const") {
+                let is_data = ["example", "examples", "default", "enum", "const", extension::NAME];
+                if !is_data.contains(&key.as_str()) {
                     normalise(member);
                 }
             }

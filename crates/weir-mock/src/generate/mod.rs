@@ -98,7 +98,7 @@ impl<'a> Generator<'a> {
     /// Why there is none, with its place in the definition.
     pub(crate) fn make(&self, schema: &Schema, place: &str) -> Result<Value, String> {
         let at = schema.place.uri();
-        let validator = schema.validator(&self.api.schemas).map_err(str::to_owned)?;
+        let validator = schema.validator(self.api).map_err(str::to_owned)?;
         let mut why = String::new();
         for attempt in 0..TRIES_MAX {
             let spot = Spot { pointer: place.to_owned(), name: String::new(), depth: 0, attempt };

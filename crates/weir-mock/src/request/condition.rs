@@ -49,7 +49,7 @@ impl<'c> Asked<'c> {
         self.query.get_or_init(|| self.call.pairs())
     }
 
-    fn body(&self) -> Option<&Value> {
+    pub(crate) fn body(&self) -> Option<&Value> {
         self.body.get_or_init(|| serde_json::from_slice(self.call.body).ok()).as_ref()
     }
 

@@ -105,6 +105,24 @@ pub(crate) fn check(
     path_values: &[(&str, String)],
     call: &Call<'_>,
 ) -> Result<Option<Value>, Fault> {
+    let mut violations = check_head(api, operation, path_values, call)?;
+    let body = match &operation.body {
+        Some(declared) => body::check(api, declared, call, &mut violations)?,
+        None => None,
+    };
+    if violations.is_empty() { Ok(body) } else { Err(Fault::Invalid(violations)) }
+}
+
+/// What is wrong with the parameters of a request.
+///
+/// # Errors
+/// It lacks a credential.
+pub(crate) fn check_head(
+    api: &Api,
+    operation: &Operation,
+    path_values: &[(&str, String)],
+    call: &Call<'_>,
+) -> Result<Vec<Violation>, Fault> {
     security::check(operation, call)?;
     let mut violations = Vec::new();
     let pairs = call.pairs();
@@ -117,11 +135,7 @@ pub(crate) fn check(
         };
         parameters::check(api, parameter, found, &mut violations);
     }
-    let body = match &operation.body {
-        Some(declared) => body::check(api, declared, call, &mut violations)?,
-        None => None,
-    };
-    if violations.is_empty() { Ok(body) } else { Err(Fault::Invalid(violations)) }
+    Ok(violations)
 }
 
 /// The violations of `value` against a schema, below `location`.
@@ -134,7 +148,7 @@ pub(crate) fn violations(
 ) {
     /// Violations of one value that are told.
     const TOLD_MAX: usize = 100;
-    let validator = match schema.validator(&api.schemas) {
+    let validator = match schema.validator(api) {
         Ok(validator) => validator,
         Err(why) => {
             found.push(Violation::new(location.to_vec(), "schema", why));

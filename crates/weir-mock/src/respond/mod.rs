@@ -3,6 +3,7 @@
 mod negotiate;
 mod prefer;
 mod recorded;
+mod stateful;
 mod xml;
 
 use serde_json::Value;
@@ -14,12 +15,13 @@ use crate::generate::{Generator, Mode};
 use crate::problem::Fault;
 use crate::request::body::{is_json, is_xml};
 use crate::request::{Asked, Call, Enforcement, Violation, check};
-use crate::template::Evaluator;
+use crate::state::{State, Subject};
+use crate::template::{Evaluator, Template};
 use negotiate::{choose, for_fault, media_for};
 use prefer::Prefer;
 
 /// How a set of definitions answers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// Bodies are made from schemas, realistic and by chance, where nothing else is asked for.
     pub dynamic: bool,
@@ -30,8 +32,10 @@ pub struct Options {
     pub errors: bool,
     /// What becomes of requests that break their definition.
     pub validation: Enforcement,
-    /// How long each answer waits, in milliseconds.
-    pub delay_ms: u64,
+    /// How long each answer waits.
+    pub delay: Delay,
+    /// Whether what clients write to collections is kept and given back.
+    pub stateful: bool,
     /// Name of the header that tells APIs with the same paths apart, by their names.
     pub select_header: Option<String>,
     /// What answers are wrapped in.
@@ -133,6 +137,8 @@ pub(crate) struct Matched<'a> {
     /// The override that it means.
     pub rule: Option<&'a Rule>,
     pub asked: &'a Asked<'a>,
+    /// What is kept, if it is about a collection.
+    pub kept: Option<(&'a State, &'a Subject)>,
     pub dice: u64,
     pub now_ms: i64,
 }
@@ -150,31 +156,33 @@ pub(crate) fn answer(matched: Matched<'_>) -> Result<Reply, Fault> {
         return Err(Fault::Injected(status));
     }
     let own = rule.map(|rule| &rule.own);
-    let enforcement = prefer.validation.or(own.and_then(|own| own.validation));
-    let enforcement = enforcement.unwrap_or(options.validation);
-    let mut reported = Vec::new();
-    let mut about = None;
-    if enforcement != Enforcement::Off
-        && let Err(found) = check(api, operation, matched.path_values, matched.call)
-    {
-        match (found, enforcement) {
-            (Fault::Invalid(violations), Enforcement::Report) => reported = violations,
-            (_, Enforcement::Report) => {}
-            (found, _) => about = Some(found),
-        }
-    }
+    let (about, reported) = checked(matched, &prefer);
     // What the client asks for goes first, and does not use up a step of a sequence.
-    if let Some(rule) = rule
-        && about.is_none()
-        && prefer.code.is_none()
-        && prefer.example.is_none()
-    {
+    let is_free = about.is_none() && prefer.code.is_none() && prefer.example.is_none();
+    let meant = rule.filter(|_| is_free);
+    if let Some(rule) = meant {
         (prefer.code, prefer.example) = rule.next();
     }
     let dynamic = prefer.dynamic.or(own.and_then(|own| own.dynamic)).unwrap_or(options.dynamic);
     let seed = prefer.seed.or(options.seed).unwrap_or(matched.dice);
     let made = Making { matched, prefer: &prefer, dynamic, seed };
-    let mut reply = made.answer(about.as_ref(), options)?;
+    let mut reply = match meant.and_then(|rule| rule.body.as_ref()) {
+        Some(template) => made.overridden(template)?,
+        None => {
+            let reply = made.answer(about.as_ref(), options)?;
+            // What is chosen, by the client or an override, is not looked for.
+            let is_chosen = prefer.code.is_some() || prefer.example.is_some();
+            match matched.kept.filter(|_| about.is_none() && !is_chosen) {
+                Some((state, subject)) => made.stateful(state, subject, reply)?,
+                None => reply,
+            }
+        }
+    };
+    for (name, template) in meant.into_iter().flat_map(|rule| &rule.headers) {
+        let value = text_of(&made.evaluated(template)?);
+        reply.fields.retain(|(own, _)| !own.eq_ignore_ascii_case(name));
+        reply.field(name, value);
+    }
     if dynamic || api.has_field_rules || reply.why.ends_with(TEMPLATE) {
         reply.field("Weir-Mock-Seed", seed.to_string());
     }
@@ -190,11 +198,27 @@ pub(crate) fn answer(matched: Matched<'_>) -> Result<Reply, Fault> {
         reply.field("Preference-Applied", applied);
     }
     reply.field("Weir-Mock", reply.why.clone());
-    let delay = own.and_then(|own| own.delay).unwrap_or(Delay::Fixed(options.delay_ms));
+    let delay = own.and_then(|own| own.delay).unwrap_or(options.delay);
     reply.delay_ms = prefer.delay_ms.unwrap_or_else(|| delay.ms(chance));
     reply.body_ms = own.map_or(0, |own| own.body_ms.min(DELAY_MS_MAX));
     reply.fault = fault;
     Ok(reply.finish())
+}
+
+/// What is wrong with a request if it is refused, and else what is told of it.
+fn checked(matched: Matched<'_>, prefer: &Prefer) -> (Option<Fault>, Vec<Violation>) {
+    let Matched { api, operation, options, rule, .. } = matched;
+    let own = rule.and_then(|rule| rule.own.validation);
+    let enforcement = prefer.validation.or(own).unwrap_or(options.validation);
+    if enforcement == Enforcement::Off {
+        return (None, Vec::new());
+    }
+    match (check(api, operation, matched.path_values, matched.call), enforcement) {
+        (Ok(_), _) => (None, Vec::new()),
+        (Err(Fault::Invalid(violations)), Enforcement::Report) => (None, violations),
+        (Err(_), Enforcement::Report) => (None, Vec::new()),
+        (Err(found), _) => (Some(found), Vec::new()),
+    }
 }
 
 /// What is told of an answer that came of a template.
@@ -296,6 +320,41 @@ impl Making<'_> {
         Ok(reply)
     }
 
+    /// The answer of an override with a body of its own.
+    fn overridden(&self, template: &Template) -> Result<Reply, Fault> {
+        let operation = self.matched.operation;
+        let status = match self.prefer.code {
+            Some(code) => code,
+            None => choose(operation, None).map_or(200, |(status, _)| status),
+        };
+        let value = self.evaluated(template)?;
+        let what = format!("{} {}", operation.method, operation.path);
+        let mut reply = Reply {
+            status,
+            why: format!(
+                "api={}; operation={what}; response={status}; override, {TEMPLATE}",
+                self.matched.api.name
+            ),
+            ..Reply::default()
+        };
+        let (media_type, body) = match value {
+            Value::String(text) => ("text/plain;charset=utf-8", text),
+            value => ("application/json", value.to_string()),
+        };
+        if !matches!(status, 204 | 304) {
+            reply.field("Content-Type", media_type);
+            reply.body = body.into_bytes();
+        }
+        Ok(reply)
+    }
+
+    /// The value of a template for this request.
+    fn evaluated(&self, template: &Template) -> Result<Value, Fault> {
+        let echo = |path: &str| self.matched.asked.value(path);
+        let mut evaluator = Evaluator::new(Chance::new(self.seed), self.matched.now_ms, &echo);
+        evaluator.template(template, "").map_err(Fault::NoBody)
+    }
+
     fn generator(&self) -> Generator<'_> {
         let mode = if self.dynamic { Mode::Dynamic } else { Mode::Static };
         Generator::new(self.matched.api, mode, Chance::new(self.seed), self.matched.now_ms)
@@ -343,10 +402,7 @@ impl Making<'_> {
             Example::Value(value) => (self.written(value, media, media_type), source),
             Example::Text(text) => (text.clone().into_bytes(), source),
             Example::Template(template) => {
-                let echo = |path: &str| self.matched.asked.value(path);
-                let mut evaluator =
-                    Evaluator::new(Chance::new(self.seed), self.matched.now_ms, &echo);
-                let value = evaluator.template(template, "").map_err(Fault::NoBody)?;
+                let value = self.evaluated(template)?;
                 (self.written(&value, media, media_type), TEMPLATE.to_owned())
             }
         })

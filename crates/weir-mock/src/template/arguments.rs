@@ -13,6 +13,10 @@ const WRITTEN_MAX: usize = 1_024;
 /// Placeholders within the arguments of others, at most.
 const DEPTH_MAX: usize = 8;
 
+/// What the path of an echo begins with.
+const PLACES: &[&str] =
+    &["query.", "path.", "params.", "header.", "headers.", "cookie.", "cookies.", "body."];
+
 /// The parts of a text.
 pub(super) fn pieces(text: &str, turns: &mut usize) -> Vec<Piece> {
     pieces_within(text, turns, 0)
@@ -22,7 +26,7 @@ fn pieces_within(text: &str, turns: &mut usize, depth: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
     let mut rest = text;
-    while let Some(at) = rest.find(['@', '$', '\\']) {
+    while let Some(at) = rest.find(['@', '$', '{', '\\']) {
         let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
         plain.push_str(before);
         if from.starts_with("\\@") {
@@ -54,12 +58,17 @@ fn pieces_within(text: &str, turns: &mut usize, depth: usize) -> Vec<Piece> {
     pieces
 }
 
-/// `${query.a}`, if the text begins with one.
+/// `{{query.a}}`, or `${query.a}` as YApi has it, if the text begins with one.
 fn echo(text: &str) -> Option<(Piece, usize)> {
-    let inside = text.strip_prefix("${")?;
-    let end = inside.bytes().take(WRITTEN_MAX).position(|byte| byte == b'}')?;
+    let (open, close) = if text.starts_with("{{") { ("{{", "}}") } else { ("${", "}") };
+    let inside = text.strip_prefix(open)?;
+    let end = inside.find(close).filter(|end| *end < WRITTEN_MAX)?;
     let path = inside.get(..end)?.trim().to_owned();
-    let length = end + 3;
+    // Braces mean other things elsewhere.
+    if open == "{{" && !PLACES.iter().any(|place| path.starts_with(place)) {
+        return None;
+    }
+    let length = open.len() + end + close.len();
     let written = text.get(..length)?.to_owned();
     Some((Piece::Echo { path, written }, length))
 }

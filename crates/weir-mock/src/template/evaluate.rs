@@ -15,7 +15,7 @@ const BYTES_MAX: usize = 4 * 1024 * 1024;
 /// References that lead to references, at most.
 const REFERENCES_MAX: usize = 16;
 
-/// What `${query.a}` stands for.
+/// What `{{query.a}}` stands for.
 pub(crate) type Echo<'a> = &'a dyn Fn(&str) -> Option<Value>;
 
 /// Evaluates templates for one answer.

@@ -80,7 +80,7 @@ enum Piece {
         path: String,
         written: String,
     },
-    /// `${query.a}`.
+    /// `{{query.a}}`, `${query.a}`.
     Echo {
         path: String,
         written: String,

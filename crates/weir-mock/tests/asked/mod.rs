@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use weir_mock::{Api, Call, Mocks, Options, ReadError, Reply};
+use weir_mock::{Api, Call, Mocks, Options, ReadErrors, Reply};
 use weir_wire::Fields;
 
-pub fn api(text: &str) -> Result<Api, ReadError> {
+pub fn api(text: &str) -> Result<Api, ReadErrors> {
     let none = |file: &str| Err(format!("there is no {file}"));
     Api::read("api", "file", text, &none)
 }
@@ -39,8 +39,8 @@ impl Asked {
 }
 
 impl Served {
-    pub fn apis(&self) -> &[Arc<Api>] {
-        self.0.apis()
+    pub fn apis(&self) -> Vec<Arc<Api>> {
+        self.0.apis().cloned().collect()
     }
 
     /// The answer to `METHOD target`, with fields as `name: value` and a body.

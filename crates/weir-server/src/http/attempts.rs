@@ -51,7 +51,7 @@ pub(super) async fn carry_out(
         step = match step {
             Step::Wait(waiting) => waited(worker, client, x, snapshot, waiting).await?,
             Step::Answer(route, local) => {
-                return answer(worker, client, x, framing, snapshot, route, &local).await;
+                return answer(worker, client, x, framing, snapshot, route, (&local, 0)).await;
             }
             Step::Mock(route, mocks) => {
                 return mocked(worker, client, x, framing, snapshot, route, mocks).await;
@@ -224,7 +224,8 @@ impl<'s> Attempts<'s> {
             _ if filter.resumes() && !filter.has_fallback() && outcome != Outcome::TimedOut => {
                 let empty = LocalResponse { status: 200, ..LocalResponse::default() };
                 let (route, snapshot, framing) = (Some(self.route), self.snapshot, self.framing);
-                let next = answer(self.worker, client, x, framing, snapshot, route, &empty).await?;
+                let next =
+                    answer(self.worker, client, x, framing, snapshot, route, (&empty, 0)).await?;
                 Ok(Done::Next(next))
             }
             _ => Err(error),

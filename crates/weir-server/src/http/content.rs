@@ -109,7 +109,7 @@ pub(super) async fn collected(
     x.response.fields.remove(b"content-encoding");
     outgoing.snapshot.forwarding.response(&mut x.response, false);
     filter_response(x, Some(route))?;
-    send(worker, client, x, Some(outgoing.framing), outgoing.snapshot, &edited).await
+    send(worker, client, x, Some(outgoing.framing), outgoing.snapshot, &edited, 0).await
 }
 
 /// Reads a response's body to its end, while what is left of the request is sent. `None` if it has

@@ -15,11 +15,15 @@ use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
 use super::framing::unframe;
 use super::relay::{Framing, Relay};
+use super::replay::pause;
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
 /// How long a client may take to read an answer of the gateway.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Parts of a slow body at most.
+const SLOW_PARTS_MAX: usize = 20;
 
 /// Runs the response filters that are due, on top of the CORS fields.
 pub(crate) fn filter_response(
@@ -78,7 +82,8 @@ pub(crate) fn write_head(response: &ResponseHead, out: &mut Vec<u8>) -> Result<(
     Ok(())
 }
 
-/// Sends `local`, after the response filters of `route` that are due.
+/// Sends `local`, after the response filters of `route` that are due, its body over `spread_ms`
+/// milliseconds.
 pub(crate) async fn answer(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -86,7 +91,7 @@ pub(crate) async fn answer(
     framing: RequestFraming,
     snapshot: &Snapshot,
     route: Option<&Route<RouteTarget>>,
-    local: &LocalResponse,
+    (local, spread_ms): (&LocalResponse, u64),
 ) -> Result<Next, ProxyError> {
     x.response.clear();
     x.response.set_status(local.status, reason(local.status).as_bytes());
@@ -94,7 +99,7 @@ pub(crate) async fn answer(
         x.response.fields.append(name.as_bytes(), value);
     }
     filter_response(x, route)?;
-    send(worker, client, x, Some(framing), snapshot, &local.body).await
+    send(worker, client, x, Some(framing), snapshot, &local.body, spread_ms).await
 }
 
 /// The one error exit: tells the client what went wrong, if it can still be told.
@@ -131,7 +136,7 @@ pub(crate) async fn answer_error(
         ErrorKind::BadRequest(_) => Vec::new(),
         _ => error_body(worker, x, snapshot, status, error),
     };
-    let sent = send(worker, client, x, framing, snapshot, &body).await;
+    let sent = send(worker, client, x, framing, snapshot, &body, 0).await;
     sent.unwrap_or(Next::Abort)
 }
 
@@ -143,6 +148,7 @@ pub(super) async fn send(
     framing: Option<RequestFraming>,
     snapshot: &Snapshot,
     body: &[u8],
+    spread_ms: u64,
 ) -> Result<Next, ProxyError> {
     let max = snapshot.settings.keep_alive_requests_max;
     let read = framing.is_some_and(|framing| is_read(client, x, framing.body));
@@ -155,20 +161,50 @@ pub(super) async fn send(
         x.response.fields.append(b"content-length", body.len().to_string().as_bytes());
     }
     finish_head(&mut x.response, x.request.version, keep, &mut x.down)?;
+    let head_len = x.down.len();
     if x.request.method() != b"HEAD" && !matches!(x.response.status, 204 | 304) {
         x.down.extend_from_slice(body);
     }
     x.record.status = x.response.status;
     x.record.head_sent = true;
     x.record.sent_bytes = x.down.len() as u64;
-    client.deadline.set(ANSWER_TIMEOUT);
-    let written = write_all(client, &x.down).await;
-    client.deadline.clear();
-    written?;
+    let (head, body) = x.down.split_at_checked(head_len).unwrap_or_default();
+    match spread_ms {
+        0 => write_in_time(client, &x.down).await?,
+        _ => {
+            write_in_time(client, head).await?;
+            write_slowly(worker, client, body, spread_ms).await?;
+        }
+    }
     Ok(match keep {
         true => Next::KeepAlive,
         false => after_last(client, framing, read),
     })
+}
+
+async fn write_in_time(client: &mut Client, bytes: &[u8]) -> Result<(), ProxyError> {
+    client.deadline.set(ANSWER_TIMEOUT);
+    let written = write_all(client, bytes).await;
+    client.deadline.clear();
+    written
+}
+
+/// Writes a body in equal parts, each behind a wait; it takes `spread_ms` milliseconds.
+async fn write_slowly(
+    worker: &Worker,
+    client: &mut Client,
+    body: &[u8],
+    spread_ms: u64,
+) -> Result<(), ProxyError> {
+    let parts = SLOW_PARTS_MAX.min(body.len());
+    let len = body.len().div_ceil(parts.max(1)).max(1);
+    let count = body.len().div_ceil(len) as u64;
+    for (at, part) in (0_u64..).zip(body.chunks(len)) {
+        // Together they are exactly as long as was asked for.
+        pause(worker, client, (at + 1) * spread_ms / count - at * spread_ms / count).await?;
+        write_in_time(client, part).await?;
+    }
+    Ok(())
 }
 
 /// How to close behind the last answer. A client that announced the end and sent its request whole

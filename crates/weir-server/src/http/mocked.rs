@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use weir_config::{RouteTarget, Snapshot};
 use weir_filter::LocalResponse;
-use weir_mock::{Call, InjectedFault, Mocks, Reply};
+use weir_mock::{Call, InjectedFault, MockSource, Reply};
 use weir_route::Route;
 use weir_wire::http1::RequestFraming;
 
@@ -28,7 +28,7 @@ pub(super) async fn mocked(
     framing: RequestFraming,
     snapshot: &Snapshot,
     route: &Route<RouteTarget>,
-    mocks: &Mocks,
+    mocks: &MockSource,
 ) -> Result<Next, ProxyError> {
     let settings = &snapshot.settings;
     let body = keep_body(worker, client, x, framing, settings, true).await?;
@@ -62,7 +62,7 @@ pub(super) async fn mocked(
     }
     let mut local = LocalResponse { status: reply.status, fields: reply.fields, body: reply.body };
     edit_local(&mut local, route, settings.kept_body_bytes_max)?;
-    answer(worker, client, x, framing, snapshot, Some(route), &local).await
+    answer(worker, client, x, framing, snapshot, Some(route), (&local, reply.body_ms)).await
 }
 
 /// Answers as a server that fails.

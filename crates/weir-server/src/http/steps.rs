@@ -9,7 +9,7 @@ use weir_filter::{
     Answer, Chain, LocalResponse, Question, RequestContext, Target, Ticket, Verdict,
 };
 use weir_limit::Slot;
-use weir_mock::Mocks;
+use weir_mock::MockSource;
 use weir_route::Route;
 
 use super::admission::{self, Admitted, wait};
@@ -38,7 +38,7 @@ pub(super) enum Step<'s> {
     /// Wait for a limit or an answer, then go on with the filters.
     Wait(Box<Waiting<'s>>),
     /// Make an answer from API definitions.
-    Mock(&'s Route<RouteTarget>, &'s Mocks),
+    Mock(&'s Route<RouteTarget>, &'s MockSource),
     /// Look for the route of this path within the gateway.
     Dispatch(&'s str),
 }
@@ -215,7 +215,7 @@ enum To<'s> {
     /// A target, and the service that it is an instance of.
     Target(Cow<'s, Arc<Target>>, Option<Balancer<'s>>),
     Forward(&'s str),
-    Mock(&'s Mocks),
+    Mock(&'s MockSource),
     Nowhere,
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use weir_config::{RouteTarget, Upstream};
 use weir_filter::{Scheme, Target};
+use weir_mock::MockSource;
 use weir_route::Route;
 
 use super::add;
@@ -316,7 +317,10 @@ fn uri_text(upstream: &Upstream) -> String {
         Upstream::Balanced(service) => format!("lb://{}", service.name()),
         Upstream::Clustered(cluster) => format!("lb://{}", cluster.name()),
         Upstream::Forward(to) => format!("forward:{}", to.path),
-        Upstream::Mock(_) => "mock://all".to_owned(),
+        Upstream::Mock(source) => match &**source {
+            MockSource::Fixed(_) => "mock://all".to_owned(),
+            MockSource::Stored(..) => "mock://store".to_owned(),
+        },
         Upstream::None => "no://op".to_owned(),
     }
 }

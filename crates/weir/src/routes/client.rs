@@ -24,13 +24,15 @@ pub(crate) struct Client {
     /// Path in front of `/actuator`.
     prefix: String,
     token: Option<String>,
+    /// What is asked for, and the command that shows one.
+    words: (&'static str, &'static str),
 }
 
 /// A request.
 #[derive(Default)]
 pub(crate) struct Ask {
     pub(crate) method: Method,
-    /// Below `/actuator/gateway`.
+    /// Below `/actuator/gateway`, unless it starts with `/weir/`.
     pub(crate) target: String,
     pub(crate) media: Option<&'static str>,
     pub(crate) body: Vec<u8>,
@@ -84,7 +86,13 @@ impl Client {
             authority: format!("{host}:{port}"),
             prefix: uri.path().trim_end_matches('/').to_owned(),
             token,
+            words: ("route", "weir routes get"),
         })
+    }
+
+    /// The same with messages about API definitions.
+    pub(crate) fn of_definitions(self) -> Self {
+        Self { words: ("definition", "weir apis show"), ..self }
     }
 
     /// Asks, and takes every status under 400 as done.
@@ -138,7 +146,8 @@ impl Client {
     }
 
     fn request(&self, ask: Ask) -> anyhow::Result<Request<Full<Bytes>>> {
-        let target = format!("{}/actuator/gateway{}", self.prefix, ask.target);
+        let base = if ask.target.starts_with("/weir/") { "" } else { "/actuator/gateway" };
+        let target = format!("{}{base}{}", self.prefix, ask.target);
         let mut request = Request::builder()
             .method(ask.method)
             .uri(target)
@@ -173,9 +182,13 @@ impl Client {
         let body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
         let message = body.get("message").and_then(Value::as_str).unwrap_or_default();
         let mut text = match body.get("problems").and_then(Value::as_array) {
-            Some(problems) if !problems.is_empty() => told(problems),
+            Some(problems) if !problems.is_empty() => told(problems, self.words.0),
             _ => format!("the gateway refused: {status} {message}").trim_end().to_owned(),
         };
+        let (what, show) = self.words;
+        let changed =
+            format!("somebody else has changed it; look at it with `{show}`, then try again");
+        let fewer = format!("send fewer {what}s at a time");
         let next = match status {
             StatusCode::UNAUTHORIZED => {
                 "give the gateway's weir.admin.token with --token or WEIR_ADMIN_TOKEN"
@@ -190,10 +203,8 @@ impl Client {
             StatusCode::METHOD_NOT_ALLOWED => {
                 "changes are off here: management.endpoint.gateway.access, or this is the main port"
             }
-            StatusCode::CONFLICT | StatusCode::PRECONDITION_FAILED => {
-                "somebody else has changed it; look at it with `weir routes get`, then try again"
-            }
-            StatusCode::PAYLOAD_TOO_LARGE => "send fewer routes at a time with --batch",
+            StatusCode::CONFLICT | StatusCode::PRECONDITION_FAILED => &changed,
+            StatusCode::PAYLOAD_TOO_LARGE => &fewer,
             StatusCode::BAD_REQUEST => "nothing was changed; mend it and try again",
             status if status.is_server_error() => "look at the gateway's log, then try again",
             _ => "",
@@ -211,9 +222,9 @@ fn says_no_gateway(reply: &Reply) -> bool {
     !reply.body.is_empty() && !has_message()
 }
 
-fn told(problems: &[Value]) -> String {
+fn told(problems: &[Value], what: &str) -> String {
     let mut text = match problems.len() {
-        1 => "the route is refused".to_owned(),
+        1 => format!("the {what} is refused"),
         n => format!("refused, {n} problems"),
     };
     for problem in problems {

@@ -30,7 +30,7 @@ struct Shipment<'c> {
 pub(super) fn run(client: &Client, args: &ImportArgs, json: bool) -> anyhow::Result<()> {
     let mut shipment = Shipment {
         client,
-        bar: progress(),
+        bar: progress("routes"),
         body: Vec::new(),
         routes: 0,
         batch: args.batch.max(1),
@@ -74,12 +74,15 @@ fn read(file: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn progress() -> ProgressBar {
+/// What is counted while files are read and written.
+pub(crate) fn progress(what: &str) -> ProgressBar {
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::stderr(),
         false => ProgressDrawTarget::hidden(),
     };
-    let style = ProgressStyle::with_template("{spinner} {human_pos} routes, {per_sec}, {msg}");
+    let style = ProgressStyle::with_template(&format!(
+        "{{spinner}} {{human_pos}} {what}, {{per_sec}}, {{msg}}"
+    ));
     let bar = ProgressBar::with_draw_target(None, target);
     match style {
         Ok(style) => bar.with_style(style),

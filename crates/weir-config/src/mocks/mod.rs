@@ -1,11 +1,13 @@
 //! `weir.mock`: API definitions that routes with `mock://NAME` are answered from.
 
+mod written;
+
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use weir_mock::{Api, Enforcement, Mocks, Mount, Options};
+use weir_mock::{Api, ApiSources, MockSource, MockTable, Mocks, Mount, Options, Settings};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fields::{Fields, Written};
@@ -17,7 +19,7 @@ const NAME: &str = "weir.mock";
 /// Endings of definitions that are looked for in a folder.
 const ENDINGS: &[&str] = &["yaml", "yml", "json", "har"];
 /// The name of all definitions together.
-pub(crate) const ALL: &str = "all";
+const ALL: &str = "all";
 
 /// How files that the configuration names are read.
 #[derive(Clone, Copy, Debug)]
@@ -54,34 +56,63 @@ impl FileAccess {
         let folder = path.parent().unwrap_or(Path::new(""));
         let load =
             |other: &str| (self.read)(&folder.join(other)).map_err(|error| error.to_string());
-        Api::read(name, &file, &text, &load).map_err(|error| error.to_string())
+        Api::read(name, &file, &text, &load).map_err(|errors| {
+            let each = errors.located(&file, &text).into_iter();
+            let each = each.map(|(place, message)| format!("{place}: {message}"));
+            each.collect::<Vec<_>>().join("\n")
+        })
     }
 }
 
 /// Definitions by the names that uris have for them.
 #[derive(Debug, Default)]
-pub(crate) struct MocksByName(HashMap<String, Arc<Mocks>>);
+pub(crate) struct MocksByName {
+    sources: ApiSources,
+    /// How those of the store are served.
+    common: CommonMocks,
+    files: Vec<PathBuf>,
+}
+
+/// What is said of all definitions, those of the store too.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommonMocks {
+    /// How they are served.
+    pub options: Options,
+    /// The overrides, for those that have such operations.
+    pub settings: Settings,
+}
 
 impl MocksByName {
-    /// These, whatever a uri calls them.
-    pub fn only(all: Arc<Mocks>) -> Self {
-        Self(HashMap::from([(ALL.to_owned(), all)]))
+    /// The files they were read from, those of broken ones too, and the folders that were looked
+    /// through.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Those of the store.
+    pub fn table(&self) -> &Arc<MockTable> {
+        self.sources.table()
     }
 
-    /// Those that `name` stands for; no name stands for all.
-    pub fn find(&self, name: &str) -> Option<&Arc<Mocks>> {
-        self.0.get(if name.is_empty() { ALL } else { name })
+    pub fn sources(&self) -> &ApiSources {
+        &self.sources
     }
 
-    /// Every name, sorted.
-    pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<_> = self.0.keys().map(String::as_str).collect();
-        names.sort_unstable();
-        names
+    pub fn common(&self) -> &CommonMocks {
+        &self.common
+    }
+
+    /// Those that a uri leads to: `mock://NAME`, `mock:` for all of the configuration,
+    /// `mock://store` and `mock://store/NAME`. `None` if it leads nowhere and none is configured.
+    pub fn find(&self, uri: &str) -> Result<Option<MockSource>, (Code, String, String)> {
+        let rest = uri.strip_prefix("mock:").unwrap_or_default().trim_start_matches('/');
+        let rest = rest.split(['?', '#']).next().unwrap_or_default();
+        let first = rest.split('/').next().unwrap_or_default();
+        if self.sources.is_empty() && first != ApiSources::STORE {
+            return Ok(None);
+        }
+        let found = self.sources.source(if rest.is_empty() { ALL } else { rest });
+        found.map(Some).map_err(|(message, help)| (Code::InvalidUri, message, help))
     }
 }
 
@@ -90,24 +121,29 @@ pub(crate) fn mocks(
     layers: &Layers<'_>,
     sources: &Sources,
     files: Option<FileAccess>,
+    table: &Arc<MockTable>,
     problems: &mut Vec<Diagnostic>,
 ) -> MocksByName {
+    let nothing = || ApiSources::new(HashMap::new(), Arc::clone(table));
     let nodes: Vec<_> = layers.all(NAME).collect();
-    let Some(files) = files.filter(|_| !nodes.is_empty()) else { return MocksByName::default() };
+    let Some(files) = files.filter(|_| !nodes.is_empty()) else {
+        return MocksByName { sources: nothing(), ..MocksByName::default() };
+    };
     let mut fields = Fields::new(layers, nodes, "`weir.mock`".to_owned(), problems);
-    fields.only(&["apis", "dynamic", "seed", "errors", "validate", "delay", "select-header"]);
-    let options = options(&mut fields);
-    let mut reading = Reading { files, sources, apis: Vec::new() };
+    fields.only(&[&["apis", "select-header"], Settings::NAMES].concat());
+    let select_header = fields.text("select-header").map(|written| written.text);
+    let common = written::settings(&mut fields);
+    let options = common.over(&Options { select_header, ..Options::default() });
+    let mut reading = Reading { files, sources, apis: Vec::new(), read: Vec::new() };
     let Some(node) = fields.node("apis") else {
-        let help = "write `apis: [ { file: apis/petstore.yaml } ]`";
-        let at = fields.at();
-        fields.wrong(at, "it has no definition: there is no `apis`", help);
-        return MocksByName::default();
+        let common = CommonMocks { options, settings: common };
+        return MocksByName { sources: nothing(), common, ..MocksByName::default() };
     };
     for entry in node.children() {
         reading.entry(&mut fields, node, entry);
     }
-    let apis = reading.apis;
+    let Reading { mut apis, read: files, .. } = reading;
+    common_overrides(&mut fields, &common, &mut apis);
     let mut by_name = HashMap::new();
     let each = apis.iter().map(|one| (one.api.name.clone(), vec![one.clone()]));
     for (name, mounts) in each.chain([(ALL.to_owned(), apis.clone())]) {
@@ -115,33 +151,29 @@ pub(crate) fn mocks(
             Ok(mocks) => {
                 by_name.insert(name, Arc::new(mocks));
             }
-            Err(why) => fields.wrong(node.span(), why, "mend the path in the definition"),
+            Err(why) => fields.wrong(node.span(), why, "mend the definition or what is said of it"),
         }
     }
-    MocksByName(by_name)
+    let sources = ApiSources::new(by_name, Arc::clone(table));
+    MocksByName { sources, common: CommonMocks { options, settings: common }, files }
 }
 
-fn options(fields: &mut Fields<'_, '_>) -> Options {
-    let truth = |text: &str| text.parse::<bool>().ok();
-    let validation = fields.value("validate", "`enforce`, `report` or `off`", |text| {
-        Some(match text.to_ascii_lowercase().as_str() {
-            "enforce" => Enforcement::Enforce,
-            "report" => Enforcement::Report,
-            // YAML takes the word for a truth value.
-            "off" | "false" => Enforcement::Off,
-            _ => return None,
-        })
-    });
-    Options {
-        dynamic: fields.value("dynamic", "`true` or `false`", truth).unwrap_or(false),
-        seed: fields.value("seed", "a whole number", |text| text.parse().ok()),
-        errors: fields.value("errors", "`true` or `false`", truth).unwrap_or(false),
-        validation: validation.unwrap_or(Enforcement::Enforce),
-        delay_ms: fields
-            .duration("delay")
-            .map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
-        select_header: fields.text("select-header").map(|written| written.text),
-        ..Options::default()
+/// Gives each definition those overrides of all that mean one of its operations.
+fn common_overrides(fields: &mut Fields<'_, '_>, common: &Settings, apis: &mut [Mount]) {
+    let nodes: Vec<_> = fields.node("overrides").into_iter().flat_map(Node::children).collect();
+    for (at, own) in common.overrides.iter().enumerate() {
+        let mut means_any = false;
+        for mount in apis.iter_mut().filter(|mount| own.means_any_of(&mount.api)) {
+            mount.settings.overrides.push(own.clone());
+            means_any = true;
+        }
+        if !means_any && !apis.is_empty() {
+            let node = nodes.get(at).map(|node| child(*node, "operation").unwrap_or(*node));
+            let span = node.map(Node::span).unwrap_or_default();
+            let message = format!("no definition has an operation `{}`", own.operation);
+            let help = "write an `operationId`, `GET /path` as in the definition, or `*`";
+            fields.wrong(span, message, help);
+        }
     }
 }
 
@@ -149,6 +181,8 @@ struct Reading<'a> {
     files: FileAccess,
     sources: &'a Sources,
     apis: Vec<Mount>,
+    /// Files and folders that were looked at.
+    read: Vec<PathBuf>,
 }
 
 impl Reading<'_> {
@@ -157,7 +191,7 @@ impl Reading<'_> {
         let mut below = fields.of(entry, "apis");
         let is_text = entry.kind() != Kind::Map;
         if !is_text {
-            below.only(&["file", "name", "base-path"]);
+            below.only(&[&["file", "name", "base-path", "host"], Settings::NAMES].concat());
         }
         let named = match apis.kind() {
             Kind::Map => Some(entry.key().to_owned()),
@@ -173,6 +207,9 @@ impl Reading<'_> {
             }
         };
         let base = if is_text { None } else { below.text("base-path") };
+        let hosts = if is_text { Vec::new() } else { below.texts("host") };
+        let hosts: Vec<String> = hosts.into_iter().map(|written| written.text).collect();
+        let settings = if is_text { Settings::default() } else { written::settings(&mut below) };
         let paths = match self.paths(&written) {
             Ok(paths) => paths,
             Err(why) => {
@@ -189,18 +226,26 @@ impl Reading<'_> {
         for path in paths {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let name = named.clone().unwrap_or(stem);
-            if name == ALL || self.apis.iter().any(|known| known.api.name == name) {
-                let message = format!("there are two definitions called `{name}`");
+            let is_reserved = name == ALL || name == ApiSources::STORE;
+            if is_reserved || self.apis.iter().any(|known| known.api.name == name) {
+                let message = match is_reserved {
+                    true => format!("`{name}` stands for many definitions, so none is called so"),
+                    false => format!("there are two definitions called `{name}`"),
+                };
                 below.wrong(written.at, message, "give one of them another `name`");
                 continue;
             }
             match self.files.definition(&path, &name) {
                 Ok(api) => {
+                    let folder = path.parent().unwrap_or(Path::new(""));
+                    self.read.extend(api.files().map(|file| folder.join(file)));
                     let base_path =
                         base.as_ref().map(|base| format!("/{}", base.text.trim_matches('/')));
-                    self.apis.push(Mount { base_path, ..Mount::from(Arc::new(api)) });
+                    let (hosts, settings) = (hosts.clone(), settings.clone());
+                    self.apis.push(Mount { api: Arc::new(api), base_path, hosts, settings });
                 }
                 Err(why) => {
+                    self.read.push(path.clone());
                     let message = format!("{}: {why}", path.display());
                     below.wrong(written.at, message, "mend the definition");
                 }
@@ -209,7 +254,7 @@ impl Reading<'_> {
     }
 
     /// The files that are meant: beside the file that names them, unless the path is a whole one.
-    fn paths(&self, written: &Written) -> Result<Vec<PathBuf>, String> {
+    fn paths(&mut self, written: &Written) -> Result<Vec<PathBuf>, String> {
         let text = written.text.strip_prefix("file:").unwrap_or(&written.text);
         let beside = Path::new(self.sources.name(written.at.source)).parent();
         let path = beside.unwrap_or(Path::new("")).join(text);
@@ -219,6 +264,7 @@ impl Reading<'_> {
             None if (self.files.list)(&path).is_err() => return Ok(vec![path]),
             None => (path, "*".to_owned()),
         };
+        self.read.push(folder.clone());
         let found = self.files.definitions(&folder);
         let mut found = found.map_err(|error| format!("{}: {error}", folder.display()))?;
         let pattern = Pattern::new(&pattern);
@@ -228,19 +274,4 @@ impl Reading<'_> {
             false => Ok(found),
         }
     }
-}
-
-/// What a uri of a route calls the definitions: `mock://NAME`.
-pub(crate) fn name_in(uri: &str) -> &str {
-    let rest = uri.strip_prefix("mock:").unwrap_or_default().trim_start_matches('/');
-    rest.split(['/', '?', '#']).next().unwrap_or_default()
-}
-
-/// A route asks for definitions that there are not.
-pub(crate) fn unknown(name: &str, mocks: &MocksByName) -> (Code, String, String) {
-    let help = match mocks.names().as_slice() {
-        [] => "name its definition: `weir.mock.apis: [ { file: apis/petstore.yaml } ]`".to_owned(),
-        names => format!("there are {}", names.join(", ")),
-    };
-    (Code::InvalidUri, format!("there is no definition `{name}`"), help)
 }

@@ -1,0 +1,316 @@
+//! API definitions of the store: the one place that changes them.
+//!
+//! A change is checked whole, then what is to serve is made, then it is written durably, then made
+//! visible with one swap below the routes, which do not change. All methods may block.
+
+mod entry;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use weir_config::CommonMocks;
+use weir_mock::{MockTable, Mocks, Mount, Mounted};
+use weir_store::{AuditAction, AuditEntry, Store, StoreError};
+
+use crate::control::{Condition, Done, Problem, Refusal};
+pub(crate) use entry::Entry;
+use entry::with_common;
+
+/// How often, and how long each time, it is waited until no request uses what served before.
+const FREE_TRIES: u32 = 100;
+const FREE_WAIT: Duration = Duration::from_millis(1);
+
+/// The definitions of the store. Readers do not wait for a change.
+pub struct Apis {
+    store: Arc<Store>,
+    table: Arc<MockTable>,
+    shelf: ArcSwap<Shelf>,
+    /// Held by whoever changes something.
+    writing: Mutex<()>,
+}
+
+/// The definitions of one moment.
+#[derive(Clone, Default)]
+pub(crate) struct Shelf {
+    pub(crate) revision: u64,
+    pub(crate) kept: BTreeMap<String, Arc<Kept>>,
+    common: CommonMocks,
+}
+
+/// One of them.
+pub(crate) struct Kept {
+    /// Revision of the definitions at which it last changed.
+    pub(crate) revision: u64,
+    /// What serves; or what is wrong with it, as a later version of weir may find.
+    pub(crate) served: Result<Served, Vec<Problem>>,
+}
+
+pub(crate) struct Served {
+    pub(crate) mount: Mount,
+    mounted: Arc<Mounted>,
+}
+
+/// Who changes something, and when.
+#[derive(Clone, Debug)]
+pub(crate) struct By {
+    pub(crate) who: String,
+    /// Milliseconds since 1970.
+    pub(crate) at_ms: i64,
+}
+
+/// Definitions that are checked, to be written in one change.
+pub(crate) struct Checked {
+    entry: Entry,
+    served: Served,
+}
+
+impl Apis {
+    /// Serves what `store` has through `table`. What is wrong there is told and left out.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(crate) fn start(
+        store: Arc<Store>,
+        table: Arc<MockTable>,
+        common: &CommonMocks,
+    ) -> Result<Self, StoreError> {
+        let shelf = read(&store, common)?;
+        let apis = Self { store, table, shelf: ArcSwap::default(), writing: Mutex::new(()) };
+        let mocks = apis.mocks(&shelf);
+        apis.publish(shelf, mocks.unwrap_or_default());
+        Ok(apis)
+    }
+
+    /// What there is.
+    pub(crate) fn shelf(&self) -> Arc<Shelf> {
+        self.shelf.load_full()
+    }
+
+    /// The definition `name` as it was written, with its revision.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(crate) fn written(&self, name: &str) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        self.store.api(name)
+    }
+
+    /// What serves.
+    pub(crate) fn served(&self) -> Arc<Mocks> {
+        self.table.current()
+    }
+
+    /// Checks a definition by itself.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub(crate) fn check(&self, entry: Entry) -> Result<Checked, Vec<Problem>> {
+        let common = &self.shelf.load().common;
+        let served = Served::new(entry.mount()?, common)?;
+        Ok(Checked { entry, served })
+    }
+
+    /// Writes a definition.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub(crate) fn put(&self, checked: Checked, when: &Condition, by: By) -> Result<Done, Refusal> {
+        let name = checked.entry.name.clone();
+        self.change(vec![checked], &[], Some((&name, when)), by)
+    }
+
+    /// Writes many definitions in one swap, or none of them. Of equal names the last one counts.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub(crate) fn import(&self, checked: Vec<Checked>, by: By) -> Result<Done, Refusal> {
+        self.change(checked, &[], None, by)
+    }
+
+    /// Removes a definition.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub(crate) fn delete(&self, name: &str, when: &Condition, by: By) -> Result<Done, Refusal> {
+        if *when == Condition::Any && !self.shelf.load().kept.contains_key(name) {
+            return Err(Refusal::NotFound);
+        }
+        self.change(Vec::new(), &[name.to_owned()], Some((name, when)), by)
+    }
+
+    /// Removes definitions in one swap.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub(crate) fn delete_all(&self, names: &[String], by: By) -> Result<Done, Refusal> {
+        self.change(Vec::new(), names, None, by)
+    }
+
+    /// Serves all definitions under another configuration.
+    pub(crate) fn configure(&self, common: &CommonMocks) {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let shelf = self.shelf.load_full();
+        if shelf.common == *common {
+            return;
+        }
+        let again = |(name, kept): (&String, &Arc<Kept>)| {
+            let served = match &kept.served {
+                Ok(served) => Served::new(served.mount.clone(), common),
+                Err(problems) => Err(problems.clone()),
+            };
+            tell(name, &served);
+            (name.clone(), Arc::new(Kept { revision: kept.revision, served }))
+        };
+        let kept = shelf.kept.iter().map(again).collect();
+        let next = Shelf { revision: shelf.revision, kept, common: common.clone() };
+        let mocks = self.mocks(&next);
+        self.publish(next, mocks.unwrap_or_default());
+    }
+
+    fn change(
+        &self,
+        puts: Vec<Checked>,
+        deletes: &[String],
+        condition: Option<(&str, &Condition)>,
+        by: By,
+    ) -> Result<Done, Refusal> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.recover()?;
+        let mut next = Shelf::clone(&self.shelf.load());
+        if let Some((name, condition)) = condition {
+            let known = next.kept.get(name).map(|kept| kept.revision);
+            if !condition.holds(known) {
+                return Err(Refusal::Changed(known));
+            }
+        }
+        let mut done = Done::default();
+        let mut records = Vec::with_capacity(puts.len());
+        for Checked { entry, served } in puts {
+            records.push((entry.name.clone(), entry.bytes()));
+            let revision = next.revision + records.len() as u64;
+            let kept = Arc::new(Kept { revision, served: Ok(served) });
+            match next.kept.insert(entry.name, kept) {
+                Some(_) => done.replaced += 1,
+                None => done.created += 1,
+            }
+        }
+        let gone = deletes.iter().filter(|name| next.kept.remove(*name).is_some());
+        let gone: Vec<&String> = gone.collect();
+        done.deleted = gone.len() as u64;
+        next.revision += records.len() as u64 + done.deleted;
+        done.revision = next.revision;
+        if records.is_empty() && gone.is_empty() {
+            return Ok(done);
+        }
+        let mocks = self.mocks(&next).map_err(|why| {
+            let help = "give one of them another base path, host or path";
+            Refusal::Invalid(vec![Problem::new("", why).help(help)])
+        })?;
+        let audit = audit(&records, &gone, done, by);
+        self.write(&records, &gone, &audit)?;
+        self.publish(next, mocks);
+        Ok(done)
+    }
+
+    /// Writes all of it, or nothing.
+    fn write(
+        &self,
+        puts: &[(String, Vec<u8>)],
+        deletes: &[&String],
+        audit: &AuditEntry,
+    ) -> Result<(), Refusal> {
+        let written = self.store.commit(|transaction| {
+            for (name, bytes) in puts {
+                transaction.put_api(name, bytes)?;
+            }
+            for name in deletes {
+                transaction.delete_api(name)?;
+            }
+            transaction.record(audit)
+        });
+        if let Err(error) = &written {
+            tracing::error!(%error, remedy = error.remedy(), "the store failed");
+            // What of it counts is known only once the store is open again.
+            let _ = self.recover();
+        }
+        Ok(written?)
+    }
+
+    /// Opens the store again if a failure has shut it, and serves what it turns out to hold.
+    fn recover(&self) -> Result<(), StoreError> {
+        self.store.reopen()?;
+        let shelf = self.shelf.load_full();
+        if self.store.apis_revision()? == shelf.revision {
+            return Ok(());
+        }
+        let next = read(&self.store, &shelf.common)?;
+        let mocks = self.mocks(&next);
+        self.publish(next, mocks.unwrap_or_default());
+        Ok(())
+    }
+
+    fn mocks(&self, shelf: &Shelf) -> Result<Mocks, String> {
+        let served = shelf.kept.values().filter_map(|kept| kept.served.as_ref().ok());
+        let mounted = served.map(|served| Arc::clone(&served.mounted)).collect();
+        let mocks = Mocks::of_mounted(mounted, shelf.common.options.clone(), true);
+        mocks.inspect_err(|why| tracing::error!("definitions of the store: {why}"))
+    }
+
+    fn publish(&self, shelf: Shelf, mocks: Mocks) {
+        self.shelf.store(Arc::new(shelf));
+        let before = self.table.swap(Arc::new(mocks));
+        // Freed here: a worker that lets go of it last would make its requests wait.
+        for _ in 0..FREE_TRIES {
+            if Arc::strong_count(&before) == 1 {
+                break;
+            }
+            std::thread::sleep(FREE_WAIT);
+        }
+    }
+}
+
+impl Served {
+    fn new(mount: Mount, common: &CommonMocks) -> Result<Self, Vec<Problem>> {
+        let mounted = Mounted::new(with_common(&mount, common), &common.options);
+        let mounted = mounted.map_err(|why| vec![Problem::new("", why)])?;
+        Ok(Self { mount, mounted: Arc::new(mounted) })
+    }
+}
+
+/// All that the store has.
+fn read(store: &Store, common: &CommonMocks) -> Result<Shelf, StoreError> {
+    let mut kept = BTreeMap::new();
+    store.scan_apis::<StoreError>(|stored| {
+        let value = serde_json::from_slice(stored.bytes);
+        let value = value.map_err(|error| vec![Problem::new("", error.to_string())]);
+        let entry = value.and_then(|value| Entry::read(Some(stored.name), value));
+        let mount = entry.and_then(|entry| entry.mount());
+        let served = mount.and_then(|mount| Served::new(mount, common));
+        tell(stored.name, &served);
+        let one = Kept { revision: stored.revision, served };
+        kept.insert(stored.name.to_owned(), Arc::new(one));
+        Ok(())
+    })?;
+    Ok(Shelf { revision: store.apis_revision()?, kept, common: common.clone() })
+}
+
+fn tell(name: &str, served: &Result<Served, Vec<Problem>>) {
+    for problem in served.as_ref().err().into_iter().flatten() {
+        tracing::error!(name, "a definition of the store is not served: {problem}");
+    }
+}
+
+fn audit(puts: &[(String, Vec<u8>)], deletes: &[&String], done: Done, by: By) -> AuditEntry {
+    let action = match (puts.len(), done.created) {
+        (0, _) => AuditAction::Delete,
+        (1, 1) => AuditAction::Create,
+        (1, _) => AuditAction::Replace,
+        _ => AuditAction::Import,
+    };
+    let names = puts.iter().map(|(name, _)| name).chain(deletes.iter().copied());
+    // Routes may be called alike.
+    let ids = names.take(AuditEntry::IDS_MAX).map(|name| format!("api:{name}")).collect();
+    let count = done.created + done.replaced + done.deleted;
+    AuditEntry { at_ms: by.at_ms, who: by.who, action, ids, count, revision: done.revision }
+}

@@ -1,0 +1,402 @@
+//! Reading and changing the API definitions of the store.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::response::Response;
+use http::{HeaderValue, StatusCode, header};
+use serde_json::{Map, Value, json};
+use weir_mock::Kind;
+use weir_store::StoreError;
+use weir_wire::Fields;
+
+use super::Call;
+use super::body::{self, ListForm};
+use super::routes::{blocking, condition, number, page_links, parameters};
+use crate::answer::{Failure, empty, etag, ok_json, stream_list};
+use crate::apis::{Apis, By, Checked, Entry, Kept};
+use crate::control::{Problem, Refusal};
+
+/// Definitions on a page, if its size is not said, and at most.
+const PAGE_SIZE: usize = 100;
+const PAGE_SIZE_MAX: usize = 10_000;
+/// Problems of one import that are told.
+const PROBLEMS_MAX: usize = Refusal::PROBLEMS_MAX;
+
+/// What lists and removals take from the query.
+#[derive(Default)]
+struct Selection {
+    q: Option<String>,
+    page: Option<usize>,
+    size: Option<usize>,
+    all: bool,
+    /// As they were written, instead of what they are.
+    as_written: bool,
+}
+
+pub(super) async fn list(call: Call) -> Result<Response, Failure> {
+    let Selection { q, page, size, as_written, .. } = selection(&call)?;
+    let is_paged = page.is_some() || size.is_some();
+    let (page, size) = match is_paged {
+        true => (page.unwrap_or(0), size.unwrap_or(PAGE_SIZE).min(PAGE_SIZE_MAX)),
+        false => (0, usize::MAX),
+    };
+    if size == 0 {
+        return Err(Failure::bad_request("`size` is at least 1"));
+    }
+    let apis = Arc::clone(call.site.control.apis());
+    let shelf = apis.shelf();
+    let revision = shelf.revision;
+    let (names, shelf) = blocking(move || {
+        let found = shelf.kept.iter().filter(|(name, kept)| matches(name, kept, q.as_deref()));
+        (found.map(|(name, _)| name.clone()).collect::<Vec<_>>(), shelf)
+    })
+    .await?;
+    let total = names.len();
+    let mut response = stream_list(move |list| {
+        for name in names.iter().skip(page.saturating_mul(size)).take(size) {
+            let shown = match as_written {
+                true => written(&apis, name)?,
+                false => shelf.kept.get(name).map(|kept| Value::Object(summary(name, kept))),
+            };
+            if shown.is_some_and(|shown| !list.push(&shown)) {
+                break;
+            }
+        }
+        Ok::<_, StoreError>(())
+    });
+    let headers = response.headers_mut();
+    headers.insert("x-total-count", HeaderValue::from(total));
+    headers.insert(header::ETAG, etag(revision));
+    if is_paged && let Some(links) = page_links(&call, page, size, total) {
+        headers.insert(header::LINK, links);
+    }
+    Ok(response)
+}
+
+/// A definition as it was written, with its name.
+fn written(apis: &Apis, name: &str) -> Result<Option<Value>, StoreError> {
+    let Some((_, bytes)) = apis.written(name)? else { return Ok(None) };
+    let mut entry = Map::new();
+    entry.insert("name".into(), name.into());
+    if let Ok(Value::Object(members)) = serde_json::from_slice(&bytes) {
+        entry.extend(members);
+    }
+    Ok(Some(Value::Object(entry)))
+}
+
+pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
+    let name = call.segment("name").await?;
+    let apis = Arc::clone(call.site.control.apis());
+    let found = blocking(move || {
+        let written = apis.written(&name)?;
+        Ok::<_, Failure>(written.map(|(revision, bytes)| {
+            let shelf = apis.shelf();
+            let mut shown = match shelf.kept.get(&name) {
+                Some(kept) => summary(&name, kept),
+                None => Map::new(),
+            };
+            if let Some(Ok(served)) = shelf.kept.get(&name).map(|kept| &kept.served) {
+                let api = &served.mount.api;
+                let operations = api.operations.iter().map(
+                    |one| json!({ "method": one.method, "path": one.path, "operationId": one.id }),
+                );
+                shown.insert("operations".into(), operations.collect());
+                let warnings = api.warnings.iter().map(ToString::to_string);
+                shown.insert("warnings".into(), warnings.collect());
+            }
+            if let Ok(Value::Object(members)) = serde_json::from_slice(&bytes) {
+                shown.extend(members);
+            }
+            (revision, Value::Object(shown))
+        }))
+    });
+    let Some((revision, shown)) = found.await?? else {
+        return Ok(empty(StatusCode::NOT_FOUND));
+    };
+    let mut response = ok_json(&shown);
+    response.headers_mut().insert(header::ETAG, etag(revision));
+    Ok(response)
+}
+
+pub(super) async fn put(mut call: Call) -> Result<Response, Failure> {
+    let name = call.segment("name").await?;
+    let when = condition(&call.parts.headers)?;
+    let mut place = [None, None];
+    for (key, value) in parameters(&call) {
+        match key.as_str() {
+            "base-path" => place[0] = Some(value),
+            "host" => place[1] = Some(value),
+            _ => return Err(Failure::bad_request(format!("unknown parameter `{key}`"))),
+        }
+    }
+    // Held until the end: one large text at a time is in memory.
+    let _turn = call.site.imports.acquire().await;
+    let bytes_max = call.site.options.limits.import_bytes_max;
+    let bytes = body::read(&call.parts.headers, call.body, bytes_max).await?;
+    let apis = Arc::clone(call.site.control.apis());
+    let by = by(call.who);
+    let location = format!("/weir/apis/{name}");
+    let done = blocking(move || {
+        let [base_path, host] = place;
+        let entry = match entry_in(&bytes) {
+            Some(value) => Entry::read(Some(&name), value),
+            None => {
+                let text = String::from_utf8(bytes.to_vec());
+                let text = text.map_err(|_| vec![Problem::new("", "the text is not UTF-8")]);
+                text.and_then(|text| Entry::of_document(&name, text, base_path, host))
+            }
+        };
+        let checked = entry.and_then(|entry| apis.check(entry)).map_err(Refusal::Invalid)?;
+        apis.put(checked, &when, by)
+    })
+    .await?
+    .map_err(failure)?;
+    let mut response = empty(match done.created {
+        0 => StatusCode::OK,
+        _ => StatusCode::CREATED,
+    });
+    if let Ok(location) = HeaderValue::from_str(&location) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response.headers_mut().insert(header::ETAG, etag(done.revision));
+    Ok(response)
+}
+
+pub(super) async fn delete(mut call: Call) -> Result<Response, Failure> {
+    let name = call.segment("name").await?;
+    let when = condition(&call.parts.headers)?;
+    let apis = Arc::clone(call.site.control.apis());
+    let by = by(call.who);
+    match blocking(move || apis.delete(&name, &when, by)).await? {
+        Ok(_) => Ok(empty(StatusCode::OK)),
+        Err(Refusal::NotFound) => Ok(empty(StatusCode::NOT_FOUND)),
+        Err(refusal) => Err(failure(refusal)),
+    }
+}
+
+pub(super) async fn delete_matching(call: Call) -> Result<Response, Failure> {
+    let Selection { q, page, size, all, as_written } = selection(&call)?;
+    if page.is_some() || size.is_some() || as_written {
+        return Err(Failure::bad_request("a removal has no pages and no form"));
+    }
+    if q.is_none() && !all {
+        return Err(Failure::bad_request("say which definitions (q), or all=true for every one"));
+    }
+    let apis = Arc::clone(call.site.control.apis());
+    let by = by(call.who);
+    let done = blocking(move || {
+        let shelf = apis.shelf();
+        let found = shelf.kept.iter().filter(|(name, kept)| matches(name, kept, q.as_deref()));
+        let names: Vec<String> = found.map(|(name, _)| name.clone()).collect();
+        apis.delete_all(&names, by)
+    });
+    Ok(ok_json(&json!({ "deleted": done.await?.map_err(failure)?.deleted })))
+}
+
+pub(super) async fn import(call: Call) -> Result<Response, Failure> {
+    let form = body::list_form(&call.parts.headers)?;
+    let limits = call.site.options.limits;
+    let _turn = call.site.imports.acquire().await;
+    let bytes = body::read(&call.parts.headers, call.body, limits.import_bytes_max).await?;
+    let apis = Arc::clone(call.site.control.apis());
+    let by = by(call.who);
+    let done = blocking(move || {
+        let checked = check_all(&bytes, form, &apis, limits.import_routes_max)?;
+        apis.import(checked, by)
+    });
+    let done = done.await?.map_err(failure)?;
+    let mut response = empty(StatusCode::OK);
+    let headers = response.headers_mut();
+    headers.insert("x-weir-created", HeaderValue::from(done.created));
+    headers.insert("x-weir-replaced", HeaderValue::from(done.replaced));
+    headers.insert(header::ETAG, etag(done.revision));
+    Ok(response)
+}
+
+/// Tells what becomes of a request to one definition; nothing is sent.
+pub(super) async fn try_out(mut call: Call) -> Result<Response, Failure> {
+    let name = call.segment("name").await?;
+    let bytes_max = call.site.options.limits.body_bytes_max;
+    let asked = body::read_json(&call.parts.headers, call.body, bytes_max).await?;
+    let apis = Arc::clone(call.site.control.apis());
+    if !apis.shelf().kept.contains_key(&name) {
+        return Ok(empty(StatusCode::NOT_FOUND));
+    }
+    let text = |key: &str| asked.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (method, target) = (text("method"), text("target"));
+    if method.is_empty() || !target.starts_with('/') {
+        return Err(Failure::bad_request("write `{ \"method\": \"GET\", \"target\": \"/path\" }`"));
+    }
+    let mut fields = Fields::default();
+    for pair in asked.get("headers").and_then(Value::as_array).into_iter().flatten() {
+        if let (Some(name), Some(value)) = (pair[0].as_str(), pair[1].as_str()) {
+            fields.append(name.as_bytes(), value.as_bytes());
+        }
+    }
+    let (path, query) = target.split_once('?').map_or((target, None), |(p, q)| (p, Some(q)));
+    let request = weir_mock::Call {
+        method: method.as_bytes(),
+        path: path.as_bytes(),
+        query: query.map(str::as_bytes),
+        fields: &fields,
+        body: text("body").as_bytes(),
+    };
+    let dice = RandomState::new().build_hasher().finish();
+    let told = apis.served().explain_as(Some(&name), &request, dice, by(String::new()).at_ms);
+    let mut document = told.document();
+    let body = String::from_utf8_lossy(&told.reply.body).into_owned();
+    let headers =
+        told.reply.fields.iter().map(|(name, value)| json!([name, String::from_utf8_lossy(value)]));
+    document["headers"] = headers.collect();
+    document["body"] = body.into();
+    Ok(ok_json(&document))
+}
+
+/// Forgets what clients have written to a stateful definition.
+pub(super) async fn reset(mut call: Call) -> Result<Response, Failure> {
+    let name = call.segment("name").await?;
+    let apis = call.site.control.apis();
+    if !apis.shelf().kept.contains_key(&name) {
+        return Ok(empty(StatusCode::NOT_FOUND));
+    }
+    apis.served().reset(&name);
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
+/// An entry, where a body is one: JSON with a `definition`.
+fn entry_in(bytes: &Bytes) -> Option<Value> {
+    let value: Value = serde_json::from_slice(bytes).ok()?;
+    value.get("definition").is_some().then_some(value)
+}
+
+fn check_all(
+    bytes: &Bytes,
+    form: ListForm,
+    apis: &Apis,
+    entries_max: usize,
+) -> Result<Vec<Checked>, Refusal> {
+    let invalid = |at: String, why: String| Refusal::Invalid(vec![Problem::new(at, why)]);
+    let mut batch = Batch { apis, checked: Vec::new(), problems: Vec::new() };
+    match form {
+        ListForm::Array => {
+            let all: Vec<Value> = serde_json::from_slice(bytes)
+                .map_err(|error| invalid(String::new(), format!("no list: {error}")))?;
+            all.into_iter().enumerate().for_each(|(at, value)| batch.add(at, value));
+        }
+        ListForm::Lines => {
+            let lines = bytes.split(|byte| *byte == b'\n').enumerate();
+            for (at, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()) {
+                match serde_json::from_slice(line) {
+                    Ok(value) => batch.add(at, value),
+                    Err(error) => batch.wrong(at, vec![Problem::new("", error.to_string())]),
+                }
+            }
+        }
+    }
+    if batch.checked.len() > entries_max {
+        let why = format!("more than {entries_max} definitions; send them in parts");
+        return Err(invalid(String::new(), why));
+    }
+    match batch.problems.is_empty() {
+        true => Ok(batch.checked),
+        false => Err(Refusal::Invalid(batch.problems)),
+    }
+}
+
+/// Entries of an import so far.
+struct Batch<'a> {
+    apis: &'a Apis,
+    checked: Vec<Checked>,
+    problems: Vec<Problem>,
+}
+
+impl Batch<'_> {
+    fn add(&mut self, at: usize, value: Value) {
+        match Entry::read(None, value).and_then(|entry| self.apis.check(entry)) {
+            Ok(checked) => self.checked.push(checked),
+            Err(problems) => self.wrong(at, problems),
+        }
+    }
+
+    fn wrong(&mut self, at: usize, problems: Vec<Problem>) {
+        for mut problem in problems {
+            if self.problems.len() < PROBLEMS_MAX {
+                problem.at = format!("definition {}: {}", at + 1, problem.at);
+                self.problems.push(problem);
+            }
+        }
+    }
+}
+
+fn selection(call: &Call) -> Result<Selection, Failure> {
+    let mut selection = Selection::default();
+    for (key, value) in parameters(call) {
+        match key.as_str() {
+            "q" => selection.q = Some(value.to_lowercase()),
+            "page" => selection.page = Some(number(&key, &value)?),
+            "size" => selection.size = Some(number(&key, &value)?),
+            "all" => selection.all = value == "true",
+            "form" if value == "entry" => selection.as_written = true,
+            "form" => return Err(Failure::bad_request("`form` is entry, or left out")),
+            // A misspelt condition must not turn a removal into one of everything.
+            _ => return Err(Failure::bad_request(format!("unknown parameter `{key}`"))),
+        }
+    }
+    Ok(selection)
+}
+
+/// Whether a text, in lower case, is in the name, title, base path, host or a path.
+fn matches(name: &str, kept: &Kept, q: Option<&str>) -> bool {
+    let Some(q) = q else { return true };
+    let has = |text: &str| text.to_lowercase().contains(q);
+    has(name)
+        || kept.served.as_ref().is_ok_and(|served| {
+            let mount = &served.mount;
+            has(&mount.api.title)
+                || mount.base_path.as_deref().is_some_and(has)
+                || mount.hosts.iter().any(|host| has(host))
+                || mount.api.operations.iter().any(|one| has(&one.path))
+        })
+}
+
+fn summary(name: &str, kept: &Kept) -> Map<String, Value> {
+    let mut shown = Map::new();
+    shown.insert("name".into(), name.into());
+    shown.insert("revision".into(), kept.revision.into());
+    match &kept.served {
+        Ok(served) => {
+            let api = &served.mount.api;
+            let kind = match api.kind {
+                Kind::OpenApi => "openapi",
+                Kind::YApi => "yapi",
+                Kind::Postman => "postman",
+                Kind::Har => "har",
+                Kind::Apifox => "apifox",
+            };
+            shown.insert("kind".into(), kind.into());
+            shown.insert("title".into(), api.title.as_str().into());
+            shown.insert("version".into(), api.version.as_str().into());
+            shown.insert("operations".into(), api.operations.len().into());
+            shown.insert("base-path".into(), json!(served.mount.base_path));
+            shown.insert("host".into(), json!(served.mount.hosts));
+        }
+        Err(problems) => drop(shown.insert("problems".into(), json!(problems))),
+    }
+    shown
+}
+
+fn by(who: String) -> By {
+    By { who, at_ms: jiff::Timestamp::now().as_millisecond() }
+}
+
+/// A refusal in the words of definitions.
+fn failure(refusal: Refusal) -> Failure {
+    let message = match &refusal {
+        Refusal::Changed(Some(revision)) => format!("the definition is at revision {revision} now"),
+        Refusal::Changed(None) => "the definition does not exist".to_owned(),
+        _ => return refusal.into(),
+    };
+    Failure::from(refusal).told(message)
+}

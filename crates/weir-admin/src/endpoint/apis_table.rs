@@ -1,0 +1,163 @@
+//! The endpoints for API definitions, which Spring has no like of.
+
+use http::StatusCode;
+
+use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter};
+use super::table::{
+    BAD, BUSY, FAULT, FORBIDDEN, FULL, IF_NONE_MATCH, JSON_MEDIA, MEDIA, OK_OBJECT, PAGE,
+    TOO_LARGE, UNAUTHORIZED, query, read, write,
+};
+
+const NAME: Parameter =
+    Parameter { place: "path", name: "name", kind: "string", doc: "Name of the definition." };
+const IF_MATCH: Parameter = Parameter {
+    place: "header",
+    name: "If-Match",
+    kind: "string",
+    doc: "Only if the definition is at this revision (its ETag); `*`: only if it exists.",
+};
+const Q: Parameter = query("q", "string", "Text in name, title, base path, host or a path.");
+const SIZE: Parameter =
+    query("size", "integer", "Definitions on a page, up to 10000; without page and size: all.");
+const ALL: Parameter = query("all", "boolean", "`true` removes every definition.");
+const FORM: Parameter = query("form", "string", "`entry`: as they were written.");
+const BASE_PATH: Parameter =
+    query("base-path", "string", "What stands in front of its paths; for a document alone.");
+const HOST: Parameter =
+    query("host", "string", "The host whose requests it is for; for a document alone.");
+const NOT_FOUND: Answer = (StatusCode::NOT_FOUND, None, "No such definition.");
+const CHANGED: Answer =
+    (StatusCode::PRECONDITION_FAILED, Some("Error"), "The definition is at another revision.");
+
+/// In the order of the document.
+pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        parameters: &[PAGE, SIZE, Q, FORM],
+        ..read(
+            "/weir/apis",
+            "apis",
+            Operation::ListApis,
+            "API definitions of the store by name; X-Total-Count and Link say what is left.",
+            &[(StatusCode::OK, Some("ApiSummaries"), "The definitions."), BAD],
+        )
+    },
+    Endpoint {
+        body: Some(BodySpec {
+            media: &["application/json", "application/x-ndjson"],
+            schema: "Apis",
+        }),
+        ..write(
+            "POST",
+            "/weir/apis",
+            "apis",
+            Operation::ImportApis,
+            "Writes many definitions, each with its `name`: all of them in one swap, or none.",
+            &[
+                (StatusCode::OK, None, "Written and in force; X-Weir-Created and -Replaced count."),
+                BAD,
+                UNAUTHORIZED,
+                FORBIDDEN,
+                TOO_LARGE,
+                MEDIA,
+                BUSY,
+                FULL,
+                FAULT,
+            ],
+        )
+    },
+    Endpoint {
+        parameters: &[ALL, Q],
+        ..write(
+            "DELETE",
+            "/weir/apis",
+            "apis",
+            Operation::DeleteApis,
+            "Removes the definitions that match; needs a condition, or all=true.",
+            &[
+                (StatusCode::OK, Some("Deleted"), "How many were removed."),
+                BAD,
+                UNAUTHORIZED,
+                FORBIDDEN,
+                BUSY,
+                FULL,
+                FAULT,
+            ],
+        )
+    },
+    Endpoint {
+        parameters: &[NAME],
+        ..read(
+            "/weir/apis/{name}",
+            "apis",
+            Operation::GetApi,
+            "One definition as it was written, with its operations; ETag is its revision.",
+            &[(StatusCode::OK, Some("Object"), "The definition."), NOT_FOUND, BUSY, FAULT],
+        )
+    },
+    Endpoint {
+        parameters: &[NAME, IF_MATCH, IF_NONE_MATCH, BASE_PATH, HOST],
+        body: Some(BodySpec { media: &["application/json", "application/yaml"], schema: "Api" }),
+        ..write(
+            "PUT",
+            "/weir/apis/{name}",
+            "apis",
+            Operation::PutApi,
+            "Writes a definition: JSON with a `definition`, or the document alone.",
+            &[
+                (StatusCode::CREATED, None, "Written and in force; ETag says which revision."),
+                (StatusCode::OK, None, "The same, and there was one before."),
+                BAD,
+                UNAUTHORIZED,
+                FORBIDDEN,
+                CHANGED,
+                TOO_LARGE,
+                BUSY,
+                FULL,
+                FAULT,
+            ],
+        )
+    },
+    Endpoint {
+        parameters: &[NAME, IF_MATCH],
+        ..write(
+            "DELETE",
+            "/weir/apis/{name}",
+            "apis",
+            Operation::DeleteApi,
+            "Removes a definition.",
+            &[
+                (StatusCode::OK, None, "Removed."),
+                UNAUTHORIZED,
+                FORBIDDEN,
+                NOT_FOUND,
+                CHANGED,
+                BUSY,
+                FULL,
+                FAULT,
+            ],
+        )
+    },
+    Endpoint {
+        parameters: &[NAME],
+        method: "POST",
+        body: Some(BodySpec { media: JSON_MEDIA, schema: "ApiQuestion" }),
+        ..read(
+            "/weir/apis/{name}/try",
+            "apis",
+            Operation::TryApi,
+            "What a request to this definition is answered, and why.",
+            &[OK_OBJECT, BAD, NOT_FOUND, MEDIA],
+        )
+    },
+    Endpoint {
+        parameters: &[NAME],
+        ..write(
+            "POST",
+            "/weir/apis/{name}/reset",
+            "apis",
+            Operation::ResetApi,
+            "Forgets what clients have written to a stateful definition.",
+            &[(StatusCode::NO_CONTENT, None, "Done."), UNAUTHORIZED, FORBIDDEN, NOT_FOUND],
+        )
+    },
+];

@@ -1,0 +1,43 @@
+//! `x-weir-mock` in an OpenAPI document: at its root what is said of all of it, at an operation
+//! how that one behaves.
+
+use serde_json::Value;
+
+use super::documents::{Documents, Place, ReadError};
+use crate::behaviour::{Misfit, Override, Settings};
+
+/// The name of the extension.
+pub(super) const NAME: &str = "x-weir-mock";
+
+/// What the root says.
+pub(super) fn of_root(documents: &Documents) -> Result<Settings, ReadError> {
+    let Some(value) = documents.root().get(NAME) else { return Ok(Settings::default()) };
+    let mut found = Vec::new();
+    let settings = Settings::read(value, &mut found);
+    told(&found, &Place::root(&documents.first).at(NAME))?;
+    Ok(settings)
+}
+
+/// What an operation, written at `place`, says of itself.
+pub(super) fn of_operation(
+    value: &Value,
+    place: &Place,
+    (method, path): (&str, &str),
+) -> Result<Vec<Override>, ReadError> {
+    let Some(value) = value.get(NAME) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    let overrides = Override::read(value, &format!("{method} {path}"), &mut found);
+    told(&found, &place.at(NAME))?;
+    Ok(overrides)
+}
+
+/// The first thing that is wrong, with how many there are.
+fn told(found: &[Misfit], place: &Place) -> Result<(), ReadError> {
+    let Some(first) = found.first() else { return Ok(()) };
+    let at = Place { file: place.file.clone(), pointer: place.pointer.clone() + &first.pointer };
+    let more = match found.len() - 1 {
+        0 => String::new(),
+        n => format!(" ({n} more below `{NAME}`)"),
+    };
+    Err(at.error(format!("{}; {}{more}", first.message, first.help)))
+}

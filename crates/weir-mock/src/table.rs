@@ -1,0 +1,129 @@
+//! Definitions that come and go while they are served, and where a route finds its definitions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+use crate::mocks::Mocks;
+use crate::request::Call;
+use crate::respond::Reply;
+
+/// Definitions that are swapped as a whole, without the routes that lead to them. It outlives
+/// configurations.
+#[derive(Debug, Default)]
+pub struct MockTable {
+    current: ArcSwap<Mocks>,
+}
+
+impl MockTable {
+    /// What serves.
+    pub fn current(&self) -> Arc<Mocks> {
+        self.current.load_full()
+    }
+
+    /// Has `mocks` serve from now on. Gives what served before, so that the caller frees it and no
+    /// worker has to.
+    pub fn swap(&self, mocks: Arc<Mocks>) -> Arc<Mocks> {
+        self.current.swap(mocks)
+    }
+}
+
+/// Which definitions a route is answered from.
+#[derive(Clone, Debug)]
+pub enum MockSource {
+    /// Those of the configuration.
+    Fixed(Arc<Mocks>),
+    /// Those of the table, or only the one of this name.
+    Stored(Arc<MockTable>, Option<Box<str>>),
+}
+
+impl MockSource {
+    /// See [`Mocks::answer`].
+    pub fn answer(&self, call: &Call<'_>, dice: u64, now_ms: i64) -> Reply {
+        match self {
+            Self::Fixed(mocks) => mocks.answer(call, dice, now_ms),
+            Self::Stored(table, name) => {
+                table.current.load().answer_as(name.as_deref(), call, dice, now_ms)
+            }
+        }
+    }
+}
+
+impl MockSource {
+    /// What is wrong with the head of a request, if anything is: its path, method, credentials and
+    /// parameters. The body is not looked at.
+    pub fn wrong_head(&self, call: &Call<'_>) -> Option<WrongHead> {
+        match self {
+            Self::Fixed(mocks) => mocks.wrong_head(None, call),
+            Self::Stored(table, name) => table.current.load().wrong_head(name.as_deref(), call),
+        }
+    }
+
+    /// Whether both lead to the same definitions.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Fixed(one), Self::Fixed(other)) => Arc::ptr_eq(one, other),
+            (Self::Stored(one, name), Self::Stored(other, other_name)) => {
+                Arc::ptr_eq(one, other) && name == other_name
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What is wrong with the head of a request.
+#[derive(Clone, Debug)]
+pub struct WrongHead {
+    /// The answer where it is refused.
+    pub reply: Reply,
+    /// All of it as JSON, for a header.
+    pub told: String,
+}
+
+/// Definitions by the names that routes and filters have for them.
+#[derive(Clone, Debug, Default)]
+pub struct ApiSources {
+    by_name: Arc<HashMap<String, Arc<Mocks>>>,
+    table: Arc<MockTable>,
+}
+
+impl ApiSources {
+    /// The name of those in the store.
+    pub const STORE: &'static str = "store";
+
+    /// Those of the configuration, and those of the store.
+    pub fn new(by_name: HashMap<String, Arc<Mocks>>, table: Arc<MockTable>) -> Self {
+        Self { by_name: Arc::new(by_name), table }
+    }
+
+    /// Whether the configuration has none.
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// Those of the store.
+    pub fn table(&self) -> &Arc<MockTable> {
+        &self.table
+    }
+
+    /// Those that `name` stands for: of the configuration, `store`, or `store/NAME`.
+    ///
+    /// # Errors
+    /// There are none of this name, and which there are.
+    pub fn source(&self, name: &str) -> Result<MockSource, (String, String)> {
+        let (first, below) = name.split_once('/').unwrap_or((name, ""));
+        if first == Self::STORE {
+            let only = Some(below.trim_end_matches('/')).filter(|name| !name.is_empty());
+            return Ok(MockSource::Stored(Arc::clone(&self.table), only.map(Box::from)));
+        }
+        if let Some(found) = self.by_name.get(first) {
+            return Ok(MockSource::Fixed(Arc::clone(found)));
+        }
+        let mut names: Vec<_> = self.by_name.keys().map(String::as_str).collect();
+        names.push(Self::STORE);
+        names.sort_unstable();
+        let help = format!("there are {}", names.join(", "));
+        Err((format!("there is no definition `{first}`"), help))
+    }
+}

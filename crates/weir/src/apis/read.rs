@@ -1,0 +1,126 @@
+//! Showing definitions: list, show, export, try.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+
+use anyhow::{Context, bail};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::{ExportArgs, ListArgs, TryArgs};
+use crate::routes::client::{Ask, Client, escaped};
+use crate::routes::show::table;
+
+/// Definitions that are asked for together in an export.
+const EXPORT_PAGE: usize = 1_000;
+
+pub(super) fn list(client: &Client, args: &ListArgs, json: bool) -> anyhow::Result<()> {
+    let mut target = "/weir/apis?".to_owned();
+    if let Some(query) = &args.query {
+        target.push_str(&format!("q={}&", escaped(query)));
+    }
+    if !args.all {
+        target.push_str(&format!("page=0&size={}", args.limit.max(1)));
+    }
+    let reply = client.ask(Ask::get(target))?;
+    let all = reply.json()?;
+    if json {
+        println!("{all}");
+        return Ok(());
+    }
+    let rows: Vec<Vec<String>> = all.as_array().into_iter().flatten().map(row).collect();
+    print!("{}", table(&["NAME", "KIND", "OPERATIONS", "WHERE", "REVISION", "TITLE"], &rows));
+    let total = reply.number("x-total-count");
+    if total > rows.len() as u64 {
+        eprintln!("{} of {total} definitions; more with --limit N or --all", rows.len());
+    }
+    Ok(())
+}
+
+fn row(one: &Value) -> Vec<String> {
+    let text = |key: &str| match one.get(key) {
+        Some(Value::String(text)) => text.clone(),
+        None | Some(Value::Null) => String::new(),
+        Some(other) => other.to_string(),
+    };
+    let hosts = one.get("host").and_then(Value::as_array).into_iter().flatten();
+    let hosts: Vec<&str> = hosts.filter_map(Value::as_str).collect();
+    let title = match one.get("problems") {
+        Some(_) => "not served; `weir apis show` tells why".to_owned(),
+        None => format!("{} {}", text("title"), text("version")),
+    };
+    let place = format!("{}{}", hosts.join(","), text("base-path"));
+    vec![text("name"), text("kind"), text("operations"), place, text("revision"), title]
+}
+
+pub(super) fn show(client: &Client, name: &str) -> anyhow::Result<()> {
+    let Some(found) = client.find(Ask::get(format!("/weir/apis/{}", escaped(name))))? else {
+        bail!("there is no definition `{name}`\n  `weir apis list` shows what there is");
+    };
+    println!("{}", serde_json::to_string_pretty(&found.json()?)?);
+    Ok(())
+}
+
+pub(super) fn export(client: &Client, args: &ExportArgs) -> anyhow::Result<()> {
+    let mut out: Box<dyn Write> = match &args.output {
+        Some(path) => {
+            let file = File::create(path);
+            Box::new(file.with_context(|| format!("cannot write {}", path.display()))?)
+        }
+        None => Box::new(std::io::stdout().lock()),
+    };
+    let mut out = BufWriter::new(&mut out);
+    for page in 0.. {
+        let target = format!("/weir/apis?form=entry&page={page}&size={EXPORT_PAGE}");
+        let all = client.ask(Ask::get(target))?.json()?;
+        let all = all.as_array().map(Vec::as_slice).unwrap_or_default();
+        for entry in all {
+            writeln!(out, "{entry}")?;
+        }
+        if all.len() < EXPORT_PAGE {
+            break;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+pub(super) fn try_out(client: &Client, args: &TryArgs, as_json: bool) -> anyhow::Result<()> {
+    let mut headers = Vec::new();
+    for field in &args.headers {
+        let Some((name, value)) = field.split_once(':') else {
+            bail!("`{field}` is no header field; write it as 'Name: value'");
+        };
+        headers.push(json!([name.trim(), value.trim()]));
+    }
+    let asked = json!({ "method": args.method.to_uppercase(), "target": args.target,
+        "headers": headers, "body": args.data });
+    let ask = Ask {
+        method: Method::POST,
+        target: format!("/weir/apis/{}/try", escaped(&args.name)),
+        media: Some("application/json"),
+        body: serde_json::to_vec(&asked)?,
+        condition: None,
+    };
+    let Some(reply) = client.find(ask)? else {
+        let name = &args.name;
+        bail!("there is no definition `{name}`\n  `weir apis list` shows what there is");
+    };
+    let told = reply.json()?;
+    if as_json {
+        println!("{told}");
+        return Ok(());
+    }
+    let text = |key: &str| told.get(key).and_then(Value::as_str).unwrap_or_default();
+    println!("{}\n{}", text("chosen"), text("why"));
+    for near in told.get("didYouMean").and_then(Value::as_array).into_iter().flatten() {
+        let text = |key: &str| near.get(key).and_then(Value::as_str).unwrap_or_default();
+        println!("did you mean {} {}? {}", text("method"), text("path"), text("difference"));
+    }
+    println!("\n{}", told.get("status").unwrap_or(&Value::Null));
+    for field in told.get("headers").and_then(Value::as_array).into_iter().flatten() {
+        println!("{}: {}", field[0].as_str().unwrap_or(""), field[1].as_str().unwrap_or(""));
+    }
+    println!("\n{}", text("body"));
+    Ok(())
+}
