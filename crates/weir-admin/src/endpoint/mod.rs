@@ -15,6 +15,7 @@ mod routes;
 mod services;
 mod table;
 mod upstreams;
+mod upstreams_table;
 
 use std::collections::HashMap;
 use std::net::IpAddr;

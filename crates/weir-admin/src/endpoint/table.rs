@@ -4,6 +4,7 @@ use http::StatusCode;
 
 use super::apis_table::API_ENDPOINTS;
 use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter};
+use super::upstreams_table::UPSTREAM_ENDPOINTS;
 use crate::access::Intent;
 
 const ID: Parameter =
@@ -54,15 +55,6 @@ const PIPELINE: Parameter =
     Parameter { place: "path", name: "id", kind: "string", doc: "Its `id`." };
 const SERVICE: Parameter =
     Parameter { place: "path", name: "name", kind: "string", doc: "Name, as in `lb://name`." };
-
-const UPSTREAM: Parameter = Parameter {
-    place: "path",
-    name: "name",
-    kind: "string",
-    doc: "Name, as in `upstream://name`.",
-};
-const NO_UPSTREAM: Answer =
-    (StatusCode::NOT_FOUND, Some("Error"), "No route leads to it, or it has no such instance.");
 
 pub(super) const fn query(name: &'static str, kind: &'static str, doc: &'static str) -> Parameter {
     Parameter { place: "query", name, kind, doc }
@@ -142,7 +134,7 @@ const HEALTH_ANSWERS: &[Answer] = &[
 
 /// All endpoints.
 pub(crate) fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
-    ENDPOINTS.iter().chain(API_ENDPOINTS)
+    ENDPOINTS.iter().chain(UPSTREAM_ENDPOINTS).chain(API_ENDPOINTS)
 }
 
 /// The actuator, in the order of the document.
@@ -460,35 +452,6 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             Operation::GetService,
             "The instances of a service, and why one takes no requests.",
             &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No registry lists it.")],
-        )
-    },
-    read(
-        "/gateway/upstreams",
-        "gateway",
-        Operation::ListUpstreams,
-        "Upstreams with rules, and how their instances are.",
-        &[OK_OBJECT],
-    ),
-    Endpoint {
-        parameters: &[UPSTREAM],
-        ..read(
-            "/gateway/upstreams/{name}",
-            "gateway",
-            Operation::GetUpstream,
-            "The instances of an upstream, and why one is not used.",
-            &[OK_OBJECT, NO_UPSTREAM],
-        )
-    },
-    Endpoint {
-        parameters: &[UPSTREAM],
-        body: Some(BodySpec { media: JSON_MEDIA, schema: "Drain" }),
-        ..write(
-            "POST",
-            "/gateway/upstreams/{name}",
-            "gateway",
-            Operation::SetUpstream,
-            "Gives an instance no new requests, or gives it some again.",
-            &[OK_OBJECT, BAD, UNAUTHORIZED, FORBIDDEN, NO_UPSTREAM, MEDIA],
         )
     },
     Endpoint {

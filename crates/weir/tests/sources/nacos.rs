@@ -71,6 +71,12 @@ async fn an_import_is_read_with_a_login_and_watched_by_held_requests() {
     );
     let gateway = gateway(&[("application.yml", &config)]).await;
     assert_eq!(status(&gateway, "/a").await, 200);
+    // It listens for changes of what it has read.
+    let start = std::time::Instant::now();
+    while !server.origin.requests().iter().any(|one| one.target().contains("listener")) {
+        assert!(start.elapsed() < weir_testkit::PATIENCE, "nobody listens");
+        tokio::task::yield_now().await;
+    }
     server.put("G@gate.yaml", &route("/b", &origin.uri()));
     until(gateway.address(), "/b", 200).await;
     let held = server.origin.requests();
