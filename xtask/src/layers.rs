@@ -7,15 +7,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("weir-wire", &[]),
     ("weir-route", &["weir-wire"]),
     ("weir-limit", &[]),
+    ("weir-cache", &["weir-wire"]),
     ("weir-auth", &[]),
     ("weir-mock", &["weir-wire"]),
-    ("weir-filter", &["weir-auth", "weir-limit", "weir-mock", "weir-route", "weir-wire"]),
+    (
+        "weir-filter",
+        &["weir-auth", "weir-cache", "weir-limit", "weir-mock", "weir-route", "weir-wire"],
+    ),
     ("weir-balance", &["weir-filter"]),
     (
         "weir-config",
         &[
             "weir-auth",
             "weir-balance",
+            "weir-cache",
             "weir-filter",
             "weir-limit",
             "weir-mock",
@@ -29,6 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "weir-auth",
             "weir-balance",
+            "weir-cache",
             "weir-config",
             "weir-filter",
             "weir-limit",
@@ -67,6 +73,7 @@ const PURE: &[&str] = &[
     "weir-wire",
     "weir-route",
     "weir-limit",
+    "weir-cache",
     "weir-auth",
     "weir-mock",
     "weir-filter",

@@ -5,6 +5,7 @@
 
 mod ambiguity;
 mod breakers;
+mod caching;
 mod check;
 mod compile;
 mod cors;

@@ -10,6 +10,7 @@ use std::thread;
 
 use weir_auth::KeyRing;
 use weir_balance::Directory;
+use weir_cache::Caches;
 use weir_limit::Valves;
 use weir_mock::MockTable;
 use weir_route::index::{DEFAULT_SEED, Index};
@@ -54,6 +55,7 @@ pub struct Loader {
     seed: u64,
     directory: Arc<Directory>,
     valves: Arc<Valves>,
+    caches: Arc<Caches>,
     mock_table: Arc<MockTable>,
     keys: Arc<KeyRing>,
     files: Option<FileAccess>,
@@ -117,6 +119,7 @@ impl Loader {
             seed: DEFAULT_SEED,
             directory: Arc::default(),
             valves: Arc::default(),
+            caches: Arc::default(),
             mock_table: Arc::default(),
             keys: Arc::default(),
             files: None,
@@ -145,6 +148,12 @@ impl Loader {
     /// Keeps limits by name in `valves`, which outlives the configuration.
     pub fn with_limits(mut self, valves: &Arc<Valves>) -> Self {
         self.valves = Arc::clone(valves);
+        self
+    }
+
+    /// Keeps responses in `caches`, which outlive the configuration.
+    pub fn with_caches(mut self, caches: &Arc<Caches>) -> Self {
+        self.caches = Arc::clone(caches);
         self
     }
 
@@ -231,8 +240,8 @@ impl Loader {
             &mut problems,
         );
         let security = security::security(&layers, &settings, &self.keys, read_file, &mut problems);
-        let mut filters =
-            options::filters(&layers, regexes, &self.valves, &settings, &mut problems);
+        let lasting = (&self.valves, &self.caches);
+        let mut filters = options::filters(&layers, regexes, lasting, &settings, &mut problems);
         filters.definitions = Some(mocks.sources().clone());
         filters.nobody_is_known =
             security.is_none() && filters.api_keys.is_empty() && filters.users.is_empty();

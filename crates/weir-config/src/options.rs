@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use weir_cache::Caches;
 use weir_filter::filter::FilterOptions;
 use weir_filter::forwarding::{Forwarding, ForwardingOptions, Part, Untrusted, XForwarded};
 use weir_limit::Valves;
@@ -9,6 +10,7 @@ use weir_route::pattern::RegexCache;
 use weir_route::predicate::{ApiVersionSource, PredicateOptions};
 
 use crate::breakers::breakers;
+use crate::caching;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::limits;
 use crate::oauth;
@@ -68,7 +70,7 @@ fn api_version(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Option<Ap
 pub(crate) fn filters(
     layers: &Layers<'_>,
     regexes: &RegexCache,
-    valves: &Arc<Valves>,
+    (valves, caches): (&Arc<Valves>, &Arc<Caches>),
     settings: &Settings,
     problems: &mut Vec<Diagnostic>,
 ) -> FilterOptions {
@@ -79,6 +81,7 @@ pub(crate) fn filters(
         oauth_clients: oauth::clients(layers, settings.ignore_spring_security, problems),
         limits: limits::limits(layers, problems),
         key_resolvers: limits::key_resolvers(layers, problems),
+        cache: caching::options(layers, caches, problems),
         rate_limiting: rate_limiting(layers, problems),
         valves: Arc::clone(valves),
         ..FilterOptions::default()

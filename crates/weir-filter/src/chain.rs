@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::content::{OnContent, Side, decoded};
 use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
-use crate::filter::{CircuitBreaker, Filter, Retry};
+use crate::filter::{CircuitBreaker, Filter, LocalResponseCache, Retry};
 use crate::question::Answer;
 
 /// Texts of filters up to this length lie in the filter itself.
@@ -94,9 +94,18 @@ impl Chain {
             acts_on_response: any(Filter::acts_on_response),
             limits_content: any(|filter| filter.request_size_max().is_some()),
             has_policy: edits_request
-                || any(|f| matches!(f, Filter::Retry(_) | Filter::CircuitBreaker(_))),
+                || any(|filter| {
+                    matches!(
+                        filter,
+                        Filter::Retry(_)
+                            | Filter::CircuitBreaker(_)
+                            | Filter::LocalResponseCache(_)
+                    )
+                }),
             edits_request,
-            takes_response: any(|filter| filter.edits(Side::Response)),
+            takes_response: any(|filter| {
+                filter.edits(Side::Response) || matches!(filter, Filter::LocalResponseCache(_))
+            }),
             entries,
         }
     }
@@ -184,6 +193,14 @@ impl Chain {
     pub fn breaker(&self) -> Option<&CircuitBreaker> {
         self.entries.iter().find_map(|entry| match &entry.filter {
             Filter::CircuitBreaker(breaker) => Some(breaker),
+            _ => None,
+        })
+    }
+
+    /// What keeps responses of its route; the last one counts, as for [`Chain::retry`].
+    pub fn cache(&self) -> Option<&LocalResponseCache> {
+        self.entries.iter().rev().find_map(|entry| match &entry.filter {
+            Filter::LocalResponseCache(cache) => Some(cache),
             _ => None,
         })
     }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, bail};
 use weir_auth::KeyRing;
 use weir_balance::Directory;
+use weir_cache::Caches;
 use weir_config::{FileAccess, Format, Loaded, Loader, SOURCE_BYTES_MAX, Source};
 use weir_limit::Valves;
 use weir_mock::MockTable;
@@ -50,6 +51,8 @@ pub struct Lasting {
     pub valves: Arc<Valves>,
     /// API definitions of the store.
     pub mock_table: Arc<MockTable>,
+    /// Responses that are kept.
+    pub caches: Arc<Caches>,
     /// Keys of token issuers.
     pub keys: Arc<KeyRing>,
 }
@@ -158,6 +161,7 @@ impl ConfigArgs {
         let loader = Loader::new(variables, &self.set, self.profile.clone())
             .with_directory(&lasting.directory)
             .with_limits(&lasting.valves)
+            .with_caches(&lasting.caches)
             .with_keys(&lasting.keys)
             .with_mock_table(&lasting.mock_table)
             .with_files(FILES);

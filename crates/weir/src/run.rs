@@ -1,5 +1,6 @@
 //! `weir run`: the gateway.
 
+mod caches;
 mod control;
 mod heap;
 mod logging;

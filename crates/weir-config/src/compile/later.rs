@@ -5,7 +5,6 @@
 const REMEDIES: &[(&str, &str)] = &[
     ("Hystrix", "write CircuitBreaker instead: it has the same `name` and `fallbackUri`"),
     ("JsonToGrpc", "let the service offer JSON, or leave this route with Spring Cloud Gateway"),
-    ("LocalResponseCache", "remove it: every request then goes to the service"),
     (
         "ModifyRequestBody",
         "write EditRequestBody instead: it removes, renames and sets JSON attributes, and replaces texts",

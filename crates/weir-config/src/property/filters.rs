@@ -80,8 +80,10 @@ pub(super) static FILTERS: &[PropertySpec] = &[
         "filter.local-response-cache",
         Kind::Tree,
         None,
-        "Settings of the LocalResponseCache filter.",
-        Usage::Unsupported(LATER),
+        "What holds for every LocalResponseCache: `time-to-live` (5m), `size` of the cache that \
+         routes share (64MB), `request.no-cache-strategy`; `enabled: true` gives every route one, \
+         unless `global-filter.local-response-cache.enabled` is false.",
+        Usage::Read,
     ),
     PropertySpec::gateway(
         "filter.json-to-grpc",
@@ -109,6 +111,13 @@ pub(super) static FILTERS: &[PropertySpec] = &[
         Kind::Bool,
         Some("true"),
         "`false` switches a predicate off, by its name in kebab case; using it is then an error.",
+        Usage::Read,
+    ),
+    PropertySpec::gateway(
+        "global-filter.local-response-cache.enabled",
+        Kind::Bool,
+        Some("true"),
+        "`false` leaves caching to routes that name the filter.",
         Usage::Read,
     ),
     PropertySpec::gateway(

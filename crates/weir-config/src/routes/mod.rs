@@ -18,6 +18,7 @@ pub(crate) use definition::Reader;
 pub(crate) use group::groups;
 pub(crate) use services::{ServiceList, services};
 
+use crate::caching;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::property::{OLD_PREFIX, PREFIX};
 use crate::source::Span;
@@ -178,7 +179,8 @@ pub(crate) fn default_filters(
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<(NamedArgs, Span)> {
     let names = names("default-filters");
-    let Some(node) = layers.first_of(&names) else { return Vec::new() };
+    let global = caching::global(layers);
+    let Some(node) = layers.first_of(&names) else { return global.into_iter().collect() };
     let reader = Reader::new(layers, false);
     let elements = reader.elements(node);
     let filters = reader.named_list(node, definition::Named::Filter, problems);
@@ -186,7 +188,8 @@ pub(crate) fn default_filters(
         let element = elements.get(at).copied().unwrap_or(node);
         child(element, "name").unwrap_or(element).span()
     };
-    filters.into_iter().enumerate().map(|(at, filter)| (filter, place(at))).collect()
+    let own = filters.into_iter().enumerate().map(|(at, filter)| (filter, place(at)));
+    own.chain(global).collect()
 }
 
 /// Whether `filter.<kebab>.enabled` or `predicate.<kebab>.enabled` is false.

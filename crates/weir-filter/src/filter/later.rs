@@ -5,7 +5,6 @@
 pub const LATER: &[(&str, &str)] = &[
     ("Hystrix", "SCG itself dropped it in version 3; its successor is CircuitBreaker"),
     ("JsonToGrpc", "translation to gRPC needs HTTP/2 towards the upstream, which is planned"),
-    ("LocalResponseCache", "a response cache is planned"),
     ("ModifyRequestBody", "it runs Java code and cannot be written in a configuration file"),
     ("ModifyResponseBody", "it runs Java code and cannot be written in a configuration file"),
 ];

@@ -33,6 +33,7 @@ mod fault_injection;
 mod forward_auth;
 mod ip_access;
 mod later;
+mod local_response_cache;
 mod map_request_header;
 mod prefix_path;
 mod preserve_host_header;
@@ -68,6 +69,7 @@ mod validate_request;
 pub use authorize::denied;
 pub use circuit_breaker::CircuitBreaker;
 pub use later::LATER;
+pub use local_response_cache::{CacheOptions, LocalResponseCache, Same};
 pub use request_rate_limiter::{RateHeaders, RateLimiting};
 pub use request_size::request_too_large;
 pub use retry::Retry;
@@ -104,6 +106,8 @@ pub struct FilterOptions {
     pub limits: Vec<LimitDefinition>,
     /// `weir.key-resolvers`: whom a request counts for, by the name of a Java bean.
     pub key_resolvers: Vec<(String, KeySource)>,
+    /// What holds for every LocalResponseCache.
+    pub cache: CacheOptions,
     /// What holds for every RequestRateLimiter.
     pub rate_limiting: RateLimiting,
     /// What breakers are set to, by name: `resilience4j.*`.
@@ -186,6 +190,7 @@ filters! {
     fault_injection::FaultInjection,
     forward_auth::ForwardAuth,
     ip_access::IpAccess,
+    local_response_cache::LocalResponseCache,
     map_request_header::MapRequestHeader,
     prefix_path::PrefixPath,
     preserve_host_header::PreserveHostHeader,
@@ -315,6 +320,7 @@ impl Filter {
             Self::Throttle(filter) => filter.bind(route, options),
             Self::RequestRateLimiter(filter) => filter.bind(route, options),
             Self::CircuitBreaker(filter) => filter.bind(route, options),
+            Self::LocalResponseCache(filter) => filter.bind(route, options),
             _ => {}
         }
     }

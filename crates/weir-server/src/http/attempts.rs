@@ -4,7 +4,6 @@
 //! The order is fixed: breaker, then its time limit, then retries, then one attempt with its
 //! response timeout. Other requests never come here (`docs/decisions/0032-attempts.md`).
 
-use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,112 +13,33 @@ use weir_filter::filter::{CircuitBreaker, Retry};
 use weir_filter::{Failure, LocalResponse, Outcome, Target};
 use weir_route::Route;
 use weir_wire::RequestHead;
-use weir_wire::http1::{RequestFraming, ResponseFraming, canonical_path};
+use weir_wire::http1::{RequestFraming, ResponseFraming};
 
 use super::choice::{Balancer, answered, failed, pass_on_cookie};
-use super::content::edit_request;
 use super::downstream::Client;
-use super::exchange::{BodyRead, Exchange, Next, find};
-use super::forward::{Outgoing, await_head, deliver, forward, reached, wanted};
+use super::exchange::{BodyRead, Exchange, Next};
+use super::forward::{Outgoing, await_head, deliver, reached, wanted};
 use super::guarded::{Counted, is_open};
 use super::local::answer;
-use super::mocked::mocked;
 use super::prepare::{local_ip, prepare, prepare_again};
 use super::replay::{Body, budgets, keep_body, pause, put_aside};
-use super::steps::{Step, start, waited};
 use super::upstream::{Upstream, Wanted, acquire, kept};
 use crate::error::{ErrorKind, ProxyError, Side};
 use crate::pacer::now_ns;
 use crate::worker::Worker;
 
-/// How often a request may be sent to another route; beyond, routes lead in a circle.
-const DISPATCHES_MAX: u32 = 8;
-
 /// An attempt with less time than this is not worth it: deadlines are coarse.
 const ATTEMPT_MS_MIN: u64 = 10;
 
-/// Carries out what is to be done for a request, where it may take more than one attempt.
-pub(super) async fn carry_out(
-    worker: &Rc<Worker>,
-    client: &mut Client,
-    x: &mut Exchange,
-    mut framing: RequestFraming,
-    snapshot: &Snapshot,
-    mut step: Step<'_>,
-) -> Result<Next, ProxyError> {
-    loop {
-        step = match step {
-            Step::Wait(waiting) => waited(worker, client, x, snapshot, waiting).await?,
-            Step::Answer(route, local) => {
-                return answer(worker, client, x, framing, snapshot, route, (&local, 0)).await;
-            }
-            Step::Mock(route, mocks) => {
-                return mocked(worker, client, x, framing, snapshot, route, mocks).await;
-            }
-            Step::Dispatch(path) => {
-                let path = path.to_owned();
-                dispatch(worker, client, x, snapshot, path.as_bytes())?
-            }
-            Step::Forward { route, target, service, preserve_host } => {
-                let chosen = service.is_none() && matches!(target, Cow::Owned(_));
-                if !route.target.chain.has_policy() {
-                    let to = (&*target, service, chosen);
-                    return forward(worker, client, x, framing, snapshot, route, to, preserve_host)
-                        .await;
-                }
-                if route.target.chain.edits_request() {
-                    framing = edit_request(worker, client, x, framing, snapshot, route).await?;
-                }
-                let call = Attempts::new(worker, snapshot, route, framing, preserve_host);
-                match call.run(client, x, (target.into_owned(), service, chosen)).await? {
-                    Done::Next(next) => return Ok(next),
-                    Done::Fallback(path) => {
-                        x.request.fields.remove(b"origin");
-                        dispatch(worker, client, x, snapshot, path.as_bytes())?
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Looks for the route of `path`, as Spring's DispatcherHandler does once more: method, query,
-/// fields and body stay.
-fn dispatch<'s>(
-    worker: &'s Worker,
-    client: &Client,
-    x: &mut Exchange,
-    snapshot: &'s Snapshot,
-    path: &[u8],
-) -> Result<Step<'s>, ProxyError> {
-    x.dispatches += 1;
-    if x.dispatches > DISPATCHES_MAX {
-        let what = "routes of the gateway lead to each other in a circle";
-        return Err(ProxyError::with(ErrorKind::Loop, what));
-    }
-    let path = canonical_path(path)?.map_or(Cow::Borrowed(path), Cow::Owned);
-    x.request.set_path(&path);
-    x.vars.clear();
-    x.parts.path.read(x.request.path());
-    x.parts.host.read(&x.client_host);
-    let found = find(worker, snapshot, client, x);
-    x.parts.give_back();
-    if let Some(why) = found.ambiguity {
-        return Err(ProxyError::with(ErrorKind::AmbiguousPath, why.to_string()));
-    }
-    let route = found.route.ok_or_else(|| ProxyError::new(ErrorKind::NoRoute))?;
-    start(worker, client, x, snapshot, route, false)
-}
-
 /// What attempts came to.
-enum Done {
+pub(super) enum Done {
     Next(Next),
     /// The request, as it was before the first attempt, goes to the route of this path.
     Fallback(String),
 }
 
 /// All attempts for one request.
-struct Attempts<'s> {
+pub(super) struct Attempts<'s> {
     worker: &'s Rc<Worker>,
     snapshot: &'s Snapshot,
     route: &'s Route<RouteTarget>,
@@ -135,7 +55,7 @@ struct Attempts<'s> {
 type To<'s> = (Arc<Target>, Option<Balancer<'s>>, bool);
 
 impl<'s> Attempts<'s> {
-    fn new(
+    pub(super) fn new(
         worker: &'s Rc<Worker>,
         snapshot: &'s Snapshot,
         route: &'s Route<RouteTarget>,
@@ -148,7 +68,7 @@ impl<'s> Attempts<'s> {
     }
 
     /// Makes the call, through the breaker if there is one.
-    async fn run(
+    pub(super) async fn run(
         mut self,
         client: &mut Client,
         x: &mut Exchange,

@@ -9,11 +9,12 @@ use weir_filter::{FilterError, LocalResponse, Side};
 use weir_route::Route;
 use weir_wire::http1::{BodyDecoder, BodyKind, Connection, RequestFraming, ResponseFraming};
 
+use super::cached;
 use super::downstream::Client;
 use super::exchange::{BodyRead, Exchange, Next};
 use super::forward::Outgoing;
 use super::local::{filter_response, send};
-use super::replay::{Body, content_of, keep_body};
+use super::replay::{Body, content_of, keep_body, put_aside};
 use super::respond::relay;
 use super::upstream::{Upstream, keep, poll_gone};
 use crate::drain::Phase;
@@ -77,8 +78,8 @@ pub(super) fn edit_local(
     Ok(())
 }
 
-/// Collects a response whose head is there, has it changed, and sends it; one that nobody changes
-/// is relayed.
+/// Collects a response whose head is there, keeps it in the cache, has it changed, and sends it;
+/// one that nobody wants whole is relayed.
 pub(super) async fn collected(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -88,28 +89,68 @@ pub(super) async fn collected(
     mut upstream: Box<Upstream>,
     response: ResponseFraming,
 ) -> Result<Next, ProxyError> {
-    let chain = &route.target.chain;
-    let field = |name: &[u8]| x.response.fields.get(name).unwrap_or_default().to_vec();
-    let (content_type, encoding) = (field(b"content-type"), field(b"content-encoding"));
-    let has_body = !matches!(x.response.status, 101 | 204 | 304)
-        && x.request.method() != b"HEAD"
-        && !matches!(response.body, BodyKind::None | BodyKind::Length(0));
-    if !has_body || !chain.edits(Side::Response, &content_type) {
-        return relay(worker, client, x, outgoing, route, upstream, response).await;
+    let (framing, snapshot) = (outgoing.framing, outgoing.snapshot);
+    if cached::replaces_error(worker, x) {
+        put_aside(worker, x, outgoing, upstream, response);
+        let error = ProxyError::new(ErrorKind::UpstreamClosed);
+        return cached::rescue(worker, client, x, framing, snapshot, route, error).await;
     }
-    let max = outgoing.snapshot.settings.kept_body_bytes_max;
-    let content = collect(worker, client, x, &mut upstream, response.body, max).await?;
-    let Some(content) = content else {
-        let why = format!("the response is longer than the {max} bytes that filters may change");
-        return Err(ProxyError::with(ErrorKind::Filter, why));
+    let may_have_body =
+        !matches!(x.response.status, 101 | 204 | 304) && x.request.method() != b"HEAD";
+    let is_empty = matches!(response.body, BodyKind::None | BodyKind::Length(0));
+    let content_type = x.response.fields.get(b"content-type").unwrap_or_default();
+    let edits =
+        may_have_body && !is_empty && route.target.chain.edits(Side::Response, content_type);
+    let kept_max = match may_have_body {
+        true => cached::wants(worker, x, response.body),
+        false => {
+            cached::dismiss(worker, x);
+            None
+        }
+    };
+    let edit_max = edits.then_some(snapshot.settings.kept_body_bytes_max);
+    let Some(max) = edit_max.or(kept_max) else {
+        return relay(worker, client, x, outgoing, route, upstream, response).await;
+    };
+    let Some(content) = collect(worker, client, x, &mut upstream, response.body, max).await? else {
+        cached::dismiss(worker, x);
+        if edits {
+            let why =
+                format!("the response is longer than the {max} bytes that filters may change");
+            return Err(ProxyError::with(ErrorKind::Filter, why));
+        }
+        return relay(worker, client, x, outgoing, route, upstream, response).await;
     };
     release(worker, x, outgoing, upstream, response);
-    let edited = chain.edit(Side::Response, (&content_type, &encoding), content, max);
-    let edited = edited.map_err(failed)?;
-    x.response.fields.remove(b"content-encoding");
-    outgoing.snapshot.forwarding.response(&mut x.response, false);
+    snapshot.forwarding.response(&mut x.response, false);
+    match kept_max {
+        Some(kept_max) if content.len() <= kept_max => cached::keep(worker, x, &content),
+        _ => cached::dismiss(worker, x),
+    }
+    finish_with(worker, client, x, framing, snapshot, route, content).await
+}
+
+/// Has the content of a response changed, the response filters act on its head, and sends it.
+pub(super) async fn finish_with(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    framing: RequestFraming,
+    snapshot: &Snapshot,
+    route: &Route<RouteTarget>,
+    mut content: Vec<u8>,
+) -> Result<Next, ProxyError> {
+    let chain = &route.target.chain;
+    let content_type = x.response.fields.get(b"content-type").unwrap_or_default();
+    if !content.is_empty() && chain.edits(Side::Response, content_type) {
+        let encoding = x.response.fields.get(b"content-encoding").unwrap_or_default();
+        let max = snapshot.settings.kept_body_bytes_max;
+        content =
+            chain.edit(Side::Response, (content_type, encoding), content, max).map_err(failed)?;
+        x.response.fields.remove(b"content-encoding");
+    }
     filter_response(x, Some(route))?;
-    send(worker, client, x, Some(outgoing.framing), outgoing.snapshot, &edited, 0).await
+    send(worker, client, x, Some(framing), snapshot, &content, 0).await
 }
 
 /// Reads a response's body to its end, while what is left of the request is sent. `None` if it has

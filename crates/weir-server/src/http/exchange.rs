@@ -16,8 +16,9 @@ use weir_route::{Request, RequestParts, Route, Vars};
 use weir_wire::http1::{BodyKind, RequestFraming, canonical_path};
 use weir_wire::{RequestHead, ResponseHead};
 
-use super::attempts::carry_out;
 use super::body::Carry;
+use super::cached::Storing;
+use super::carry_out::carry_out;
 use super::choice::Chosen;
 use super::downstream::Client;
 use super::finish::finish;
@@ -80,6 +81,8 @@ pub(crate) struct Exchange {
     pub(crate) failure: Option<Box<Failure>>,
     /// How often it was dispatched within the gateway.
     pub(crate) dispatches: u32,
+    /// What a cache waits for.
+    pub(crate) storing: Option<Box<Storing>>,
     pub(crate) record: Record,
 }
 
@@ -134,6 +137,7 @@ impl Default for Exchange {
             claims: None,
             failure: None,
             dispatches: 0,
+            storing: None,
             record: Record::new(None, 0),
         }
     }
@@ -167,6 +171,7 @@ impl Exchange {
         self.claims = None;
         self.failure = None;
         self.dispatches = 0;
+        self.storing = None;
         self.down.clear();
         self.upload.drop_pipe();
         self.download.drop_pipe();

@@ -4,6 +4,8 @@ mod admission;
 mod ask;
 mod attempts;
 pub(crate) mod body;
+mod cached;
+mod carry_out;
 mod choice;
 mod content;
 pub(crate) mod direction;

@@ -16,7 +16,7 @@ use weir_server::{ReservedPaths, Server as Gateway};
 
 use super::logging::Loggers;
 use super::registries::Registries;
-use super::{pipelines, upstreams};
+use super::{caches, pipelines, upstreams};
 
 /// The listeners, bound before the data plane starts.
 pub struct Management {
@@ -121,6 +121,7 @@ fn hooks(
             metrics.prometheus(published.load().index.len())
                 + &counting.prometheus()
                 + &upstreams::prometheus(counting.directory())
+                + &caches::prometheus(&counting.lasting().caches)
                 + &pipelines::prometheus(&flowing())
                 + &limited.upgrade().map(|c| limits_prometheus(&c)).unwrap_or_default()
                 + &limited.upgrade().map(|c| breakers_prometheus(&c)).unwrap_or_default()

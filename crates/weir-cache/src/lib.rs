@@ -1,0 +1,15 @@
+//! Responses that may be used again (RFC 9111): what may be kept, for how long, and for whom.
+//!
+//! Pure: time goes in as milliseconds since 1970. A cache is shared by all workers; one fetch
+//! serves all who wait for the same response.
+
+mod cache;
+mod control;
+mod key;
+mod rules;
+mod stored;
+
+pub use cache::{CacheCounts, Caches, Flight, Looked, ResponseCache};
+pub use key::{KeyParts, key};
+pub use rules::{Asked, Lifetime, asked, lifetime};
+pub use stored::Stored;

@@ -1,0 +1,189 @@
+//! LocalResponseCache: answers requests with responses that came before.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use weir_cache::{Caches, ResponseCache};
+use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
+
+use super::{Behaviour, Build, Filter, FilterOptions, optional};
+use crate::styled::Styled;
+
+/// See [`SPEC`]'s `doc`.
+pub static SPEC: Spec<Build> = Spec {
+    name: "LocalResponseCache",
+    doc: r#"Keeps responses to GET of status 200 and 301 in memory and answers the same request with
+them, for `timeToLive` or as long as `Cache-Control` of the response says, if that is less. The same
+request: route, Host, path, query, `Authorization`, cookies, and what `Vary` names. Never kept:
+`private`, `no-store`, `no-cache`, `Set-Cookie`, `Vary: *`. One request fetches for all who wait;
+`stale-while-revalidate` and `stale-if-error` are followed, and conditional requests answered 304.
+Guards, limits and other filters act on each request all the same.
+
+```yaml
+filters:
+- LocalResponseCache=30m,500MB
+```
+```http request
+GET / HTTP/1.1
+```
+```http sent
+GET / HTTP/1.1
+```"#,
+    args: &[
+        optional("timeToLive", ArgKind::Duration, Some("5m"), "How long a response is used."),
+        optional(
+            "size",
+            ArgKind::DataSize,
+            None,
+            "Memory of this route's own cache; without it the one of all routes is used.",
+        ),
+    ],
+    shortcut: Shortcut::Default,
+    compatibility: Compatibility::Differs(
+        "stands behind the guards and limits of its route; a lifetime that a response gives itself \
+         is not exceeded; ranges are not kept",
+    ),
+    build,
+};
+
+/// What holds for every cache (`filter.local-response-cache.*`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheOptions {
+    /// How long a response is used, in milliseconds.
+    pub ttl_ms: u64,
+    /// Bytes of the cache that routes share.
+    pub bytes_max: u64,
+    /// What a request with `no-cache` brings is kept.
+    pub updates_on_no_cache: bool,
+    /// Caches by name, kept over reloads.
+    pub caches: Same<Arc<Caches>>,
+}
+
+/// Something that outlives configurations: two of it are never told apart.
+#[derive(Clone, Debug, Default)]
+pub struct Same<T>(pub T);
+
+impl<T> PartialEq for Same<T> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<T> Eq for Same<T> {}
+
+impl Default for CacheOptions {
+    fn default() -> Self {
+        Self {
+            ttl_ms: 300_000,
+            bytes_max: 64 << 20,
+            updates_on_no_cache: false,
+            caches: Same::default(),
+        }
+    }
+}
+
+/// Answers requests with responses that came before.
+#[derive(Clone, Debug)]
+pub struct LocalResponseCache(Arc<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    ttl_ms: u64,
+    bytes: Option<u64>,
+    updates: bool,
+    route: String,
+    cache: Option<Arc<ResponseCache>>,
+}
+
+impl PartialEq for LocalResponseCache {
+    fn eq(&self, other: &Self) -> bool {
+        self.what() == other.what()
+    }
+}
+
+impl Eq for LocalResponseCache {}
+
+impl Hash for LocalResponseCache {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.what().hash(state);
+    }
+}
+
+fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
+    let ttl = args.duration("timeToLive")?;
+    let ttl_ms = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+    let bytes = args.data_size("size")?;
+    if bytes.is_some_and(|bytes| bytes < 4096) {
+        return Err(ArgError::new("size", "nothing fits into it").help("write at least `4KB`"));
+    }
+    let cache = &options.cache;
+    Ok(Filter::LocalResponseCache(LocalResponseCache(Arc::new(Inner {
+        ttl_ms: ttl_ms.unwrap_or(cache.ttl_ms),
+        bytes,
+        updates: cache.updates_on_no_cache,
+        route: String::new(),
+        cache: None,
+    }))))
+}
+
+impl LocalResponseCache {
+    /// Gives the route called `route` its cache, which it keeps over reloads.
+    pub(super) fn bind(&mut self, route: &str, options: &FilterOptions) {
+        let caches = &options.cache.caches.0;
+        let cache = match self.0.bytes {
+            Some(bytes) => caches.get(route, bytes),
+            None => caches.get("", options.cache.bytes_max),
+        };
+        let route = route.to_owned();
+        *self = Self(Arc::new(Inner { cache: Some(cache), route, ..(*self.0).clone() }));
+    }
+
+    fn what(&self) -> (u64, Option<u64>, bool, &str) {
+        (self.0.ttl_ms, self.0.bytes, self.0.updates, &self.0.route)
+    }
+
+    /// Where its responses are, once it was bound to a route.
+    pub fn cache(&self) -> Option<&Arc<ResponseCache>> {
+        self.0.cache.as_ref()
+    }
+
+    /// How long a response is used at most, in milliseconds.
+    pub fn ttl_ms(&self) -> u64 {
+        self.0.ttl_ms
+    }
+
+    /// Whether what a request with `no-cache` brings is kept.
+    pub fn updates_on_no_cache(&self) -> bool {
+        self.0.updates
+    }
+}
+
+impl Behaviour for LocalResponseCache {
+    fn spec(&self) -> &'static Spec<Build> {
+        &SPEC
+    }
+
+    fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
+        styled.plain("timeToLive", format_args!("{}ms", self.0.ttl_ms))?;
+        match self.0.bytes {
+            Some(bytes) => styled.plain("size", format_args!("{bytes}B")),
+            None => Ok(()),
+        }
+    }
+
+    fn explain(&self) -> String {
+        let seconds = self.0.ttl_ms as f64 / 1_000.0;
+        format!("answers a GET with a response of up to {seconds} s before, if that may be kept")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::trial::check_refused;
+
+    #[test]
+    fn nonsense_is_refused_with_a_remedy() {
+        check_refused("LocalResponseCache=5m,100B", "size");
+    }
+}

@@ -1,0 +1,119 @@
+//! A request with more to do than to be forwarded: it waits, is answered here, goes to another
+//! route within the gateway, through a cache, or by several attempts.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use weir_config::Snapshot;
+use weir_wire::http1::{RequestFraming, canonical_path};
+
+use super::attempts::{Attempts, Done};
+use super::cached::{look, rescue};
+use super::content::edit_request;
+use super::downstream::Client;
+use super::exchange::{Exchange, Next, find};
+use super::forward::forward;
+use super::local::answer;
+use super::mocked::mocked;
+use super::steps::{Step, start, waited};
+use crate::error::{ErrorKind, ProxyError};
+use crate::worker::Worker;
+
+/// How often a request may be sent to another route; beyond, routes lead in a circle.
+const DISPATCHES_MAX: u32 = 8;
+
+/// Carries out what is to be done for a request, where it may take more than one attempt.
+pub(super) async fn carry_out(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    framing: RequestFraming,
+    snapshot: &Snapshot,
+    step: Step<'_>,
+) -> Result<Next, ProxyError> {
+    let result = steps(worker, client, x, framing, snapshot, step).await;
+    // Whoever waits for its response in a cache waits no longer.
+    x.storing = None;
+    result
+}
+
+async fn steps(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    mut framing: RequestFraming,
+    snapshot: &Snapshot,
+    mut step: Step<'_>,
+) -> Result<Next, ProxyError> {
+    loop {
+        step = match step {
+            Step::Wait(waiting) => waited(worker, client, x, snapshot, waiting).await?,
+            Step::Answer(route, local) => {
+                return answer(worker, client, x, framing, snapshot, route, (&local, 0)).await;
+            }
+            Step::Mock(route, mocks) => {
+                return mocked(worker, client, x, framing, snapshot, route, mocks).await;
+            }
+            Step::Dispatch(path) => {
+                let path = path.to_owned();
+                dispatch(worker, client, x, snapshot, path.as_bytes())?
+            }
+            Step::Forward { route, target, service, preserve_host } => {
+                let chosen = service.is_none() && matches!(target, Cow::Owned(_));
+                if !route.target.chain.has_policy() {
+                    let to = (&*target, service, chosen);
+                    return forward(worker, client, x, framing, snapshot, route, to, preserve_host)
+                        .await;
+                }
+                let asked = look(worker, client, x, framing, snapshot, (route, &target)).await?;
+                if let Some(next) = asked {
+                    return Ok(next);
+                }
+                if route.target.chain.edits_request() {
+                    framing = edit_request(worker, client, x, framing, snapshot, route).await?;
+                }
+                let call = Attempts::new(worker, snapshot, route, framing, preserve_host);
+                match call.run(client, x, (target.into_owned(), service, chosen)).await {
+                    Ok(Done::Next(next)) => return Ok(next),
+                    Err(error) => {
+                        return rescue(worker, client, x, framing, snapshot, route, error).await;
+                    }
+                    Ok(Done::Fallback(path)) => {
+                        // What another route answers is not this one's response.
+                        x.storing = None;
+                        x.request.fields.remove(b"origin");
+                        dispatch(worker, client, x, snapshot, path.as_bytes())?
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Looks for the route of `path`, as Spring's DispatcherHandler does once more: method, query,
+/// fields and body stay.
+fn dispatch<'s>(
+    worker: &'s Worker,
+    client: &Client,
+    x: &mut Exchange,
+    snapshot: &'s Snapshot,
+    path: &[u8],
+) -> Result<Step<'s>, ProxyError> {
+    x.dispatches += 1;
+    if x.dispatches > DISPATCHES_MAX {
+        let what = "routes of the gateway lead to each other in a circle";
+        return Err(ProxyError::with(ErrorKind::Loop, what));
+    }
+    let path = canonical_path(path)?.map_or(Cow::Borrowed(path), Cow::Owned);
+    x.request.set_path(&path);
+    x.vars.clear();
+    x.parts.path.read(x.request.path());
+    x.parts.host.read(&x.client_host);
+    let found = find(worker, snapshot, client, x);
+    x.parts.give_back();
+    if let Some(why) = found.ambiguity {
+        return Err(ProxyError::with(ErrorKind::AmbiguousPath, why.to_string()));
+    }
+    let route = found.route.ok_or_else(|| ProxyError::new(ErrorKind::NoRoute))?;
+    start(worker, client, x, snapshot, route, false)
+}

@@ -1,0 +1,143 @@
+//! LocalResponseCache end to end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use weir_testkit::{Answer, Client, Gate, Gateway, Origin, PATIENCE, Response, spawn_weir};
+
+fn gateway(origin: &Origin, filters: &str, more: &str) -> Gateway {
+    let config = format!(
+        "server: {{ address: 127.0.0.1, port: 0 }}\nweir: {{ admin.port: 0, server.workers: 2 }}\n\
+         {more}\nspring.cloud.gateway.server.webflux.routes:\n\
+         - id: a\n  uri: '{}'\n  predicates: [ 'Path=/a/**' ]\n  filters:\n{filters}\n",
+        origin.uri()
+    );
+    spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}"], &config)
+}
+
+async fn get(address: SocketAddr, path: &str, fields: &str) -> Response {
+    let get = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n");
+    Client::connect(address).await.exchange(get).await
+}
+
+/// Answers each request with its number.
+async fn numbering(fields: &'static [&'static str]) -> Origin {
+    let count = AtomicUsize::new(0);
+    Origin::answering(move |_| {
+        let number = count.fetch_add(1, Ordering::Relaxed).to_string();
+        Answer::status(200, fields, number)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_same_request_is_sent_once() {
+    let origin = numbering(&["ETag: \"v\"", "Cache-Control: public"]).await;
+    let filters = "  - LocalResponseCache=30m\n  - AddResponseHeader=X-Own, 1";
+    let gateway = gateway(&origin, filters, "");
+    let address = gateway.address();
+    let first = get(address, "/a/1?x", "").await;
+    assert_eq!((first.text().as_str(), first.field("age")), ("0", None));
+    let again = get(address, "/a/1?x", "").await;
+    assert_eq!((again.text().as_str(), again.all("x-own").len()), ("0", 1));
+    assert_eq!(again.field("age").as_deref(), Some("0"));
+    let control = again.field("cache-control").expect("a lifetime");
+    assert!(control.starts_with("public, max-age=1"), "{control}");
+    let known = get(address, "/a/1?x", "If-None-Match: \"v\"\r\n").await;
+    assert_eq!((known.status, known.text().as_str()), (304, ""));
+    assert_eq!(get(address, "/a/1", "").await.text(), "1");
+    assert_eq!(get(address, "/a/1?x", "Cookie: s=1\r\n").await.text(), "2");
+    assert_eq!(get(address, "/a/1?x", "Authorization: Bearer a\r\n").await.text(), "3");
+    assert_eq!(get(address, "/a/1?x", "Cache-Control: no-cache\r\n").await.text(), "4");
+    assert_eq!(get(address, "/a/1?x", "").await.text(), "0");
+    let mut client = Client::connect(address).await;
+    let post = "POST /a/1?x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(client.exchange(post).await.text(), "5");
+    let metrics = get(gateway.admin(), "/actuator/prometheus", "").await.text();
+    assert!(metrics.contains("weir_cache_hits_total{cache=\"\"} 3"), "{metrics}");
+}
+
+#[tokio::test]
+async fn what_is_somebodys_own_is_not_kept() {
+    for line in ["Set-Cookie: s=1", "Cache-Control: private, max-age=60", "Vary: *"] {
+        let fields: &'static [&'static str] = Box::leak(Box::new([line]));
+        let origin = numbering(fields).await;
+        let gateway = gateway(&origin, "  - LocalResponseCache=30m", "");
+        for number in ["0", "1"] {
+            assert_eq!(get(gateway.address(), "/a", "").await.text(), number, "{line}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_fetch_for_all_who_wait() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let origin = Origin::answering(move |_| Answer::nothing().pause(&held).and(Answer::ok())).await;
+    let gateway = gateway(&origin, "  - LocalResponseCache=30m", "");
+    let address = gateway.address();
+    let all: Vec<_> =
+        (0..30).map(|_| tokio::spawn(async move { get(address, "/a", "").await.status })).collect();
+    let start = std::time::Instant::now();
+    loop {
+        let metrics = get(gateway.admin(), "/actuator/prometheus", "").await.text();
+        if metrics.contains("weir_cache_waited_total{cache=\"\"} 29") {
+            break;
+        }
+        assert!(start.elapsed() < PATIENCE, "{metrics}");
+    }
+    gate.open();
+    for one in all {
+        assert_eq!(one.await.expect("an answer"), 200);
+    }
+    assert_eq!(origin.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn an_old_response_stands_in_for_an_error() {
+    let fails = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&fails);
+    let origin = Origin::answering(move |_| match told.load(Ordering::Relaxed) {
+        false => Answer::status(200, &["Cache-Control: max-age=0, stale-if-error=600"], "good"),
+        true => Answer::status(503, &[], "bad"),
+    })
+    .await;
+    let gateway = gateway(&origin, "  - LocalResponseCache=30m", "");
+    assert_eq!(get(gateway.address(), "/a", "").await.text(), "good");
+    fails.store(true, Ordering::Relaxed);
+    let answer = get(gateway.address(), "/a", "").await;
+    assert_eq!((answer.status, answer.text().as_str()), (200, "good"));
+    assert_eq!(get(gateway.address(), "/a/other", "").await.status, 503);
+    drop(origin);
+    let answer = get(gateway.address(), "/a", "").await;
+    assert_eq!(
+        (answer.status, answer.text().as_str()),
+        (200, "good"),
+        "and for an upstream that left"
+    );
+}
+
+#[tokio::test]
+async fn guards_come_first_and_large_bodies_pass() {
+    let body = "x".repeat(200_000);
+    let origin = Origin::answering(move |_| Answer::status(200, &[], &body)).await;
+    let filters = "  - LocalResponseCache=30m,100KB\n  - ApiKey=X-Key";
+    let gateway = gateway(&origin, filters, "weir.api-keys.alice: open-sesame");
+    for _ in 0..2 {
+        let answer = get(gateway.address(), "/a", "X-Key: open-sesame\r\n").await;
+        assert_eq!((answer.status, answer.body.len()), (200, 200_000));
+    }
+    assert_eq!(origin.requests().len(), 2, "it does not fit");
+    assert_eq!(get(gateway.address(), "/a", "").await.status, 401);
+}
+
+#[tokio::test]
+async fn every_route_has_a_cache_where_it_is_switched_on() {
+    let origin = numbering(&[]).await;
+    let on = "spring.cloud.gateway.server.webflux.filter.local-response-cache.enabled: true";
+    let gateway = gateway(&origin, "  - AddResponseHeader=X-Own, 1", on);
+    for _ in 0..2 {
+        assert_eq!(get(gateway.address(), "/a", "").await.text(), "0");
+    }
+}
