@@ -8,6 +8,7 @@ mod breakers;
 mod caching;
 mod check;
 mod compile;
+mod compression;
 mod cors;
 mod definitions;
 mod deviation;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::content::{OnContent, Side, decoded};
 use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
-use crate::filter::{CircuitBreaker, Filter, LocalResponseCache, Retry};
+use crate::filter::{CircuitBreaker, Compress, Filter, LocalResponseCache, Retry};
 use crate::question::Answer;
 
 /// Texts of filters up to this length lie in the filter itself.
@@ -33,6 +33,7 @@ pub struct Chain {
     has_policy: bool,
     edits_request: bool,
     takes_response: bool,
+    compresses: bool,
 }
 
 /// Where the entries of a chain are.
@@ -103,6 +104,7 @@ impl Chain {
                     )
                 }),
             edits_request,
+            compresses: any(|filter| matches!(filter, Filter::Compress(_))),
             takes_response: any(|filter| {
                 filter.edits(Side::Response) || matches!(filter, Filter::LocalResponseCache(_))
             }),
@@ -201,6 +203,17 @@ impl Chain {
     pub fn cache(&self) -> Option<&LocalResponseCache> {
         self.entries.iter().rev().find_map(|entry| match &entry.filter {
             Filter::LocalResponseCache(cache) => Some(cache),
+            _ => None,
+        })
+    }
+
+    /// What compresses responses of its route; the last one counts.
+    pub fn compress(&self) -> Option<&Compress> {
+        if !self.compresses {
+            return None;
+        }
+        self.entries.iter().rev().find_map(|entry| match &entry.filter {
+            Filter::Compress(compress) => Some(compress),
             _ => None,
         })
     }

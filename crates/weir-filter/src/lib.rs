@@ -7,6 +7,7 @@ mod assembly;
 mod attempt;
 mod body_edit;
 mod chain;
+mod coding;
 mod content;
 mod context;
 pub mod cors;
@@ -31,6 +32,7 @@ mod uri;
 
 pub use attempt::{Failure, Outcome};
 pub use chain::{Chain, ChainEntry};
+pub use coding::{Coding, Encoder};
 pub use content::Side;
 pub use context::{
     FilterError, LocalResponse, RequestContext, ResponseContext, Scheme, Target, Verdict,

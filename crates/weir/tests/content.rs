@@ -125,3 +125,87 @@ async fn responses_are_changed_whatever_their_coding() {
     let answer = client.exchange("HEAD /a/gzip HTTP/1.1\r\nHost: a\r\n\r\n").await;
     assert_eq!((answer.status, answer.text().as_str()), (200, ""));
 }
+
+/// What a client gets that takes this coding: the coding, and the content.
+async fn fetched(gateway: &Gateway, path: &str, accepted: &str) -> (Option<String>, Vec<u8>) {
+    let get = format!("GET /a/{path} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: {accepted}\r\n\r\n");
+    let answer = Client::connect(gateway.address()).await.exchange(get).await;
+    assert_eq!(answer.status, 200, "{path}");
+    (answer.field("content-encoding"), answer.body)
+}
+
+fn unzipped(content: &[u8]) -> String {
+    let mut text = String::new();
+    let mut reader = flate2::read::GzDecoder::new(content);
+    std::io::Read::read_to_string(&mut reader, &mut text).expect("gzip");
+    text
+}
+
+#[tokio::test]
+async fn responses_are_compressed_as_clients_like() {
+    let text = "all work and no play ".repeat(20_000);
+    let body = text.clone();
+    let origin = Origin::answering(move |request| {
+        let html = "Content-Type: text/html";
+        match request.target().as_str() {
+            "/a/long" => Answer::status(200, &[html, "ETag: \"1\""], &body),
+            "/a/short" => Answer::status(200, &[html], "short"),
+            "/a/image" => Answer::status(200, &["Content-Type: image/png"], &body),
+            _ => {
+                let chunk = format!("{:x}\r\n{body}\r\n", body.len());
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: \
+                            chunked\r\n\r\n";
+                Answer::raw([head, &chunk, "3\r\nend\r\n0\r\n\r\n"].concat())
+            }
+        }
+    })
+    .await;
+    let gateway = gateway(&origin, "  - Compress=");
+    let (coding, content) = fetched(&gateway, "long", "gzip, br;q=0.5").await;
+    assert_eq!((coding.as_deref(), unzipped(&content) == text), (Some("gzip"), true));
+    assert!(content.len() < text.len() / 20, "{}", content.len());
+    let (coding, content) = fetched(&gateway, "chunked", "gzip").await;
+    assert_eq!((coding.as_deref(), unzipped(&content)), (Some("gzip"), text.clone() + "end"));
+    let (coding, content) = fetched(&gateway, "long", "gzip, br").await;
+    assert_eq!(coding.as_deref(), Some("br"));
+    assert!(!content.is_empty() && content.len() < text.len() / 20);
+    for (path, accepted) in [("short", "gzip"), ("image", "gzip"), ("long", "identity")] {
+        assert_eq!(fetched(&gateway, path, accepted).await.0, None, "{path}");
+    }
+    // HTTP/1.0 has no chunks.
+    let old = "GET /a/long HTTP/1.0\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n";
+    let answer = Client::connect(gateway.address()).await.exchange(old).await;
+    assert_eq!((answer.field("content-encoding"), answer.body.len()), (None, text.len()));
+}
+
+#[tokio::test]
+async fn a_compressed_stream_is_passed_on_as_it_comes() {
+    let gate = weir_testkit::Gate::new();
+    let held = gate.clone();
+    let origin = Origin::answering(move |_| {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: \
+                    chunked\r\n\r\n5\r\nfirst\r\n";
+        let rest = Answer::raw("6\r\nsecond\r\n0\r\n\r\n");
+        Answer::raw(head).pause(&held).and(rest)
+    })
+    .await;
+    let gateway = gateway(&origin, "  - Compress=");
+    let mut client = Client::connect(gateway.address()).await;
+    client.send("GET /a HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n").await;
+    // The first part can be decoded before the second one is there.
+    let mut seen = Vec::new();
+    loop {
+        seen.extend(client.read_exactly(1).await);
+        let start = seen.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4);
+        let chunk = start.and_then(|start| seen.get(start..)).unwrap_or_default();
+        let line = chunk.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
+        let content = line.and_then(|line| chunk.get(line..)).unwrap_or_default();
+        let mut text = [0; 5];
+        let mut reader = flate2::read::GzDecoder::new(content);
+        if std::io::Read::read_exact(&mut reader, &mut text).is_ok() {
+            assert_eq!(&text, b"first");
+            break;
+        }
+    }
+    gate.open();
+}

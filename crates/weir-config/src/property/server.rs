@@ -229,6 +229,27 @@ pub(super) static MANAGEMENT: &[PropertySpec] = &[
         }),
     ),
     PropertySpec::new(
+        "server.compression.enabled",
+        Kind::Bool,
+        Some("false"),
+        "`true` gives every route the filter Compress.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
+        "server.compression.mime-types",
+        Kind::List,
+        None,
+        "Types of responses that it compresses.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
+        "server.compression.min-response-size",
+        Kind::DataSize,
+        Some("2KB"),
+        "Shorter responses go as they are, if their length is known.",
+        Usage::Read,
+    ),
+    PropertySpec::new(
         "management.endpoint.health.show-details",
         Kind::OneOf(&["never", "when-authorized", "always"]),
         Some("never"),

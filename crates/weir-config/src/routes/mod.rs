@@ -19,6 +19,7 @@ pub(crate) use group::groups;
 pub(crate) use services::{ServiceList, services};
 
 use crate::caching;
+use crate::compression;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::property::{OLD_PREFIX, PREFIX};
 use crate::source::Span;
@@ -179,8 +180,8 @@ pub(crate) fn default_filters(
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<(NamedArgs, Span)> {
     let names = names("default-filters");
-    let global = caching::global(layers);
-    let Some(node) = layers.first_of(&names) else { return global.into_iter().collect() };
+    let global = [compression::global(layers), caching::global(layers)].into_iter().flatten();
+    let Some(node) = layers.first_of(&names) else { return global.collect() };
     let reader = Reader::new(layers, false);
     let elements = reader.elements(node);
     let filters = reader.named_list(node, definition::Named::Filter, problems);

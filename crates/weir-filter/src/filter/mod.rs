@@ -25,6 +25,7 @@ mod authorize;
 mod basic_auth;
 mod cache_request_body;
 mod circuit_breaker;
+mod compress;
 mod dedupe_response_header;
 mod edit_request_body;
 mod edit_response_body;
@@ -68,6 +69,7 @@ mod validate_request;
 
 pub use authorize::denied;
 pub use circuit_breaker::CircuitBreaker;
+pub use compress::Compress;
 pub use later::LATER;
 pub use local_response_cache::{CacheOptions, LocalResponseCache, Same};
 pub use request_rate_limiter::{RateHeaders, RateLimiting};
@@ -183,6 +185,7 @@ filters! {
     basic_auth::BasicAuth,
     cache_request_body::CacheRequestBody,
     circuit_breaker::CircuitBreaker,
+    compress::Compress,
     dedupe_response_header::DedupeResponseHeader,
     edit_request_body::EditRequestBody,
     edit_response_body::EditResponseBody,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use weir_config::{RouteTarget, Snapshot};
-use weir_filter::{FilterError, LocalResponse, Side};
+use weir_filter::{Encoder, FilterError, LocalResponse, Side};
 use weir_route::Route;
 use weir_wire::http1::{BodyDecoder, BodyKind, Connection, RequestFraming, ResponseFraming};
 
@@ -150,6 +150,14 @@ pub(super) async fn finish_with(
         x.response.fields.remove(b"content-encoding");
     }
     filter_response(x, Some(route))?;
+    if let Some(compress) = chain.compress().filter(|_| x.request.method() != b"HEAD")
+        && let Some(coding) =
+            compress.apply(&x.request, &mut x.response, Some(content.len() as u64))
+    {
+        let mut encoder = Encoder::new(coding);
+        encoder.write(&content);
+        content = encoder.finish();
+    }
     send(worker, client, x, Some(framing), snapshot, &content, 0).await
 }
 

@@ -24,6 +24,7 @@ mod panic;
 mod prepare;
 pub(crate) mod rehearsal;
 pub(crate) mod relay;
+mod relay_error;
 mod replay;
 mod respond;
 mod steps;

@@ -3,11 +3,12 @@
 use std::io;
 use std::task::{Context, Poll};
 
-use weir_wire::http1::{BodyDecoder, BodyError, BodyKind, write_chunk_size, write_last_chunk};
+use weir_filter::{Coding, Encoder};
+use weir_wire::http1::{BodyDecoder, BodyKind, write_chunk_size, write_last_chunk};
 
 use super::body::{Carry, ReadBuffer};
 use super::gather::Gather;
-use crate::error::{ErrorKind, ProxyError, body_error_text};
+pub(crate) use super::relay_error::RelayError;
 use crate::net::{Socket, poll_read, poll_splice_from, poll_splice_to, poll_writable};
 use crate::pipe::{Pipe, Pipes};
 
@@ -36,48 +37,6 @@ pub(crate) enum Framing {
     Discard,
 }
 
-/// Why a relay ended before its end.
-#[derive(Debug)]
-pub(crate) enum RelayError {
-    /// The sender's coding is broken.
-    Body(BodyError),
-    /// The sender's connection failed.
-    Source,
-    /// The sender's connection ended inside the body.
-    Truncated,
-    /// The receiver's connection failed.
-    Sink,
-    /// More content than allowed.
-    TooLarge,
-}
-
-impl RelayError {
-    /// What it means in a request's body, which may hold `content_max` bytes.
-    pub(crate) fn of_upload(&self, content_max: Option<u64>) -> ProxyError {
-        match self {
-            Self::Body(body) => ProxyError::with(ErrorKind::BadBody, body_error_text(*body)),
-            Self::TooLarge => {
-                ProxyError::new(ErrorKind::BodyTooLarge(content_max.unwrap_or_default()))
-            }
-            Self::Source | Self::Truncated => ProxyError::new(ErrorKind::ClientGone),
-            Self::Sink => ProxyError::new(ErrorKind::UpstreamClosed),
-        }
-    }
-
-    /// What it means in a response's body.
-    pub(crate) fn of_download(&self) -> ProxyError {
-        match self {
-            Self::Sink => ProxyError::new(ErrorKind::ClientGone),
-            Self::Body(body) => {
-                ProxyError::with(ErrorKind::ResponseTruncated, body_error_text(*body))
-            }
-            Self::Source | Self::Truncated | Self::TooLarge => {
-                ProxyError::new(ErrorKind::ResponseTruncated)
-            }
-        }
-    }
-}
-
 /// Which end a relay is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
@@ -100,6 +59,8 @@ pub(crate) struct Relay {
     decoded: bool,
     /// Names of trailers that are for this hop only.
     withheld: Vec<Vec<u8>>,
+    /// Makes another coding of the content.
+    encoder: Option<Box<Encoder>>,
     /// Content bytes allowed at most.
     pub(crate) content_max: Option<u64>,
     /// Content bytes taken from the sender so far.
@@ -121,6 +82,7 @@ impl Relay {
             is_bulk: is_bulk(kind),
             decoded: is_empty(kind),
             withheld: Vec::new(),
+            encoder: None,
             content_max: None,
             content: 0,
             moved: 0,
@@ -138,6 +100,7 @@ impl Relay {
         self.is_bulk = is_bulk(kind);
         self.decoded = is_empty(kind);
         self.withheld = Vec::new();
+        self.encoder = None;
         self.content_max = None;
         self.content = 0;
         self.moved = 0;
@@ -185,6 +148,11 @@ impl Relay {
     /// Does not pass on trailers with these names.
     pub(crate) fn withhold(&mut self, names: Vec<Vec<u8>>) {
         self.withheld = names;
+    }
+
+    /// Sends the content, which is framed in chunks, in this coding.
+    pub(crate) fn encode(&mut self, coding: Coding) {
+        self.encoder = Some(Box::new(Encoder::new(coding)));
     }
 
     /// What has been framed for the receiver and not been written yet.
@@ -360,6 +328,9 @@ impl Relay {
             self.count(to - from)?;
             match self.framing {
                 Framing::Identity => self.pending.add(input, from, to),
+                Framing::Chunked if from < to && self.encoder.is_some() => {
+                    self.encode_part(input.get(from..to).unwrap_or_default(), step.done);
+                }
                 Framing::Chunked if from < to => {
                     write_chunk_size(self.pending.own(), (to - from) as u64);
                     self.pending.add(input, from, to);
@@ -379,8 +350,19 @@ impl Relay {
         Ok(at)
     }
 
+    /// Codes content; little of it goes on at once, as somebody may wait for it.
+    fn encode_part(&mut self, content: &[u8], is_last: bool) {
+        let Some(encoder) = &mut self.encoder else { return };
+        encoder.write(content);
+        let coded = encoder.take(!is_last && content.len() < BULK_BYTES_MIN);
+        write_chunk(self.pending.own(), &coded);
+    }
+
     fn finish_framing(&mut self) {
         if self.framing == Framing::Chunked {
+            if let Some(mut encoder) = self.encoder.take() {
+                write_chunk(self.pending.own(), &encoder.finish());
+            }
             let mut own = std::mem::take(self.pending.own());
             self.write_end(&mut own);
             *self.pending.own() = own;
@@ -445,6 +427,15 @@ impl Relay {
             io::ErrorKind::UnexpectedEof => RelayError::Truncated,
             _ => RelayError::Source,
         }
+    }
+}
+
+/// Writes a chunk, if there is something in it: an empty one would end the body.
+fn write_chunk(out: &mut Vec<u8>, content: &[u8]) {
+    if !content.is_empty() {
+        write_chunk_size(out, content.len() as u64);
+        out.extend_from_slice(content);
+        out.extend_from_slice(b"\r\n");
     }
 }
 

@@ -5,8 +5,10 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use weir_config::RouteTarget;
+use weir_filter::Coding;
 use weir_filter::forwarding::nominated;
 use weir_route::Route;
+use weir_wire::Version;
 use weir_wire::http1::{BodyKind, Connection, ResponseFraming};
 
 use super::downstream::{Client, write_all};
@@ -83,10 +85,14 @@ fn begin(
         return Ok(None);
     }
     filter_response(x, Some(route))?;
+    let coding = compressed(x, route, framing.body);
     let (sent, body, mut keep) = frame_response(x, framing.body);
     keep &= x.upload.is_done() && !must_close(worker, client, outgoing);
     x.download.restart(body, sent);
     x.download.withhold(withheld);
+    if let Some(coding) = coding {
+        x.download.encode(coding);
+    }
     finish_head(&mut x.response, x.request.version, keep, x.download.lead())?;
     x.record.status = x.response.status;
     let fault = x.download.fill(&mut upstream.carry).err();
@@ -95,6 +101,21 @@ fn begin(
     let (timing, upload_over) = (Timing::progress_only(), x.upload.is_done());
     let has_turn = x.download.has_buffer();
     Ok(Some(Responding { framing, keep, timing, upload_over, fault, has_turn }))
+}
+
+/// The coding that a response is sent in, if its route compresses it. It is sent in chunks, which
+/// HTTP/1.0 does not have.
+fn compressed(x: &mut Exchange, route: &Route<RouteTarget>, body: BodyKind) -> Option<Coding> {
+    let compress = route.target.chain.compress()?;
+    let length = match body {
+        BodyKind::Length(length) => Some(length),
+        BodyKind::None => return None,
+        BodyKind::Chunked | BodyKind::UntilClose => None,
+    };
+    if x.request.method() == b"HEAD" || x.request.version == Version::Http10 {
+        return None;
+    }
+    compress.apply(&x.request, &mut x.response, length)
 }
 
 impl Responding {

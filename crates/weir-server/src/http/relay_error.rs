@@ -1,0 +1,47 @@
+//! Why a body did not come to its end, and whose fault that is.
+
+use weir_wire::http1::BodyError;
+
+use crate::error::{ErrorKind, ProxyError, body_error_text};
+
+/// Why a relay ended before its end.
+#[derive(Debug)]
+pub(crate) enum RelayError {
+    /// The sender's coding is broken.
+    Body(BodyError),
+    /// The sender's connection failed.
+    Source,
+    /// The sender's connection ended inside the body.
+    Truncated,
+    /// The receiver's connection failed.
+    Sink,
+    /// More content than allowed.
+    TooLarge,
+}
+
+impl RelayError {
+    /// What it means in a request's body, which may hold `content_max` bytes.
+    pub(crate) fn of_upload(&self, content_max: Option<u64>) -> ProxyError {
+        match self {
+            Self::Body(body) => ProxyError::with(ErrorKind::BadBody, body_error_text(*body)),
+            Self::TooLarge => {
+                ProxyError::new(ErrorKind::BodyTooLarge(content_max.unwrap_or_default()))
+            }
+            Self::Source | Self::Truncated => ProxyError::new(ErrorKind::ClientGone),
+            Self::Sink => ProxyError::new(ErrorKind::UpstreamClosed),
+        }
+    }
+
+    /// What it means in a response's body.
+    pub(crate) fn of_download(&self) -> ProxyError {
+        match self {
+            Self::Sink => ProxyError::new(ErrorKind::ClientGone),
+            Self::Body(body) => {
+                ProxyError::with(ErrorKind::ResponseTruncated, body_error_text(*body))
+            }
+            Self::Source | Self::Truncated | Self::TooLarge => {
+                ProxyError::new(ErrorKind::ResponseTruncated)
+            }
+        }
+    }
+}
