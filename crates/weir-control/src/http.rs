@@ -32,6 +32,8 @@ pub(crate) struct Ask<'a> {
     pub fields: Vec<(HeaderName, Vec<u8>)>,
     /// JSON unless a header says otherwise, or nothing.
     pub body: Option<String>,
+    /// Content of any other kind, where there is no `body`.
+    pub content: Vec<u8>,
     /// To the connection; within `timeout`.
     pub connect_timeout: Duration,
     /// From the connection to the last byte.
@@ -114,6 +116,7 @@ impl<'a> Ask<'a> {
             headers: vec![(ACCEPT, "application/json".to_owned())],
             fields: Vec::new(),
             body: None,
+            content: Vec::new(),
             connect_timeout: timeout,
             timeout,
             bytes_max,
@@ -167,7 +170,7 @@ impl<'a> Ask<'a> {
                 }
                 Full::new(Bytes::from(body))
             }
-            None => Full::default(),
+            None => Full::new(Bytes::from(self.content)),
         };
         let request = request.body(body).map_err(|error| unreachable(&error))?;
         let stream = TcpStream::connect((place.name.as_str(), place.port));

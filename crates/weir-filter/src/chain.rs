@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::content::{OnContent, Side, decoded};
 use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
-use crate::filter::{CircuitBreaker, Compress, Filter, LocalResponseCache, Retry};
+use crate::filter::{CircuitBreaker, Compress, Filter, LocalResponseCache, Mirror, Retry};
 use crate::question::Answer;
 
 /// Texts of filters up to this length lie in the filter itself.
@@ -98,9 +98,7 @@ impl Chain {
                 || any(|filter| {
                     matches!(
                         filter,
-                        Filter::Retry(_)
-                            | Filter::CircuitBreaker(_)
-                            | Filter::LocalResponseCache(_)
+                        Filter::Retry(_) | Filter::LocalResponseCache(_) | Filter::Mirror(_)
                     )
                 }),
             edits_request,
@@ -203,6 +201,14 @@ impl Chain {
     pub fn cache(&self) -> Option<&LocalResponseCache> {
         self.entries.iter().rev().find_map(|entry| match &entry.filter {
             Filter::LocalResponseCache(cache) => Some(cache),
+            _ => None,
+        })
+    }
+
+    /// What copies requests of its route; the last one counts.
+    pub fn mirror(&self) -> Option<&Mirror> {
+        self.entries.iter().rev().find_map(|entry| match &entry.filter {
+            Filter::Mirror(mirror) => Some(mirror),
             _ => None,
         })
     }

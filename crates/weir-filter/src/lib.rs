@@ -21,6 +21,7 @@ mod plain_rewrite;
 mod query;
 mod question;
 mod redis;
+mod share;
 mod status;
 mod styled;
 mod substitution;
@@ -39,7 +40,7 @@ pub use context::{
 };
 pub use limits::{KeySource, LIMIT_FIELDS, LimitDefinition, set_limit};
 pub use oauth::{OAuthClient, TokenPlace};
-pub use question::{Answer, BucketQuestion, Question, Subrequest};
+pub use question::{Answer, BucketQuestion, Copied, Question, Subrequest};
 pub use redis::RedisSettings;
 pub use status::reason;
 pub use ticket::Ticket;

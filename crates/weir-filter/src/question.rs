@@ -33,6 +33,27 @@ pub enum Question {
     },
     /// A token of this gateway's own.
     AccessToken(Arc<OAuthClient>),
+    /// Nothing: a copy of a request that has been answered goes to another server.
+    Mirror(Box<Copied>),
+}
+
+/// A copy of a request, with its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// The route that it counts for.
+    pub route: String,
+    /// Method.
+    pub method: String,
+    /// The whole URL.
+    pub url: String,
+    /// Header fields, without Host and framing.
+    pub fields: Vec<(String, Vec<u8>)>,
+    /// Content, in its coding.
+    pub content: Vec<u8>,
+    /// How long the answer may take, in milliseconds.
+    pub timeout_ms: u64,
+    /// Status that the original was answered with.
+    pub status: u16,
 }
 
 /// A bucket in Redis (SCG `request_rate_limiter.lua`).
@@ -90,6 +111,7 @@ impl Question {
             Self::Subrequest(question) => question.timeout_ms,
             Self::Password { .. } => PASSWORD_MS,
             Self::AccessToken(client) => client.timeout_ms,
+            Self::Mirror(copied) => copied.timeout_ms,
         }
     }
 
@@ -101,6 +123,7 @@ impl Question {
             Self::Subrequest(_) => "forward_auth",
             Self::Password { .. } => "password",
             Self::AccessToken(_) => "access_token",
+            Self::Mirror(_) => "mirror",
         }
     }
 }

@@ -152,3 +152,47 @@ async fn faults_where_they_are_asked_for() {
     assert!(start.elapsed() >= std::time::Duration::from_millis(20));
     assert!(origin.requests().is_empty());
 }
+
+#[tokio::test]
+async fn copies_go_elsewhere_and_are_compared() {
+    let origin = Origin::answering(|_| Answer::nothing().read_body().and(Answer::ok())).await;
+    let mirror = Origin::answering(|_| {
+        Answer::nothing().read_body().and(Answer::status(404, &[], "dropped"))
+    })
+    .await;
+    let filters = format!("  - Mirror={}\n  - AddRequestHeader=X-Own, 1", mirror.uri());
+    let gateway = gateway(&origin, &filters, "");
+    let post = "POST /a/b?c=d HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n\
+                3\r\nabc\r\n0\r\n\r\n";
+    let answer = Client::connect(gateway.address()).await.exchange(post).await;
+    assert_eq!((answer.status, answer.text().as_str()), (200, "ok"));
+    let start = std::time::Instant::now();
+    let metrics = loop {
+        let get = "GET /actuator/prometheus HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        let metrics = Client::connect(gateway.admin()).await.exchange(get).await.text();
+        if metrics.contains("weir_mirror_total") {
+            break metrics;
+        }
+        assert!(start.elapsed() < weir_testkit::PATIENCE, "{metrics}");
+    };
+    let row = "weir_mirror_total{route=\"a\",outcome=\"different\"} 1";
+    assert!(metrics.contains(row), "{metrics}");
+    let copy = mirror.only_request();
+    assert_eq!((copy.line().as_str(), &*copy.body), ("POST /a/b?c=d HTTP/1.1", &b"abc"[..]));
+    assert_eq!(
+        (copy.field("x-own").as_deref(), copy.field("x-weir-mirror").as_deref()),
+        (Some("1"), Some("1"))
+    );
+    assert_eq!(origin.only_request().body, b"abc");
+}
+
+#[tokio::test]
+async fn a_mirror_that_is_away_is_nobodys_business() {
+    let origin = Origin::start().await;
+    let filters = format!("  - Mirror=http://{}", closed_port());
+    let gateway = gateway(&origin, &filters, "");
+    for _ in 0..3 {
+        assert_eq!(get(gateway.address(), "").await.status, 200);
+    }
+    assert_eq!(origin.requests().len(), 3);
+}

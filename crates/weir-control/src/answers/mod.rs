@@ -5,6 +5,7 @@
 //! then, too.
 
 mod access_token;
+mod mirror;
 mod password;
 mod redis;
 mod subrequest;
@@ -16,6 +17,8 @@ use tokio::sync::{mpsc, oneshot};
 use weir_filter::{Answer, Question};
 
 use self::access_token::AccessTokens;
+use self::mirror::Mirrors;
+pub use self::mirror::mirrors_prometheus;
 use self::password::Passwords;
 use self::redis::Redis;
 use crate::plane::Plane;
@@ -40,10 +43,14 @@ struct Desk {
     redis: Redis,
     passwords: Passwords,
     access_tokens: AccessTokens,
+    mirrors: Mirrors,
 }
 
 impl Desk {
     fn take(self: &Arc<Self>, (question, mut asker): Inquiry) {
+        if let Question::Mirror(copied) = question {
+            return self.mirrors.send(*copied);
+        }
         let desk = Arc::clone(self);
         tokio::spawn(async move {
             let bound = Duration::from_millis(question.timeout_ms());
@@ -64,8 +71,8 @@ impl Desk {
             Question::Subrequest(question) => subrequest::ask(question).await,
             Question::Password { hash, password } => self.passwords.check(hash, password).await,
             Question::AccessToken(client) => self.access_tokens.token(client).await,
-            // The worker's own business.
-            Question::Pause(_) => Answer::Passed,
+            // The worker's own business, and nobody's.
+            Question::Pause(_) | Question::Mirror(_) => Answer::Passed,
         }
     }
 }

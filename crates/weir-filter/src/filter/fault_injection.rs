@@ -7,10 +7,8 @@ use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
 use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
 use crate::question::{Answer, Question};
+use crate::share::Share;
 use crate::styled::Styled;
-
-/// Shares are kept in parts of this.
-const WHOLE: u32 = 1_000_000;
 
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
@@ -47,23 +45,13 @@ X-Weir-Fault: abort
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FaultInjection {
     delay_ms: u64,
-    delayed: u32,
+    delayed: Share,
     status: u16,
-    aborted: u32,
+    aborted: Share,
 }
 
 fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
-    let share = |arg: &str| -> Result<u32, ArgError> {
-        let Some(text) = args.text(arg) else { return Ok(WHOLE) };
-        let percent = text.trim().trim_end_matches('%').trim().parse::<f64>().ok();
-        let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
-        let percent = percent.ok_or_else(|| {
-            ArgError::new(arg, format!("`{text}` is no share"))
-                .help("write a percentage from 0 to 100, such as `2.5`")
-        })?;
-        Ok((percent * f64::from(WHOLE) / 100.0).round() as u32)
-    };
-    let (delayed, aborted) = (share("delayPercent")?, share("abortPercent")?);
+    let (delayed, aborted) = (Share::of(args, "delayPercent")?, Share::of(args, "abortPercent")?);
     let delay = args.duration("delay")?.map(|time| time.as_millis());
     let status = args.status("abortStatus")?;
     if delay.is_none() && status.is_none() {
@@ -72,21 +60,16 @@ fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
     }
     Ok(Filter::FaultInjection(FaultInjection {
         delay_ms: delay.map_or(0, |ms| u64::try_from(ms).unwrap_or(u64::MAX)),
-        delayed: if delay.is_some() { delayed } else { 0 },
+        delayed: if delay.is_some() { delayed } else { Share::NONE },
         status: status.unwrap_or_default(),
-        aborted: if status.is_some() { aborted } else { 0 },
+        aborted: if status.is_some() { aborted } else { Share::NONE },
     }))
 }
 
 impl FaultInjection {
-    /// Whether a share of requests has this one, by bits of `dice`.
-    fn takes(share: u32, dice: u64) -> bool {
-        u64::from(share) > dice % u64::from(WHOLE)
-    }
-
     fn abort(&self, context: &RequestContext<'_>) -> Verdict {
         // Other bits than those that decided on the delay.
-        if !Self::takes(self.aborted, context.dice >> 32) {
+        if !self.aborted.takes(context.dice >> 32) {
             return Verdict::Continue;
         }
         let fields = vec![("X-Weir-Fault".to_owned(), b"abort".to_vec())];
@@ -101,7 +84,7 @@ impl Behaviour for FaultInjection {
     }
 
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
-        if Self::takes(self.delayed, context.dice & u64::from(u32::MAX)) {
+        if self.delayed.takes(context.dice & u64::from(u32::MAX)) {
             return Ok(Verdict::Ask(Box::new(Question::Pause(self.delay_ms))));
         }
         Ok(self.abort(context))
@@ -116,22 +99,20 @@ impl Behaviour for FaultInjection {
     }
 
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
-        let percent = |share: u32| f64::from(share) * 100.0 / f64::from(WHOLE);
         styled.plain("delay", format_args!("{}ms", self.delay_ms))?;
-        styled.plain("delayPercent", percent(self.delayed))?;
+        styled.plain("delayPercent", self.delayed)?;
         styled.plain("abortStatus", self.status)?;
-        styled.plain("abortPercent", percent(self.aborted))
+        styled.plain("abortPercent", self.aborted)
     }
 
     fn explain(&self) -> String {
-        let percent = |share: u32| f64::from(share) * 100.0 / f64::from(WHOLE);
         let mut does = Vec::new();
-        if self.delayed > 0 {
-            let (share, ms) = (percent(self.delayed), self.delay_ms);
+        if self.delayed != Share::NONE {
+            let (share, ms) = (self.delayed, self.delay_ms);
             does.push(format!("holds {share} % of requests back for {ms} ms"));
         }
-        if self.aborted > 0 {
-            does.push(format!("answers {} % with {}", percent(self.aborted), self.status));
+        if self.aborted != Share::NONE {
+            does.push(format!("answers {} % with {}", self.aborted, self.status));
         }
         if does.is_empty() { "does nothing".to_owned() } else { does.join(", ") }
     }
@@ -139,16 +120,7 @@ impl Behaviour for FaultInjection {
 
 #[cfg(test)]
 mod tests {
-    use super::{FaultInjection, WHOLE};
     use crate::trial::check_refused;
-
-    #[test]
-    fn shares() {
-        let count =
-            |share| (0..u64::from(WHOLE)).filter(|n| FaultInjection::takes(share, *n)).count();
-        assert_eq!([count(0), count(1), count(250_000)], [0, 1, 250_000]);
-        assert_eq!(count(WHOLE), WHOLE as usize);
-    }
 
     #[test]
     fn nonsense_is_refused_with_a_remedy() {

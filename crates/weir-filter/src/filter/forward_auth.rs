@@ -14,7 +14,7 @@ use crate::question::{Answer, Question, Subrequest};
 use crate::styled::Styled;
 
 /// Fields that belong to a connection or a body, which the subrequest does not have.
-const NOT_SENT: &[&str] = &[
+pub(super) const NOT_SENT: &[&str] = &[
     "connection",
     "content-length",
     "expect",

@@ -36,6 +36,7 @@ mod ip_access;
 mod later;
 mod local_response_cache;
 mod map_request_header;
+mod mirror;
 mod prefix_path;
 mod preserve_host_header;
 mod redirect_to;
@@ -72,6 +73,7 @@ pub use circuit_breaker::CircuitBreaker;
 pub use compress::Compress;
 pub use later::LATER;
 pub use local_response_cache::{CacheOptions, LocalResponseCache, Same};
+pub use mirror::Mirror;
 pub use request_rate_limiter::{RateHeaders, RateLimiting};
 pub use request_size::request_too_large;
 pub use retry::Retry;
@@ -195,6 +197,7 @@ filters! {
     ip_access::IpAccess,
     local_response_cache::LocalResponseCache,
     map_request_header::MapRequestHeader,
+    mirror::Mirror,
     prefix_path::PrefixPath,
     preserve_host_header::PreserveHostHeader,
     redirect_to::RedirectTo,
@@ -324,6 +327,7 @@ impl Filter {
             Self::RequestRateLimiter(filter) => filter.bind(route, options),
             Self::CircuitBreaker(filter) => filter.bind(route, options),
             Self::LocalResponseCache(filter) => filter.bind(route, options),
+            Self::Mirror(filter) => filter.bind(route),
             _ => {}
         }
     }

@@ -45,6 +45,7 @@ fn build_default(spec: &Spec<Build>) -> (Filter, bool) {
         "Authorize" => Some(("rule", Value::from("authenticated"))),
         "EditRequestBody" | "EditResponseBody" => Some(("remove", Value::from("/x"))),
         "FaultInjection" => Some(("delay", Value::from("1s"))),
+        "Mirror" => Some(("uri", Value::from("http://next"))),
         "ForwardAuth" => Some(("uri", Value::from("http://auth/check"))),
         _ => None,
     };

@@ -4,7 +4,10 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
+use tokio::sync::oneshot;
 use weir_config::Snapshot;
+use weir_filter::filter::Mirror;
+use weir_filter::{Copied, Question};
 use weir_wire::http1::{RequestFraming, canonical_path};
 
 use super::attempts::{Attempts, Done};
@@ -15,6 +18,7 @@ use super::exchange::{Exchange, Next, find};
 use super::forward::forward;
 use super::local::answer;
 use super::mocked::mocked;
+use super::replay::{Body, content_of, keep_body};
 use super::steps::{Step, start, waited};
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
@@ -34,6 +38,12 @@ pub(super) async fn carry_out(
     let result = steps(worker, client, x, framing, snapshot, step).await;
     // Whoever waits for its response in a cache waits no longer.
     x.storing = None;
+    if let Some(mut copied) = x.copied.take()
+        && x.record.status > 0
+    {
+        copied.status = x.record.status;
+        send_copy(worker, copied);
+    }
     result
 }
 
@@ -68,6 +78,11 @@ async fn steps(
                 let asked = look(worker, client, x, framing, snapshot, (route, &target)).await?;
                 if let Some(next) = asked {
                     return Ok(next);
+                }
+                if let Some(mirror) = route.target.chain.mirror()
+                    && mirror.takes(worker.roll())
+                {
+                    copy(worker, client, x, framing, snapshot, mirror).await?;
                 }
                 if route.target.chain.edits_request() {
                     framing = edit_request(worker, client, x, framing, snapshot, route).await?;
@@ -116,4 +131,33 @@ fn dispatch<'s>(
     }
     let route = found.route.ok_or_else(|| ProxyError::new(ErrorKind::NoRoute))?;
     start(worker, client, x, snapshot, route, false)
+}
+
+/// Keeps a copy of a request for a mirror, unless its body is too long.
+async fn copy(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    framing: RequestFraming,
+    snapshot: &Snapshot,
+    mirror: &Mirror,
+) -> Result<(), ProxyError> {
+    if framing.upgrade {
+        return Ok(());
+    }
+    let body = keep_body(worker, client, x, framing, &snapshot.settings, true).await?;
+    if let Body::Kept(raw) = body {
+        let content = content_of(framing, &raw)?;
+        x.copied = Some(Box::new(mirror.copy(&x.request, content)));
+    }
+    Ok(())
+}
+
+/// Sends a copy on its way, if there is room for it.
+fn send_copy(worker: &Worker, copied: Box<Copied>) {
+    let Some(inquiries) = &worker.inquiries else { return };
+    // Nobody waits for an answer.
+    let (sender, _) = oneshot::channel();
+    let sent = inquiries.try_send((Question::Mirror(copied), sender));
+    worker.counters.asked("mirror", sent.is_ok());
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use memchr::memchr2;
 use weir_auth::Claims;
 use weir_config::{Ambiguity, RouteTarget, Snapshot};
-use weir_filter::Failure;
 use weir_filter::cors::CorsDecision;
+use weir_filter::{Copied, Failure};
 use weir_limit::Valve;
 use weir_route::index::Ahead;
 use weir_route::{Request, RequestParts, Route, Vars};
@@ -81,6 +81,8 @@ pub(crate) struct Exchange {
     pub(crate) failure: Option<Box<Failure>>,
     /// How often it was dispatched within the gateway.
     pub(crate) dispatches: u32,
+    /// A copy that is sent elsewhere once the request has been answered.
+    pub(crate) copied: Option<Box<Copied>>,
     /// What a cache waits for.
     pub(crate) storing: Option<Box<Storing>>,
     pub(crate) record: Record,
@@ -137,6 +139,7 @@ impl Default for Exchange {
             claims: None,
             failure: None,
             dispatches: 0,
+            copied: None,
             storing: None,
             record: Record::new(None, 0),
         }
@@ -172,6 +175,7 @@ impl Exchange {
         self.failure = None;
         self.dispatches = 0;
         self.storing = None;
+        self.copied = None;
         self.down.clear();
         self.upload.drop_pipe();
         self.download.drop_pipe();

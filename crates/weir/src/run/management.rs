@@ -12,6 +12,7 @@ use weir_admin::{
     limits_prometheus,
 };
 use weir_config::{Access, Settings};
+use weir_control::mirrors_prometheus;
 use weir_server::{ReservedPaths, Server as Gateway};
 
 use super::logging::Loggers;
@@ -122,6 +123,7 @@ fn hooks(
                 + &counting.prometheus()
                 + &upstreams::prometheus(counting.directory())
                 + &caches::prometheus(&counting.lasting().caches)
+                + &mirrors_prometheus()
                 + &pipelines::prometheus(&flowing())
                 + &limited.upgrade().map(|c| limits_prometheus(&c)).unwrap_or_default()
                 + &limited.upgrade().map(|c| breakers_prometheus(&c)).unwrap_or_default()
