@@ -14,8 +14,13 @@ struct Redis {
 impl Redis {
     /// `None`, and a line that says so, where there is none on this machine.
     fn start(address: SocketAddr) -> Option<Self> {
+        Self::start_with(address, &[])
+    }
+
+    fn start_with(address: SocketAddr, more: &[&str]) -> Option<Self> {
         let port = address.port().to_string();
         let mut command = Command::new("redis-server");
+        command.args(more);
         command.args(["--bind", "127.0.0.1", "--port", &port, "--save", "", "--requirepass", "pw"]);
         let process = match command.stdout(Stdio::null()).spawn() {
             Ok(process) => process,
@@ -183,4 +188,48 @@ async fn a_password_that_is_wrong_is_no_secret_in_the_log() {
     assert_eq!(left(&get(gateway.address(), "x").await), -1);
     gateway.wait_for_output("Redis is away");
     assert!(!gateway.output().contains("guessed"), "{}", gateway.output());
+}
+
+/// The port of a cluster's own traffic is that of clients and 10,000 more: both have to be free.
+fn cluster_port() -> SocketAddr {
+    loop {
+        let address = closed_port();
+        let bus = address.port().checked_add(10_000);
+        if bus.is_some_and(|port| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok()) {
+            return address;
+        }
+    }
+}
+
+#[tokio::test]
+async fn servers_of_a_cluster_are_found() {
+    let origin = Origin::start().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = |name: &str| {
+        let file = folder.path().join(name).display().to_string();
+        let secret = ["--masterauth", "pw"];
+        let more = ["--cluster-enabled", "yes", "--cluster-config-file", &file];
+        Redis::start_with(cluster_port(), &[&more[..], &secret].concat())
+    };
+    let (Some(first), Some(second)) = (node("a"), node("b")) else { return };
+    assert_eq!(first.command("CLUSTER ADDSLOTSRANGE 0 8191"), "+OK");
+    assert_eq!(second.command("CLUSTER ADDSLOTSRANGE 8192 16383"), "+OK");
+    // Two servers that meet must not think that they are of the same age.
+    assert_eq!(second.command("CLUSTER SET-CONFIG-EPOCH 2"), "+OK");
+    let meet = format!("CLUSTER MEET 127.0.0.1 {}", second.address.port());
+    assert_eq!(first.command(&meet), "+OK");
+    let start = std::time::Instant::now();
+    let is_up = |redis: &Redis| redis.command("CLUSTER INFO").contains("cluster_state:ok");
+    while !(is_up(&first) && is_up(&second)) {
+        assert!(start.elapsed() < PATIENCE * 3, "{}", first.command("CLUSTER INFO"));
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    let nodes = format!("spring.data.redis.cluster.nodes: '{}'", first.address);
+    let gateway = gateway(&origin, first.address, &nodes);
+    for key in 0..20 {
+        let who = format!("k{key}");
+        assert_eq!(left(&get(gateway.address(), &who).await), 600, "{who}");
+    }
+    let held = [&first, &second].map(|redis| redis.command("DBSIZE") != ":0");
+    assert_eq!(held, [true, true], "both servers have keys");
 }
