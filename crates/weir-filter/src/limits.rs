@@ -4,8 +4,9 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use weir_auth::Claims;
-use weir_limit::{Key, LimitSettings, Mode, Order, Rate, Valve};
+use weir_limit::{Arrival, CLASS_DEFAULT, Key, LimitSettings, Mode, Order, Rate, Valve};
 
+use crate::arrivals::{CostSource, DeadlineSource, class_of, priority};
 use crate::context::RequestContext;
 use crate::ticket::Ticket;
 
@@ -20,6 +21,44 @@ pub struct LimitDefinition {
     pub key: KeySource,
     /// Requests of a round by the text of a key, where the order is fair; others have 1.
     pub weights: Vec<(String, u32)>,
+    /// What it takes of the rate.
+    pub cost: CostSource,
+    /// The header that says how urgent a request is.
+    pub priority: Option<String>,
+    /// What tells how long a request can wait.
+    pub deadline: Option<DeadlineSource>,
+}
+
+impl LimitDefinition {
+    /// A setting that makes no sense beside the others: its name, what is wrong, and what to do.
+    pub fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        let settings = &self.settings;
+        let (rate, concurrency) = (settings.rate.is_some(), settings.concurrency.is_some());
+        if !rate && !concurrency {
+            let help = "write `rate: 500/s` or `concurrency: 64`";
+            return Some(("rate", "it limits nothing", help));
+        }
+        if settings.warm_up_ns > 0 && (!rate || settings.mode == Mode::Window) {
+            let what = "`warm-up` is for a rate that is kept evenly";
+            return Some(("warm-up", what, "set `rate` and `mode: pace`, or remove `warm-up`"));
+        }
+        if !rate && self.cost != CostSource::default() {
+            return Some(("cost", "`cost` is for a rate", "set `rate`, or remove `cost`"));
+        }
+        None
+    }
+
+    /// The first setting that reads what only HTTP has.
+    pub fn of_http(&self) -> Option<&'static str> {
+        match (&self.cost, &self.key) {
+            (_, KeySource::None | KeySource::Ip) => {}
+            _ => return Some("key"),
+        }
+        if let CostSource::Header(_) = self.cost {
+            return Some("cost");
+        }
+        self.priority.as_ref().map(|_| "priority").or(self.deadline.as_ref().map(|_| "deadline"))
+    }
 }
 
 /// Whom a request counts for.
@@ -128,15 +167,24 @@ pub(crate) fn ticket(
     context: &RequestContext<'_>,
 ) -> Ticket {
     let keyed = definition.key != KeySource::None;
-    if !keyed {
-        return Ticket { valve: Arc::clone(valve), key: Key::default(), keyed };
-    }
+    let key = if keyed { key_of(definition, context) } else { Key::default() };
+    let head = &*context.head;
+    let arrival = Arrival {
+        key,
+        cost: definition.cost.of(head),
+        class: definition.priority.as_ref().map_or(CLASS_DEFAULT, |name| class_of(head, name)),
+        patience_ns: definition.deadline.as_ref().and_then(|source| source.patience_ns(head)),
+    };
+    Ticket { valve: Arc::clone(valve), arrival, keyed }
+}
+
+fn key_of(definition: &LimitDefinition, context: &RequestContext<'_>) -> Key {
     let text = definition.key.text(context);
     let weight = definition.weights.iter().find(|(own, _)| own.as_bytes() == text);
     let mut hasher = std::hash::DefaultHasher::new();
     text.hash(&mut hasher);
     let weight = weight.map_or(1, |(_, weight)| *weight);
-    Ticket { valve: Arc::clone(valve), key: Key { hash: hasher.finish(), weight }, keyed }
+    Key { hash: hasher.finish(), weight }
 }
 
 /// Applies one written setting.
@@ -149,6 +197,11 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
     let whole = |least: u64| {
         let number = text.parse::<u64>().ok().filter(|number| *number >= least);
         number.ok_or_else(|| format!("`{text}` is not a whole number of at least {least}"))
+    };
+    let duration_ns = || {
+        let time = weir_route::parse_duration(text);
+        let time = time.map_err(|_| format!("`{text}` is not a duration such as `30s`"))?;
+        Ok::<u64, String>(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     };
     match name {
         "rate" => {
@@ -165,11 +218,15 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
         "burst" => settings.burst = whole(1)?,
         "concurrency" => settings.concurrency = Some(whole(1)?),
         "queue" => settings.queue_max = usize::try_from(whole(0)?).unwrap_or(usize::MAX),
-        "max-wait" => {
-            let wait = weir_route::parse_duration(text);
-            let wait = wait.map_err(|_| format!("`{text}` is not a duration such as `30s`"))?;
-            settings.wait_max_ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        "max-wait" => settings.wait_max_ns = duration_ns()?,
+        "warm-up" => {
+            let warm_up_ns = duration_ns()?;
+            if warm_up_ns > WARM_UP_MAX_NS {
+                return Err(format!("`{text}` is longer than a day"));
+            }
+            settings.warm_up_ns = warm_up_ns;
         }
+        "ageing" => settings.ageing_ns = duration_ns()?,
         "order" => {
             settings.order = match text {
                 "fifo" => Order::Fifo,
@@ -185,14 +242,38 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
             };
         }
         "key" => limit.key = KeySource::parse(text)?,
+        "cost" => limit.cost = CostSource::parse(text)?,
+        "priority" => limit.priority = Some(priority(text)?),
+        "deadline" => limit.deadline = Some(DeadlineSource::parse(text)?),
         _ => return Err(format!("a limit has no `{name}`; it has {}", LIMIT_FIELDS.join(", "))),
     }
     Ok(())
 }
 
+/// Longest warm-up.
+const WARM_UP_MAX_NS: u64 = 86_400_000_000_000;
+
 /// Names of the settings of a limit, but for `weights`.
-pub const LIMIT_FIELDS: &[&str] =
-    &["rate", "mode", "burst", "concurrency", "queue", "max-wait", "order", "enforce", "key"];
+pub const LIMIT_FIELDS: &[&str] = &[
+    "rate",
+    "mode",
+    "burst",
+    "warm-up",
+    "concurrency",
+    "queue",
+    "max-wait",
+    "order",
+    "ageing",
+    "enforce",
+    "key",
+    "cost",
+    "priority",
+    "deadline",
+];
+
+/// Of those the ones that say what a request is asked for: they hold for one configuration, not for
+/// the limit.
+pub const REQUEST_FIELDS: &[&str] = &["key", "cost", "priority", "deadline"];
 
 #[cfg(test)]
 mod tests {
@@ -220,6 +301,33 @@ mod tests {
         check("key", "header:", false);
         check("key", "principal", true);
         check("speed", "1", false);
+        check("cost", "3", true);
+        check("cost", "header:X-Cost", true);
+        check("cost", "0", false);
+        check("priority", "header:X-Priority", true);
+        check("priority", "high", false);
+        check("deadline", "grpc-timeout", true);
+        check("deadline", "tomorrow", false);
+        check("ageing", "5s", true);
+        check("warm-up", "10s", true);
+        check("warm-up", "2d", false);
+    }
+
+    #[test]
+    fn settings_that_make_no_sense_together() {
+        let check = |settings: &[(&str, &str)], expected: Option<&str>| {
+            let mut limit = LimitDefinition::default();
+            for (name, text) in settings {
+                set_limit(&mut limit, name, text).expect("a setting");
+            }
+            let found = limit.contradiction().map(|(field, ..)| field);
+            assert_eq!(found, expected, "{settings:?}");
+        };
+        check(&[("rate", "5/s"), ("warm-up", "1s"), ("cost", "2")], None);
+        check(&[("burst", "5")], Some("rate"));
+        check(&[("concurrency", "5"), ("warm-up", "1s")], Some("warm-up"));
+        check(&[("rate", "5/s"), ("mode", "window"), ("warm-up", "1s")], Some("warm-up"));
+        check(&[("concurrency", "5"), ("cost", "2")], Some("cost"));
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub struct LimitSettings {
     pub mode: Mode,
     /// How many may pass at once after a rest; at least 1.
     pub burst: u64,
+    /// How long it takes a limit that has rested to come to its rate, in nanoseconds; 0 is at once.
+    pub warm_up_ns: u64,
     /// How many may be in service at a time.
     pub concurrency: Option<u64>,
     /// How many may wait.
@@ -20,6 +22,9 @@ pub struct LimitSettings {
     pub wait_max_ns: u64,
     /// Whose turn is next.
     pub order: Order,
+    /// How much longer one must have waited, in nanoseconds, to pass before one of the next higher
+    /// class.
+    pub ageing_ns: u64,
     /// `false` counts what it would do, and lets everything pass.
     pub enforce: bool,
 }
@@ -49,10 +54,12 @@ impl Default for LimitSettings {
             rate: None,
             mode: Mode::Pace,
             burst: 1,
+            warm_up_ns: 0,
             concurrency: None,
             queue_max: 10_000,
             wait_max_ns: 30_000_000_000,
             order: Order::Fifo,
+            ageing_ns: 1_000_000_000,
             enforce: true,
         }
     }

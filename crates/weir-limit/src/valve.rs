@@ -1,10 +1,10 @@
 //! One limit with its queue.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
 
-use crate::queue::{Key, Place, Queue};
+use crate::arrival::{Admission, Arrival, CLASSES, Reason, Refusal, Slot};
+use crate::queue::{Comer, Key, Queue};
 use crate::schedule::Schedule;
 use crate::settings::{LimitSettings, Order};
 
@@ -36,49 +36,6 @@ struct Entry {
     arrived_ns: u64,
 }
 
-/// A place in a queue, seen from both sides.
-#[derive(Debug)]
-pub struct Slot {
-    state: AtomicU8,
-    waker: Mutex<Option<Waker>>,
-    place: Mutex<Option<Place>>,
-}
-
-const WAITS: u8 = 0;
-const PASSES: u8 = 1;
-const REFUSED: u8 = 2;
-
-/// What became of one that arrived.
-#[derive(Debug)]
-pub enum Admission {
-    /// It passes now.
-    Pass,
-    /// It waits. If `due_ns` is there, somebody must call [`Valve::release`] then.
-    Wait(Arc<Slot>, Option<u64>),
-    /// It does not pass.
-    Refused(Refusal),
-}
-
-/// Why one does not pass, and when to come back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Why.
-    pub reason: Reason,
-    /// After how many nanoseconds one that comes then passes, as far as is known.
-    pub retry_ns: u64,
-}
-
-/// Why one does not pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// The queue is full.
-    Full,
-    /// It would have to wait longer than anybody may.
-    TooLong,
-    /// An operator emptied the queue.
-    Flushed,
-}
-
 /// What a valve has done so far, and how it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -90,6 +47,8 @@ pub struct Counts {
     pub refused_full: u64,
     /// Refused, as the wait would have been too long.
     pub refused_wait: u64,
+    /// Refused, as the wait would have gone beyond their own deadline, or has.
+    pub refused_deadline: u64,
     /// Left while they waited.
     pub cancelled: u64,
     /// Would have waited or been refused, if the limit were enforced.
@@ -109,7 +68,7 @@ pub struct Counts {
 impl Valve {
     /// A valve.
     pub fn new(name: &str, settings: LimitSettings) -> Self {
-        let schedule = schedule(&settings);
+        let schedule = Schedule::new(&settings);
         let holds = AtomicBool::new(settings.concurrency.is_some());
         let core = Core {
             settings,
@@ -145,13 +104,12 @@ impl Valve {
     }
 
     /// One arrives. Whoever passes calls [`Valve::done`] at its end if [`Valve::holds`] says so.
-    pub fn arrive(&self, key: Key, now_ns: u64) -> Admission {
+    pub fn arrive(&self, mut arrival: Arrival, now_ns: u64) -> Admission {
         let mut core = self.lock();
-        let key = match core.settings.order {
-            Order::Fifo => Key::default(),
-            Order::Fair => key,
-        };
-        core.arrive(key, now_ns)
+        if core.settings.order == Order::Fifo {
+            arrival.key = Key::default();
+        }
+        core.arrive(arrival, now_ns)
     }
 
     /// Whether who passes must say when it has ended.
@@ -169,7 +127,7 @@ impl Valve {
             }
             (core.due(), passed)
         };
-        passed.iter().for_each(|slot| slot.set(PASSES));
+        passed.iter().for_each(|slot| slot.tell(true));
         due
     }
 
@@ -184,11 +142,18 @@ impl Valve {
 
     /// One that waited has left. Gives whether it had already been let pass.
     pub fn leave(&self, slot: &Slot) -> bool {
-        let place = slot.place.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut core = self.lock();
-        let waited = place.is_some_and(|place| core.queue.remove(place).is_some());
+        let waited = core.take_out(slot);
         core.counts.cancelled += u64::from(waited);
-        !waited && slot.state.load(Ordering::Acquire) == PASSES
+        !waited && slot.has_passed()
+    }
+
+    /// Refuses one that has waited until its own deadline; gives whether it waited still.
+    pub fn expire(&self, slot: &Slot) -> bool {
+        let mut core = self.lock();
+        let waited = core.take_out(slot);
+        core.counts.refused_deadline += u64::from(waited);
+        waited
     }
 
     /// Goes over to other settings: who waits waits on, with the new distance. Gives when the next
@@ -200,11 +165,9 @@ impl Valve {
                 return core.due();
             }
             match (&mut core.schedule, settings.rate) {
-                (Some(schedule), Some(rate)) => {
-                    schedule.change(rate, settings.mode, settings.burst, now_ns);
-                }
+                (Some(schedule), Some(_)) => schedule.change(&settings, now_ns),
                 _ => {
-                    core.schedule = schedule(&settings);
+                    core.schedule = Schedule::new(&settings);
                     // Who waits already has earned no burst by a rate that was not there.
                     if let Some(schedule) = &mut core.schedule {
                         schedule.skip_to(now_ns);
@@ -240,11 +203,11 @@ impl Valve {
         let mut refused = Vec::new();
         {
             let mut core = self.lock();
-            while let Some(entry) = core.queue.pop() {
+            while let Some((entry, _)) = core.queue.pop() {
                 refused.push(entry.slot);
             }
         }
-        refused.iter().for_each(|slot| slot.set(REFUSED));
+        refused.iter().for_each(|slot| slot.tell(false));
         refused.len()
     }
 
@@ -253,63 +216,79 @@ impl Valve {
     }
 }
 
-fn schedule(settings: &LimitSettings) -> Option<Schedule> {
-    settings.rate.map(|rate| Schedule::new(rate, settings.mode, settings.burst))
-}
-
 impl Core {
-    fn arrive(&mut self, key: Key, now_ns: u64) -> Admission {
+    fn arrive(&mut self, arrival: Arrival, now_ns: u64) -> Admission {
         let is_empty = self.queue.len() == 0;
         if is_empty && let Some(schedule) = &mut self.schedule {
             schedule.rest(now_ns);
         }
+        let cost = arrival.cost.max(1);
         if is_empty && self.may_pass(now_ns) {
-            self.pass();
+            self.pass(cost);
             return Admission::Pass;
         }
-        let ahead = self.queue.ahead(key);
+        // One of a lower class that has waited longer by the difference of both passes first.
+        let class = u64::from(arrival.class.min(CLASSES - 1));
+        let rank = now_ns.saturating_add(self.settings.ageing_ns.saturating_mul(class));
+        let comer = Comer { key: arrival.key, cost, rank };
+        let ahead = self.queue.ahead(comer);
         let wait_ns = self.schedule.as_ref().map(|s| s.at(ahead).saturating_sub(now_ns));
-        let settings = &self.settings;
-        let reason = match wait_ns {
-            _ if self.queue.len() >= settings.queue_max => Some(Reason::Full),
-            Some(wait) if wait > settings.wait_max_ns => Some(Reason::TooLong),
-            _ => None,
-        };
-        if !settings.enforce {
+        let reason = self.refusal(wait_ns, arrival.patience_ns);
+        if !self.settings.enforce {
             self.counts.shadowed += 1;
             // Who would be refused takes no turn from those behind it.
             match reason {
                 Some(_) => self.enter(),
-                None => self.pass(),
+                None => self.pass(cost),
             }
             return Admission::Pass;
         }
         if let Some(reason) = reason {
             match reason {
                 Reason::Full => self.counts.refused_full += 1,
+                Reason::Deadline => self.counts.refused_deadline += 1,
                 Reason::TooLong | Reason::Flushed => self.counts.refused_wait += 1,
             }
-            let retry_ns = self.retry_ns(reason, wait_ns, now_ns);
-            return Admission::Refused(Refusal { reason, retry_ns });
+            let retry_ns = self.retry_ns(reason, wait_ns, arrival.patience_ns, now_ns);
+            return Admission::Refused(Refusal { reason, retry_ns, wait_ns });
         }
-        let slot = Arc::new(Slot {
-            state: AtomicU8::new(WAITS),
-            waker: Mutex::new(None),
-            place: Mutex::new(None),
-        });
+        let slot = Slot::new(arrival.patience_ns.map(|patience| now_ns.saturating_add(patience)));
         let entry = Entry { slot: Arc::clone(&slot), arrived_ns: now_ns };
-        let place = self.queue.push(key, entry);
-        *slot.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+        slot.put(self.queue.push(comer, entry));
         Admission::Wait(slot, self.due())
     }
 
+    /// Why one is refused that would wait for `wait_ns`, if it is.
+    fn refusal(&self, wait_ns: Option<u64>, patience_ns: Option<u64>) -> Option<Reason> {
+        let wait = wait_ns.unwrap_or_default();
+        if self.queue.len() >= self.settings.queue_max {
+            return Some(Reason::Full);
+        }
+        if patience_ns.is_some_and(|patience| wait > patience || patience == 0) {
+            return Some(Reason::Deadline);
+        }
+        (wait > self.settings.wait_max_ns).then_some(Reason::TooLong)
+    }
+
     /// When one that comes back finds a place from which it passes within the longest wait.
-    fn retry_ns(&self, reason: Reason, wait_ns: Option<u64>, now_ns: u64) -> u64 {
+    fn retry_ns(
+        &self,
+        reason: Reason,
+        wait_ns: Option<u64>,
+        patience_ns: Option<u64>,
+        now_ns: u64,
+    ) -> u64 {
         let first = self.schedule.as_ref().map_or(0, |s| s.at(0).saturating_sub(now_ns));
+        let longest = patience_ns.unwrap_or(u64::MAX).min(self.settings.wait_max_ns);
         match (reason, wait_ns) {
-            (Reason::TooLong, Some(wait)) => wait.saturating_sub(self.settings.wait_max_ns),
+            (Reason::TooLong | Reason::Deadline, Some(wait)) => wait.saturating_sub(longest),
             _ => first,
         }
+    }
+
+    /// Takes out who waits; gives whether it did.
+    fn take_out(&mut self, slot: &Slot) -> bool {
+        slot.take_place().is_some_and(|place| self.queue.remove(place).is_some())
     }
 
     fn may_pass(&self, now_ns: u64) -> bool {
@@ -318,9 +297,9 @@ impl Core {
         room && due && (!self.paused || !self.settings.enforce)
     }
 
-    fn pass(&mut self) {
+    fn pass(&mut self, cost: u64) {
         if let Some(schedule) = &mut self.schedule {
-            schedule.take();
+            schedule.take(cost);
         }
         self.enter();
     }
@@ -338,8 +317,8 @@ impl Core {
             return None;
         }
         let late = self.schedule.as_ref().map_or(0, |s| now_ns.saturating_sub(s.at(0)));
-        let entry = self.queue.pop()?;
-        self.pass();
+        let (entry, cost) = self.queue.pop()?;
+        self.pass(cost);
         let counts = &mut self.counts;
         counts.late_max_ns = counts.late_max_ns.max(late);
         counts.waited += 1;
@@ -359,32 +338,6 @@ impl Core {
             return None;
         }
         Some(self.schedule.as_ref().map_or(0, |schedule| schedule.at(0)))
-    }
-}
-
-impl Slot {
-    /// Ready when its turn has come (`true`) or it was refused (`false`).
-    pub fn poll(&self, cx: &Context<'_>) -> Poll<bool> {
-        let told = || match self.state.load(Ordering::Acquire) {
-            WAITS => Poll::Pending,
-            state => Poll::Ready(state == PASSES),
-        };
-        if let Poll::Ready(passes) = told() {
-            return Poll::Ready(passes);
-        }
-        let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
-        *waker = Some(cx.waker().clone());
-        drop(waker);
-        // Its turn may have come before the waker was there.
-        told()
-    }
-
-    fn set(&self, state: u8) {
-        self.state.store(state, Ordering::Release);
-        let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
     }
 }
 

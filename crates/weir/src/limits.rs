@@ -63,7 +63,7 @@ struct SetArgs {
     /// Name.
     name: String,
     /// Rate, such as `50/s`, `30/min`, `0.5/h`.
-    #[arg(long, value_name = "RATE", required_unless_present_any = ["concurrency", "burst", "queue", "max_wait"])]
+    #[arg(long, value_name = "RATE", required_unless_present_any = ["concurrency", "burst", "warm_up", "queue", "max_wait"])]
     rate: Option<String>,
     /// How many are in service at a time.
     #[arg(long, value_name = "N")]
@@ -71,6 +71,9 @@ struct SetArgs {
     /// How many pass at once after a rest.
     #[arg(long, value_name = "N")]
     burst: Option<u64>,
+    /// How long a limit that has rested takes to its rate.
+    #[arg(long, value_name = "DURATION")]
+    warm_up: Option<String>,
     /// How many may wait.
     #[arg(long, value_name = "N")]
     queue: Option<u64>,
@@ -110,6 +113,7 @@ impl SetArgs {
         add("rate", self.rate.as_ref().map(|rate| json!(rate)));
         add("concurrency", self.concurrency.map(|count| json!(count)));
         add("burst", self.burst.map(|count| json!(count)));
+        add("warm-up", self.warm_up.as_ref().map(|time| json!(time)));
         add("queue", self.queue.map(|count| json!(count)));
         add("max-wait", self.max_wait.as_ref().map(|wait| json!(wait)));
         Value::Object(body)

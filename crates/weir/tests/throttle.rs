@@ -74,6 +74,71 @@ async fn who_would_wait_too_long_is_refused_with_the_time_to_come_back() {
 }
 
 #[tokio::test]
+async fn who_has_no_time_is_refused_with_the_wait_that_it_would_have_been() {
+    let origin = Origin::start().await;
+    let limits = "weir.limits:\n  slow: { rate: 1/h, max-wait: 10h, cost: 'header:X-Cost', \
+                  deadline: grpc-timeout }";
+    let gateway = gateway(&origin, "Throttle=slow", limits);
+    let address = gateway.address();
+    let ask = async |fields: &str| {
+        let get = format!("GET /a HTTP/1.1\r\nHost: a\r\n{fields}\r\n\r\n");
+        Client::connect(address).await.exchange(get).await
+    };
+    assert_eq!(ask("X-Cost: 3").await.status, 200);
+    let refused = ask("grpc-timeout: 2H").await;
+    assert_eq!(refused.status, 503);
+    let timing = refused.field("server-timing").expect("how long it would have waited");
+    let wait_ms = timing.strip_prefix("queue;dur=").expect("a queue");
+    let wait_s = wait_ms.parse::<f64>().expect("a number") / 1e3;
+    assert!((3.0 * 3_600.0 - 100.0..=3.0 * 3_600.0).contains(&wait_s), "{wait_s}");
+    let _waiting = begin(&gateway, "GET /a HTTP/1.1\r\nHost: a\r\ngrpc-timeout: 4H").await;
+    until(&gateway, "slow", "depth", 1).await;
+    let metrics = get(gateway.admin(), "/actuator/prometheus").await.text();
+    let row = "weir_limit_refused_total{limit=\"slow\",reason=\"deadline\"} 1";
+    assert!(metrics.contains(row), "{metrics}");
+}
+
+#[tokio::test]
+async fn who_waits_beyond_its_deadline_is_refused() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let origin = Origin::answering(move |_| Answer::nothing().pause(&held).and(Answer::ok())).await;
+    let limits = "weir.limits:\n  one: { concurrency: 1, deadline: 'header:X-Timeout' }";
+    let gateway = gateway(&origin, "Throttle=one", limits);
+    let mut first = begin(&gateway, "GET /a/1 HTTP/1.1\r\nHost: a").await;
+    until(&gateway, "one", "inService", 1).await;
+    let mut late = begin(&gateway, "GET /a/2 HTTP/1.1\r\nHost: a\r\nX-Timeout: 50ms").await;
+    assert_eq!(late.read_response().await.status, 503);
+    assert_eq!(limit(&gateway, "one").await["refused"], 1);
+    gate.open();
+    assert_eq!(first.read_response().await.status, 200);
+    assert_eq!(origin.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn an_urgent_request_passes_before_others() {
+    let origin = Origin::start().await;
+    let limits = "weir.limits:\n  slow: { rate: 1/h, max-wait: 10h, ageing: 1h, \
+                  priority: 'header:X-Priority' }";
+    let gateway = gateway(&origin, "Throttle=slow", limits);
+    assert_eq!(get(gateway.address(), "/a/first").await.status, 200);
+    let mut waiting = Vec::new();
+    for (n, priority) in ["low", "normal", "high"].iter().enumerate() {
+        let head = format!("GET /a/{priority} HTTP/1.1\r\nHost: a\r\nX-Priority: {priority}");
+        waiting.push(begin(&gateway, &head).await);
+        until(&gateway, "slow", "depth", n as u64 + 1).await;
+    }
+    // One at a time, so that the order in which they pass is that in which they arrive.
+    change(&gateway, "slow", json!({ "concurrency": 1 })).await;
+    change(&gateway, "slow", json!({ "rate": "1000/s" })).await;
+    for client in &mut waiting {
+        assert_eq!(client.read_response().await.status, 200);
+    }
+    let targets: Vec<String> = origin.requests().iter().map(|one| one.target()).collect();
+    assert_eq!(targets, ["/a/first", "/a/high", "/a/normal", "/a/low"]);
+}
+
+#[tokio::test]
 async fn a_limit_with_a_key_answers_429_and_knows_keys_apart() {
     let origin = Origin::start().await;
     let limits = "weir.limits:\n  tenants: { concurrency: 1, queue: 0, key: 'header:X-Tenant' }";
@@ -195,6 +260,10 @@ fn nonsense_is_refused_with_its_place() {
     check("{ rate: 5/s, key: soul }", "header:NAME");
     check("{ rate: 5/s, burts: 2 }", "a limit has no `burts`");
     check("{ queue: 5 }", "it limits nothing");
+    check("{ rate: 5/s, cost: 0 }", "`0` is no cost");
+    check("{ rate: 5/s, priority: high }", "write `header:NAME`");
+    check("{ rate: 5/s, deadline: soon }", "write `grpc-timeout` or `header:NAME`");
+    check("{ concurrency: 5, warm-up: 10s }", "`warm-up` is for a rate");
 }
 
 #[tokio::test]

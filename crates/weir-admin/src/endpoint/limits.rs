@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::response::Response;
 use serde_json::{Value, json};
 use weir_filter::filter::Setting;
-use weir_filter::{LIMIT_FIELDS, LimitDefinition, set_limit};
+use weir_filter::{LIMIT_FIELDS, LimitDefinition, REQUEST_FIELDS, set_limit};
 use weir_limit::{Counts, Mode, Order, Valve, WAIT_BOUNDS_MS};
 
 use super::{Call, body};
@@ -38,14 +38,18 @@ pub(super) async fn set(mut call: Call) -> Result<Response, Failure> {
         match (name.as_str(), value) {
             ("paused", Value::Bool(pause)) => paused = Some(*pause),
             ("flush", Value::Bool(all)) => flush = *all,
-            ("key", _) => {
-                return Err(Failure::bad_request("`key` can be changed in the configuration only"));
+            (own, _) if REQUEST_FIELDS.contains(&own) => {
+                let why = format!("`{own}` can be changed in the configuration only");
+                return Err(Failure::bad_request(why));
             }
             _ => set_limit(&mut limit, name, &text).map_err(|why| {
                 let fields = LIMIT_FIELDS.join(", ");
                 Failure::bad_request(format!("{name}: {why} (besides {fields}: paused, flush)"))
             })?,
         }
+    }
+    if let Some((_, why, help)) = limit.contradiction() {
+        return Err(Failure::bad_request(format!("{why}; {help}")));
     }
     // What is to wait, or to go, must not pass by the new settings in between.
     if paused == Some(true) {
@@ -83,17 +87,19 @@ fn shown(valve: &Valve) -> Value {
         "rate": settings.rate.map(|rate| rate.to_string()),
         "mode": match settings.mode { Mode::Pace => "pace", Mode::Window => "window" },
         "burst": settings.burst,
+        "warmUpMs": settings.warm_up_ns / 1_000_000,
         "concurrency": settings.concurrency,
         "queue": settings.queue_max,
         "maxWaitMs": settings.wait_max_ns / 1_000_000,
         "order": match settings.order { Order::Fifo => "fifo", Order::Fair => "fair" },
+        "ageingMs": settings.ageing_ns / 1_000_000,
         "enforce": settings.enforce,
         "paused": valve.is_paused(),
         "depth": counts.depth,
         "inService": counts.in_service,
         "admitted": counts.admitted,
         "waited": counts.waited,
-        "refused": counts.refused_full + counts.refused_wait,
+        "refused": counts.refused_full + counts.refused_wait + counts.refused_deadline,
         "cancelled": counts.cancelled,
         "shadowed": counts.shadowed,
     })
@@ -105,7 +111,11 @@ type Row = (&'static str, &'static str, &'static str, fn(&Counts) -> Vec<(&'stat
 const ROWS: &[Row] = &[
     ("admitted_total", "counter", "Requests that passed a limit.", |c| vec![("", c.admitted)]),
     ("refused_total", "counter", "Requests that a limit refused.", |c| {
-        vec![(",reason=\"full\"", c.refused_full), (",reason=\"wait\"", c.refused_wait)]
+        vec![
+            (",reason=\"full\"", c.refused_full),
+            (",reason=\"wait\"", c.refused_wait),
+            (",reason=\"deadline\"", c.refused_deadline),
+        ]
     }),
     ("cancelled_total", "counter", "Requests whose client left while they waited.", |c| {
         vec![("", c.cancelled)]

@@ -17,8 +17,8 @@ pub static SPEC: Spec<Build> = Spec {
     name: "Throttle",
     doc: r#"Holds requests back that come faster than a limit allows, and lets them pass one by one,
 evenly. `Throttle=orders` uses the limit `orders` of `weir.limits`; `Throttle=500/s` makes one for
-its route. Who would wait longer than `max-wait`, or finds `queue` others waiting, is refused: 429
-if the limit has a key, else 503, with a `Retry-After`. A filter of weir's own.
+its route. Who would wait longer than `max-wait` or its own `deadline`, or finds `queue` others
+waiting, is refused: 429 if the limit has a key, else 503, with a `Retry-After`. A filter of weir's own.
 
 ```yaml
 filters:
@@ -40,10 +40,12 @@ GET / HTTP/1.1
             "`pace`: evenly; `window`: all that a second allows at once.",
         ),
         optional("burst", ArgKind::Text, Some("1"), "How many pass at once after a rest."),
+        optional("warm-up", ArgKind::Text, Some("0"), "How long a rested limit takes to its rate."),
         optional("concurrency", ArgKind::Text, None, "How many are in service at a time."),
         optional("queue", ArgKind::Text, Some("10000"), "How many may wait."),
         optional("max-wait", ArgKind::Text, Some("30s"), "Who would wait longer is refused."),
         optional("order", ArgKind::Text, Some("fifo"), "`fifo`, or `fair`: each key in turn."),
+        optional("ageing", ArgKind::Text, Some("1s"), "Wait that makes up for a class less."),
         optional("enforce", ArgKind::Text, Some("true"), "`false` counts what it would do."),
         optional(
             "key",
@@ -51,6 +53,24 @@ GET / HTTP/1.1
             Some("none"),
             "Whom a request counts for: `none`, `ip`, `header:NAME`, `query:NAME`, \
              `cookie:NAME`, `host`, `principal` or `path:{variable}`.",
+        ),
+        optional(
+            "cost",
+            ArgKind::Text,
+            Some("1"),
+            "What a request takes of the rate: a number, or `header:NAME`.",
+        ),
+        optional(
+            "priority",
+            ArgKind::Text,
+            None,
+            "`header:NAME`: `0` passes first and `7` last; also `high`, `normal`, `low`, or `u=1`.",
+        ),
+        optional(
+            "deadline",
+            ArgKind::Text,
+            None,
+            "`grpc-timeout` or `header:NAME`: who would wait longer than that is refused.",
         ),
     ],
     shortcut: Shortcut::Positions(1),
@@ -120,11 +140,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
         }
     }
     let Some(name) = named else {
-        return match (own.settings.rate, own.settings.concurrency) {
-            (None, None) => Err(ArgError::new("limit", "it limits nothing")
-                .help("write `Throttle=500/s`, or `rate` or `concurrency` in the long form")),
-            _ => Ok(Filter::Throttle(Throttle::of(own, text, options))),
-        };
+        return brought(own, text, options);
     };
     if let Some(known) = options.limits.iter().find(|limit| limit.name == name) {
         return Ok(Filter::Throttle(Throttle::of(known.clone(), text, options)));
@@ -132,7 +148,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     match Rate::parse(name) {
         Ok(rate) => {
             own.settings.rate = Some(rate);
-            Ok(Filter::Throttle(Throttle::of(own, text, options)))
+            brought(own, text, options)
         }
         Err(why) if name.starts_with(|c: char| c.is_ascii_digit()) => {
             Err(ArgError::new("limit", format!("`{name}` is not a rate: {why}"))
@@ -146,6 +162,20 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
             };
             Err(ArgError::new("limit", format!("there is no limit `{name}`")).help(help))
         }
+    }
+}
+
+/// A limit that the filter brings.
+fn brought(
+    own: LimitDefinition,
+    text: String,
+    options: &FilterOptions,
+) -> Result<Filter, ArgError> {
+    match own.contradiction() {
+        Some(("rate", why, _)) => Err(ArgError::new("limit", why)
+            .help("write `Throttle=500/s`, or `rate` or `concurrency` in the long form")),
+        Some((field, why, help)) => Err(ArgError::new(field, why).help(help)),
+        None => Ok(Filter::Throttle(Throttle::of(own, text, options))),
     }
 }
 
@@ -188,6 +218,7 @@ mod tests {
         check_refused("name: Throttle\n  args:\n    rate: NaN/s", "rate");
         check_refused("name: Throttle\n  args:\n    rate: 5/s\n    burst: 0", "burst");
         check_refused("name: Throttle\n  args:\n    rate: 5/s\n    key: soul", "key");
+        check_refused("name: Throttle\n  args:\n    concurrency: 5\n    cost: 2", "cost");
         assert!(find("Throttle").is_some() && FilterOptions::default().limits.is_empty());
     }
 }

@@ -32,7 +32,7 @@ pub(super) enum Admitted {
 
 /// Asks the limit.
 pub(super) fn admit(x: &mut Exchange, ticket: &Ticket) -> Admitted {
-    match ticket.valve.arrive(ticket.key, now_ns()) {
+    match ticket.valve.arrive(ticket.arrival, now_ns()) {
         Admission::Pass => {
             hold(x, &ticket.valve);
             Admitted::Yes
@@ -57,16 +57,20 @@ pub(super) async fn wait(
     let mut place = Place { valve: &ticket.valve, slot: &slot, left: false };
     worker.deadlines.refresh();
     client.deadline.set(LOOK);
-    let passes = poll_fn(|cx| {
+    let ended = poll_fn(|cx| {
         if let Poll::Ready(passes) = slot.poll(cx) {
-            return Poll::Ready(Some(passes));
+            return Poll::Ready(if passes { Ok(()) } else { Err(Some(Reason::Flushed)) });
         }
         if worker.drain.phase() == Phase::Stopped {
-            return Poll::Ready(None);
+            return Poll::Ready(Err(None));
         }
         while client.deadline.poll(cx) {
             if client.stream.has_hung_up() {
-                return Poll::Ready(None);
+                return Poll::Ready(Err(None));
+            }
+            // Nobody awaits an answer any more.
+            if slot.is_late(now_ns()) && ticket.valve.expire(&slot) {
+                return Poll::Ready(Err(Some(Reason::Deadline)));
             }
             client.deadline.set(LOOK);
         }
@@ -74,21 +78,25 @@ pub(super) async fn wait(
     })
     .await;
     client.deadline.clear();
-    match passes {
-        None => Err(ProxyError::new(ErrorKind::ClientGone)),
-        Some(passes) => {
-            place.left = true;
-            if !passes {
-                let refusal = Refusal { reason: Reason::Flushed, retry_ns: 0 };
-                return Ok(Some(Box::new(refused(ticket, refusal))));
-            }
+    place.left = !matches!(ended, Err(None));
+    let waited_ns = now_ns() - started;
+    match ended {
+        Err(None) => Err(ProxyError::new(ErrorKind::ClientGone)),
+        Err(Some(reason)) => {
+            let refusal = Refusal { reason, retry_ns: 0, wait_ns: Some(waited_ns) };
+            Ok(Some(Box::new(refused(ticket, refusal))))
+        }
+        Ok(()) => {
             hold(x, &ticket.valve);
-            let waited_ms = (now_ns() - started) as f64 / 1e6;
-            let timing = format!("queue;dur={waited_ms:.1}").into_bytes();
-            x.cors_fields.push(("Server-Timing".into(), timing));
+            x.cors_fields.push(("Server-Timing".into(), queue_timing(waited_ns)));
             Ok(None)
         }
     }
+}
+
+/// How long a request waited, or would have waited (W3C Server Timing).
+fn queue_timing(wait_ns: u64) -> Vec<u8> {
+    format!("queue;dur={:.1}", wait_ns as f64 / 1e6).into_bytes()
 }
 
 /// Leaves the queue when it is dropped: when the client has gone, or the request panics.
@@ -130,6 +138,9 @@ fn refused(ticket: &Ticket, refusal: Refusal) -> LocalResponse {
     let name = ticket.valve.name();
     let settings = ticket.valve.settings();
     let mut fields = vec![("Retry-After".to_owned(), seconds.max(1).to_string().into_bytes())];
+    if let Some(wait_ns) = refusal.wait_ns {
+        fields.push(("Server-Timing".to_owned(), queue_timing(wait_ns)));
+    }
     if let Some(rate) = settings.rate {
         let quoted = name.replace(['"', '\\'], "");
         let policy = format!("\"{quoted}\";q={};w=1", rate.of_a_second());

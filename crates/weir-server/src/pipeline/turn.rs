@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use weir_config::PipelineLimit;
-use weir_limit::{Admission, Key, Slot, Valve};
+use weir_limit::{Admission, Arrival, Key, Slot, Valve};
 
 use super::balance::hash_of;
 use super::near::{Cut, Near};
@@ -30,7 +30,9 @@ pub(super) enum Ruling {
 pub(super) fn arrive(limit: &PipelineLimit, peer: SocketAddr) -> Ruling {
     let hash = if limit.by_ip { hash_of(peer.ip()) } else { 0 };
     let valve = &limit.valve;
-    match valve.arrive(Key { hash, weight: 1 }, now_ns()) {
+    let key = Key { hash, weight: 1 };
+    let arrival = Arrival { key, cost: limit.cost, ..Arrival::default() };
+    match valve.arrive(arrival, now_ns()) {
         Admission::Pass => Ruling::Pass,
         Admission::Refused(_) => Ruling::Refused,
         Admission::Wait(slot, due) => {
