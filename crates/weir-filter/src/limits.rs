@@ -4,7 +4,9 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use weir_auth::Claims;
-use weir_limit::{Arrival, CLASS_DEFAULT, Key, LimitSettings, Mode, Order, Rate, Valve};
+use weir_limit::{
+    Arrival, CLASS_DEFAULT, Concurrency, Key, LimitSettings, Mode, Order, Rate, Valve,
+};
 
 use crate::arrivals::{CostSource, DeadlineSource, class_of, priority};
 use crate::context::RequestContext;
@@ -42,6 +44,18 @@ impl LimitDefinition {
             let what = "`warm-up` is for a rate that is kept evenly";
             return Some(("warm-up", what, "set `rate` and `mode: pace`, or remove `warm-up`"));
         }
+        let is_adaptive = settings.concurrency == Some(Concurrency::Adaptive);
+        if settings.concurrency_min > settings.concurrency_max {
+            let what = "`concurrency-min` is higher than `concurrency-max`";
+            let help = "there are at most 1000 where `concurrency-max` is not set";
+            return Some(("concurrency-min", what, help));
+        }
+        let plain = LimitSettings::default();
+        let bounds = |of: &LimitSettings| (of.concurrency_min, of.concurrency_max);
+        if !is_adaptive && bounds(settings) != bounds(&plain) {
+            let what = "`concurrency-min` and `concurrency-max` are for `concurrency: adaptive`";
+            return Some(("concurrency", what, "set that, or remove the bounds"));
+        }
         if !rate && self.cost != CostSource::default() {
             return Some(("cost", "`cost` is for a rate", "set `rate`, or remove `cost`"));
         }
@@ -56,6 +70,9 @@ impl LimitDefinition {
         }
         if let CostSource::Header(_) = self.cost {
             return Some("cost");
+        }
+        if self.settings.concurrency == Some(Concurrency::Adaptive) {
+            return Some("concurrency");
         }
         self.priority.as_ref().map(|_| "priority").or(self.deadline.as_ref().map(|_| "deadline"))
     }
@@ -216,7 +233,14 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
             };
         }
         "burst" => settings.burst = whole(1)?,
-        "concurrency" => settings.concurrency = Some(whole(1)?),
+        "concurrency" => {
+            settings.concurrency = Some(match text {
+                "adaptive" => Concurrency::Adaptive,
+                _ => Concurrency::Fixed(whole(1).map_err(|why| format!("{why}, nor `adaptive`"))?),
+            });
+        }
+        "concurrency-min" => settings.concurrency_min = whole(1)?,
+        "concurrency-max" => settings.concurrency_max = whole(1)?,
         "queue" => settings.queue_max = usize::try_from(whole(0)?).unwrap_or(usize::MAX),
         "max-wait" => settings.wait_max_ns = duration_ns()?,
         "warm-up" => {
@@ -260,6 +284,8 @@ pub const LIMIT_FIELDS: &[&str] = &[
     "burst",
     "warm-up",
     "concurrency",
+    "concurrency-min",
+    "concurrency-max",
     "queue",
     "max-wait",
     "order",
@@ -288,6 +314,9 @@ mod tests {
         };
         check("rate", "500/s", true);
         check("rate", "0/s", false);
+        check("concurrency", "adaptive", true);
+        check("concurrency", "some", false);
+        check("concurrency-min", "0", false);
         check("burst", "0", false);
         check("burst", "5", true);
         check("max-wait", "2s", true);
@@ -328,6 +357,10 @@ mod tests {
         check(&[("concurrency", "5"), ("warm-up", "1s")], Some("warm-up"));
         check(&[("rate", "5/s"), ("mode", "window"), ("warm-up", "1s")], Some("warm-up"));
         check(&[("concurrency", "5"), ("cost", "2")], Some("cost"));
+        check(&[("concurrency", "adaptive"), ("concurrency-max", "2")], None);
+        check(&[("concurrency", "5"), ("concurrency-max", "2")], Some("concurrency"));
+        let upside_down = [("concurrency", "adaptive"), ("concurrency-min", "2000")];
+        check(&upside_down, Some("concurrency-min"));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! gives a [`Waker`](std::task::Waker) and is woken when its turn has come. Who wakes the valve
 //! when a turn is due is the caller's business (`weir-server/pacer.rs`).
 
+mod adaptive;
 mod arrival;
 mod breaker;
 mod buckets;
@@ -17,12 +18,13 @@ mod settings;
 mod valve;
 mod valves;
 
+pub use adaptive::Ended;
 pub use arrival::{Admission, Arrival, CLASS_DEFAULT, CLASSES, Reason, Refusal, Slot};
 pub use breaker::{Breaker, BreakerSettings, BreakerState, BreakerView, Call, Window};
 pub use buckets::{BucketSettings, Buckets, Refill, Taken};
 pub use budget::RetryBudgets;
 pub use queue::Key;
 pub use rate::{Rate, RateError};
-pub use settings::{LimitSettings, Mode, Order};
+pub use settings::{Concurrency, LimitSettings, Mode, Order};
 pub use valve::{Counts, Valve, WAIT_BOUNDS_MS};
 pub use valves::Valves;

@@ -15,7 +15,11 @@ pub struct LimitSettings {
     /// How long it takes a limit that has rested to come to its rate, in nanoseconds; 0 is at once.
     pub warm_up_ns: u64,
     /// How many may be in service at a time.
-    pub concurrency: Option<u64>,
+    pub concurrency: Option<Concurrency>,
+    /// Bounds of a concurrency that finds itself.
+    pub concurrency_min: u64,
+    /// See `concurrency_min`.
+    pub concurrency_max: u64,
     /// How many may wait.
     pub queue_max: usize,
     /// Who would have to wait longer is refused at once, in nanoseconds.
@@ -27,6 +31,15 @@ pub struct LimitSettings {
     pub ageing_ns: u64,
     /// `false` counts what it would do, and lets everything pass.
     pub enforce: bool,
+}
+
+/// How many may be in service at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Concurrency {
+    /// So many.
+    Fixed(u64),
+    /// As many as the upstream serves well.
+    Adaptive,
 }
 
 /// How a rate is kept.
@@ -56,6 +69,8 @@ impl Default for LimitSettings {
             burst: 1,
             warm_up_ns: 0,
             concurrency: None,
+            concurrency_min: 1,
+            concurrency_max: 1_000,
             queue_max: 10_000,
             wait_max_ns: 30_000_000_000,
             order: Order::Fifo,

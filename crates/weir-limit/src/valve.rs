@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::adaptive::{Adaptive, Ended};
 use crate::arrival::{Admission, Arrival, CLASSES, Reason, Refusal, Slot};
 use crate::queue::{Comer, Key, Queue};
 use crate::schedule::Schedule;
-use crate::settings::{LimitSettings, Order};
+use crate::settings::{Concurrency, LimitSettings, Order};
 
 /// Upper bounds of the buckets of waits, in milliseconds; the last bucket has none.
 pub const WAIT_BOUNDS_MS: [u64; 6] = [1, 10, 100, 1_000, 10_000, 60_000];
@@ -24,6 +25,7 @@ pub struct Valve {
 struct Core {
     settings: LimitSettings,
     schedule: Option<Schedule>,
+    adaptive: Option<Adaptive>,
     in_service: u64,
     paused: bool,
     queue: Queue<Entry>,
@@ -63,6 +65,11 @@ pub struct Counts {
     pub depth: usize,
     /// In service now, where concurrency is limited.
     pub in_service: u64,
+    /// How many may be in service now, where concurrency is limited.
+    pub concurrency: Option<u64>,
+    /// What a request takes when the upstream is not busy, in nanoseconds, where concurrency finds
+    /// itself and once that is known.
+    pub baseline_ns: Option<u64>,
 }
 
 impl Valve {
@@ -71,6 +78,7 @@ impl Valve {
         let schedule = Schedule::new(&settings);
         let holds = AtomicBool::new(settings.concurrency.is_some());
         let core = Core {
+            adaptive: adaptive(&settings),
             settings,
             schedule,
             in_service: 0,
@@ -95,7 +103,9 @@ impl Valve {
     pub fn counts(&self) -> Counts {
         let core = self.lock();
         let (depth, in_service) = (core.queue.len(), core.in_service);
-        Counts { depth, in_service, ..core.counts.clone() }
+        let concurrency = core.most();
+        let baseline_ns = core.adaptive.as_ref().and_then(Adaptive::baseline_ns);
+        Counts { depth, in_service, concurrency, baseline_ns, ..core.counts.clone() }
     }
 
     /// Whether an operator has paused it.
@@ -132,9 +142,13 @@ impl Valve {
     }
 
     /// One that passed has ended; lets the next one pass where that made room.
-    pub fn done(&self, now_ns: u64) -> Option<u64> {
+    pub fn done(&self, ended: Ended, now_ns: u64) -> Option<u64> {
         {
             let mut core = self.lock();
+            let in_service = core.in_service;
+            if let Some(adaptive) = &mut core.adaptive {
+                adaptive.ended(ended, in_service, now_ns);
+            }
             core.in_service = core.in_service.saturating_sub(1);
         }
         self.release(now_ns)
@@ -173,6 +187,12 @@ impl Valve {
                         schedule.skip_to(now_ns);
                     }
                 }
+            }
+            match (&mut core.adaptive, settings.concurrency) {
+                (Some(adaptive), Some(Concurrency::Adaptive)) => {
+                    adaptive.bound(settings.concurrency_min, settings.concurrency_max);
+                }
+                _ => core.adaptive = adaptive(&settings),
             }
             self.holds.store(settings.concurrency.is_some(), Ordering::Relaxed);
             core.settings = settings;
@@ -214,6 +234,11 @@ impl Valve {
     fn lock(&self) -> MutexGuard<'_, Core> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn adaptive(settings: &LimitSettings) -> Option<Adaptive> {
+    let (min, max) = (settings.concurrency_min, settings.concurrency_max);
+    (settings.concurrency == Some(Concurrency::Adaptive)).then(|| Adaptive::new(min, max))
 }
 
 impl Core {
@@ -292,9 +317,17 @@ impl Core {
     }
 
     fn may_pass(&self, now_ns: u64) -> bool {
-        let room = self.settings.concurrency.is_none_or(|max| self.in_service < max);
+        let room = self.most().is_none_or(|max| self.in_service < max);
         let due = self.schedule.as_ref().is_none_or(|schedule| schedule.at(0) <= now_ns);
         room && due && (!self.paused || !self.settings.enforce)
+    }
+
+    /// How many may be in service now.
+    fn most(&self) -> Option<u64> {
+        match self.settings.concurrency? {
+            Concurrency::Fixed(most) => Some(most),
+            Concurrency::Adaptive => self.adaptive.as_ref().map(Adaptive::most),
+        }
     }
 
     fn pass(&mut self, cost: u64) {
@@ -333,7 +366,7 @@ impl Core {
 
     /// When the first of those who wait may pass, if time alone decides.
     fn due(&self) -> Option<u64> {
-        let full = self.settings.concurrency.is_some_and(|max| self.in_service >= max);
+        let full = self.most().is_some_and(|max| self.in_service >= max);
         if self.queue.len() == 0 || self.paused || full {
             return None;
         }

@@ -65,9 +65,9 @@ struct SetArgs {
     /// Rate, such as `50/s`, `30/min`, `0.5/h`.
     #[arg(long, value_name = "RATE", required_unless_present_any = ["concurrency", "burst", "warm_up", "queue", "max_wait"])]
     rate: Option<String>,
-    /// How many are in service at a time.
-    #[arg(long, value_name = "N")]
-    concurrency: Option<u64>,
+    /// How many are in service at a time, or `adaptive`.
+    #[arg(long, value_name = "N|adaptive")]
+    concurrency: Option<String>,
     /// How many pass at once after a rest.
     #[arg(long, value_name = "N")]
     burst: Option<u64>,
@@ -111,7 +111,7 @@ impl SetArgs {
             body.extend(value.map(|value| (name.to_owned(), value)));
         };
         add("rate", self.rate.as_ref().map(|rate| json!(rate)));
-        add("concurrency", self.concurrency.map(|count| json!(count)));
+        add("concurrency", self.concurrency.as_ref().map(|count| json!(count)));
         add("burst", self.burst.map(|count| json!(count)));
         add("warm-up", self.warm_up.as_ref().map(|time| json!(time)));
         add("queue", self.queue.map(|count| json!(count)));
@@ -147,8 +147,8 @@ fn listed(limits: &[Value]) -> String {
             true => format!("{} (paused)", text(one, "rate")),
             false => text(one, "rate"),
         };
-        let mut row = vec![text(one, "name"), rate];
-        for key in ["concurrency", "depth", "admitted", "waited", "refused", "cancelled"] {
+        let mut row = vec![text(one, "name"), rate, text(one, "concurrencyNow")];
+        for key in ["depth", "admitted", "waited", "refused", "cancelled"] {
             row.push(text(one, key));
         }
         row

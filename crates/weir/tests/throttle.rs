@@ -216,6 +216,30 @@ async fn concurrency_lets_the_next_one_in_when_one_has_ended() {
 }
 
 #[tokio::test]
+async fn a_concurrency_that_finds_itself_is_shown() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let origin = Origin::answering(move |_| Answer::nothing().pause(&held).and(Answer::ok())).await;
+    let limits = "weir.limits:\n  own: { concurrency: adaptive, concurrency-max: 2 }";
+    let gateway = gateway(&origin, "Throttle=own", limits);
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        clients.push(begin(&gateway, "GET /a HTTP/1.1\r\nHost: a").await);
+    }
+    until(&gateway, "own", "inService", 2).await;
+    until(&gateway, "own", "depth", 1).await;
+    let shown = limit(&gateway, "own").await;
+    assert_eq!((&shown["concurrency"], &shown["concurrencyNow"]), (&"adaptive".into(), &2.into()));
+    let metrics = get(gateway.admin(), "/actuator/prometheus").await.text();
+    assert!(metrics.contains("weir_limit_concurrency{limit=\"own\"} 2\n"), "{metrics}");
+    gate.open();
+    for client in &mut clients {
+        assert_eq!(client.read_response().await.status, 200);
+    }
+    until(&gateway, "own", "inService", 0).await;
+}
+
+#[tokio::test]
 async fn a_queue_survives_a_reload_and_can_be_paused_and_emptied() {
     let origin = Origin::start().await;
     let limits = "weir.limits:\n  slow: { rate: 1/h, max-wait: 10h }";
@@ -263,6 +287,7 @@ fn nonsense_is_refused_with_its_place() {
     check("{ rate: 5/s, cost: 0 }", "`0` is no cost");
     check("{ rate: 5/s, priority: high }", "write `header:NAME`");
     check("{ rate: 5/s, deadline: soon }", "write `grpc-timeout` or `header:NAME`");
+    check("{ concurrency: adaptive, concurrency-min: 2000 }", "higher than `concurrency-max`");
     check("{ concurrency: 5, warm-up: 10s }", "`warm-up` is for a rate");
 }
 

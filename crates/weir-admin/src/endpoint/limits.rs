@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use weir_filter::filter::Setting;
 use weir_filter::{LIMIT_FIELDS, LimitDefinition, REQUEST_FIELDS, set_limit};
-use weir_limit::{Counts, Mode, Order, Valve, WAIT_BOUNDS_MS};
+use weir_limit::{Concurrency, Counts, Mode, Order, Valve, WAIT_BOUNDS_MS};
 
 use super::{Call, body};
 use crate::answer::{Failure, ok_json};
@@ -88,7 +88,12 @@ fn shown(valve: &Valve) -> Value {
         "mode": match settings.mode { Mode::Pace => "pace", Mode::Window => "window" },
         "burst": settings.burst,
         "warmUpMs": settings.warm_up_ns / 1_000_000,
-        "concurrency": settings.concurrency,
+        "concurrency": settings.concurrency.map(|most| match most {
+            Concurrency::Fixed(most) => json!(most),
+            Concurrency::Adaptive => json!("adaptive"),
+        }),
+        "concurrencyNow": counts.concurrency,
+        "baselineMs": counts.baseline_ns.map(|time| time as f64 / 1e6),
         "queue": settings.queue_max,
         "maxWaitMs": settings.wait_max_ns / 1_000_000,
         "order": match settings.order { Order::Fifo => "fifo", Order::Fair => "fair" },
@@ -124,6 +129,9 @@ const ROWS: &[Row] = &[
         vec![("", c.shadowed)]
     }),
     ("depth", "gauge", "Requests that wait now.", |c| vec![("", c.depth as u64)]),
+    ("concurrency", "gauge", "Requests that may be in service, where that is limited.", |c| {
+        c.concurrency.map(|most| ("", most)).into_iter().collect()
+    }),
     ("in_service", "gauge", "Requests in service, where that is limited.", |c| {
         vec![("", c.in_service)]
     }),
@@ -161,14 +169,28 @@ pub fn limits_prometheus(control: &Control) -> String {
         let _ = writeln!(out, "{name}_sum{{limit=\"{limit}\"}} {seconds}");
         let _ = writeln!(out, "{name}_count{{limit=\"{limit}\"}} {sum}");
     }
-    let name = "weir_limit_late_max_seconds";
     let help = "Longest time between a turn and the release that used it.";
-    let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n");
-    for (limit, counts) in &counts {
-        let seconds = counts.late_max_ns as f64 / 1e9;
-        let _ = writeln!(out, "{name}{{limit=\"{limit}\"}} {seconds}");
-    }
+    seconds(&mut out, &counts, ("late_max", help), |counts| Some(counts.late_max_ns));
+    let help = "Time that a request takes when the upstream is not busy.";
+    seconds(&mut out, &counts, ("baseline", help), |counts| counts.baseline_ns);
     out
+}
+
+/// A gauge of a time; limits that do not have it have no row.
+fn seconds(
+    out: &mut String,
+    counts: &[(String, Counts)],
+    (name, help): (&str, &str),
+    read: fn(&Counts) -> Option<u64>,
+) {
+    let name = format!("weir_limit_{name}_seconds");
+    let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n");
+    for (limit, counts) in counts {
+        if let Some(time_ns) = read(counts) {
+            let seconds = time_ns as f64 / 1e9;
+            let _ = writeln!(out, "{name}{{limit=\"{limit}\"}} {seconds}");
+        }
+    }
 }
 
 /// A text as the value of a label.

@@ -255,6 +255,7 @@ impl Reading<'_, '_> {
                 let help = match field {
                     "key" => "here a key is `none` or `ip`",
                     "cost" => "here `cost` is a number",
+                    "concurrency" => "here `concurrency` is a number",
                     _ => "use a limit that has no `priority` and no `deadline`",
                 };
                 self.fields.wrong(written.at, message, help);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use weir_limit::{Rate, Valve};
+use weir_limit::{Concurrency, Rate, Valve};
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
@@ -41,7 +41,14 @@ GET / HTTP/1.1
         ),
         optional("burst", ArgKind::Text, Some("1"), "How many pass at once after a rest."),
         optional("warm-up", ArgKind::Text, Some("0"), "How long a rested limit takes to its rate."),
-        optional("concurrency", ArgKind::Text, None, "How many are in service at a time."),
+        optional(
+            "concurrency",
+            ArgKind::Text,
+            None,
+            "How many are in service at a time; `adaptive`: as many as the upstream serves well.",
+        ),
+        optional("concurrency-min", ArgKind::Text, Some("1"), "Least that `adaptive` comes to."),
+        optional("concurrency-max", ArgKind::Text, Some("1000"), "Most that it comes to."),
         optional("queue", ArgKind::Text, Some("10000"), "How many may wait."),
         optional("max-wait", ArgKind::Text, Some("30s"), "Who would wait longer is refused."),
         optional("order", ArgKind::Text, Some("fifo"), "`fifo`, or `fair`: each key in turn."),
@@ -199,7 +206,10 @@ impl Behaviour for Throttle {
     fn explain(&self) -> String {
         let settings = self.0.valve.settings();
         let rate = settings.rate.map(|rate| format!("to {rate}"));
-        let most = settings.concurrency.map(|most| format!("to {most} at a time"));
+        let most = settings.concurrency.map(|most| match most {
+            Concurrency::Fixed(most) => format!("to {most} at a time"),
+            Concurrency::Adaptive => "to as many at a time as are served well".to_owned(),
+        });
         let all: Vec<String> = rate.into_iter().chain(most).collect();
         format!("holds requests back {}", all.join(" and "))
     }

@@ -176,14 +176,15 @@ fn a_change_of_rate_holds_for_who_waits() {
 
 #[test]
 fn concurrency_lets_as_many_in_as_leave() {
-    let settings = LimitSettings { concurrency: Some(2), ..LimitSettings::default() };
+    let settings =
+        LimitSettings { concurrency: Some(Concurrency::Fixed(2)), ..LimitSettings::default() };
     let valve = Valve::new("a", settings);
     assert!(matches!(valve.arrive(one(1), 0), Admission::Pass));
     assert!(matches!(valve.arrive(one(1), 0), Admission::Pass));
     let Admission::Wait(third, due) = valve.arrive(one(1), 0) else { panic!("it waits") };
     assert_eq!(due, None);
     assert!(!passes(&third));
-    valve.done(1);
+    valve.done(Ended::Unknown, 1);
     assert!(passes(&third));
     assert_eq!(valve.counts().in_service, 2);
 }
@@ -221,13 +222,14 @@ fn a_limit_that_is_not_enforced_counts_what_it_would_do_and_no_more() {
 
 #[test]
 fn a_rate_that_comes_anew_owes_nothing_to_who_waits() {
-    let two = LimitSettings { concurrency: Some(1), ..LimitSettings::default() };
+    let two =
+        LimitSettings { concurrency: Some(Concurrency::Fixed(1)), ..LimitSettings::default() };
     let valve = Valve::new("a", two);
     let now = 1_000 * SECOND;
     for _ in 0..10 {
         valve.arrive(one(1), now);
     }
-    valve.change(LimitSettings { concurrency: Some(100), ..rate("1/s") }, now);
+    valve.change(LimitSettings { concurrency: Some(Concurrency::Fixed(100)), ..rate("1/s") }, now);
     assert_eq!(valve.counts().admitted, 2, "one at once, and one by the new rate");
 }
 
@@ -301,7 +303,8 @@ fn who_cannot_wait_that_long_is_told_at_once_how_long_it_would_have_been() {
 
 #[test]
 fn who_has_waited_until_its_deadline_is_refused() {
-    let settings = LimitSettings { concurrency: Some(1), ..LimitSettings::default() };
+    let settings =
+        LimitSettings { concurrency: Some(Concurrency::Fixed(1)), ..LimitSettings::default() };
     let valve = Valve::new("a", settings);
     valve.arrive(one(1), 0);
     let slot = waits(&valve, Arrival { patience_ns: Some(SECOND), ..one(1) }, 0);
@@ -342,6 +345,26 @@ fn a_limit_that_is_warm_stays_so_over_a_change() {
     valve.change(LimitSettings { rate: rate("200/s").rate, ..settings }, last);
     valve.release(last + SECOND);
     assert_eq!(valve.counts().admitted, 1_100, "the 99 who wait, as it has their turns");
+}
+
+#[test]
+fn a_concurrency_that_finds_itself_lets_in_as_many_as_it_has_found() {
+    let settings = LimitSettings {
+        concurrency: Some(Concurrency::Adaptive),
+        concurrency_min: 2,
+        concurrency_max: 10,
+        ..LimitSettings::default()
+    };
+    let valve = Valve::new("a", settings.clone());
+    assert!((0..10).all(|_| matches!(valve.arrive(one(1), 0), Admission::Pass)));
+    let slot = waits(&valve, one(1), 0);
+    assert_eq!(valve.counts().concurrency, Some(10));
+    valve.change(LimitSettings { concurrency_max: 12, ..settings.clone() }, 0);
+    assert!(!passes(&slot), "bounds alone change nothing");
+    valve.done(Ended::Unknown, 1);
+    assert!(passes(&slot));
+    valve.change(LimitSettings { concurrency_max: 5, ..settings }, 0);
+    assert_eq!((valve.counts().concurrency, valve.counts().in_service), (Some(5), 10));
 }
 
 proptest! {

@@ -8,10 +8,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use weir_filter::{LocalResponse, Ticket};
-use weir_limit::{Admission, Reason, Refusal, Slot, Valve};
+use weir_limit::{Admission, Ended, Reason, Refusal, Slot, Valve};
 
 use super::downstream::Client;
-use super::exchange::Exchange;
+use super::exchange::{Exchange, Record};
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::pacer::{arm, arm_if, now_ns};
@@ -110,7 +110,7 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         // One that was let pass at this moment has used its turn, and gives back its place.
         if !self.left && self.valve.leave(self.slot) && self.valve.holds() {
-            arm_if(self.valve, self.valve.done(now_ns()));
+            arm_if(self.valve, self.valve.done(Ended::Unknown, now_ns()));
         }
     }
 }
@@ -118,16 +118,37 @@ impl Drop for Place<'_> {
 /// Notes that a request is in service, where that is limited.
 fn hold(x: &mut Exchange, valve: &Arc<Valve>) {
     if valve.holds() {
-        x.held.push(Arc::clone(valve));
+        x.held.push((Arc::clone(valve), now_ns()));
     }
 }
 
 /// Gives back the places of a request that has ended.
 pub(super) fn give_back(x: &mut Exchange) {
-    for valve in x.held.drain(..) {
-        if let Some(due) = valve.done(now_ns()) {
+    let now_ns = now_ns();
+    for (valve, since_ns) in x.held.drain(..) {
+        let ended = ended(&x.record, now_ns.saturating_sub(since_ns));
+        if let Some(due) = valve.done(ended, now_ns) {
             arm(&valve, due);
         }
+    }
+}
+
+/// What a request that was in service for `took_ns` tells of the upstream. Answers from 400 on are
+/// often quick, and made by the gateway itself: they tell nothing.
+fn ended(record: &Record, took_ns: u64) -> Ended {
+    use ErrorKind::{
+        Connect, ConnectTimeout, PoolExhausted, ResponseTimeout, UpstreamClosed, UpstreamTooSlow,
+    };
+    let overload =
+        [Connect, ConnectTimeout, PoolExhausted, ResponseTimeout, UpstreamClosed, UpstreamTooSlow];
+    match record.error {
+        Some(error) if overload.contains(&error) => Ended::Overloaded,
+        Some(_) => Ended::Unknown,
+        None => match record.status {
+            200..=399 => Ended::Served(took_ns),
+            429 | 503 | 504 => Ended::Overloaded,
+            _ => Ended::Unknown,
+        },
     }
 }
 

@@ -72,8 +72,8 @@ pub(crate) struct Exchange {
     pub(crate) spare: Carry,
     /// Which instance it was given, where rules choose one.
     pub(crate) choice: Chosen,
-    /// Limits in whose service it is.
-    pub(crate) held: Vec<Arc<Valve>>,
+    /// Limits in whose service it is, and since when in nanoseconds.
+    pub(crate) held: Vec<(Arc<Valve>, u64)>,
     /// Who it is from, if that is known.
     pub(crate) claims: Option<Arc<Claims>>,
     /// Why it goes to a fallback.

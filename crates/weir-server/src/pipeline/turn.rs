@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use weir_config::PipelineLimit;
-use weir_limit::{Admission, Arrival, Key, Slot, Valve};
+use weir_limit::{Admission, Arrival, Ended, Key, Slot, Valve};
 
 use super::balance::hash_of;
 use super::near::{Cut, Near};
@@ -64,7 +64,7 @@ pub(super) struct Held(Arc<Valve>);
 
 impl Drop for Held {
     fn drop(&mut self) {
-        arm_if(&self.0, self.0.done(now_ns()));
+        arm_if(&self.0, self.0.done(Ended::Unknown, now_ns()));
     }
 }
 
@@ -116,7 +116,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if !self.is_over && self.valve.leave(&self.slot) && self.valve.holds() {
-            arm_if(&self.valve, self.valve.done(now_ns()));
+            arm_if(&self.valve, self.valve.done(Ended::Unknown, now_ns()));
         }
     }
 }
