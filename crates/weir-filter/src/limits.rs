@@ -36,8 +36,9 @@ impl LimitDefinition {
     pub fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let settings = &self.settings;
         let (rate, concurrency) = (settings.rate.is_some(), settings.concurrency.is_some());
-        if !rate && !concurrency {
-            let help = "write `rate: 500/s` or `concurrency: 64`";
+        let bandwidth = settings.bandwidth.or(settings.stream_bandwidth).is_some();
+        if !rate && !concurrency && !bandwidth {
+            let help = "write `rate: 500/s`, `concurrency: 64` or `bandwidth: 10MB/s`";
             return Some(("rate", "it limits nothing", help));
         }
         if settings.warm_up_ns > 0 && (!rate || settings.mode == Mode::Window) {
@@ -241,6 +242,8 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
         }
         "concurrency-min" => settings.concurrency_min = whole(1)?,
         "concurrency-max" => settings.concurrency_max = whole(1)?,
+        "bandwidth" => settings.bandwidth = Some(bytes_per_second(text)?),
+        "stream-bandwidth" => settings.stream_bandwidth = Some(bytes_per_second(text)?),
         "queue" => settings.queue_max = usize::try_from(whole(0)?).unwrap_or(usize::MAX),
         "max-wait" => settings.wait_max_ns = duration_ns()?,
         "warm-up" => {
@@ -274,6 +277,19 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
     Ok(())
 }
 
+/// Reads `10MB/s`, where units are those of Spring's DataSize.
+fn bytes_per_second(text: &str) -> Result<u64, String> {
+    let size = text.strip_suffix("/s").unwrap_or(text).trim();
+    match weir_route::parse_data_size(size) {
+        Ok(bytes) if bytes >= BANDWIDTH_MIN => Ok(bytes),
+        Ok(_) => Err(format!("`{text}` is less than {BANDWIDTH_MIN} bytes a second")),
+        Err(_) => Err(format!("`{text}` is no bandwidth: write a size and `/s`, such as `10MB/s`")),
+    }
+}
+
+/// Lowest bandwidth, in bytes a second.
+const BANDWIDTH_MIN: u64 = 1_024;
+
 /// Longest warm-up.
 const WARM_UP_MAX_NS: u64 = 86_400_000_000_000;
 
@@ -286,6 +302,8 @@ pub const LIMIT_FIELDS: &[&str] = &[
     "concurrency",
     "concurrency-min",
     "concurrency-max",
+    "bandwidth",
+    "stream-bandwidth",
     "queue",
     "max-wait",
     "order",
@@ -317,6 +335,10 @@ mod tests {
         check("concurrency", "adaptive", true);
         check("concurrency", "some", false);
         check("concurrency-min", "0", false);
+        check("bandwidth", "10MB/s", true);
+        check("stream-bandwidth", "64KB", true);
+        check("bandwidth", "10/min", false);
+        check("bandwidth", "100B/s", false);
         check("burst", "0", false);
         check("burst", "5", true);
         check("max-wait", "2s", true);
@@ -353,6 +375,7 @@ mod tests {
             assert_eq!(found, expected, "{settings:?}");
         };
         check(&[("rate", "5/s"), ("warm-up", "1s"), ("cost", "2")], None);
+        check(&[("bandwidth", "1MB/s")], None);
         check(&[("burst", "5")], Some("rate"));
         check(&[("concurrency", "5"), ("warm-up", "1s")], Some("warm-up"));
         check(&[("rate", "5/s"), ("mode", "window"), ("warm-up", "1s")], Some("warm-up"));

@@ -8,6 +8,7 @@
 
 mod adaptive;
 mod arrival;
+mod bandwidth;
 mod breaker;
 mod buckets;
 mod budget;
@@ -20,6 +21,7 @@ mod valves;
 
 pub use adaptive::Ended;
 pub use arrival::{Admission, Arrival, CLASS_DEFAULT, CLASSES, Reason, Refusal, Slot};
+pub use bandwidth::{Stream, Way};
 pub use breaker::{Breaker, BreakerSettings, BreakerState, BreakerView, Call, Window};
 pub use buckets::{BucketSettings, Buckets, Refill, Taken};
 pub use budget::RetryBudgets;

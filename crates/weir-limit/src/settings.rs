@@ -2,7 +2,7 @@
 
 use crate::rate::Rate;
 
-/// A limit as the configuration has it. A limit without a rate and without a concurrency lets
+/// A limit as the configuration has it. A limit without a rate, a concurrency and a bandwidth lets
 /// everything pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitSettings {
@@ -20,6 +20,10 @@ pub struct LimitSettings {
     pub concurrency_min: u64,
     /// See `concurrency_min`.
     pub concurrency_max: u64,
+    /// Bytes a second of all bodies of a key, each way.
+    pub bandwidth: Option<u64>,
+    /// Bytes a second of each body, each way.
+    pub stream_bandwidth: Option<u64>,
     /// How many may wait.
     pub queue_max: usize,
     /// Who would have to wait longer is refused at once, in nanoseconds.
@@ -71,6 +75,8 @@ impl Default for LimitSettings {
             concurrency: None,
             concurrency_min: 1,
             concurrency_max: 1_000,
+            bandwidth: None,
+            stream_bandwidth: None,
             queue_max: 10_000,
             wait_max_ns: 30_000_000_000,
             order: Order::Fifo,

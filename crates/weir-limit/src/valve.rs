@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::adaptive::{Adaptive, Ended};
 use crate::arrival::{Admission, Arrival, CLASSES, Reason, Refusal, Slot};
+use crate::bandwidth::{Bandwidth, Stream, Way};
 use crate::queue::{Comer, Key, Queue};
 use crate::schedule::Schedule;
 use crate::settings::{Concurrency, LimitSettings, Order};
@@ -18,6 +19,7 @@ pub struct Valve {
     name: String,
     /// Whether concurrency is limited.
     holds: AtomicBool,
+    bandwidth: Arc<Bandwidth>,
     core: Mutex<Core>,
 }
 
@@ -70,6 +72,10 @@ pub struct Counts {
     /// What a request takes when the upstream is not busy, in nanoseconds, where concurrency finds
     /// itself and once that is known.
     pub baseline_ns: Option<u64>,
+    /// Bytes that moved under its bandwidth so far.
+    pub moved_bytes: u64,
+    /// How often a body had to wait for its bandwidth, or would have had to.
+    pub bandwidth_waits: u64,
 }
 
 impl Valve {
@@ -77,6 +83,7 @@ impl Valve {
     pub fn new(name: &str, settings: LimitSettings) -> Self {
         let schedule = Schedule::new(&settings);
         let holds = AtomicBool::new(settings.concurrency.is_some());
+        let bandwidth = Arc::new(Bandwidth::new(&settings));
         let core = Core {
             adaptive: adaptive(&settings),
             settings,
@@ -86,7 +93,7 @@ impl Valve {
             queue: Queue::default(),
             counts: Counts::default(),
         };
-        Self { name: name.to_owned(), holds, core: Mutex::new(core) }
+        Self { name: name.to_owned(), holds, bandwidth, core: Mutex::new(core) }
     }
 
     /// Name in the configuration, in metrics and for operators.
@@ -105,7 +112,15 @@ impl Valve {
         let (depth, in_service) = (core.queue.len(), core.in_service);
         let concurrency = core.most();
         let baseline_ns = core.adaptive.as_ref().and_then(Adaptive::baseline_ns);
-        Counts { depth, in_service, concurrency, baseline_ns, ..core.counts.clone() }
+        Counts {
+            depth,
+            in_service,
+            concurrency,
+            baseline_ns,
+            moved_bytes: self.bandwidth.moved(),
+            bandwidth_waits: self.bandwidth.waited(),
+            ..core.counts.clone()
+        }
     }
 
     /// Whether an operator has paused it.
@@ -125,6 +140,11 @@ impl Valve {
     /// Whether who passes must say when it has ended.
     pub fn holds(&self) -> bool {
         self.holds.load(Ordering::Relaxed)
+    }
+
+    /// What paces a body of one that passed; `None` without a bandwidth.
+    pub fn stream(&self, key: Key, way: Way) -> Option<Stream> {
+        self.bandwidth.is_limited().then(|| Stream::new(&self.bandwidth, key.hash, way))
     }
 
     /// Lets pass whose turn has come; gives when the next turn is, if anybody waits for one.
@@ -194,6 +214,7 @@ impl Valve {
                 }
                 _ => core.adaptive = adaptive(&settings),
             }
+            self.bandwidth.set(&settings);
             self.holds.store(settings.concurrency.is_some(), Ordering::Relaxed);
             core.settings = settings;
         }

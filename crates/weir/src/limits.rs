@@ -63,11 +63,14 @@ struct SetArgs {
     /// Name.
     name: String,
     /// Rate, such as `50/s`, `30/min`, `0.5/h`.
-    #[arg(long, value_name = "RATE", required_unless_present_any = ["concurrency", "burst", "warm_up", "queue", "max_wait"])]
+    #[arg(long, value_name = "RATE", required_unless_present_any = ["concurrency", "bandwidth", "burst", "warm_up", "queue", "max_wait"])]
     rate: Option<String>,
     /// How many are in service at a time, or `adaptive`.
     #[arg(long, value_name = "N|adaptive")]
     concurrency: Option<String>,
+    /// Bytes a second of all bodies of a key, such as `10MB/s`.
+    #[arg(long, value_name = "SIZE/s")]
+    bandwidth: Option<String>,
     /// How many pass at once after a rest.
     #[arg(long, value_name = "N")]
     burst: Option<u64>,
@@ -112,6 +115,7 @@ impl SetArgs {
         };
         add("rate", self.rate.as_ref().map(|rate| json!(rate)));
         add("concurrency", self.concurrency.as_ref().map(|count| json!(count)));
+        add("bandwidth", self.bandwidth.as_ref().map(|bytes| json!(bytes)));
         add("burst", self.burst.map(|count| json!(count)));
         add("warm-up", self.warm_up.as_ref().map(|time| json!(time)));
         add("queue", self.queue.map(|count| json!(count)));

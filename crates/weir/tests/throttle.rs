@@ -57,6 +57,15 @@ async fn until(gateway: &Gateway, name: &str, key: &str, value: u64) {
     }
 }
 
+/// Waits until what the limit has under `key` is more than that.
+async fn until_more(gateway: &Gateway, name: &str, key: &str, than: u64) {
+    let start = std::time::Instant::now();
+    while limit(gateway, name).await[key].as_u64() <= Some(than) {
+        assert!(start.elapsed() < weir_testkit::PATIENCE, "{key} stays {than}");
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
 async fn who_would_wait_too_long_is_refused_with_the_time_to_come_back() {
     let origin = Origin::start().await;
@@ -240,6 +249,30 @@ async fn a_concurrency_that_finds_itself_is_shown() {
 }
 
 #[tokio::test]
+async fn bodies_wait_for_their_bandwidth_both_ways() {
+    let body = "y".repeat(300_000);
+    let sent = body.clone();
+    let origin = Origin::answering(move |_| Answer::status(200, &[], &sent)).await;
+    let limits = "weir.limits:\n  big: { bandwidth: 2KB/s, stream-bandwidth: 1KB/s, key: ip }";
+    let gateway = gateway(&origin, "Throttle=big", limits);
+    let mut down = begin(&gateway, "GET /a/down HTTP/1.1\r\nHost: a").await;
+    until_more(&gateway, "big", "bandwidthWaits", 0).await;
+    assert!(limit(&gateway, "big").await["movedBytes"].as_u64() < Some(300_000));
+    let mut up = begin(&gateway, "POST /a/up HTTP/1.1\r\nHost: a\r\nContent-Length: 300000").await;
+    up.send(&body).await;
+    until_more(&gateway, "big", "bandwidthWaits", 1).await;
+    assert_eq!(origin.requests().iter().filter(|one| one.body.len() == 300_000).count(), 0);
+    let fast = json!({ "bandwidth": "1GB/s", "stream-bandwidth": "1GB/s" });
+    assert_eq!(change(&gateway, "big", fast).await.status, 200);
+    assert_eq!(down.read_response().await.text(), body);
+    assert_eq!(up.read_response().await.text(), body);
+    assert_eq!(limit(&gateway, "big").await["movedBytes"], 900_000);
+    assert!(origin.requests().iter().any(|one| one.body == body.as_bytes()));
+    let metrics = get(gateway.admin(), "/actuator/prometheus").await.text();
+    assert!(metrics.contains("weir_limit_moved_bytes_total{limit=\"big\"} 900000\n"), "{metrics}");
+}
+
+#[tokio::test]
 async fn a_queue_survives_a_reload_and_can_be_paused_and_emptied() {
     let origin = Origin::start().await;
     let limits = "weir.limits:\n  slow: { rate: 1/h, max-wait: 10h }";
@@ -288,6 +321,7 @@ fn nonsense_is_refused_with_its_place() {
     check("{ rate: 5/s, priority: high }", "write `header:NAME`");
     check("{ rate: 5/s, deadline: soon }", "write `grpc-timeout` or `header:NAME`");
     check("{ concurrency: adaptive, concurrency-min: 2000 }", "higher than `concurrency-max`");
+    check("{ bandwidth: 10/min }", "`10/min` is no bandwidth");
     check("{ concurrency: 5, warm-up: 10s }", "`warm-up` is for a rate");
 }
 

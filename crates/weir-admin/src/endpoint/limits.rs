@@ -94,6 +94,10 @@ fn shown(valve: &Valve) -> Value {
         }),
         "concurrencyNow": counts.concurrency,
         "baselineMs": counts.baseline_ns.map(|time| time as f64 / 1e6),
+        "bandwidth": settings.bandwidth,
+        "streamBandwidth": settings.stream_bandwidth,
+        "movedBytes": counts.moved_bytes,
+        "bandwidthWaits": counts.bandwidth_waits,
         "queue": settings.queue_max,
         "maxWaitMs": settings.wait_max_ns / 1_000_000,
         "order": match settings.order { Order::Fifo => "fifo", Order::Fair => "fair" },
@@ -127,6 +131,12 @@ const ROWS: &[Row] = &[
     }),
     ("shadowed_total", "counter", "Requests that would have waited if it were enforced.", |c| {
         vec![("", c.shadowed)]
+    }),
+    ("moved_bytes_total", "counter", "Bytes of bodies that moved under a bandwidth.", |c| {
+        vec![("", c.moved_bytes)]
+    }),
+    ("bandwidth_waits_total", "counter", "Times that a body waited for its bandwidth.", |c| {
+        vec![("", c.bandwidth_waits)]
     }),
     ("depth", "gauge", "Requests that wait now.", |c| vec![("", c.depth as u64)]),
     ("concurrency", "gauge", "Requests that may be in service, where that is limited.", |c| {

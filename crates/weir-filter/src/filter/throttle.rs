@@ -49,6 +49,18 @@ GET / HTTP/1.1
         ),
         optional("concurrency-min", ArgKind::Text, Some("1"), "Least that `adaptive` comes to."),
         optional("concurrency-max", ArgKind::Text, Some("1000"), "Most that it comes to."),
+        optional(
+            "bandwidth",
+            ArgKind::Text,
+            None,
+            "Bytes a second of all bodies of a key, each way, such as `10MB/s`.",
+        ),
+        optional(
+            "stream-bandwidth",
+            ArgKind::Text,
+            None,
+            "Bytes a second of each body, each way, such as `1MB/s`.",
+        ),
         optional("queue", ArgKind::Text, Some("10000"), "How many may wait."),
         optional("max-wait", ArgKind::Text, Some("30s"), "Who would wait longer is refused."),
         optional("order", ArgKind::Text, Some("fifo"), "`fifo`, or `fair`: each key in turn."),
@@ -179,8 +191,9 @@ fn brought(
     options: &FilterOptions,
 ) -> Result<Filter, ArgError> {
     match own.contradiction() {
-        Some(("rate", why, _)) => Err(ArgError::new("limit", why)
-            .help("write `Throttle=500/s`, or `rate` or `concurrency` in the long form")),
+        Some(("rate", why, _)) => Err(ArgError::new("limit", why).help(
+            "write `Throttle=500/s`, or `rate`, `concurrency` or `bandwidth` in the long form",
+        )),
         Some((field, why, help)) => Err(ArgError::new(field, why).help(help)),
         None => Ok(Filter::Throttle(Throttle::of(own, text, options))),
     }
@@ -210,7 +223,12 @@ impl Behaviour for Throttle {
             Concurrency::Fixed(most) => format!("to {most} at a time"),
             Concurrency::Adaptive => "to as many at a time as are served well".to_owned(),
         });
-        let all: Vec<String> = rate.into_iter().chain(most).collect();
+        let bandwidths =
+            [(settings.bandwidth, "all bodies"), (settings.stream_bandwidth, "each body")];
+        let bandwidths = bandwidths.into_iter().filter_map(|(bytes, what)| {
+            bytes.map(|bytes| format!("to {bytes} bytes a second of {what}"))
+        });
+        let all: Vec<String> = rate.into_iter().chain(most).chain(bandwidths).collect();
         format!("holds requests back {}", all.join(" and "))
     }
 }

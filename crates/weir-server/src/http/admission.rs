@@ -8,10 +8,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use weir_filter::{LocalResponse, Ticket};
-use weir_limit::{Admission, Ended, Reason, Refusal, Slot, Valve};
+use weir_limit::{Admission, Ended, Reason, Refusal, Slot, Valve, Way};
 
 use super::downstream::Client;
 use super::exchange::{Exchange, Record};
+use super::pace::Pace;
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::pacer::{arm, arm_if, now_ns};
@@ -31,10 +32,10 @@ pub(super) enum Admitted {
 }
 
 /// Asks the limit.
-pub(super) fn admit(x: &mut Exchange, ticket: &Ticket) -> Admitted {
+pub(super) fn admit(worker: &Worker, x: &mut Exchange, ticket: &Ticket) -> Admitted {
     match ticket.valve.arrive(ticket.arrival, now_ns()) {
         Admission::Pass => {
-            hold(x, &ticket.valve);
+            hold(worker, x, ticket);
             Admitted::Yes
         }
         Admission::Wait(slot, due) => {
@@ -87,7 +88,7 @@ pub(super) async fn wait(
             Ok(Some(Box::new(refused(ticket, refusal))))
         }
         Ok(()) => {
-            hold(x, &ticket.valve);
+            hold(worker, x, ticket);
             x.cors_fields.push(("Server-Timing".into(), queue_timing(waited_ns)));
             Ok(None)
         }
@@ -115,10 +116,18 @@ impl Drop for Place<'_> {
     }
 }
 
-/// Notes that a request is in service, where that is limited.
-fn hold(x: &mut Exchange, valve: &Arc<Valve>) {
+/// Notes that a request is in service, where that is limited, and paces its bodies.
+fn hold(worker: &Worker, x: &mut Exchange, ticket: &Ticket) {
+    let valve = &ticket.valve;
     if valve.holds() {
         x.held.push((Arc::clone(valve), now_ns()));
+    }
+    let key = ticket.arrival.key;
+    for (relay, way) in [(&mut x.upload, Way::Up), (&mut x.download, Way::Down)] {
+        if let Some(stream) = valve.stream(key, way) {
+            let pace = relay.pace.get_or_insert_with(|| Box::new(Pace::new(&worker.deadlines)));
+            pace.add(stream);
+        }
     }
 }
 

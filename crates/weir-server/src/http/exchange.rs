@@ -168,8 +168,10 @@ impl Exchange {
         self.failure = None;
         self.dispatches = 0;
         self.down.clear();
-        self.upload.drop_pipe();
-        self.download.drop_pipe();
+        for relay in [&mut self.upload, &mut self.download] {
+            relay.drop_pipe();
+            relay.pace = None;
+        }
     }
 
     /// Bytes of memory held by the buffers.

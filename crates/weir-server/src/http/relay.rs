@@ -7,6 +7,7 @@ use weir_wire::http1::{BodyDecoder, BodyError, BodyKind, write_chunk_size, write
 
 use super::body::{Carry, ReadBuffer};
 use super::gather::Gather;
+use super::pace::Pace;
 use crate::error::{ErrorKind, ProxyError, body_error_text};
 use crate::net::{Socket, poll_read, poll_splice_from, poll_splice_to, poll_writable};
 use crate::pipe::{Pipe, Pipes};
@@ -78,11 +79,12 @@ impl RelayError {
     }
 }
 
-/// Which end a relay is waiting for.
+/// What a relay is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     Source,
     Sink,
+    Pace,
 }
 
 /// One direction of one body.
@@ -106,8 +108,10 @@ pub(crate) struct Relay {
     pub(crate) content: u64,
     /// Bytes given to the receiver so far, framing included.
     pub(crate) moved: u64,
-    /// Which end the last poll waited for.
+    /// What the last poll waited for.
     pub(crate) waiting: Waiting,
+    /// What paces the bodies of an exchange, where something does.
+    pub(crate) pace: Option<Box<Pace>>,
 }
 
 impl Relay {
@@ -125,6 +129,7 @@ impl Relay {
             content: 0,
             moved: 0,
             waiting: Waiting::Source,
+            pace: None,
         }
     }
 
@@ -257,9 +262,19 @@ impl Relay {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            let polled = match self.poll_splice(source, sink, &mut scratch.pipes) {
+            let max = match &mut self.pace {
+                None => usize::MAX,
+                Some(pace) => match pace.poll(cx) {
+                    Poll::Ready(max) => max,
+                    Poll::Pending => {
+                        self.waiting = Waiting::Pace;
+                        return Poll::Pending;
+                    }
+                },
+            };
+            let polled = match self.poll_splice(source, sink, &mut scratch.pipes, max) {
                 Some(polled) => polled,
-                None => poll_read(source, scratch.buffer()),
+                None => poll_read(source, scratch.buffer_of(max)),
             };
             match polled {
                 Poll::Pending => return Poll::Pending,
@@ -292,6 +307,7 @@ impl Relay {
         source: &mut Socket,
         sink: &mut Socket,
         pipes: &mut Pipes,
+        max: usize,
     ) -> Option<Poll<io::Result<usize>>> {
         self.waiting = Waiting::Source;
         let bare = self.decoder.bare();
@@ -305,7 +321,7 @@ impl Relay {
             self.waiting = Waiting::Sink;
             return Some(Poll::Pending);
         }
-        let max = usize::try_from(bare).unwrap_or(usize::MAX).min(SPLICE_BYTES_MAX);
+        let max = usize::try_from(bare).unwrap_or(usize::MAX).min(SPLICE_BYTES_MAX).min(max);
         let polled = poll_splice_from(source, &mut pipe, max);
         if let Poll::Ready(Err(error)) = &polled
             && is_refusal(error)
@@ -399,6 +415,9 @@ impl Relay {
 
     fn count(&mut self, content: usize) -> Result<(), RelayError> {
         self.content += content as u64;
+        if let Some(pace) = &mut self.pace {
+            pace.moved(content);
+        }
         match self.content_max {
             Some(max) if self.content > max => Err(RelayError::TooLarge),
             _ => Ok(()),
