@@ -292,6 +292,38 @@ async fn a_queue_survives_a_reload_and_can_be_paused_and_emptied() {
     assert_eq!(get(gateway.address(), "/a").await.status, 200);
 }
 
+/// What `weir check` says of a configuration that is wrong.
+fn refusal(config: &str) -> String {
+    let directory = tempfile::tempdir().expect("a folder");
+    let file = directory.path().join("application.yml");
+    std::fs::write(&file, config).expect("a file");
+    let told = std::process::Command::new(env!("CARGO_BIN_EXE_weir"))
+        .arg("check")
+        .arg(&file)
+        .output()
+        .expect("weir runs");
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert_eq!(told.status.code(), Some(1), "{text}");
+    text
+}
+
+#[test]
+fn a_pipeline_refuses_a_limit_that_it_cannot_keep() {
+    let check = |protocol: &str, limit: &str, expected: &str| {
+        let text = refusal(&format!(
+            "weir.limits:\n  a: {limit}\nweir.pipelines:\n- {{ id: p, listen: '127.0.0.1:0', \
+             {protocol}, upstream: '127.0.0.1:1', limit: a }}\n"
+        ));
+        assert!(text.contains(expected) && text.contains("application.yml:4:"), "{text}");
+    };
+    let tcp = "protocol: tcp";
+    check(tcp, "{ rate: 5/s, key: host }", "here a key is `none` or `ip`");
+    check(tcp, "{ rate: 5/s, cost: 'header:X-Cost' }", "here `cost` is a number");
+    check(tcp, "{ concurrency: adaptive }", "here `concurrency` is a number");
+    check(tcp, "{ rate: 5/s, deadline: grpc-timeout }", "no `priority` and no `deadline`");
+    check("protocol: dubbo", "{ bandwidth: 1MB/s }", "messages have none");
+}
+
 #[test]
 fn nonsense_is_refused_with_its_place() {
     let check = |limits: &str, expected: &str| {
@@ -299,16 +331,7 @@ fn nonsense_is_refused_with_its_place() {
             "weir.limits:\n  a: {limits}\nspring.cloud.gateway.routes:\n- {{ id: a, uri: \
              'http://h', predicates: [ Path=/a ], filters: [ Throttle=a ] }}\n"
         );
-        let directory = tempfile::tempdir().expect("a folder");
-        let file = directory.path().join("application.yml");
-        std::fs::write(&file, config).expect("a file");
-        let told = std::process::Command::new(env!("CARGO_BIN_EXE_weir"))
-            .arg("check")
-            .arg(&file)
-            .output()
-            .expect("weir runs");
-        let text = String::from_utf8_lossy(&told.stdout).into_owned();
-        assert_eq!(told.status.code(), Some(1), "{text}");
+        let text = refusal(&config);
         assert!(text.contains(expected) && text.contains("application.yml:2:"), "{text}");
     };
     check("{ rate: 0/s }", "`0/s` is not a rate: it lets nothing pass");
