@@ -73,10 +73,8 @@ fn limit(layers: &Layers<'_>, node: Node<'_>, problems: &mut Vec<Diagnostic>) ->
             wrong(field, why, format!("a limit has {}, weights", LIMIT_FIELDS.join(", ")));
         }
     }
-    if limit.settings.rate.is_none() && limit.settings.concurrency.is_none() {
-        let at = child(node, "rate").unwrap_or(node);
-        let help = "write `rate: 500/s` or `concurrency: 64`".to_owned();
-        wrong(at, "it limits nothing".to_owned(), help);
+    if let Some((field, message, help)) = limit.contradiction() {
+        wrong(child(node, field).unwrap_or(node), message.to_owned(), help.to_owned());
     }
     limit
 }

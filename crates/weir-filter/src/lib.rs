@@ -3,6 +3,7 @@
 //! Pure: a filter never waits, never calls the next one and knows no socket. It edits a head, or
 //! the route's policy, and returns a [`Verdict`]; only the server awaits.
 
+mod arrivals;
 mod assembly;
 mod attempt;
 mod body_edit;
@@ -31,6 +32,7 @@ mod ticket;
 mod trial;
 mod uri;
 
+pub use arrivals::{CostSource, DeadlineSource};
 pub use attempt::{Failure, Outcome};
 pub use chain::{Chain, ChainEntry};
 pub use coding::{Coding, Encoder};
@@ -38,7 +40,7 @@ pub use content::Side;
 pub use context::{
     FilterError, LocalResponse, RequestContext, ResponseContext, Scheme, Target, Verdict,
 };
-pub use limits::{KeySource, LIMIT_FIELDS, LimitDefinition, set_limit};
+pub use limits::{KeySource, LIMIT_FIELDS, LimitDefinition, REQUEST_FIELDS, set_limit};
 pub use oauth::{OAuthClient, TokenPlace};
 pub use question::{Answer, BucketQuestion, Copied, Question, Subrequest};
 pub use redis::RedisSettings;

@@ -4,8 +4,11 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use weir_auth::Claims;
-use weir_limit::{Key, LimitSettings, Mode, Order, Rate, Valve};
+use weir_limit::{
+    Arrival, CLASS_DEFAULT, Concurrency, Key, LimitSettings, Mode, Order, Rate, Valve,
+};
 
+use crate::arrivals::{CostSource, DeadlineSource, class_of, priority};
 use crate::context::RequestContext;
 use crate::ticket::Ticket;
 
@@ -20,6 +23,60 @@ pub struct LimitDefinition {
     pub key: KeySource,
     /// Requests of a round by the text of a key, where the order is fair; others have 1.
     pub weights: Vec<(String, u32)>,
+    /// What it takes of the rate.
+    pub cost: CostSource,
+    /// The header that says how urgent a request is.
+    pub priority: Option<String>,
+    /// What tells how long a request can wait.
+    pub deadline: Option<DeadlineSource>,
+}
+
+impl LimitDefinition {
+    /// A setting that makes no sense beside the others: its name, what is wrong, and what to do.
+    pub fn contradiction(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        let settings = &self.settings;
+        let (rate, concurrency) = (settings.rate.is_some(), settings.concurrency.is_some());
+        let bandwidth = settings.bandwidth.or(settings.stream_bandwidth).is_some();
+        if !rate && !concurrency && !bandwidth {
+            let help = "write `rate: 500/s`, `concurrency: 64` or `bandwidth: 10MB/s`";
+            return Some(("rate", "it limits nothing", help));
+        }
+        if settings.warm_up_ns > 0 && (!rate || settings.mode == Mode::Window) {
+            let what = "`warm-up` is for a rate that is kept evenly";
+            return Some(("warm-up", what, "set `rate` and `mode: pace`, or remove `warm-up`"));
+        }
+        let is_adaptive = settings.concurrency == Some(Concurrency::Adaptive);
+        if settings.concurrency_min > settings.concurrency_max {
+            let what = "`concurrency-min` is higher than `concurrency-max`";
+            let help = "there are at most 1000 where `concurrency-max` is not set";
+            return Some(("concurrency-min", what, help));
+        }
+        let plain = LimitSettings::default();
+        let bounds = |of: &LimitSettings| (of.concurrency_min, of.concurrency_max);
+        if !is_adaptive && bounds(settings) != bounds(&plain) {
+            let what = "`concurrency-min` and `concurrency-max` are for `concurrency: adaptive`";
+            return Some(("concurrency", what, "set that, or remove the bounds"));
+        }
+        if !rate && self.cost != CostSource::default() {
+            return Some(("cost", "`cost` is for a rate", "set `rate`, or remove `cost`"));
+        }
+        None
+    }
+
+    /// The first setting that reads what only HTTP has.
+    pub fn of_http(&self) -> Option<&'static str> {
+        match (&self.cost, &self.key) {
+            (_, KeySource::None | KeySource::Ip) => {}
+            _ => return Some("key"),
+        }
+        if let CostSource::Header(_) = self.cost {
+            return Some("cost");
+        }
+        if self.settings.concurrency == Some(Concurrency::Adaptive) {
+            return Some("concurrency");
+        }
+        self.priority.as_ref().map(|_| "priority").or(self.deadline.as_ref().map(|_| "deadline"))
+    }
 }
 
 /// Whom a request counts for.
@@ -128,15 +185,24 @@ pub(crate) fn ticket(
     context: &RequestContext<'_>,
 ) -> Ticket {
     let keyed = definition.key != KeySource::None;
-    if !keyed {
-        return Ticket { valve: Arc::clone(valve), key: Key::default(), keyed };
-    }
+    let key = if keyed { key_of(definition, context) } else { Key::default() };
+    let head = &*context.head;
+    let arrival = Arrival {
+        key,
+        cost: definition.cost.of(head),
+        class: definition.priority.as_ref().map_or(CLASS_DEFAULT, |name| class_of(head, name)),
+        patience_ns: definition.deadline.as_ref().and_then(|source| source.patience_ns(head)),
+    };
+    Ticket { valve: Arc::clone(valve), arrival, keyed }
+}
+
+fn key_of(definition: &LimitDefinition, context: &RequestContext<'_>) -> Key {
     let text = definition.key.text(context);
     let weight = definition.weights.iter().find(|(own, _)| own.as_bytes() == text);
     let mut hasher = std::hash::DefaultHasher::new();
     text.hash(&mut hasher);
     let weight = weight.map_or(1, |(_, weight)| *weight);
-    Ticket { valve: Arc::clone(valve), key: Key { hash: hasher.finish(), weight }, keyed }
+    Key { hash: hasher.finish(), weight }
 }
 
 /// Applies one written setting.
@@ -149,6 +215,11 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
     let whole = |least: u64| {
         let number = text.parse::<u64>().ok().filter(|number| *number >= least);
         number.ok_or_else(|| format!("`{text}` is not a whole number of at least {least}"))
+    };
+    let duration_ns = || {
+        let time = weir_route::parse_duration(text);
+        let time = time.map_err(|_| format!("`{text}` is not a duration such as `30s`"))?;
+        Ok::<u64, String>(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     };
     match name {
         "rate" => {
@@ -163,13 +234,26 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
             };
         }
         "burst" => settings.burst = whole(1)?,
-        "concurrency" => settings.concurrency = Some(whole(1)?),
-        "queue" => settings.queue_max = usize::try_from(whole(0)?).unwrap_or(usize::MAX),
-        "max-wait" => {
-            let wait = weir_route::parse_duration(text);
-            let wait = wait.map_err(|_| format!("`{text}` is not a duration such as `30s`"))?;
-            settings.wait_max_ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        "concurrency" => {
+            settings.concurrency = Some(match text {
+                "adaptive" => Concurrency::Adaptive,
+                _ => Concurrency::Fixed(whole(1).map_err(|why| format!("{why}, nor `adaptive`"))?),
+            });
         }
+        "concurrency-min" => settings.concurrency_min = whole(1)?,
+        "concurrency-max" => settings.concurrency_max = whole(1)?,
+        "bandwidth" => settings.bandwidth = Some(bytes_per_second(text)?),
+        "stream-bandwidth" => settings.stream_bandwidth = Some(bytes_per_second(text)?),
+        "queue" => settings.queue_max = usize::try_from(whole(0)?).unwrap_or(usize::MAX),
+        "max-wait" => settings.wait_max_ns = duration_ns()?,
+        "warm-up" => {
+            let warm_up_ns = duration_ns()?;
+            if warm_up_ns > WARM_UP_MAX_NS {
+                return Err(format!("`{text}` is longer than a day"));
+            }
+            settings.warm_up_ns = warm_up_ns;
+        }
+        "ageing" => settings.ageing_ns = duration_ns()?,
         "order" => {
             settings.order = match text {
                 "fifo" => Order::Fifo,
@@ -185,14 +269,55 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
             };
         }
         "key" => limit.key = KeySource::parse(text)?,
+        "cost" => limit.cost = CostSource::parse(text)?,
+        "priority" => limit.priority = Some(priority(text)?),
+        "deadline" => limit.deadline = Some(DeadlineSource::parse(text)?),
         _ => return Err(format!("a limit has no `{name}`; it has {}", LIMIT_FIELDS.join(", "))),
     }
     Ok(())
 }
 
+/// Reads `10MB/s`, where units are those of Spring's DataSize.
+fn bytes_per_second(text: &str) -> Result<u64, String> {
+    let size = text.strip_suffix("/s").unwrap_or(text).trim();
+    match weir_route::parse_data_size(size) {
+        Ok(bytes) if bytes >= BANDWIDTH_MIN => Ok(bytes),
+        Ok(_) => Err(format!("`{text}` is less than {BANDWIDTH_MIN} bytes a second")),
+        Err(_) => Err(format!("`{text}` is no bandwidth: write a size and `/s`, such as `10MB/s`")),
+    }
+}
+
+/// Lowest bandwidth, in bytes a second.
+const BANDWIDTH_MIN: u64 = 1_024;
+
+/// Longest warm-up.
+const WARM_UP_MAX_NS: u64 = 86_400_000_000_000;
+
 /// Names of the settings of a limit, but for `weights`.
-pub const LIMIT_FIELDS: &[&str] =
-    &["rate", "mode", "burst", "concurrency", "queue", "max-wait", "order", "enforce", "key"];
+pub const LIMIT_FIELDS: &[&str] = &[
+    "rate",
+    "mode",
+    "burst",
+    "warm-up",
+    "concurrency",
+    "concurrency-min",
+    "concurrency-max",
+    "bandwidth",
+    "stream-bandwidth",
+    "queue",
+    "max-wait",
+    "order",
+    "ageing",
+    "enforce",
+    "key",
+    "cost",
+    "priority",
+    "deadline",
+];
+
+/// Of those the ones that say what a request is asked for: they hold for one configuration, not for
+/// the limit.
+pub const REQUEST_FIELDS: &[&str] = &["key", "cost", "priority", "deadline"];
 
 #[cfg(test)]
 mod tests {
@@ -207,6 +332,13 @@ mod tests {
         };
         check("rate", "500/s", true);
         check("rate", "0/s", false);
+        check("concurrency", "adaptive", true);
+        check("concurrency", "some", false);
+        check("concurrency-min", "0", false);
+        check("bandwidth", "10MB/s", true);
+        check("stream-bandwidth", "64KB", true);
+        check("bandwidth", "10/min", false);
+        check("bandwidth", "100B/s", false);
         check("burst", "0", false);
         check("burst", "5", true);
         check("max-wait", "2s", true);
@@ -220,6 +352,38 @@ mod tests {
         check("key", "header:", false);
         check("key", "principal", true);
         check("speed", "1", false);
+        check("cost", "3", true);
+        check("cost", "header:X-Cost", true);
+        check("cost", "0", false);
+        check("priority", "header:X-Priority", true);
+        check("priority", "high", false);
+        check("deadline", "grpc-timeout", true);
+        check("deadline", "tomorrow", false);
+        check("ageing", "5s", true);
+        check("warm-up", "10s", true);
+        check("warm-up", "2d", false);
+    }
+
+    #[test]
+    fn settings_that_make_no_sense_together() {
+        let check = |settings: &[(&str, &str)], expected: Option<&str>| {
+            let mut limit = LimitDefinition::default();
+            for (name, text) in settings {
+                set_limit(&mut limit, name, text).expect("a setting");
+            }
+            let found = limit.contradiction().map(|(field, ..)| field);
+            assert_eq!(found, expected, "{settings:?}");
+        };
+        check(&[("rate", "5/s"), ("warm-up", "1s"), ("cost", "2")], None);
+        check(&[("bandwidth", "1MB/s")], None);
+        check(&[("burst", "5")], Some("rate"));
+        check(&[("concurrency", "5"), ("warm-up", "1s")], Some("warm-up"));
+        check(&[("rate", "5/s"), ("mode", "window"), ("warm-up", "1s")], Some("warm-up"));
+        check(&[("concurrency", "5"), ("cost", "2")], Some("cost"));
+        check(&[("concurrency", "adaptive"), ("concurrency-max", "2")], None);
+        check(&[("concurrency", "5"), ("concurrency-max", "2")], Some("concurrency"));
+        let upside_down = [("concurrency", "adaptive"), ("concurrency-min", "2000")];
+        check(&upside_down, Some("concurrency-min"));
     }
 
     #[test]

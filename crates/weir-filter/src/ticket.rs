@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use weir_limit::{Key, Valve};
+use weir_limit::{Arrival, Valve};
 
 /// What a request needs to pass a limit.
 #[derive(Clone, Debug)]
 pub struct Ticket {
     /// The limit.
     pub valve: Arc<Valve>,
-    /// Whom it counts for.
-    pub key: Key,
+    /// Whom it counts for, and for how much.
+    pub arrival: Arrival,
     /// Whether the limit is one of a key (429) or of all (503).
     pub keyed: bool,
 }
 
 impl PartialEq for Ticket {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.valve, &other.valve) && self.key == other.key
+        Arc::ptr_eq(&self.valve, &other.valve) && self.arrival == other.arrival
     }
 }
 

@@ -6,6 +6,9 @@
 //! gives a [`Waker`](std::task::Waker) and is woken when its turn has come. Who wakes the valve
 //! when a turn is due is the caller's business (`weir-server/pacer.rs`).
 
+mod adaptive;
+mod arrival;
+mod bandwidth;
 mod breaker;
 mod buckets;
 mod budget;
@@ -16,11 +19,14 @@ mod settings;
 mod valve;
 mod valves;
 
+pub use adaptive::Ended;
+pub use arrival::{Admission, Arrival, CLASS_DEFAULT, CLASSES, Reason, Refusal, Slot};
+pub use bandwidth::{Stream, Way};
 pub use breaker::{Breaker, BreakerSettings, BreakerState, BreakerView, Call, Window};
 pub use buckets::{BucketSettings, Buckets, Refill, Taken};
 pub use budget::RetryBudgets;
 pub use queue::Key;
 pub use rate::{Rate, RateError};
-pub use settings::{LimitSettings, Mode, Order};
-pub use valve::{Admission, Counts, Reason, Refusal, Slot, Valve, WAIT_BOUNDS_MS};
+pub use settings::{Concurrency, LimitSettings, Mode, Order};
+pub use valve::{Counts, Valve, WAIT_BOUNDS_MS};
 pub use valves::Valves;

@@ -1,12 +1,14 @@
 //! One limit with its queue.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
 
-use crate::queue::{Key, Place, Queue};
+use crate::adaptive::{Adaptive, Ended};
+use crate::arrival::{Admission, Arrival, CLASSES, Reason, Refusal, Slot};
+use crate::bandwidth::{Bandwidth, Stream, Way};
+use crate::queue::{Comer, Key, Queue};
 use crate::schedule::Schedule;
-use crate::settings::{LimitSettings, Order};
+use crate::settings::{Concurrency, LimitSettings, Order};
 
 /// Upper bounds of the buckets of waits, in milliseconds; the last bucket has none.
 pub const WAIT_BOUNDS_MS: [u64; 6] = [1, 10, 100, 1_000, 10_000, 60_000];
@@ -17,6 +19,7 @@ pub struct Valve {
     name: String,
     /// Whether concurrency is limited.
     holds: AtomicBool,
+    bandwidth: Arc<Bandwidth>,
     core: Mutex<Core>,
 }
 
@@ -24,6 +27,7 @@ pub struct Valve {
 struct Core {
     settings: LimitSettings,
     schedule: Option<Schedule>,
+    adaptive: Option<Adaptive>,
     in_service: u64,
     paused: bool,
     queue: Queue<Entry>,
@@ -34,49 +38,6 @@ struct Core {
 struct Entry {
     slot: Arc<Slot>,
     arrived_ns: u64,
-}
-
-/// A place in a queue, seen from both sides.
-#[derive(Debug)]
-pub struct Slot {
-    state: AtomicU8,
-    waker: Mutex<Option<Waker>>,
-    place: Mutex<Option<Place>>,
-}
-
-const WAITS: u8 = 0;
-const PASSES: u8 = 1;
-const REFUSED: u8 = 2;
-
-/// What became of one that arrived.
-#[derive(Debug)]
-pub enum Admission {
-    /// It passes now.
-    Pass,
-    /// It waits. If `due_ns` is there, somebody must call [`Valve::release`] then.
-    Wait(Arc<Slot>, Option<u64>),
-    /// It does not pass.
-    Refused(Refusal),
-}
-
-/// Why one does not pass, and when to come back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Why.
-    pub reason: Reason,
-    /// After how many nanoseconds one that comes then passes, as far as is known.
-    pub retry_ns: u64,
-}
-
-/// Why one does not pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// The queue is full.
-    Full,
-    /// It would have to wait longer than anybody may.
-    TooLong,
-    /// An operator emptied the queue.
-    Flushed,
 }
 
 /// What a valve has done so far, and how it is.
@@ -90,6 +51,8 @@ pub struct Counts {
     pub refused_full: u64,
     /// Refused, as the wait would have been too long.
     pub refused_wait: u64,
+    /// Refused, as the wait would have gone beyond their own deadline, or has.
+    pub refused_deadline: u64,
     /// Left while they waited.
     pub cancelled: u64,
     /// Would have waited or been refused, if the limit were enforced.
@@ -104,14 +67,25 @@ pub struct Counts {
     pub depth: usize,
     /// In service now, where concurrency is limited.
     pub in_service: u64,
+    /// How many may be in service now, where concurrency is limited.
+    pub concurrency: Option<u64>,
+    /// What a request takes when the upstream is not busy, in nanoseconds, where concurrency finds
+    /// itself and once that is known.
+    pub baseline_ns: Option<u64>,
+    /// Bytes that moved under its bandwidth so far.
+    pub moved_bytes: u64,
+    /// How often a body had to wait for its bandwidth, or would have had to.
+    pub bandwidth_waits: u64,
 }
 
 impl Valve {
     /// A valve.
     pub fn new(name: &str, settings: LimitSettings) -> Self {
-        let schedule = schedule(&settings);
+        let schedule = Schedule::new(&settings);
         let holds = AtomicBool::new(settings.concurrency.is_some());
+        let bandwidth = Arc::new(Bandwidth::new(&settings));
         let core = Core {
+            adaptive: adaptive(&settings),
             settings,
             schedule,
             in_service: 0,
@@ -119,7 +93,7 @@ impl Valve {
             queue: Queue::default(),
             counts: Counts::default(),
         };
-        Self { name: name.to_owned(), holds, core: Mutex::new(core) }
+        Self { name: name.to_owned(), holds, bandwidth, core: Mutex::new(core) }
     }
 
     /// Name in the configuration, in metrics and for operators.
@@ -136,7 +110,17 @@ impl Valve {
     pub fn counts(&self) -> Counts {
         let core = self.lock();
         let (depth, in_service) = (core.queue.len(), core.in_service);
-        Counts { depth, in_service, ..core.counts.clone() }
+        let concurrency = core.most();
+        let baseline_ns = core.adaptive.as_ref().and_then(Adaptive::baseline_ns);
+        Counts {
+            depth,
+            in_service,
+            concurrency,
+            baseline_ns,
+            moved_bytes: self.bandwidth.moved(),
+            bandwidth_waits: self.bandwidth.waited(),
+            ..core.counts.clone()
+        }
     }
 
     /// Whether an operator has paused it.
@@ -145,18 +129,22 @@ impl Valve {
     }
 
     /// One arrives. Whoever passes calls [`Valve::done`] at its end if [`Valve::holds`] says so.
-    pub fn arrive(&self, key: Key, now_ns: u64) -> Admission {
+    pub fn arrive(&self, mut arrival: Arrival, now_ns: u64) -> Admission {
         let mut core = self.lock();
-        let key = match core.settings.order {
-            Order::Fifo => Key::default(),
-            Order::Fair => key,
-        };
-        core.arrive(key, now_ns)
+        if core.settings.order == Order::Fifo {
+            arrival.key = Key::default();
+        }
+        core.arrive(arrival, now_ns)
     }
 
     /// Whether who passes must say when it has ended.
     pub fn holds(&self) -> bool {
         self.holds.load(Ordering::Relaxed)
+    }
+
+    /// What paces a body of one that passed; `None` without a bandwidth.
+    pub fn stream(&self, key: Key, way: Way) -> Option<Stream> {
+        self.bandwidth.is_limited().then(|| Stream::new(&self.bandwidth, key.hash, way))
     }
 
     /// Lets pass whose turn has come; gives when the next turn is, if anybody waits for one.
@@ -169,14 +157,18 @@ impl Valve {
             }
             (core.due(), passed)
         };
-        passed.iter().for_each(|slot| slot.set(PASSES));
+        passed.iter().for_each(|slot| slot.tell(true));
         due
     }
 
     /// One that passed has ended; lets the next one pass where that made room.
-    pub fn done(&self, now_ns: u64) -> Option<u64> {
+    pub fn done(&self, ended: Ended, now_ns: u64) -> Option<u64> {
         {
             let mut core = self.lock();
+            let in_service = core.in_service;
+            if let Some(adaptive) = &mut core.adaptive {
+                adaptive.ended(ended, in_service, now_ns);
+            }
             core.in_service = core.in_service.saturating_sub(1);
         }
         self.release(now_ns)
@@ -184,11 +176,18 @@ impl Valve {
 
     /// One that waited has left. Gives whether it had already been let pass.
     pub fn leave(&self, slot: &Slot) -> bool {
-        let place = slot.place.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut core = self.lock();
-        let waited = place.is_some_and(|place| core.queue.remove(place).is_some());
+        let waited = core.take_out(slot);
         core.counts.cancelled += u64::from(waited);
-        !waited && slot.state.load(Ordering::Acquire) == PASSES
+        !waited && slot.has_passed()
+    }
+
+    /// Refuses one that has waited until its own deadline; gives whether it waited still.
+    pub fn expire(&self, slot: &Slot) -> bool {
+        let mut core = self.lock();
+        let waited = core.take_out(slot);
+        core.counts.refused_deadline += u64::from(waited);
+        waited
     }
 
     /// Goes over to other settings: who waits waits on, with the new distance. Gives when the next
@@ -200,17 +199,22 @@ impl Valve {
                 return core.due();
             }
             match (&mut core.schedule, settings.rate) {
-                (Some(schedule), Some(rate)) => {
-                    schedule.change(rate, settings.mode, settings.burst, now_ns);
-                }
+                (Some(schedule), Some(_)) => schedule.change(&settings, now_ns),
                 _ => {
-                    core.schedule = schedule(&settings);
+                    core.schedule = Schedule::new(&settings);
                     // Who waits already has earned no burst by a rate that was not there.
                     if let Some(schedule) = &mut core.schedule {
                         schedule.skip_to(now_ns);
                     }
                 }
             }
+            match (&mut core.adaptive, settings.concurrency) {
+                (Some(adaptive), Some(Concurrency::Adaptive)) => {
+                    adaptive.bound(settings.concurrency_min, settings.concurrency_max);
+                }
+                _ => core.adaptive = adaptive(&settings),
+            }
+            self.bandwidth.set(&settings);
             self.holds.store(settings.concurrency.is_some(), Ordering::Relaxed);
             core.settings = settings;
         }
@@ -240,11 +244,11 @@ impl Valve {
         let mut refused = Vec::new();
         {
             let mut core = self.lock();
-            while let Some(entry) = core.queue.pop() {
+            while let Some((entry, _)) = core.queue.pop() {
                 refused.push(entry.slot);
             }
         }
-        refused.iter().for_each(|slot| slot.set(REFUSED));
+        refused.iter().for_each(|slot| slot.tell(false));
         refused.len()
     }
 
@@ -253,74 +257,103 @@ impl Valve {
     }
 }
 
-fn schedule(settings: &LimitSettings) -> Option<Schedule> {
-    settings.rate.map(|rate| Schedule::new(rate, settings.mode, settings.burst))
+fn adaptive(settings: &LimitSettings) -> Option<Adaptive> {
+    let (min, max) = (settings.concurrency_min, settings.concurrency_max);
+    (settings.concurrency == Some(Concurrency::Adaptive)).then(|| Adaptive::new(min, max))
 }
 
 impl Core {
-    fn arrive(&mut self, key: Key, now_ns: u64) -> Admission {
+    fn arrive(&mut self, arrival: Arrival, now_ns: u64) -> Admission {
         let is_empty = self.queue.len() == 0;
         if is_empty && let Some(schedule) = &mut self.schedule {
             schedule.rest(now_ns);
         }
+        let cost = arrival.cost.max(1);
         if is_empty && self.may_pass(now_ns) {
-            self.pass();
+            self.pass(cost);
             return Admission::Pass;
         }
-        let ahead = self.queue.ahead(key);
+        // One of a lower class that has waited longer by the difference of both passes first.
+        let class = u64::from(arrival.class.min(CLASSES - 1));
+        let rank = now_ns.saturating_add(self.settings.ageing_ns.saturating_mul(class));
+        let comer = Comer { key: arrival.key, cost, rank };
+        let ahead = self.queue.ahead(comer);
         let wait_ns = self.schedule.as_ref().map(|s| s.at(ahead).saturating_sub(now_ns));
-        let settings = &self.settings;
-        let reason = match wait_ns {
-            _ if self.queue.len() >= settings.queue_max => Some(Reason::Full),
-            Some(wait) if wait > settings.wait_max_ns => Some(Reason::TooLong),
-            _ => None,
-        };
-        if !settings.enforce {
+        let reason = self.refusal(wait_ns, arrival.patience_ns);
+        if !self.settings.enforce {
             self.counts.shadowed += 1;
             // Who would be refused takes no turn from those behind it.
             match reason {
                 Some(_) => self.enter(),
-                None => self.pass(),
+                None => self.pass(cost),
             }
             return Admission::Pass;
         }
         if let Some(reason) = reason {
             match reason {
                 Reason::Full => self.counts.refused_full += 1,
+                Reason::Deadline => self.counts.refused_deadline += 1,
                 Reason::TooLong | Reason::Flushed => self.counts.refused_wait += 1,
             }
-            let retry_ns = self.retry_ns(reason, wait_ns, now_ns);
-            return Admission::Refused(Refusal { reason, retry_ns });
+            let retry_ns = self.retry_ns(reason, wait_ns, arrival.patience_ns, now_ns);
+            return Admission::Refused(Refusal { reason, retry_ns, wait_ns });
         }
-        let slot = Arc::new(Slot {
-            state: AtomicU8::new(WAITS),
-            waker: Mutex::new(None),
-            place: Mutex::new(None),
-        });
+        let slot = Slot::new(arrival.patience_ns.map(|patience| now_ns.saturating_add(patience)));
         let entry = Entry { slot: Arc::clone(&slot), arrived_ns: now_ns };
-        let place = self.queue.push(key, entry);
-        *slot.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+        slot.put(self.queue.push(comer, entry));
         Admission::Wait(slot, self.due())
     }
 
+    /// Why one is refused that would wait for `wait_ns`, if it is.
+    fn refusal(&self, wait_ns: Option<u64>, patience_ns: Option<u64>) -> Option<Reason> {
+        let wait = wait_ns.unwrap_or_default();
+        if self.queue.len() >= self.settings.queue_max {
+            return Some(Reason::Full);
+        }
+        if patience_ns.is_some_and(|patience| wait > patience || patience == 0) {
+            return Some(Reason::Deadline);
+        }
+        (wait > self.settings.wait_max_ns).then_some(Reason::TooLong)
+    }
+
     /// When one that comes back finds a place from which it passes within the longest wait.
-    fn retry_ns(&self, reason: Reason, wait_ns: Option<u64>, now_ns: u64) -> u64 {
+    fn retry_ns(
+        &self,
+        reason: Reason,
+        wait_ns: Option<u64>,
+        patience_ns: Option<u64>,
+        now_ns: u64,
+    ) -> u64 {
         let first = self.schedule.as_ref().map_or(0, |s| s.at(0).saturating_sub(now_ns));
+        let longest = patience_ns.unwrap_or(u64::MAX).min(self.settings.wait_max_ns);
         match (reason, wait_ns) {
-            (Reason::TooLong, Some(wait)) => wait.saturating_sub(self.settings.wait_max_ns),
+            (Reason::TooLong | Reason::Deadline, Some(wait)) => wait.saturating_sub(longest),
             _ => first,
         }
     }
 
+    /// Takes out who waits; gives whether it did.
+    fn take_out(&mut self, slot: &Slot) -> bool {
+        slot.take_place().is_some_and(|place| self.queue.remove(place).is_some())
+    }
+
     fn may_pass(&self, now_ns: u64) -> bool {
-        let room = self.settings.concurrency.is_none_or(|max| self.in_service < max);
+        let room = self.most().is_none_or(|max| self.in_service < max);
         let due = self.schedule.as_ref().is_none_or(|schedule| schedule.at(0) <= now_ns);
         room && due && (!self.paused || !self.settings.enforce)
     }
 
-    fn pass(&mut self) {
+    /// How many may be in service now.
+    fn most(&self) -> Option<u64> {
+        match self.settings.concurrency? {
+            Concurrency::Fixed(most) => Some(most),
+            Concurrency::Adaptive => self.adaptive.as_ref().map(Adaptive::most),
+        }
+    }
+
+    fn pass(&mut self, cost: u64) {
         if let Some(schedule) = &mut self.schedule {
-            schedule.take();
+            schedule.take(cost);
         }
         self.enter();
     }
@@ -338,8 +371,8 @@ impl Core {
             return None;
         }
         let late = self.schedule.as_ref().map_or(0, |s| now_ns.saturating_sub(s.at(0)));
-        let entry = self.queue.pop()?;
-        self.pass();
+        let (entry, cost) = self.queue.pop()?;
+        self.pass(cost);
         let counts = &mut self.counts;
         counts.late_max_ns = counts.late_max_ns.max(late);
         counts.waited += 1;
@@ -354,37 +387,11 @@ impl Core {
 
     /// When the first of those who wait may pass, if time alone decides.
     fn due(&self) -> Option<u64> {
-        let full = self.settings.concurrency.is_some_and(|max| self.in_service >= max);
+        let full = self.most().is_some_and(|max| self.in_service >= max);
         if self.queue.len() == 0 || self.paused || full {
             return None;
         }
         Some(self.schedule.as_ref().map_or(0, |schedule| schedule.at(0)))
-    }
-}
-
-impl Slot {
-    /// Ready when its turn has come (`true`) or it was refused (`false`).
-    pub fn poll(&self, cx: &Context<'_>) -> Poll<bool> {
-        let told = || match self.state.load(Ordering::Acquire) {
-            WAITS => Poll::Pending,
-            state => Poll::Ready(state == PASSES),
-        };
-        if let Poll::Ready(passes) = told() {
-            return Poll::Ready(passes);
-        }
-        let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
-        *waker = Some(cx.waker().clone());
-        drop(waker);
-        // Its turn may have come before the waker was there.
-        told()
-    }
-
-    fn set(&self, state: u8) {
-        self.state.store(state, Ordering::Release);
-        let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
     }
 }
 

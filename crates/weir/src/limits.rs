@@ -63,14 +63,20 @@ struct SetArgs {
     /// Name.
     name: String,
     /// Rate, such as `50/s`, `30/min`, `0.5/h`.
-    #[arg(long, value_name = "RATE", required_unless_present_any = ["concurrency", "burst", "queue", "max_wait"])]
+    #[arg(long, value_name = "RATE", required_unless_present_any = ["concurrency", "bandwidth", "burst", "warm_up", "queue", "max_wait"])]
     rate: Option<String>,
-    /// How many are in service at a time.
-    #[arg(long, value_name = "N")]
-    concurrency: Option<u64>,
+    /// How many are in service at a time, or `adaptive`.
+    #[arg(long, value_name = "N|adaptive")]
+    concurrency: Option<String>,
+    /// Bytes a second of all bodies of a key, such as `10MB/s`.
+    #[arg(long, value_name = "SIZE/s")]
+    bandwidth: Option<String>,
     /// How many pass at once after a rest.
     #[arg(long, value_name = "N")]
     burst: Option<u64>,
+    /// How long a limit that has rested takes to its rate.
+    #[arg(long, value_name = "DURATION")]
+    warm_up: Option<String>,
     /// How many may wait.
     #[arg(long, value_name = "N")]
     queue: Option<u64>,
@@ -108,8 +114,10 @@ impl SetArgs {
             body.extend(value.map(|value| (name.to_owned(), value)));
         };
         add("rate", self.rate.as_ref().map(|rate| json!(rate)));
-        add("concurrency", self.concurrency.map(|count| json!(count)));
+        add("concurrency", self.concurrency.as_ref().map(|count| json!(count)));
+        add("bandwidth", self.bandwidth.as_ref().map(|bytes| json!(bytes)));
         add("burst", self.burst.map(|count| json!(count)));
+        add("warm-up", self.warm_up.as_ref().map(|time| json!(time)));
         add("queue", self.queue.map(|count| json!(count)));
         add("max-wait", self.max_wait.as_ref().map(|wait| json!(wait)));
         Value::Object(body)
@@ -143,8 +151,8 @@ fn listed(limits: &[Value]) -> String {
             true => format!("{} (paused)", text(one, "rate")),
             false => text(one, "rate"),
         };
-        let mut row = vec![text(one, "name"), rate];
-        for key in ["concurrency", "depth", "admitted", "waited", "refused", "cancelled"] {
+        let mut row = vec![text(one, "name"), rate, text(one, "concurrencyNow")];
+        for key in ["depth", "admitted", "waited", "refused", "cancelled"] {
             row.push(text(one, key));
         }
         row

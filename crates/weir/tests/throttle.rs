@@ -57,6 +57,15 @@ async fn until(gateway: &Gateway, name: &str, key: &str, value: u64) {
     }
 }
 
+/// Waits until what the limit has under `key` is more than that.
+async fn until_more(gateway: &Gateway, name: &str, key: &str, than: u64) {
+    let start = std::time::Instant::now();
+    while limit(gateway, name).await[key].as_u64() <= Some(than) {
+        assert!(start.elapsed() < weir_testkit::PATIENCE, "{key} stays {than}");
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
 async fn who_would_wait_too_long_is_refused_with_the_time_to_come_back() {
     let origin = Origin::start().await;
@@ -71,6 +80,71 @@ async fn who_would_wait_too_long_is_refused_with_the_time_to_come_back() {
     let metrics = get(gateway.admin(), "/actuator/prometheus").await.text();
     let row = "weir_limit_refused_total{limit=\"route:a\",reason=\"wait\"} 1";
     assert!(metrics.contains(row), "{metrics}");
+}
+
+#[tokio::test]
+async fn who_has_no_time_is_refused_with_the_wait_that_it_would_have_been() {
+    let origin = Origin::start().await;
+    let limits = "weir.limits:\n  slow: { rate: 1/h, max-wait: 10h, cost: 'header:X-Cost', \
+                  deadline: grpc-timeout }";
+    let gateway = gateway(&origin, "Throttle=slow", limits);
+    let address = gateway.address();
+    let ask = async |fields: &str| {
+        let get = format!("GET /a HTTP/1.1\r\nHost: a\r\n{fields}\r\n\r\n");
+        Client::connect(address).await.exchange(get).await
+    };
+    assert_eq!(ask("X-Cost: 3").await.status, 200);
+    let refused = ask("grpc-timeout: 2H").await;
+    assert_eq!(refused.status, 503);
+    let timing = refused.field("server-timing").expect("how long it would have waited");
+    let wait_ms = timing.strip_prefix("queue;dur=").expect("a queue");
+    let wait_s = wait_ms.parse::<f64>().expect("a number") / 1e3;
+    assert!((3.0 * 3_600.0 - 100.0..=3.0 * 3_600.0).contains(&wait_s), "{wait_s}");
+    let _waiting = begin(&gateway, "GET /a HTTP/1.1\r\nHost: a\r\ngrpc-timeout: 4H").await;
+    until(&gateway, "slow", "depth", 1).await;
+    let metrics = get(gateway.admin(), "/actuator/prometheus").await.text();
+    let row = "weir_limit_refused_total{limit=\"slow\",reason=\"deadline\"} 1";
+    assert!(metrics.contains(row), "{metrics}");
+}
+
+#[tokio::test]
+async fn who_waits_beyond_its_deadline_is_refused() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let origin = Origin::answering(move |_| Answer::nothing().pause(&held).and(Answer::ok())).await;
+    let limits = "weir.limits:\n  one: { concurrency: 1, deadline: 'header:X-Timeout' }";
+    let gateway = gateway(&origin, "Throttle=one", limits);
+    let mut first = begin(&gateway, "GET /a/1 HTTP/1.1\r\nHost: a").await;
+    until(&gateway, "one", "inService", 1).await;
+    let mut late = begin(&gateway, "GET /a/2 HTTP/1.1\r\nHost: a\r\nX-Timeout: 50ms").await;
+    assert_eq!(late.read_response().await.status, 503);
+    assert_eq!(limit(&gateway, "one").await["refused"], 1);
+    gate.open();
+    assert_eq!(first.read_response().await.status, 200);
+    assert_eq!(origin.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn an_urgent_request_passes_before_others() {
+    let origin = Origin::start().await;
+    let limits = "weir.limits:\n  slow: { rate: 1/h, max-wait: 10h, ageing: 1h, \
+                  priority: 'header:X-Priority' }";
+    let gateway = gateway(&origin, "Throttle=slow", limits);
+    assert_eq!(get(gateway.address(), "/a/first").await.status, 200);
+    let mut waiting = Vec::new();
+    for (n, priority) in ["low", "normal", "high"].iter().enumerate() {
+        let head = format!("GET /a/{priority} HTTP/1.1\r\nHost: a\r\nX-Priority: {priority}");
+        waiting.push(begin(&gateway, &head).await);
+        until(&gateway, "slow", "depth", n as u64 + 1).await;
+    }
+    // One at a time, so that the order in which they pass is that in which they arrive.
+    change(&gateway, "slow", json!({ "concurrency": 1 })).await;
+    change(&gateway, "slow", json!({ "rate": "1000/s" })).await;
+    for client in &mut waiting {
+        assert_eq!(client.read_response().await.status, 200);
+    }
+    let targets: Vec<String> = origin.requests().iter().map(|one| one.target()).collect();
+    assert_eq!(targets, ["/a/first", "/a/high", "/a/normal", "/a/low"]);
 }
 
 #[tokio::test]
@@ -151,6 +225,54 @@ async fn concurrency_lets_the_next_one_in_when_one_has_ended() {
 }
 
 #[tokio::test]
+async fn a_concurrency_that_finds_itself_is_shown() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let origin = Origin::answering(move |_| Answer::nothing().pause(&held).and(Answer::ok())).await;
+    let limits = "weir.limits:\n  own: { concurrency: adaptive, concurrency-max: 2 }";
+    let gateway = gateway(&origin, "Throttle=own", limits);
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        clients.push(begin(&gateway, "GET /a HTTP/1.1\r\nHost: a").await);
+    }
+    until(&gateway, "own", "inService", 2).await;
+    until(&gateway, "own", "depth", 1).await;
+    let shown = limit(&gateway, "own").await;
+    assert_eq!((&shown["concurrency"], &shown["concurrencyNow"]), (&"adaptive".into(), &2.into()));
+    let metrics = get(gateway.admin(), "/actuator/prometheus").await.text();
+    assert!(metrics.contains("weir_limit_concurrency{limit=\"own\"} 2\n"), "{metrics}");
+    gate.open();
+    for client in &mut clients {
+        assert_eq!(client.read_response().await.status, 200);
+    }
+    until(&gateway, "own", "inService", 0).await;
+}
+
+#[tokio::test]
+async fn bodies_wait_for_their_bandwidth_both_ways() {
+    let body = "y".repeat(300_000);
+    let sent = body.clone();
+    let origin = Origin::answering(move |_| Answer::status(200, &[], &sent)).await;
+    let limits = "weir.limits:\n  big: { bandwidth: 2KB/s, stream-bandwidth: 1KB/s, key: ip }";
+    let gateway = gateway(&origin, "Throttle=big", limits);
+    let mut down = begin(&gateway, "GET /a/down HTTP/1.1\r\nHost: a").await;
+    until_more(&gateway, "big", "bandwidthWaits", 0).await;
+    assert!(limit(&gateway, "big").await["movedBytes"].as_u64() < Some(300_000));
+    let mut up = begin(&gateway, "POST /a/up HTTP/1.1\r\nHost: a\r\nContent-Length: 300000").await;
+    up.send(&body).await;
+    until_more(&gateway, "big", "bandwidthWaits", 1).await;
+    assert_eq!(origin.requests().iter().filter(|one| one.body.len() == 300_000).count(), 0);
+    let fast = json!({ "bandwidth": "1GB/s", "stream-bandwidth": "1GB/s" });
+    assert_eq!(change(&gateway, "big", fast).await.status, 200);
+    assert_eq!(down.read_response().await.text(), body);
+    assert_eq!(up.read_response().await.text(), body);
+    assert_eq!(limit(&gateway, "big").await["movedBytes"], 900_000);
+    assert!(origin.requests().iter().any(|one| one.body == body.as_bytes()));
+    let metrics = get(gateway.admin(), "/actuator/prometheus").await.text();
+    assert!(metrics.contains("weir_limit_moved_bytes_total{limit=\"big\"} 900000\n"), "{metrics}");
+}
+
+#[tokio::test]
 async fn a_queue_survives_a_reload_and_can_be_paused_and_emptied() {
     let origin = Origin::start().await;
     let limits = "weir.limits:\n  slow: { rate: 1/h, max-wait: 10h }";
@@ -170,6 +292,38 @@ async fn a_queue_survives_a_reload_and_can_be_paused_and_emptied() {
     assert_eq!(get(gateway.address(), "/a").await.status, 200);
 }
 
+/// What `weir check` says of a configuration that is wrong.
+fn refusal(config: &str) -> String {
+    let directory = tempfile::tempdir().expect("a folder");
+    let file = directory.path().join("application.yml");
+    std::fs::write(&file, config).expect("a file");
+    let told = std::process::Command::new(env!("CARGO_BIN_EXE_weir"))
+        .arg("check")
+        .arg(&file)
+        .output()
+        .expect("weir runs");
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert_eq!(told.status.code(), Some(1), "{text}");
+    text
+}
+
+#[test]
+fn a_pipeline_refuses_a_limit_that_it_cannot_keep() {
+    let check = |protocol: &str, limit: &str, expected: &str| {
+        let text = refusal(&format!(
+            "weir.limits:\n  a: {limit}\nweir.pipelines:\n- {{ id: p, listen: '127.0.0.1:0', \
+             {protocol}, upstream: '127.0.0.1:1', limit: a }}\n"
+        ));
+        assert!(text.contains(expected) && text.contains("application.yml:4:"), "{text}");
+    };
+    let tcp = "protocol: tcp";
+    check(tcp, "{ rate: 5/s, key: host }", "here a key is `none` or `ip`");
+    check(tcp, "{ rate: 5/s, cost: 'header:X-Cost' }", "here `cost` is a number");
+    check(tcp, "{ concurrency: adaptive }", "here `concurrency` is a number");
+    check(tcp, "{ rate: 5/s, deadline: grpc-timeout }", "no `priority` and no `deadline`");
+    check("protocol: dubbo", "{ bandwidth: 1MB/s }", "messages have none");
+}
+
 #[test]
 fn nonsense_is_refused_with_its_place() {
     let check = |limits: &str, expected: &str| {
@@ -177,16 +331,7 @@ fn nonsense_is_refused_with_its_place() {
             "weir.limits:\n  a: {limits}\nspring.cloud.gateway.routes:\n- {{ id: a, uri: \
              'http://h', predicates: [ Path=/a ], filters: [ Throttle=a ] }}\n"
         );
-        let directory = tempfile::tempdir().expect("a folder");
-        let file = directory.path().join("application.yml");
-        std::fs::write(&file, config).expect("a file");
-        let told = std::process::Command::new(env!("CARGO_BIN_EXE_weir"))
-            .arg("check")
-            .arg(&file)
-            .output()
-            .expect("weir runs");
-        let text = String::from_utf8_lossy(&told.stdout).into_owned();
-        assert_eq!(told.status.code(), Some(1), "{text}");
+        let text = refusal(&config);
         assert!(text.contains(expected) && text.contains("application.yml:2:"), "{text}");
     };
     check("{ rate: 0/s }", "`0/s` is not a rate: it lets nothing pass");
@@ -195,6 +340,12 @@ fn nonsense_is_refused_with_its_place() {
     check("{ rate: 5/s, key: soul }", "header:NAME");
     check("{ rate: 5/s, burts: 2 }", "a limit has no `burts`");
     check("{ queue: 5 }", "it limits nothing");
+    check("{ rate: 5/s, cost: 0 }", "`0` is no cost");
+    check("{ rate: 5/s, priority: high }", "write `header:NAME`");
+    check("{ rate: 5/s, deadline: soon }", "write `grpc-timeout` or `header:NAME`");
+    check("{ concurrency: adaptive, concurrency-min: 2000 }", "higher than `concurrency-max`");
+    check("{ bandwidth: 10/min }", "`10/min` is no bandwidth");
+    check("{ concurrency: 5, warm-up: 10s }", "`warm-up` is for a rate");
 }
 
 #[tokio::test]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use axum::response::Response;
 use serde_json::{Value, json};
 use weir_filter::filter::Setting;
-use weir_filter::{LIMIT_FIELDS, LimitDefinition, set_limit};
-use weir_limit::{Counts, Mode, Order, Valve, WAIT_BOUNDS_MS};
+use weir_filter::{LIMIT_FIELDS, LimitDefinition, REQUEST_FIELDS, set_limit};
+use weir_limit::{Concurrency, Counts, Mode, Order, Valve, WAIT_BOUNDS_MS};
 
 use super::{Call, body};
 use crate::answer::{Failure, ok_json};
@@ -38,14 +38,18 @@ pub(super) async fn set(mut call: Call) -> Result<Response, Failure> {
         match (name.as_str(), value) {
             ("paused", Value::Bool(pause)) => paused = Some(*pause),
             ("flush", Value::Bool(all)) => flush = *all,
-            ("key", _) => {
-                return Err(Failure::bad_request("`key` can be changed in the configuration only"));
+            (own, _) if REQUEST_FIELDS.contains(&own) => {
+                let why = format!("`{own}` can be changed in the configuration only");
+                return Err(Failure::bad_request(why));
             }
             _ => set_limit(&mut limit, name, &text).map_err(|why| {
                 let fields = LIMIT_FIELDS.join(", ");
                 Failure::bad_request(format!("{name}: {why} (besides {fields}: paused, flush)"))
             })?,
         }
+    }
+    if let Some((_, why, help)) = limit.contradiction() {
+        return Err(Failure::bad_request(format!("{why}; {help}")));
     }
     // What is to wait, or to go, must not pass by the new settings in between.
     if paused == Some(true) {
@@ -83,17 +87,28 @@ fn shown(valve: &Valve) -> Value {
         "rate": settings.rate.map(|rate| rate.to_string()),
         "mode": match settings.mode { Mode::Pace => "pace", Mode::Window => "window" },
         "burst": settings.burst,
-        "concurrency": settings.concurrency,
+        "warmUpMs": settings.warm_up_ns / 1_000_000,
+        "concurrency": settings.concurrency.map(|most| match most {
+            Concurrency::Fixed(most) => json!(most),
+            Concurrency::Adaptive => json!("adaptive"),
+        }),
+        "concurrencyNow": counts.concurrency,
+        "baselineMs": counts.baseline_ns.map(|time| time as f64 / 1e6),
+        "bandwidth": settings.bandwidth,
+        "streamBandwidth": settings.stream_bandwidth,
+        "movedBytes": counts.moved_bytes,
+        "bandwidthWaits": counts.bandwidth_waits,
         "queue": settings.queue_max,
         "maxWaitMs": settings.wait_max_ns / 1_000_000,
         "order": match settings.order { Order::Fifo => "fifo", Order::Fair => "fair" },
+        "ageingMs": settings.ageing_ns / 1_000_000,
         "enforce": settings.enforce,
         "paused": valve.is_paused(),
         "depth": counts.depth,
         "inService": counts.in_service,
         "admitted": counts.admitted,
         "waited": counts.waited,
-        "refused": counts.refused_full + counts.refused_wait,
+        "refused": counts.refused_full + counts.refused_wait + counts.refused_deadline,
         "cancelled": counts.cancelled,
         "shadowed": counts.shadowed,
     })
@@ -105,7 +120,11 @@ type Row = (&'static str, &'static str, &'static str, fn(&Counts) -> Vec<(&'stat
 const ROWS: &[Row] = &[
     ("admitted_total", "counter", "Requests that passed a limit.", |c| vec![("", c.admitted)]),
     ("refused_total", "counter", "Requests that a limit refused.", |c| {
-        vec![(",reason=\"full\"", c.refused_full), (",reason=\"wait\"", c.refused_wait)]
+        vec![
+            (",reason=\"full\"", c.refused_full),
+            (",reason=\"wait\"", c.refused_wait),
+            (",reason=\"deadline\"", c.refused_deadline),
+        ]
     }),
     ("cancelled_total", "counter", "Requests whose client left while they waited.", |c| {
         vec![("", c.cancelled)]
@@ -113,7 +132,16 @@ const ROWS: &[Row] = &[
     ("shadowed_total", "counter", "Requests that would have waited if it were enforced.", |c| {
         vec![("", c.shadowed)]
     }),
+    ("moved_bytes_total", "counter", "Bytes of bodies that moved under a bandwidth.", |c| {
+        vec![("", c.moved_bytes)]
+    }),
+    ("bandwidth_waits_total", "counter", "Times that a body waited for its bandwidth.", |c| {
+        vec![("", c.bandwidth_waits)]
+    }),
     ("depth", "gauge", "Requests that wait now.", |c| vec![("", c.depth as u64)]),
+    ("concurrency", "gauge", "Requests that may be in service, where that is limited.", |c| {
+        c.concurrency.map(|most| ("", most)).into_iter().collect()
+    }),
     ("in_service", "gauge", "Requests in service, where that is limited.", |c| {
         vec![("", c.in_service)]
     }),
@@ -151,14 +179,28 @@ pub fn limits_prometheus(control: &Control) -> String {
         let _ = writeln!(out, "{name}_sum{{limit=\"{limit}\"}} {seconds}");
         let _ = writeln!(out, "{name}_count{{limit=\"{limit}\"}} {sum}");
     }
-    let name = "weir_limit_late_max_seconds";
     let help = "Longest time between a turn and the release that used it.";
-    let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n");
-    for (limit, counts) in &counts {
-        let seconds = counts.late_max_ns as f64 / 1e9;
-        let _ = writeln!(out, "{name}{{limit=\"{limit}\"}} {seconds}");
-    }
+    seconds(&mut out, &counts, ("late_max", help), |counts| Some(counts.late_max_ns));
+    let help = "Time that a request takes when the upstream is not busy.";
+    seconds(&mut out, &counts, ("baseline", help), |counts| counts.baseline_ns);
     out
+}
+
+/// A gauge of a time; limits that do not have it have no row.
+fn seconds(
+    out: &mut String,
+    counts: &[(String, Counts)],
+    (name, help): (&str, &str),
+    read: fn(&Counts) -> Option<u64>,
+) {
+    let name = format!("weir_limit_{name}_seconds");
+    let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n");
+    for (limit, counts) in counts {
+        if let Some(time_ns) = read(counts) {
+            let seconds = time_ns as f64 / 1e9;
+            let _ = writeln!(out, "{name}{{limit=\"{limit}\"}} {seconds}");
+        }
+    }
 }
 
 /// A text as the value of a label.

@@ -123,6 +123,8 @@ pub struct PipelineLimit {
     pub valve: Arc<Valve>,
     /// Each client address counts for itself.
     pub by_ip: bool,
+    /// What a connection or message takes of the rate.
+    pub cost: u64,
 }
 
 /// How long what may take in a pipeline.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_balance::Directory;
-use weir_filter::{KeySource, LimitDefinition};
+use weir_filter::{CostSource, KeySource, LimitDefinition};
 use weir_limit::Rate;
 
 use super::upstreams::{Address, addresses, balance, group, missing};
@@ -250,25 +250,41 @@ impl Reading<'_, '_> {
         let written = self.fields.text("limit")?;
         let options = self.compiler.filter_options();
         if let Some(known) = options.limits.iter().find(|limit| limit.name == written.text) {
-            let by_ip = match known.key {
-                KeySource::None => false,
-                KeySource::Ip => true,
-                _ => {
-                    let message = format!("the limit `{}` counts by what HTTP has", known.name);
-                    let help = "here a key is `none` or `ip`";
-                    self.fields.wrong(written.at, message, help);
-                    return None;
-                }
+            if let Some(field) = known.of_http() {
+                let message = format!("the limit `{}` counts by what HTTP has", known.name);
+                let help = match field {
+                    "key" => "here a key is `none` or `ip`",
+                    "cost" => "here `cost` is a number",
+                    "concurrency" => "here `concurrency` is a number",
+                    _ => "use a limit that has no `priority` and no `deadline`",
+                };
+                self.fields.wrong(written.at, message, help);
+                return None;
+            }
+            let protocol = self.fields.text("protocol").map(|protocol| protocol.text);
+            let of_messages = matches!(protocol.as_deref(), Some("frame" | "dubbo"));
+            if of_messages && known.settings.bandwidth.or(known.settings.stream_bandwidth).is_some()
+            {
+                let message = format!("the limit `{}` has a bandwidth", known.name);
+                let help = "messages have none: use a limit with `rate` or `concurrency`";
+                self.fields.wrong(written.at, message, help);
+                return None;
+            }
+            let by_ip = known.key == KeySource::Ip;
+            let cost = match known.cost {
+                CostSource::Fixed(cost) => cost,
+                CostSource::Header(_) => 1,
             };
             let valve = options.valve(&known.name, &known.settings);
-            return Some(PipelineLimit { valve, by_ip });
+            return Some(PipelineLimit { valve, by_ip, cost });
         }
         match Rate::parse(&written.text) {
             Ok(rate) => {
                 let mut limit = LimitDefinition::default();
                 limit.settings.rate = Some(rate);
                 let name = format!("pipeline:{}", self.id);
-                Some(PipelineLimit { valve: options.valve(&name, &limit.settings), by_ip: false })
+                let valve = options.valve(&name, &limit.settings);
+                Some(PipelineLimit { valve, by_ip: false, cost: 1 })
             }
             Err(why) => {
                 let message = format!("`{}` is neither a limit nor a rate: {why}", written.text);

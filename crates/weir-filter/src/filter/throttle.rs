@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use weir_limit::{Rate, Valve};
+use weir_limit::{Concurrency, Rate, Valve};
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
@@ -17,8 +17,8 @@ pub static SPEC: Spec<Build> = Spec {
     name: "Throttle",
     doc: r#"Holds requests back that come faster than a limit allows, and lets them pass one by one,
 evenly. `Throttle=orders` uses the limit `orders` of `weir.limits`; `Throttle=500/s` makes one for
-its route. Who would wait longer than `max-wait`, or finds `queue` others waiting, is refused: 429
-if the limit has a key, else 503, with a `Retry-After`. A filter of weir's own.
+its route. Who would wait longer than `max-wait` or its own `deadline`, or finds `queue` others
+waiting, is refused: 429 if the limit has a key, else 503, with a `Retry-After`. A filter of weir's own.
 
 ```yaml
 filters:
@@ -40,10 +40,31 @@ GET / HTTP/1.1
             "`pace`: evenly; `window`: all that a second allows at once.",
         ),
         optional("burst", ArgKind::Text, Some("1"), "How many pass at once after a rest."),
-        optional("concurrency", ArgKind::Text, None, "How many are in service at a time."),
+        optional("warm-up", ArgKind::Text, Some("0"), "How long a rested limit takes to its rate."),
+        optional(
+            "concurrency",
+            ArgKind::Text,
+            None,
+            "How many are in service at a time; `adaptive`: as many as the upstream serves well.",
+        ),
+        optional("concurrency-min", ArgKind::Text, Some("1"), "Least that `adaptive` comes to."),
+        optional("concurrency-max", ArgKind::Text, Some("1000"), "Most that it comes to."),
+        optional(
+            "bandwidth",
+            ArgKind::Text,
+            None,
+            "Bytes a second of all bodies of a key, each way, such as `10MB/s`.",
+        ),
+        optional(
+            "stream-bandwidth",
+            ArgKind::Text,
+            None,
+            "Bytes a second of each body, each way, such as `1MB/s`.",
+        ),
         optional("queue", ArgKind::Text, Some("10000"), "How many may wait."),
         optional("max-wait", ArgKind::Text, Some("30s"), "Who would wait longer is refused."),
         optional("order", ArgKind::Text, Some("fifo"), "`fifo`, or `fair`: each key in turn."),
+        optional("ageing", ArgKind::Text, Some("1s"), "Wait that makes up for a class less."),
         optional("enforce", ArgKind::Text, Some("true"), "`false` counts what it would do."),
         optional(
             "key",
@@ -51,6 +72,24 @@ GET / HTTP/1.1
             Some("none"),
             "Whom a request counts for: `none`, `ip`, `header:NAME`, `query:NAME`, \
              `cookie:NAME`, `host`, `principal` or `path:{variable}`.",
+        ),
+        optional(
+            "cost",
+            ArgKind::Text,
+            Some("1"),
+            "What a request takes of the rate: a number, or `header:NAME`.",
+        ),
+        optional(
+            "priority",
+            ArgKind::Text,
+            None,
+            "`header:NAME`: `0` passes first and `7` last; also `high`, `normal`, `low`, or `u=1`.",
+        ),
+        optional(
+            "deadline",
+            ArgKind::Text,
+            None,
+            "`grpc-timeout` or `header:NAME`: who would wait longer than that is refused.",
         ),
     ],
     shortcut: Shortcut::Positions(1),
@@ -120,11 +159,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
         }
     }
     let Some(name) = named else {
-        return match (own.settings.rate, own.settings.concurrency) {
-            (None, None) => Err(ArgError::new("limit", "it limits nothing")
-                .help("write `Throttle=500/s`, or `rate` or `concurrency` in the long form")),
-            _ => Ok(Filter::Throttle(Throttle::of(own, text, options))),
-        };
+        return brought(own, text, options);
     };
     if let Some(known) = options.limits.iter().find(|limit| limit.name == name) {
         return Ok(Filter::Throttle(Throttle::of(known.clone(), text, options)));
@@ -132,7 +167,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     match Rate::parse(name) {
         Ok(rate) => {
             own.settings.rate = Some(rate);
-            Ok(Filter::Throttle(Throttle::of(own, text, options)))
+            brought(own, text, options)
         }
         Err(why) if name.starts_with(|c: char| c.is_ascii_digit()) => {
             Err(ArgError::new("limit", format!("`{name}` is not a rate: {why}"))
@@ -146,6 +181,21 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
             };
             Err(ArgError::new("limit", format!("there is no limit `{name}`")).help(help))
         }
+    }
+}
+
+/// A limit that the filter brings.
+fn brought(
+    own: LimitDefinition,
+    text: String,
+    options: &FilterOptions,
+) -> Result<Filter, ArgError> {
+    match own.contradiction() {
+        Some(("rate", why, _)) => Err(ArgError::new("limit", why).help(
+            "write `Throttle=500/s`, or `rate`, `concurrency` or `bandwidth` in the long form",
+        )),
+        Some((field, why, help)) => Err(ArgError::new(field, why).help(help)),
+        None => Ok(Filter::Throttle(Throttle::of(own, text, options))),
     }
 }
 
@@ -169,8 +219,16 @@ impl Behaviour for Throttle {
     fn explain(&self) -> String {
         let settings = self.0.valve.settings();
         let rate = settings.rate.map(|rate| format!("to {rate}"));
-        let most = settings.concurrency.map(|most| format!("to {most} at a time"));
-        let all: Vec<String> = rate.into_iter().chain(most).collect();
+        let most = settings.concurrency.map(|most| match most {
+            Concurrency::Fixed(most) => format!("to {most} at a time"),
+            Concurrency::Adaptive => "to as many at a time as are served well".to_owned(),
+        });
+        let bandwidths =
+            [(settings.bandwidth, "all bodies"), (settings.stream_bandwidth, "each body")];
+        let bandwidths = bandwidths.into_iter().filter_map(|(bytes, what)| {
+            bytes.map(|bytes| format!("to {bytes} bytes a second of {what}"))
+        });
+        let all: Vec<String> = rate.into_iter().chain(most).chain(bandwidths).collect();
         format!("holds requests back {}", all.join(" and "))
     }
 }
@@ -188,6 +246,7 @@ mod tests {
         check_refused("name: Throttle\n  args:\n    rate: NaN/s", "rate");
         check_refused("name: Throttle\n  args:\n    rate: 5/s\n    burst: 0", "burst");
         check_refused("name: Throttle\n  args:\n    rate: 5/s\n    key: soul", "key");
+        check_refused("name: Throttle\n  args:\n    concurrency: 5\n    cost: 2", "cost");
         assert!(find("Throttle").is_some() && FilterOptions::default().limits.is_empty());
     }
 }

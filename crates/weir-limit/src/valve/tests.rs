@@ -1,6 +1,6 @@
 //! Limits in virtual time, against what they must come to.
 
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 
 use proptest::prelude::*;
 
@@ -16,8 +16,8 @@ fn rate(text: &str) -> LimitSettings {
     LimitSettings { rate, wait_max_ns: u64::MAX, ..LimitSettings::default() }
 }
 
-fn one(hash: u64) -> Key {
-    Key { hash, weight: 1 }
+fn one(hash: u64) -> Arrival {
+    Arrival { key: Key { hash, weight: 1 }, ..Arrival::default() }
 }
 
 fn passes(slot: &Slot) -> bool {
@@ -142,14 +142,20 @@ fn who_would_wait_too_long_or_finds_no_place_is_refused_at_once() {
         (0..11).filter(|_| matches!(valve.arrive(one(1), 0), Admission::Wait(..))).count();
     assert_eq!(waiting, 10);
     let Admission::Refused(refusal) = valve.arrive(one(1), 0) else { panic!("it is refused") };
-    assert_eq!(refusal, Refusal { reason: Reason::TooLong, retry_ns: 100 * MS });
+    assert_eq!(
+        refusal,
+        Refusal { reason: Reason::TooLong, retry_ns: 100 * MS, wait_ns: Some(1_100 * MS) }
+    );
     valve.release(100 * MS);
     assert!(matches!(valve.arrive(one(1), 100 * MS), Admission::Wait(..)), "as it was told");
     let full = Valve::new("a", LimitSettings { queue_max: 1, ..second });
     full.arrive(one(1), 0);
     full.arrive(one(1), 0);
     let Admission::Refused(refusal) = full.arrive(one(1), 0) else { panic!("it is refused") };
-    assert_eq!(refusal, Refusal { reason: Reason::Full, retry_ns: 100 * MS });
+    assert_eq!(
+        refusal,
+        Refusal { reason: Reason::Full, retry_ns: 100 * MS, wait_ns: Some(200 * MS) }
+    );
 }
 
 #[test]
@@ -170,14 +176,15 @@ fn a_change_of_rate_holds_for_who_waits() {
 
 #[test]
 fn concurrency_lets_as_many_in_as_leave() {
-    let settings = LimitSettings { concurrency: Some(2), ..LimitSettings::default() };
+    let settings =
+        LimitSettings { concurrency: Some(Concurrency::Fixed(2)), ..LimitSettings::default() };
     let valve = Valve::new("a", settings);
     assert!(matches!(valve.arrive(one(1), 0), Admission::Pass));
     assert!(matches!(valve.arrive(one(1), 0), Admission::Pass));
     let Admission::Wait(third, due) = valve.arrive(one(1), 0) else { panic!("it waits") };
     assert_eq!(due, None);
     assert!(!passes(&third));
-    valve.done(1);
+    valve.done(Ended::Unknown, 1);
     assert!(passes(&third));
     assert_eq!(valve.counts().in_service, 2);
 }
@@ -215,14 +222,149 @@ fn a_limit_that_is_not_enforced_counts_what_it_would_do_and_no_more() {
 
 #[test]
 fn a_rate_that_comes_anew_owes_nothing_to_who_waits() {
-    let two = LimitSettings { concurrency: Some(1), ..LimitSettings::default() };
+    let two =
+        LimitSettings { concurrency: Some(Concurrency::Fixed(1)), ..LimitSettings::default() };
     let valve = Valve::new("a", two);
     let now = 1_000 * SECOND;
     for _ in 0..10 {
         valve.arrive(one(1), now);
     }
-    valve.change(LimitSettings { concurrency: Some(100), ..rate("1/s") }, now);
+    valve.change(LimitSettings { concurrency: Some(Concurrency::Fixed(100)), ..rate("1/s") }, now);
     assert_eq!(valve.counts().admitted, 2, "one at once, and one by the new rate");
+}
+
+/// When the next one may pass.
+fn next(valve: &Valve) -> u64 {
+    valve.lock().schedule.as_ref().expect("a rate").at(0)
+}
+
+/// A slot of one that has to wait.
+fn waits(valve: &Valve, arrival: Arrival, now_ns: u64) -> Arc<Slot> {
+    match valve.arrive(arrival, now_ns) {
+        Admission::Wait(slot, _) => slot,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn who_costs_more_takes_as_many_turns() {
+    let valve = Valve::new("a", rate("100/s"));
+    let costs = [1, 5, 2, 30, 1, 7];
+    let arrival = |cost| Arrival { cost, ..one(1) };
+    assert!(matches!(valve.arrive(arrival(costs[0]), 0), Admission::Pass));
+    let slots: Vec<Arc<Slot>> =
+        costs[1..].iter().map(|cost| waits(&valve, arrival(*cost), 0)).collect();
+    let mut taken = costs[0];
+    for (slot, cost) in slots.iter().zip(&costs[1..]) {
+        // Each passes when what all before it cost is paid, and not a nanosecond earlier.
+        valve.release(taken * 10 * MS - 1);
+        assert!(!passes(slot), "{cost}");
+        valve.release(taken * 10 * MS);
+        assert!(passes(slot), "{cost}");
+        taken += cost;
+    }
+}
+
+#[test]
+fn a_higher_class_passes_first_until_a_lower_one_has_aged() {
+    let settings = LimitSettings { ageing_ns: SECOND, ..rate("1/s") };
+    let valve = Valve::new("a", settings);
+    valve.arrive(one(1), 0);
+    let class = |class| Arrival { class, ..one(1) };
+    let low = waits(&valve, class(5), 0);
+    let high = waits(&valve, class(3), 1_999 * MS);
+    let late = waits(&valve, class(3), 2_001 * MS);
+    assert_eq!(valve.counts().depth, 3);
+    let told = || [&high, &low, &late].map(|slot| passes(slot));
+    // The low one is two classes below the others, and has waited two seconds longer than the last
+    // but not than the first.
+    valve.release(1_999 * MS);
+    let first = told();
+    valve.release(2_001 * MS);
+    let second = told();
+    valve.release(3_000 * MS);
+    assert_eq!(first, [true, false, false]);
+    assert_eq!((second, told()), ([true, true, false], [true, true, true]));
+}
+
+#[test]
+fn who_cannot_wait_that_long_is_told_at_once_how_long_it_would_have_been() {
+    let valve = Valve::new("a", LimitSettings { wait_max_ns: 60 * SECOND, ..rate("1/s") });
+    let patient = |ms: u64| Arrival { patience_ns: Some(ms * MS), ..one(1) };
+    assert!(matches!(valve.arrive(patient(0), 0), Admission::Pass), "it does not have to wait");
+    waits(&valve, patient(1_000), 0);
+    waits(&valve, one(1), 0);
+    let Admission::Refused(refusal) = valve.arrive(patient(2_500), 0) else { panic!("refused") };
+    assert_eq!((refusal.reason, refusal.wait_ns), (Reason::Deadline, Some(3 * SECOND)));
+    assert_eq!(refusal.retry_ns, 500 * MS);
+    let counts = valve.counts();
+    assert_eq!((counts.refused_deadline, counts.refused_wait, counts.depth), (1, 0, 2));
+}
+
+#[test]
+fn who_has_waited_until_its_deadline_is_refused() {
+    let settings =
+        LimitSettings { concurrency: Some(Concurrency::Fixed(1)), ..LimitSettings::default() };
+    let valve = Valve::new("a", settings);
+    valve.arrive(one(1), 0);
+    let slot = waits(&valve, Arrival { patience_ns: Some(SECOND), ..one(1) }, 0);
+    assert!(!slot.is_late(SECOND - 1) && slot.is_late(SECOND));
+    assert!(valve.expire(&slot) && !valve.expire(&slot));
+    assert_eq!((valve.counts().refused_deadline, valve.counts().cancelled), (1, 0));
+}
+
+#[test]
+fn a_cold_limit_warms_up_along_the_trapezoid() {
+    let settings = LimitSettings { warm_up_ns: 10 * SECOND, ..rate("100/s") };
+    let valve = Valve::new("a", settings.clone());
+    // 500 pass in the 10 seconds, not 1000, then 100 a second.
+    let times = closed_loop(&valve, 100, 1_001, 0);
+    for (n, time) in times.iter().enumerate() {
+        let (n, whole) = (n as f64, 500.0);
+        let expected = if n <= whole { 3.0 * n - n * n / whole } else { n + whole };
+        let expected_ns = (expected * 10.0 * MS as f64) as u64;
+        assert!(time.abs_diff(expected_ns) <= 2, "the {n}th passes at {time}, not {expected_ns}");
+    }
+    assert_eq!(times[1], 29_980_000, "a third of the rate at first");
+    assert_eq!((times[500], times[1_000]), (10 * SECOND, 15 * SECOND));
+    // Half a warm-up of rest cools it halfway, a whole one altogether.
+    for (rest_s, first) in [(5, 19_980_000), (10, 29_980_000), (1_000, 29_980_000)] {
+        let valve = Valve::new("a", settings.clone());
+        closed_loop(&valve, 1, 1_001, 0);
+        let now = next(&valve) + rest_s * SECOND;
+        assert!(matches!(valve.arrive(one(1), now), Admission::Pass));
+        assert!(next(&valve).abs_diff(now + first) <= 2, "after {rest_s} s");
+    }
+}
+
+#[test]
+fn a_limit_that_is_warm_stays_so_over_a_change() {
+    let settings = LimitSettings { warm_up_ns: 10 * SECOND, ..rate("100/s") };
+    let valve = Valve::new("a", settings.clone());
+    let last = closed_loop(&valve, 100, 1_001, 0)[1_000];
+    valve.change(LimitSettings { rate: rate("200/s").rate, ..settings }, last);
+    valve.release(last + SECOND);
+    assert_eq!(valve.counts().admitted, 1_100, "the 99 who wait, as it has their turns");
+}
+
+#[test]
+fn a_concurrency_that_finds_itself_lets_in_as_many_as_it_has_found() {
+    let settings = LimitSettings {
+        concurrency: Some(Concurrency::Adaptive),
+        concurrency_min: 2,
+        concurrency_max: 10,
+        ..LimitSettings::default()
+    };
+    let valve = Valve::new("a", settings.clone());
+    assert!((0..10).all(|_| matches!(valve.arrive(one(1), 0), Admission::Pass)));
+    let slot = waits(&valve, one(1), 0);
+    assert_eq!(valve.counts().concurrency, Some(10));
+    valve.change(LimitSettings { concurrency_max: 12, ..settings.clone() }, 0);
+    assert!(!passes(&slot), "bounds alone change nothing");
+    valve.done(Ended::Unknown, 1);
+    assert!(passes(&slot));
+    valve.change(LimitSettings { concurrency_max: 5, ..settings }, 0);
+    assert_eq!((valve.counts().concurrency, valve.counts().in_service), (Some(5), 10));
 }
 
 proptest! {

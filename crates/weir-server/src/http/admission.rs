@@ -8,10 +8,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use weir_filter::{LocalResponse, Ticket};
-use weir_limit::{Admission, Reason, Refusal, Slot, Valve};
+use weir_limit::{Admission, Ended, Reason, Refusal, Slot, Valve, Way};
 
 use super::downstream::Client;
-use super::exchange::Exchange;
+use super::exchange::{Exchange, Record};
+use super::pace::Pace;
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::pacer::{arm, arm_if, now_ns};
@@ -31,10 +32,10 @@ pub(super) enum Admitted {
 }
 
 /// Asks the limit.
-pub(super) fn admit(x: &mut Exchange, ticket: &Ticket) -> Admitted {
-    match ticket.valve.arrive(ticket.key, now_ns()) {
+pub(super) fn admit(worker: &Worker, x: &mut Exchange, ticket: &Ticket) -> Admitted {
+    match ticket.valve.arrive(ticket.arrival, now_ns()) {
         Admission::Pass => {
-            hold(x, &ticket.valve);
+            hold(worker, x, ticket);
             Admitted::Yes
         }
         Admission::Wait(slot, due) => {
@@ -57,16 +58,20 @@ pub(super) async fn wait(
     let mut place = Place { valve: &ticket.valve, slot: &slot, left: false };
     worker.deadlines.refresh();
     client.deadline.set(LOOK);
-    let passes = poll_fn(|cx| {
+    let ended = poll_fn(|cx| {
         if let Poll::Ready(passes) = slot.poll(cx) {
-            return Poll::Ready(Some(passes));
+            return Poll::Ready(if passes { Ok(()) } else { Err(Some(Reason::Flushed)) });
         }
         if worker.drain.phase() == Phase::Stopped {
-            return Poll::Ready(None);
+            return Poll::Ready(Err(None));
         }
         while client.deadline.poll(cx) {
             if client.stream.has_hung_up() {
-                return Poll::Ready(None);
+                return Poll::Ready(Err(None));
+            }
+            // Nobody awaits an answer any more.
+            if slot.is_late(now_ns()) && ticket.valve.expire(&slot) {
+                return Poll::Ready(Err(Some(Reason::Deadline)));
             }
             client.deadline.set(LOOK);
         }
@@ -74,21 +79,25 @@ pub(super) async fn wait(
     })
     .await;
     client.deadline.clear();
-    match passes {
-        None => Err(ProxyError::new(ErrorKind::ClientGone)),
-        Some(passes) => {
-            place.left = true;
-            if !passes {
-                let refusal = Refusal { reason: Reason::Flushed, retry_ns: 0 };
-                return Ok(Some(Box::new(refused(ticket, refusal))));
-            }
-            hold(x, &ticket.valve);
-            let waited_ms = (now_ns() - started) as f64 / 1e6;
-            let timing = format!("queue;dur={waited_ms:.1}").into_bytes();
-            x.cors_fields.push(("Server-Timing".into(), timing));
+    place.left = !matches!(ended, Err(None));
+    let waited_ns = now_ns() - started;
+    match ended {
+        Err(None) => Err(ProxyError::new(ErrorKind::ClientGone)),
+        Err(Some(reason)) => {
+            let refusal = Refusal { reason, retry_ns: 0, wait_ns: Some(waited_ns) };
+            Ok(Some(Box::new(refused(ticket, refusal))))
+        }
+        Ok(()) => {
+            hold(worker, x, ticket);
+            x.cors_fields.push(("Server-Timing".into(), queue_timing(waited_ns)));
             Ok(None)
         }
     }
+}
+
+/// How long a request waited, or would have waited (W3C Server Timing).
+fn queue_timing(wait_ns: u64) -> Vec<u8> {
+    format!("queue;dur={:.1}", wait_ns as f64 / 1e6).into_bytes()
 }
 
 /// Leaves the queue when it is dropped: when the client has gone, or the request panics.
@@ -102,24 +111,53 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         // One that was let pass at this moment has used its turn, and gives back its place.
         if !self.left && self.valve.leave(self.slot) && self.valve.holds() {
-            arm_if(self.valve, self.valve.done(now_ns()));
+            arm_if(self.valve, self.valve.done(Ended::Unknown, now_ns()));
         }
     }
 }
 
-/// Notes that a request is in service, where that is limited.
-fn hold(x: &mut Exchange, valve: &Arc<Valve>) {
+/// Notes that a request is in service, where that is limited, and paces its bodies.
+fn hold(worker: &Worker, x: &mut Exchange, ticket: &Ticket) {
+    let valve = &ticket.valve;
     if valve.holds() {
-        x.held.push(Arc::clone(valve));
+        x.held.push((Arc::clone(valve), now_ns()));
+    }
+    let key = ticket.arrival.key;
+    for (relay, way) in [(&mut x.upload, Way::Up), (&mut x.download, Way::Down)] {
+        if let Some(stream) = valve.stream(key, way) {
+            let pace = relay.pace.get_or_insert_with(|| Box::new(Pace::new(&worker.deadlines)));
+            pace.add(stream);
+        }
     }
 }
 
 /// Gives back the places of a request that has ended.
 pub(super) fn give_back(x: &mut Exchange) {
-    for valve in x.held.drain(..) {
-        if let Some(due) = valve.done(now_ns()) {
+    let now_ns = now_ns();
+    for (valve, since_ns) in x.held.drain(..) {
+        let ended = ended(&x.record, now_ns.saturating_sub(since_ns));
+        if let Some(due) = valve.done(ended, now_ns) {
             arm(&valve, due);
         }
+    }
+}
+
+/// What a request that was in service for `took_ns` tells of the upstream. Answers from 400 on are
+/// often quick, and made by the gateway itself: they tell nothing.
+fn ended(record: &Record, took_ns: u64) -> Ended {
+    use ErrorKind::{
+        Connect, ConnectTimeout, PoolExhausted, ResponseTimeout, UpstreamClosed, UpstreamTooSlow,
+    };
+    let overload =
+        [Connect, ConnectTimeout, PoolExhausted, ResponseTimeout, UpstreamClosed, UpstreamTooSlow];
+    match record.error {
+        Some(error) if overload.contains(&error) => Ended::Overloaded,
+        Some(_) => Ended::Unknown,
+        None => match record.status {
+            200..=399 => Ended::Served(took_ns),
+            429 | 503 | 504 => Ended::Overloaded,
+            _ => Ended::Unknown,
+        },
     }
 }
 
@@ -130,6 +168,9 @@ fn refused(ticket: &Ticket, refusal: Refusal) -> LocalResponse {
     let name = ticket.valve.name();
     let settings = ticket.valve.settings();
     let mut fields = vec![("Retry-After".to_owned(), seconds.max(1).to_string().into_bytes())];
+    if let Some(wait_ns) = refusal.wait_ns {
+        fields.push(("Server-Timing".to_owned(), queue_timing(wait_ns)));
+    }
     if let Some(rate) = settings.rate {
         let quoted = name.replace(['"', '\\'], "");
         let policy = format!("\"{quoted}\";q={};w=1", rate.of_a_second());

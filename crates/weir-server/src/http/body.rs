@@ -26,6 +26,12 @@ impl ReadBuffer {
         &mut self.buffer
     }
 
+    /// Where to read up to `max` bytes to.
+    pub(crate) fn buffer_of(&mut self, max: usize) -> &mut [u8] {
+        let len = self.buffer.len().min(max);
+        self.buffer.get_mut(..len).unwrap_or_default()
+    }
+
     /// The first `count` bytes read last.
     pub(crate) fn read(&self, count: usize) -> &[u8] {
         self.buffer.get(..count).unwrap_or_default()

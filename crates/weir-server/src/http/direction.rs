@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 use weir_wire::http1::BodyKind;
 
 use super::body::{Carry, ReadBuffer};
+use super::pace::Pace;
 use super::relay::{Framing, Relay};
 use crate::net::Socket;
 
@@ -17,8 +18,9 @@ pub(crate) struct Direction {
 }
 
 impl Direction {
-    pub(crate) fn new() -> Self {
-        let relay = Relay::new(BodyKind::UntilClose, Framing::Identity);
+    pub(crate) fn new(pace: Option<Box<Pace>>) -> Self {
+        let mut relay = Relay::new(BodyKind::UntilClose, Framing::Identity);
+        relay.pace = pace;
         Self { relay, over: false, failed: false }
     }
 

@@ -140,6 +140,7 @@ async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
     if client.carry.is_empty() && client.carry.memory() > 0 {
         std::mem::swap(&mut client.carry, &mut x.ahead);
     }
+    let paces = (x.upload.pace.take(), x.download.pace.take());
     worker.give_exchange(x);
     match next {
         Next::KeepAlive => true,
@@ -149,7 +150,7 @@ async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
         }
         Next::Abort => false,
         Next::Tunnel(upstream) => {
-            Box::pin(tunnel::run(worker, client, *upstream)).await;
+            Box::pin(tunnel::run(worker, client, *upstream, paces)).await;
             false
         }
     }

@@ -73,8 +73,8 @@ pub(crate) struct Exchange {
     pub(crate) spare: Carry,
     /// Which instance it was given, where rules choose one.
     pub(crate) choice: Chosen,
-    /// Limits in whose service it is.
-    pub(crate) held: Vec<Arc<Valve>>,
+    /// Limits in whose service it is, and since when in nanoseconds.
+    pub(crate) held: Vec<(Arc<Valve>, u64)>,
     /// Who it is from, if that is known.
     pub(crate) claims: Option<Arc<Claims>>,
     /// Why it goes to a fallback.
@@ -177,8 +177,10 @@ impl Exchange {
         self.storing = None;
         self.copied = None;
         self.down.clear();
-        self.upload.drop_pipe();
-        self.download.drop_pipe();
+        for relay in [&mut self.upload, &mut self.download] {
+            relay.drop_pipe();
+            relay.pace = None;
+        }
     }
 
     /// Bytes of memory held by the buffers.

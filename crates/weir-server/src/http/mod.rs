@@ -20,6 +20,7 @@ mod guarded;
 pub(crate) mod hops;
 pub(crate) mod local;
 mod mocked;
+pub(crate) mod pace;
 mod panic;
 mod prepare;
 pub(crate) mod rehearsal;

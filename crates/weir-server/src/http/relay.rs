@@ -8,6 +8,7 @@ use weir_wire::http1::{BodyDecoder, BodyKind, write_chunk_size, write_last_chunk
 
 use super::body::{Carry, ReadBuffer};
 use super::gather::Gather;
+use super::pace::Pace;
 pub(crate) use super::relay_error::RelayError;
 use crate::net::{Socket, poll_read, poll_splice_from, poll_splice_to, poll_writable};
 use crate::pipe::{Pipe, Pipes};
@@ -37,11 +38,12 @@ pub(crate) enum Framing {
     Discard,
 }
 
-/// Which end a relay is waiting for.
+/// What a relay is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     Source,
     Sink,
+    Pace,
 }
 
 /// One direction of one body.
@@ -67,8 +69,10 @@ pub(crate) struct Relay {
     pub(crate) content: u64,
     /// Bytes given to the receiver so far, framing included.
     pub(crate) moved: u64,
-    /// Which end the last poll waited for.
+    /// What the last poll waited for.
     pub(crate) waiting: Waiting,
+    /// What paces the bodies of an exchange, where something does.
+    pub(crate) pace: Option<Box<Pace>>,
 }
 
 impl Relay {
@@ -87,6 +91,7 @@ impl Relay {
             content: 0,
             moved: 0,
             waiting: Waiting::Source,
+            pace: None,
         }
     }
 
@@ -225,9 +230,19 @@ impl Relay {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            let polled = match self.poll_splice(source, sink, &mut scratch.pipes) {
+            let max = match &mut self.pace {
+                None => usize::MAX,
+                Some(pace) => match pace.poll(cx) {
+                    Poll::Ready(max) => max,
+                    Poll::Pending => {
+                        self.waiting = Waiting::Pace;
+                        return Poll::Pending;
+                    }
+                },
+            };
+            let polled = match self.poll_splice(source, sink, &mut scratch.pipes, max) {
                 Some(polled) => polled,
-                None => poll_read(source, scratch.buffer()),
+                None => poll_read(source, scratch.buffer_of(max)),
             };
             match polled {
                 Poll::Pending => return Poll::Pending,
@@ -260,6 +275,7 @@ impl Relay {
         source: &mut Socket,
         sink: &mut Socket,
         pipes: &mut Pipes,
+        max: usize,
     ) -> Option<Poll<io::Result<usize>>> {
         self.waiting = Waiting::Source;
         let bare = self.decoder.bare();
@@ -273,7 +289,7 @@ impl Relay {
             self.waiting = Waiting::Sink;
             return Some(Poll::Pending);
         }
-        let max = usize::try_from(bare).unwrap_or(usize::MAX).min(SPLICE_BYTES_MAX);
+        let max = usize::try_from(bare).unwrap_or(usize::MAX).min(SPLICE_BYTES_MAX).min(max);
         let polled = poll_splice_from(source, &mut pipe, max);
         if let Poll::Ready(Err(error)) = &polled
             && is_refusal(error)
@@ -381,6 +397,9 @@ impl Relay {
 
     fn count(&mut self, content: usize) -> Result<(), RelayError> {
         self.content += content as u64;
+        if let Some(pace) = &mut self.pace {
+            pace.moved(content);
+        }
         match self.content_max {
             Some(max) if self.content > max => Err(RelayError::TooLarge),
             _ => Ok(()),

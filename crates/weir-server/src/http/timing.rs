@@ -70,8 +70,8 @@ impl Timing {
             let enough = settings.progress_bytes_per_second_min * window_s;
             let up = upload.map_or(self.up_before + enough, |relay| relay.moved);
             let down = download.map_or(self.down_before + enough, |relay| relay.moved);
-            let slow_up = up - self.up_before.min(up) < enough;
-            let slow_down = down - self.down_before.min(down) < enough;
+            let slow_up = up - self.up_before.min(up) < enough && !is_held_up(upload);
+            let slow_down = down - self.down_before.min(down) < enough && !is_held_up(download);
             (self.up_before, self.down_before) = (up, down);
             if slow_up && upload.is_some_and(|relay| relay.waiting == Waiting::Source)
                 || slow_down && download.is_some_and(|relay| relay.waiting == Waiting::Sink)
@@ -86,6 +86,11 @@ impl Timing {
         }
         None
     }
+}
+
+/// Whether a limit held the body back within the window.
+fn is_held_up(relay: Option<&Relay>) -> bool {
+    relay.and_then(|relay| relay.pace.as_ref()).is_some_and(|pace| pace.take_held_up())
 }
 
 /// A duration as Java prints it: `PT1S`, `PT0.2S`, `PT1M`.

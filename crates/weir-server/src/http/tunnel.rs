@@ -6,14 +6,19 @@ use std::task::Poll;
 
 use super::direction::Direction;
 use super::downstream::Client;
+use super::pace::Pace;
 use super::upstream::Upstream;
 use crate::drain::Phase;
 use crate::worker::Worker;
 
 /// Relays until both directions have ended, or one has failed, or the gateway stops.
-pub(crate) async fn run(worker: &Rc<Worker>, client: &mut Client, mut upstream: Upstream) {
-    let mut up = Direction::new();
-    let mut down = Direction::new();
+pub(crate) async fn run(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    mut upstream: Upstream,
+    (up, down): (Option<Box<Pace>>, Option<Box<Pace>>),
+) {
+    let (mut up, mut down) = (Direction::new(up), Direction::new(down));
     client.deadline.clear();
     worker.counters.tunnel_opened();
     poll_fn(|cx| {

@@ -3,10 +3,13 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
+use weir_limit::Way;
+
 use super::balance::Far;
 use super::lifetime::Lifetime;
 use super::near::{Cut, Near};
 use super::set::{PipelineCounters, Tally};
+use super::turn::pace;
 use crate::drain::Phase;
 use crate::http::direction::Direction;
 
@@ -16,7 +19,8 @@ pub(super) async fn both_ways(
     far: &mut Far,
     counters: &PipelineCounters,
 ) -> Result<(), Cut> {
-    let (mut up, mut down) = (Direction::new(), Direction::new());
+    let mut up = Direction::new(pace(near, Way::Up));
+    let mut down = Direction::new(pace(near, Way::Down));
     let Near { worker, stream, carry, deadline, pipeline, drain, .. } = near;
     let mut lifetime = Lifetime::begin(&pipeline.timeouts, deadline, worker.deadlines.refresh());
     let mut tally = Tally::new(counters);

@@ -7,10 +7,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use weir_config::PipelineLimit;
-use weir_limit::{Admission, Key, Slot, Valve};
+use weir_limit::{Admission, Arrival, Ended, Key, Slot, Valve, Way};
 
 use super::balance::hash_of;
 use super::near::{Cut, Near};
+use crate::http::pace::Pace;
 use crate::pacer::{arm_if, now_ns};
 
 /// How often a client that waits is looked at, to see whether it has gone.
@@ -28,9 +29,9 @@ pub(super) enum Ruling {
 
 /// Comes to `limit`, from `peer`.
 pub(super) fn arrive(limit: &PipelineLimit, peer: SocketAddr) -> Ruling {
-    let hash = if limit.by_ip { hash_of(peer.ip()) } else { 0 };
     let valve = &limit.valve;
-    match valve.arrive(Key { hash, weight: 1 }, now_ns()) {
+    let arrival = Arrival { key: key_of(limit, peer), cost: limit.cost, ..Arrival::default() };
+    match valve.arrive(arrival, now_ns()) {
         Admission::Pass => Ruling::Pass,
         Admission::Refused(_) => Ruling::Refused,
         Admission::Wait(slot, due) => {
@@ -38,6 +39,20 @@ pub(super) fn arrive(limit: &PipelineLimit, peer: SocketAddr) -> Ruling {
             Ruling::Wait(Place { valve: Arc::clone(valve), slot, is_over: false })
         }
     }
+}
+
+fn key_of(limit: &PipelineLimit, peer: SocketAddr) -> Key {
+    let hash = if limit.by_ip { hash_of(peer.ip()) } else { 0 };
+    Key { hash, weight: 1 }
+}
+
+/// What paces the bytes of a connection one way, where its limit has a bandwidth.
+pub(super) fn pace(near: &Near, way: Way) -> Option<Box<Pace>> {
+    let limit = near.pipeline.limit.as_ref()?;
+    let stream = limit.valve.stream(key_of(limit, near.peer), way)?;
+    let mut pace = Box::new(Pace::new(&near.worker.deadlines));
+    pace.add(stream);
+    Some(pace)
 }
 
 /// Takes a place in service, where the limit counts those.
@@ -62,7 +77,7 @@ pub(super) struct Held(Arc<Valve>);
 
 impl Drop for Held {
     fn drop(&mut self) {
-        arm_if(&self.0, self.0.done(now_ns()));
+        arm_if(&self.0, self.0.done(Ended::Unknown, now_ns()));
     }
 }
 
@@ -114,7 +129,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if !self.is_over && self.valve.leave(&self.slot) && self.valve.holds() {
-            arm_if(&self.valve, self.valve.done(now_ns()));
+            arm_if(&self.valve, self.valve.done(Ended::Unknown, now_ns()));
         }
     }
 }

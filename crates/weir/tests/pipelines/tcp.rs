@@ -157,3 +157,36 @@ async fn a_stop_lets_connections_end() {
     gateway.wait_for_output("every request was answered");
     assert!(gateway.wait_for_exit().success());
 }
+
+#[tokio::test]
+async fn bytes_wait_for_their_bandwidth() {
+    let upstream = echo("a").await;
+    let gateway = gateway(&format!(
+        "- {{ id: front, listen: '127.0.0.1:0', upstream: '{upstream}', limit: big }}\n\
+         weir.limits.big: {{ bandwidth: 1KB/s, key: ip }}\n"
+    ));
+    let (_, mut stream) = greeting(gateway.pipeline("front")).await;
+    let bytes = vec![7; 100_000];
+    stream.write_all(&bytes).await.expect("a write");
+    let limit = "/actuator/gateway/limits/big";
+    let waits = async || {
+        let text = get(gateway.admin(), limit).await.text();
+        let shown: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        shown["bandwidthWaits"].as_u64()
+    };
+    let start = std::time::Instant::now();
+    while waits().await == Some(0) {
+        assert!(start.elapsed() < PATIENCE, "nothing waits");
+    }
+    let body = r#"{ "bandwidth": "1GB/s" }"#;
+    let post = format!(
+        "POST {limit} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    assert_eq!(Client::connect(gateway.admin()).await.exchange(post).await.status, 200);
+    let mut back = vec![0; bytes.len()];
+    let reading = tokio::io::AsyncReadExt::read_exact(&mut stream, &mut back);
+    tokio::time::timeout(PATIENCE, reading).await.expect("in time").expect("all of it");
+    assert_eq!(back, bytes);
+}

@@ -1,0 +1,214 @@
+//! What of a request says how much it takes of a limit, how urgent it is, and how long it can wait.
+
+use std::time::Duration;
+
+use weir_limit::{CLASS_DEFAULT, CLASSES};
+use weir_wire::RequestHead;
+
+/// The most that one request may take of a rate: a client that may name its cost must not stop
+/// everybody else for long.
+pub(crate) const COST_MAX: u64 = 10_000;
+
+/// What a request takes of a rate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CostSource {
+    /// The same for all.
+    Fixed(u64),
+    /// The number in a header; 1 without one, and the most there is for a higher one.
+    Header(String),
+}
+
+impl Default for CostSource {
+    fn default() -> Self {
+        Self::Fixed(1)
+    }
+}
+
+impl CostSource {
+    /// Reads a number or `header:NAME`.
+    ///
+    /// # Errors
+    /// What to write instead.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if let Some(name) = header_of(text) {
+            return Ok(Self::Header(name));
+        }
+        let cost = text.parse::<u64>().ok().filter(|cost| (1..=COST_MAX).contains(cost));
+        let cost = cost.ok_or_else(|| {
+            format!(
+                "`{text}` is no cost: write a whole number from 1 to {COST_MAX}, or `header:NAME`"
+            )
+        })?;
+        Ok(Self::Fixed(cost))
+    }
+
+    pub(crate) fn of(&self, head: &RequestHead) -> u64 {
+        match self {
+            Self::Fixed(cost) => *cost,
+            Self::Header(name) => {
+                let cost = text_of(head, name).map(str::trim);
+                let is_number = |text: &&str| {
+                    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+                };
+                let cost = cost.filter(is_number);
+                // What has too many digits for a number is more than the most.
+                cost.map_or(1, |text| text.parse().unwrap_or(COST_MAX).clamp(1, COST_MAX))
+            }
+        }
+    }
+}
+
+/// Reads the name of the header that says how urgent a request is.
+///
+/// # Errors
+/// What to write instead.
+pub(crate) fn priority(text: &str) -> Result<String, String> {
+    header_of(text).ok_or_else(|| format!("`{text}` is no priority: write `header:NAME`"))
+}
+
+/// The class that the header called `name` gives: 0 to 7, `u=0` to `u=7` (RFC 9218), `high`,
+/// `normal` or `low`; the default for all else.
+pub(crate) fn class_of(head: &RequestHead, name: &str) -> u8 {
+    let mut members = text_of(head, name).unwrap_or_default().split(',').map(str::trim);
+    let class = members.find_map(|member| match member {
+        "high" => Some(1),
+        "normal" => Some(CLASS_DEFAULT),
+        "low" => Some(5),
+        other => {
+            let number = other.strip_prefix("u=").unwrap_or(other);
+            number.parse().ok().filter(|class| *class < CLASSES)
+        }
+    });
+    class.unwrap_or(CLASS_DEFAULT)
+}
+
+/// What tells how long a request can wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeadlineSource {
+    /// The header `grpc-timeout`, as gRPC writes it.
+    GrpcTimeout,
+    /// A duration in a header; a bare number is in milliseconds.
+    Header(String),
+}
+
+impl DeadlineSource {
+    /// Reads `grpc-timeout` or `header:NAME`.
+    ///
+    /// # Errors
+    /// What to write instead.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        match header_of(text) {
+            Some(name) => Ok(Self::Header(name)),
+            None if text == "grpc-timeout" => Ok(Self::GrpcTimeout),
+            None => {
+                Err(format!("`{text}` tells no deadline: write `grpc-timeout` or `header:NAME`"))
+            }
+        }
+    }
+
+    /// How long it can wait, in nanoseconds; `None` if it does not say, or not in a way that is
+    /// understood.
+    pub(crate) fn patience_ns(&self, head: &RequestHead) -> Option<u64> {
+        let patience = match self {
+            Self::GrpcTimeout => grpc_timeout(text_of(head, "grpc-timeout")?)?,
+            Self::Header(name) => weir_route::parse_duration(text_of(head, name)?).ok()?,
+        };
+        Some(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// Up to eight digits and a unit (gRPC over HTTP/2, `Timeout`).
+fn grpc_timeout(text: &str) -> Option<Duration> {
+    let (digits, unit) = text.trim().split_at_checked(text.trim().len().checked_sub(1)?)?;
+    if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let number: u64 = digits.parse().ok()?;
+    Some(match unit {
+        "H" => Duration::from_secs(number * 3_600),
+        "M" => Duration::from_secs(number * 60),
+        "S" => Duration::from_secs(number),
+        "m" => Duration::from_millis(number),
+        "u" => Duration::from_micros(number),
+        "n" => Duration::from_nanos(number),
+        _ => return None,
+    })
+}
+
+fn header_of(text: &str) -> Option<String> {
+    let name = text.strip_prefix("header:")?.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+fn text_of<'h>(head: &'h RequestHead, name: &str) -> Option<&'h str> {
+    std::str::from_utf8(head.fields.get(name.as_bytes())?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_wire::RequestHead;
+    use weir_wire::http1::{HeadLimits, parse_request};
+
+    use super::*;
+
+    fn head(line: &str) -> RequestHead {
+        let mut head = RequestHead::default();
+        let text = format!("GET / HTTP/1.1\r\nHost: a\r\n{line}\r\n\r\n");
+        parse_request(text.as_bytes(), &mut head, &HeadLimits::default()).expect("a head");
+        head
+    }
+
+    #[test]
+    fn costs() {
+        let source = CostSource::parse("header:X-Cost").expect("a cost");
+        let check = |line: &str, expected| assert_eq!(source.of(&head(line)), expected, "{line}");
+        check("X-Cost: 7", 7);
+        check("X-Other: 7", 1);
+        check("X-Cost: 0", 1);
+        check("X-Cost: -3", 1);
+        check("X-Cost: 1e9", 1);
+        check("X-Cost: 99999999999999999999999", COST_MAX);
+        assert_eq!(CostSource::parse("5"), Ok(CostSource::Fixed(5)));
+        for bad in ["0", "-1", "many", "header:", "10001"] {
+            assert!(CostSource::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn classes() {
+        let check = |value: &str, expected| {
+            assert_eq!(class_of(&head(&format!("P: {value}")), "P"), expected, "{value}");
+        };
+        check("0", 0);
+        check("7", 7);
+        check("high", 1);
+        check("low", 5);
+        check("u=1, i", 1);
+        check("i, u=6", 6);
+        check("8", CLASS_DEFAULT);
+        check("-1", CLASS_DEFAULT);
+        check("at once", CLASS_DEFAULT);
+        assert_eq!(class_of(&head("Q: 0"), "P"), CLASS_DEFAULT);
+        assert!(priority("header:P").is_ok() && priority("X-Priority").is_err());
+    }
+
+    #[test]
+    fn deadlines() {
+        let grpc = DeadlineSource::parse("grpc-timeout").expect("a deadline");
+        let own = DeadlineSource::parse("header:X-Timeout").expect("a deadline");
+        assert!(DeadlineSource::parse("soon").is_err());
+        let check = |source: &DeadlineSource, line: &str, expected: Option<u64>| {
+            assert_eq!(source.patience_ns(&head(line)), expected, "{line}");
+        };
+        check(&grpc, "grpc-timeout: 2S", Some(2_000_000_000));
+        check(&grpc, "grpc-timeout: 100m", Some(100_000_000));
+        check(&grpc, "grpc-timeout: 99999999H", Some(u64::MAX));
+        for bad in ["S", "2", "2s", "-2S", "123456789S", "2 S"] {
+            check(&grpc, &format!("grpc-timeout: {bad}"), None);
+        }
+        check(&own, "X-Timeout: 250", Some(250_000_000));
+        check(&own, "X-Timeout: PT2S", Some(2_000_000_000));
+        check(&own, "X-Timeout: later", None);
+        check(&own, "grpc-timeout: 2S", None);
+    }
+}

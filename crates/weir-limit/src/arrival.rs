@@ -1,0 +1,134 @@
+//! What comes to a limit, and what is said to it.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use crate::queue::{Key, Place};
+
+/// Classes of priority; 0 passes first.
+pub const CLASSES: u8 = 8;
+/// The class of who names none: the default urgency of RFC 9218.
+pub const CLASS_DEFAULT: u8 = 3;
+
+/// One that comes to a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Whom it counts for.
+    pub key: Key,
+    /// What it takes of the rate; at least 1.
+    pub cost: u64,
+    /// Its class, from 0 to [`CLASSES`] - 1; 0 passes first.
+    pub class: u8,
+    /// How long it can wait by its own deadline, in nanoseconds.
+    pub patience_ns: Option<u64>,
+}
+
+impl Default for Arrival {
+    fn default() -> Self {
+        Self { key: Key::default(), cost: 1, class: CLASS_DEFAULT, patience_ns: None }
+    }
+}
+
+/// What became of one that arrived.
+#[derive(Debug)]
+pub enum Admission {
+    /// It passes now.
+    Pass,
+    /// It waits. If `due_ns` is there, somebody must call [`Valve::release`](crate::Valve::release)
+    /// then.
+    Wait(Arc<Slot>, Option<u64>),
+    /// It does not pass.
+    Refused(Refusal),
+}
+
+/// Why one does not pass, and when to come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Why.
+    pub reason: Reason,
+    /// After how many nanoseconds one that comes then passes, as far as is known.
+    pub retry_ns: u64,
+    /// How long it would have waited, in nanoseconds, where a rate tells.
+    pub wait_ns: Option<u64>,
+}
+
+/// Why one does not pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The queue is full.
+    Full,
+    /// It would have to wait longer than anybody may.
+    TooLong,
+    /// It would have to wait beyond its own deadline, or has waited until then.
+    Deadline,
+    /// An operator emptied the queue.
+    Flushed,
+}
+
+/// A place in a queue, seen from both sides.
+#[derive(Debug)]
+pub struct Slot {
+    state: AtomicU8,
+    waker: Mutex<Option<Waker>>,
+    place: Mutex<Option<Place>>,
+    /// When its own deadline is.
+    until_ns: Option<u64>,
+}
+
+const WAITS: u8 = 0;
+const PASSES: u8 = 1;
+const REFUSED: u8 = 2;
+
+impl Slot {
+    pub(crate) fn new(until_ns: Option<u64>) -> Arc<Self> {
+        Arc::new(Self {
+            state: AtomicU8::new(WAITS),
+            waker: Mutex::new(None),
+            place: Mutex::new(None),
+            until_ns,
+        })
+    }
+
+    /// Ready when its turn has come (`true`) or it was refused (`false`).
+    pub fn poll(&self, cx: &Context<'_>) -> Poll<bool> {
+        let told = || match self.state.load(Ordering::Acquire) {
+            WAITS => Poll::Pending,
+            state => Poll::Ready(state == PASSES),
+        };
+        if let Poll::Ready(passes) = told() {
+            return Poll::Ready(passes);
+        }
+        let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        *waker = Some(cx.waker().clone());
+        drop(waker);
+        // Its turn may have come before the waker was there.
+        told()
+    }
+
+    /// Whether its own deadline has come.
+    pub fn is_late(&self, now_ns: u64) -> bool {
+        self.until_ns.is_some_and(|until_ns| until_ns <= now_ns)
+    }
+
+    /// Has it pass, or refuses it.
+    pub(crate) fn tell(&self, passes: bool) {
+        self.state.store(if passes { PASSES } else { REFUSED }, Ordering::Release);
+        let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub(crate) fn put(&self, place: Place) {
+        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+    }
+
+    pub(crate) fn take_place(&self) -> Option<Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(crate) fn has_passed(&self) -> bool {
+        self.state.load(Ordering::Acquire) == PASSES
+    }
+}
