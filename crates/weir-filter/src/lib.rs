@@ -31,7 +31,7 @@ mod uri;
 
 pub use attempt::{Failure, Outcome};
 pub use chain::{Chain, ChainEntry};
-pub use content::Side;
+pub use content::{Side, decoded};
 pub use context::{
     FilterError, LocalResponse, RequestContext, ResponseContext, Scheme, Target, Verdict,
 };

@@ -33,6 +33,8 @@ pub enum Question {
     },
     /// A token of this gateway's own.
     AccessToken(Arc<OAuthClient>),
+    /// The content of the request, which is sent on all the same.
+    Content,
 }
 
 /// A bucket in Redis (SCG `request_rate_limiter.lua`).
@@ -77,6 +79,10 @@ pub enum Answer {
     Password(bool),
     /// The token, as it stands behind `Bearer`.
     AccessToken(Arc<str>),
+    /// The content of the request without its codings.
+    Content(Vec<u8>),
+    /// The content is longer than this many bytes, which is all that may be kept.
+    ContentTooLong(usize),
     /// Nobody answered in time; the text says why.
     Nobody(String),
 }
@@ -86,6 +92,8 @@ impl Question {
     pub fn timeout_ms(&self) -> u64 {
         match self {
             Self::Pause(ms) => *ms,
+            // The client has the time that it has for every body.
+            Self::Content => u64::MAX,
             Self::Bucket(question) => question.redis.timeout_ms,
             Self::Subrequest(question) => question.timeout_ms,
             Self::Password { .. } => PASSWORD_MS,
@@ -101,6 +109,7 @@ impl Question {
             Self::Subrequest(_) => "forward_auth",
             Self::Password { .. } => "password",
             Self::AccessToken(_) => "access_token",
+            Self::Content => "content",
         }
     }
 }

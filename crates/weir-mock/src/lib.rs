@@ -27,4 +27,4 @@ pub use problem::Fault;
 pub use request::{BodyCondition, Call, Condition, Enforcement, Violation};
 pub use respond::{Options, Reply};
 pub use sorted::Sorted;
-pub use table::{ApiSources, MockSource, MockTable, WrongHead};
+pub use table::{ApiSources, MockSource, MockTable, Validity, WrongRequest};

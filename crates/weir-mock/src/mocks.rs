@@ -7,12 +7,12 @@ use serde_json::Value;
 use crate::behaviour::{Rules, Settings};
 use crate::definition::{Api, Operation};
 use crate::problem::Fault;
-use crate::request::{Asked, Call, check_head};
+use crate::request::{Asked, Call, check, check_all_but_content, needs_content};
 use crate::respond::{self, Matched, Options, Reply};
 use crate::router::{Found, Index, Paths, Rank, Sought};
 use crate::sorted::Sorted;
 use crate::state::State;
-use crate::table::WrongHead;
+use crate::table::{Validity, WrongRequest};
 
 /// A POST to it forgets what stateful definitions keep.
 const RESET_PATH: &[u8] = b"/__weir/reset";
@@ -262,23 +262,33 @@ impl Mocks {
         self.wrapped(target.and_then(|target| self.reply(&target, call, dice, now_ms)))
     }
 
-    pub(crate) fn wrong_head(&self, name: Option<&str>, call: &Call<'_>) -> Option<WrongHead> {
+    /// What is wrong with a request: with its head if `content` is not there, else with all of it.
+    pub(crate) fn validity(
+        &self,
+        name: Option<&str>,
+        call: &Call<'_>,
+        content: Option<&[u8]>,
+    ) -> Validity {
         let checked = self.target_of_call(name, call).and_then(|target| {
-            let Target { api, operation, mounted, .. } = target;
-            let failed =
-                |fault| Failed { fault, place: Some((api, operation)), options: &mounted.options };
-            match check_head(api, operation, &target.values, call) {
-                Ok(violations) if violations.is_empty() => Ok(()),
-                Ok(violations) => Err(failed(Fault::Invalid(violations))),
-                Err(fault) => Err(failed(fault)),
-            }
+            let Target { api, operation, values, mounted, .. } = target;
+            let checked = match content {
+                Some(body) => check(api, operation, &values, &Call { body, ..*call }).map(drop),
+                None => check_all_but_content(api, operation, &values, call),
+            };
+            let place = Some((api, operation));
+            checked.map_err(|fault| Failed { fault, place, options: &mounted.options })?;
+            Ok(content.is_none() && needs_content(operation, call))
         });
-        let failed = checked.err()?;
+        let failed = match checked {
+            Ok(true) => return Validity::NeedsContent,
+            Ok(false) => return Validity::Sound,
+            Err(failed) => failed,
+        };
         let document = failed.fault.document();
         let first = document.get("validation").and_then(|all| all.as_array());
         let first = first.map(|all| all.iter().take(TOLD_MAX).cloned().collect::<Value>());
         let told = first.unwrap_or(document).to_string();
-        Some(WrongHead { reply: self.wrapped(Err(failed)), told })
+        Validity::Wrong(Box::new(WrongRequest { reply: self.wrapped(Err(failed)), told }))
     }
 
     /// Forgets what clients have written to the definition `name`; to all if it is empty.

@@ -66,6 +66,7 @@ impl Desk {
             Question::AccessToken(client) => self.access_tokens.token(client).await,
             // The worker's own business.
             Question::Pause(_) => Answer::Passed,
+            Question::Content => Answer::Nobody("the worker has the content".to_owned()),
         }
     }
 }
