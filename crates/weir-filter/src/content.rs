@@ -48,11 +48,7 @@ pub(crate) fn media_type(content_type: &[u8]) -> &[u8] {
 ///
 /// # Errors
 /// A coding that is not known or broken, or more content.
-pub(crate) fn decoded(
-    encoding: &[u8],
-    mut content: Vec<u8>,
-    max: usize,
-) -> Result<Vec<u8>, FilterError> {
+pub fn decoded(encoding: &[u8], mut content: Vec<u8>, max: usize) -> Result<Vec<u8>, FilterError> {
     let mut codings: Vec<&[u8]> =
         encoding.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).collect();
     // The last one was applied last.

@@ -36,7 +36,7 @@ pub use arrivals::{CostSource, DeadlineSource};
 pub use attempt::{Failure, Outcome};
 pub use chain::{Chain, ChainEntry};
 pub use coding::{Coding, Encoder};
-pub use content::Side;
+pub use content::{Side, decoded};
 pub use context::{
     FilterError, LocalResponse, RequestContext, ResponseContext, Scheme, Target, Verdict,
 };

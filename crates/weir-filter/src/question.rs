@@ -33,6 +33,8 @@ pub enum Question {
     },
     /// A token of this gateway's own.
     AccessToken(Arc<OAuthClient>),
+    /// The content of the request, which is sent on all the same.
+    Content,
     /// Nothing: a copy of a request that has been answered goes to another server.
     Mirror(Box<Copied>),
 }
@@ -98,6 +100,10 @@ pub enum Answer {
     Password(bool),
     /// The token, as it stands behind `Bearer`.
     AccessToken(Arc<str>),
+    /// The content of the request without its codings.
+    Content(Vec<u8>),
+    /// The content is longer than this many bytes, which is all that may be kept.
+    ContentTooLong(usize),
     /// Nobody answered in time; the text says why.
     Nobody(String),
 }
@@ -107,6 +113,8 @@ impl Question {
     pub fn timeout_ms(&self) -> u64 {
         match self {
             Self::Pause(ms) => *ms,
+            // The client has the time that it has for every body.
+            Self::Content => u64::MAX,
             Self::Bucket(question) => question.redis.timeout_ms,
             Self::Subrequest(question) => question.timeout_ms,
             Self::Password { .. } => PASSWORD_MS,
@@ -124,6 +132,7 @@ impl Question {
             Self::Password { .. } => "password",
             Self::AccessToken(_) => "access_token",
             Self::Mirror(_) => "mirror",
+            Self::Content => "content",
         }
     }
 }

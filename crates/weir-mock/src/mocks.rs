@@ -7,11 +7,12 @@ use serde_json::Value;
 use crate::behaviour::{Rules, Settings};
 use crate::definition::{Api, Operation};
 use crate::problem::Fault;
-use crate::request::{Asked, Call, check_head};
+use crate::request::{Asked, Call, check, check_all_but_content, needs_content};
 use crate::respond::{self, Matched, Options, Reply};
-use crate::router::{Found, Router};
+use crate::router::{Found, Index, Paths, Rank, Sought};
+use crate::sorted::Sorted;
 use crate::state::State;
-use crate::table::WrongHead;
+use crate::table::{Validity, WrongRequest};
 
 /// A POST to it forgets what stateful definitions keep.
 const RESET_PATH: &[u8] = b"/__weir/reset";
@@ -19,15 +20,19 @@ const RESET_PATH: &[u8] = b"/__weir/reset";
 /// Violations that are told in a header.
 const TOLD_MAX: usize = 10;
 
-/// Definitions, and which of their operations a request belongs to.
-#[derive(Debug, Default)]
+/// Definitions, and which of their operations a request belongs to. Copies share what they have in
+/// common.
+#[derive(Clone, Debug, Default)]
 pub struct Mocks {
-    mounted: Vec<Arc<Mounted>>,
-    router: Router,
-    /// Whether any definition is for some hosts only.
-    has_hosts: bool,
-    /// Whether any definition is stateful.
-    has_state: bool,
+    /// In the order in which they are tried.
+    mounted: Sorted<Rank, Arc<Mounted>>,
+    /// The numbers of definitions, by their names, if those can be asked for.
+    named: Option<Sorted<(Arc<str>, usize), ()>>,
+    index: Index,
+    /// How many are for some hosts only.
+    with_hosts: usize,
+    /// How many are stateful.
+    with_state: usize,
     options: Options,
 }
 
@@ -56,8 +61,7 @@ impl From<Arc<Api>> for Mount {
 pub struct Mounted {
     api: Arc<Api>,
     base_path: String,
-    /// In front of its paths.
-    bases: Vec<String>,
+    paths: Arc<Paths>,
     /// In lower case, without ports.
     hosts: Vec<String>,
     rules: Rules,
@@ -70,7 +74,8 @@ impl Mounted {
     /// Checks a mount; `options` are those of all definitions.
     ///
     /// # Errors
-    /// A base path that is none, or an override that means nothing.
+    /// A path or base path that is none, more shapes of paths than are looked for, or an override
+    /// that means nothing.
     pub fn new(mount: Mount, options: &Options) -> Result<Self, String> {
         let Mount { api, base_path, hosts, settings } = mount;
         let bases = match &base_path {
@@ -80,20 +85,33 @@ impl Mounted {
         let base_path = base_path.and_then(|_| bases.first().cloned()).unwrap_or_default();
         let overrides = settings.overrides.iter().chain(&api.settings.overrides);
         let options = settings.over(&api.settings.over(options));
+        let written = api.operations.iter().enumerate().flat_map(|(at, operation)| {
+            let paths = bases.iter().map(move |base| format!("{base}{}", operation.path));
+            paths.map(move |path| (path, operation.method.as_str(), at))
+        });
         Ok(Self {
+            paths: Arc::new(Paths::new(written).map_err(|why| told(&api, &why))?),
             rules: Rules::new(&api, &overrides.cloned().collect::<Vec<_>>())?,
             state: options.stateful.then(|| State::new(&api)),
             options,
             hosts: hosts.iter().map(|host| host_name(host.as_bytes())).collect(),
             api,
             base_path,
-            bases,
         })
     }
 
     /// The definition.
     pub fn api(&self) -> &Arc<Api> {
         &self.api
+    }
+
+    /// What its requests are looked for with: their hosts, or nothing.
+    fn prefixes(&self) -> Vec<Vec<u8>> {
+        let mut prefixes: Vec<Vec<u8>> = self.hosts.iter().map(|host| prefix_of(host)).collect();
+        if prefixes.is_empty() {
+            prefixes.push(Vec::new());
+        }
+        prefixes
     }
 }
 
@@ -142,40 +160,69 @@ impl Mocks {
     /// for by its name too.
     ///
     /// # Errors
-    /// A path that is none, or more shapes of paths than are looked for.
+    /// More shapes of paths than are looked for.
     pub fn of_mounted(
         mounted: Vec<Arc<Mounted>>,
         options: Options,
         is_named: bool,
     ) -> Result<Self, String> {
-        let mut router = Router::default();
-        for (at, one) in mounted.iter().enumerate() {
-            let api = &one.api;
-            let mut shards: Vec<Vec<u8>> = one.hosts.iter().map(|host| host_shard(host)).collect();
-            if shards.is_empty() {
-                shards.push(name_shard(b""));
-            }
-            if is_named {
-                shards.push(name_shard(api.name.as_bytes()));
-            }
-            for (n, operation) in api.operations.iter().enumerate() {
-                for base in &one.bases {
-                    let path = format!("{base}{}", operation.path);
-                    for shard in &shards {
-                        let added = router.add(shard, &path, &operation.method, at, n);
-                        added.map_err(|why| told(api, &why))?;
-                    }
-                }
-            }
+        let named = is_named.then(Sorted::default);
+        let mut mocks = Self { named, options, ..Self::default() };
+        for (at, one) in mounted.into_iter().enumerate() {
+            mocks.add(at, one)?;
         }
-        let has_hosts = mounted.iter().any(|one| !one.hosts.is_empty());
-        let has_state = mounted.iter().any(|one| one.state.is_some());
-        Ok(Self { mounted, router, has_hosts, has_state, options })
+        Ok(mocks)
+    }
+
+    /// Serves nothing yet; what [`Self::put`] adds can be asked for by its name.
+    pub fn named(options: Options) -> Self {
+        Self { named: Some(Sorted::default()), options, ..Self::default() }
+    }
+
+    /// Serves a definition too, instead of the one of its name. Those that were put are tried in
+    /// the order of their names. The cost does not depend on how many there are.
+    ///
+    /// # Errors
+    /// More shapes of paths than are looked for. Then nothing has changed.
+    pub fn put(&mut self, mounted: Arc<Mounted>) -> Result<(), String> {
+        let before = self.remove(&mounted.api.name);
+        let added = self.add(0, mounted);
+        if let (Err(_), Some(before)) = (&added, before) {
+            // It was there a moment ago.
+            let _ = self.add(0, before);
+        }
+        added
+    }
+
+    /// Serves the definition `name`, which was put, no more.
+    pub fn remove(&mut self, name: &str) -> Option<Arc<Mounted>> {
+        let rank = Rank { at: 0, name: name.into() };
+        let gone = self.mounted.remove(&rank)?;
+        self.index.remove(&rank, &gone.paths, &gone.prefixes());
+        if let Some(named) = &mut self.named {
+            named.remove(&(rank.name, rank.at));
+        }
+        self.with_hosts -= usize::from(!gone.hosts.is_empty());
+        self.with_state -= usize::from(gone.state.is_some());
+        Some(gone)
+    }
+
+    fn add(&mut self, at: usize, one: Arc<Mounted>) -> Result<(), String> {
+        let rank = Rank { at, name: one.api.name.as_str().into() };
+        let added = self.index.add(&rank, &one.paths, &one.prefixes());
+        added.map_err(|why| told(&one.api, &why))?;
+        self.with_hosts += usize::from(!one.hosts.is_empty());
+        self.with_state += usize::from(one.state.is_some());
+        if let Some(named) = &mut self.named {
+            named.insert((Arc::clone(&rank.name), at), ());
+        }
+        self.mounted.insert(rank, one);
+        Ok(())
     }
 
     /// What is served, in the order of the definitions.
     pub fn operations(&self) -> impl Iterator<Item = Listed<'_>> {
-        self.mounted.iter().flat_map(|one| {
+        self.mounted.iter().flat_map(|(_, one)| {
             let Mounted { api, base_path, .. } = &**one;
             api.operations.iter().map(move |operation| Listed { api, operation, base_path })
         })
@@ -183,7 +230,7 @@ impl Mocks {
 
     /// The definitions.
     pub fn apis(&self) -> impl Iterator<Item = &Arc<Api>> {
-        self.mounted.iter().map(|one| &one.api)
+        self.mounted.iter().map(|(_, one)| &one.api)
     }
 
     /// The answer to a request. `dice` is chance, for what is made without a seed; `now_ms` is the
@@ -207,7 +254,7 @@ impl Mocks {
             let why = "asked what becomes of it".to_owned();
             return Reply { status: 200, fields, body, why, ..Reply::default() };
         }
-        if self.has_state && call.method == b"POST" && call.path == RESET_PATH {
+        if self.with_state > 0 && call.method == b"POST" && call.path == RESET_PATH {
             self.reset(str::from_utf8(self.selected(name, call)).unwrap_or_default());
             return Reply { status: 204, why: "the state is reset".to_owned(), ..Reply::default() };
         }
@@ -215,28 +262,39 @@ impl Mocks {
         self.wrapped(target.and_then(|target| self.reply(&target, call, dice, now_ms)))
     }
 
-    pub(crate) fn wrong_head(&self, name: Option<&str>, call: &Call<'_>) -> Option<WrongHead> {
+    /// What is wrong with a request: with its head if `content` is not there, else with all of it.
+    pub(crate) fn validity(
+        &self,
+        name: Option<&str>,
+        call: &Call<'_>,
+        content: Option<&[u8]>,
+    ) -> Validity {
         let checked = self.target_of_call(name, call).and_then(|target| {
-            let Target { api, operation, mounted, .. } = target;
-            let failed =
-                |fault| Failed { fault, place: Some((api, operation)), options: &mounted.options };
-            match check_head(api, operation, &target.values, call) {
-                Ok(violations) if violations.is_empty() => Ok(()),
-                Ok(violations) => Err(failed(Fault::Invalid(violations))),
-                Err(fault) => Err(failed(fault)),
-            }
+            let Target { api, operation, values, mounted, .. } = target;
+            let checked = match content {
+                Some(body) => check(api, operation, &values, &Call { body, ..*call }).map(drop),
+                None => check_all_but_content(api, operation, &values, call),
+            };
+            let place = Some((api, operation));
+            checked.map_err(|fault| Failed { fault, place, options: &mounted.options })?;
+            Ok(content.is_none() && needs_content(operation, call))
         });
-        let failed = checked.err()?;
+        let failed = match checked {
+            Ok(true) => return Validity::NeedsContent,
+            Ok(false) => return Validity::Sound,
+            Err(failed) => failed,
+        };
         let document = failed.fault.document();
         let first = document.get("validation").and_then(|all| all.as_array());
         let first = first.map(|all| all.iter().take(TOLD_MAX).cloned().collect::<Value>());
         let told = first.unwrap_or(document).to_string();
-        Some(WrongHead { reply: self.wrapped(Err(failed)), told })
+        Validity::Wrong(Box::new(WrongRequest { reply: self.wrapped(Err(failed)), told }))
     }
 
     /// Forgets what clients have written to the definition `name`; to all if it is empty.
     pub fn reset(&self, name: &str) {
-        let meant = self.mounted.iter().filter(|one| name.is_empty() || one.api.name == name);
+        let meant = self.mounted.iter().map(|(_, one)| one);
+        let meant = meant.filter(|one| name.is_empty() || one.api.name == name);
         meant.filter_map(|one| one.state.as_ref()).for_each(State::reset);
     }
 
@@ -254,44 +312,75 @@ impl Mocks {
         name: Option<&str>,
         call: &Call<'_>,
     ) -> Result<Target<'m>, Failed<'m>> {
-        let name = self.selected(name, call);
-        let mut found = Found::Nothing;
-        if self.has_hosts && name.is_empty() {
-            let host = host_name(call.fields.get(b"host").unwrap_or_default());
-            found = self.found(&host_shard(&host), call);
-        }
-        if !matches!(found, Found::Operation(..)) {
-            let general = self.found(&name_shard(name), call);
-            if !matches!(general, Found::Nothing) {
-                found = general;
-            }
-        }
-        self.target(found)
-    }
-
-    fn found<'m>(&'m self, shard: &[u8], call: &Call<'_>) -> Found<'m> {
-        let method = String::from_utf8_lossy(call.method);
-        let found = self.router.find(shard, call.path, call.query, &method);
-        // A response to HEAD is that to GET without its body.
-        match method == "HEAD" && !matches!(found, Found::Operation(..)) {
-            true => self.router.find(shard, call.path, call.query, "GET"),
-            false => found,
-        }
-    }
-
-    fn target<'m>(&'m self, found: Found<'m>) -> Result<Target<'m>, Failed<'m>> {
         let failed = |fault| Failed { fault, place: None, options: &self.options };
-        let (place, values) = match found {
-            Found::Operation(place, values) => (place, values),
-            Found::Methods(methods) => return Err(failed(Fault::NoMethod(methods))),
-            Found::Nothing => return Err(failed(Fault::NoPath)),
-        };
-        let mounted = self.mounted.get(place.api);
-        let operation = mounted.and_then(|one| one.api.operations.get(place.operation));
-        let (Some(mounted), Some(operation)) = (mounted, operation) else {
+        let name = self.selected(name, call);
+        let method = String::from_utf8_lossy(call.method);
+        let Some(sought) = Sought::new(call.path, call.query, &method) else {
             return Err(failed(Fault::NoPath));
         };
-        Ok(Target { api: &mounted.api, operation, values, mounted, at: place.operation })
+        match self.found(name, call, &sought) {
+            Found::Operation { of: mounted, operation: at, values } => {
+                let operation = mounted.api.operations.get(at);
+                let operation = operation.ok_or_else(|| failed(Fault::NoPath))?;
+                Ok(Target { api: &mounted.api, operation, values, mounted, at })
+            }
+            Found::Methods(methods) => Err(failed(Fault::NoMethod(methods))),
+            Found::Nothing => Err(failed(Fault::NoPath)),
+        }
+    }
+
+    fn found<'m>(
+        &'m self,
+        name: &[u8],
+        call: &Call<'_>,
+        sought: &Sought<'_>,
+    ) -> Found<'m, &'m Mounted> {
+        if !name.is_empty() {
+            return self.found_by_name(name, sought);
+        }
+        if self.with_hosts > 0 {
+            let host = host_name(call.fields.get(b"host").unwrap_or_default());
+            let own = self.found_by_path(&prefix_of(&host), sought);
+            if matches!(own, Found::Operation { .. }) {
+                return own;
+            }
+            let general = self.found_by_path(b"", sought);
+            return if matches!(general, Found::Nothing) { own } else { general };
+        }
+        self.found_by_path(b"", sought)
+    }
+
+    fn found_by_path<'m>(&'m self, prefix: &[u8], sought: &Sought<'_>) -> Found<'m, &'m Mounted> {
+        match or_get(sought, |sought| self.index.find(prefix, sought)) {
+            Found::Operation { of, operation, values } => match self.mounted.get(of) {
+                Some(of) => Found::Operation { of, operation, values },
+                None => Found::Nothing,
+            },
+            Found::Methods(methods) => Found::Methods(methods),
+            Found::Nothing => Found::Nothing,
+        }
+    }
+
+    /// Among the definitions of this name alone.
+    fn found_by_name<'m>(&'m self, name: &[u8], sought: &Sought<'_>) -> Found<'m, &'m Mounted> {
+        let mut found = Found::Nothing;
+        let Ok(name) = str::from_utf8(name) else { return found };
+        let name: Arc<str> = name.into();
+        let Some(named) = &self.named else { return found };
+        for (own, at) in named.from(&(name.clone(), 0)) {
+            if *own != name {
+                break;
+            }
+            let Some(one) = self.mounted.get(&Rank { at: *at, name: name.clone() }) else { break };
+            let own = or_get(sought, |sought| one.paths.find(sought)).of(|()| &**one);
+            if !matches!(own, Found::Nothing) {
+                found = own;
+            }
+            if matches!(found, Found::Operation { .. }) {
+                break;
+            }
+        }
+        found
     }
 
     pub(crate) fn reply<'m>(
@@ -340,6 +429,14 @@ pub(crate) struct Failed<'m> {
     options: &'m Options,
 }
 
+/// What is found; for HEAD also what is found for GET, whose response it is without its body.
+fn or_get<'m, T>(sought: &Sought<'_>, find: impl Fn(&Sought<'_>) -> Found<'m, T>) -> Found<'m, T> {
+    match find(sought) {
+        found @ Found::Operation { .. } => found,
+        found => sought.of_head().map_or(found, |sought| find(&sought)),
+    }
+}
+
 /// A base path without a slash at its end.
 fn trimmed(written: &str) -> Result<String, String> {
     let path = written.trim_end_matches('/');
@@ -362,12 +459,7 @@ fn host_name(written: &[u8]) -> String {
     }
 }
 
-/// Names of APIs and paths never run into each other.
-fn name_shard(name: &[u8]) -> Vec<u8> {
-    [name, b"\0"].concat()
-}
-
-/// No name begins so.
-fn host_shard(host: &str) -> Vec<u8> {
+/// What requests to a host are looked for with. No path begins so.
+fn prefix_of(host: &str) -> Vec<u8> {
     [b"\0", host.as_bytes(), b"\0"].concat()
 }

@@ -51,12 +51,14 @@ impl MockSource {
 }
 
 impl MockSource {
-    /// What is wrong with the head of a request, if anything is: its path, method, credentials and
-    /// parameters. The body is not looked at.
-    pub fn wrong_head(&self, call: &Call<'_>) -> Option<WrongHead> {
+    /// Whether a request is as its definition has it. Without `content`, what its head tells
+    /// counts; `call.body` is not looked at.
+    pub fn validity(&self, call: &Call<'_>, content: Option<&[u8]>) -> Validity {
         match self {
-            Self::Fixed(mocks) => mocks.wrong_head(None, call),
-            Self::Stored(table, name) => table.current.load().wrong_head(name.as_deref(), call),
+            Self::Fixed(mocks) => mocks.validity(None, call, content),
+            Self::Stored(table, name) => {
+                table.current.load().validity(name.as_deref(), call, content)
+            }
         }
     }
 
@@ -72,9 +74,20 @@ impl MockSource {
     }
 }
 
-/// What is wrong with the head of a request.
+/// Whether a request is as its definition has it.
 #[derive(Clone, Debug)]
-pub struct WrongHead {
+pub enum Validity {
+    /// It is.
+    Sound,
+    /// Its head is; its content has to be read to know of that.
+    NeedsContent,
+    /// It is not.
+    Wrong(Box<WrongRequest>),
+}
+
+/// What is wrong with a request.
+#[derive(Clone, Debug)]
+pub struct WrongRequest {
     /// The answer where it is refused.
     pub reply: Reply,
     /// All of it as JSON, for a header.

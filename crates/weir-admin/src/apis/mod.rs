@@ -1,17 +1,18 @@
 //! API definitions of the store: the one place that changes them.
 //!
 //! A change is checked whole, then what is to serve is made, then it is written durably, then made
-//! visible with one swap below the routes, which do not change. All methods may block.
+//! visible with one swap below the routes, which do not change. What does not change is shared with
+//! what served before, so that the cost does not grow with the number of definitions. All methods
+//! may block.
 
 mod entry;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use weir_config::CommonMocks;
-use weir_mock::{MockTable, Mocks, Mount, Mounted};
+use weir_mock::{MockTable, Mocks, Mount, Mounted, Sorted};
 use weir_store::{AuditAction, AuditEntry, Store, StoreError};
 
 use crate::control::{Condition, Done, Problem, Refusal};
@@ -35,7 +36,7 @@ pub struct Apis {
 #[derive(Clone, Default)]
 pub(crate) struct Shelf {
     pub(crate) revision: u64,
-    pub(crate) kept: BTreeMap<String, Arc<Kept>>,
+    pub(crate) kept: Sorted<Arc<str>, Arc<Kept>>,
     common: CommonMocks,
 }
 
@@ -76,10 +77,9 @@ impl Apis {
         table: Arc<MockTable>,
         common: &CommonMocks,
     ) -> Result<Self, StoreError> {
-        let shelf = read(&store, common)?;
+        let (shelf, mocks) = read(&store, common)?;
         let apis = Self { store, table, shelf: ArcSwap::default(), writing: Mutex::new(()) };
-        let mocks = apis.mocks(&shelf);
-        apis.publish(shelf, mocks.unwrap_or_default());
+        apis.publish(shelf, mocks);
         Ok(apis)
     }
 
@@ -154,18 +154,17 @@ impl Apis {
         if shelf.common == *common {
             return;
         }
-        let again = |(name, kept): (&String, &Arc<Kept>)| {
+        let mut next =
+            Shelf { revision: shelf.revision, kept: Sorted::default(), common: common.clone() };
+        let mut mocks = Mocks::named(common.options.clone());
+        for (name, kept) in shelf.kept.iter() {
             let served = match &kept.served {
                 Ok(served) => Served::new(served.mount.clone(), common),
                 Err(problems) => Err(problems.clone()),
             };
-            tell(name, &served);
-            (name.clone(), Arc::new(Kept { revision: kept.revision, served }))
-        };
-        let kept = shelf.kept.iter().map(again).collect();
-        let next = Shelf { revision: shelf.revision, kept, common: common.clone() };
-        let mocks = self.mocks(&next);
-        self.publish(next, mocks.unwrap_or_default());
+            next.keep(&mut mocks, name, kept.revision, served);
+        }
+        self.publish(next, mocks);
     }
 
     fn change(
@@ -184,29 +183,33 @@ impl Apis {
                 return Err(Refusal::Changed(known));
             }
         }
+        let mut mocks = Mocks::clone(&self.table.current());
         let mut done = Done::default();
+        let mut gone = Vec::new();
+        for name in deletes {
+            if next.kept.remove(name.as_str()).is_some() {
+                mocks.remove(name);
+                gone.push(name);
+            }
+        }
         let mut records = Vec::with_capacity(puts.len());
         for Checked { entry, served } in puts {
+            let added = mocks.put(Arc::clone(&served.mounted));
+            added.map_err(|why| Refusal::Invalid(vec![too_many_shapes(why)]))?;
             records.push((entry.name.clone(), entry.bytes()));
             let revision = next.revision + records.len() as u64;
             let kept = Arc::new(Kept { revision, served: Ok(served) });
-            match next.kept.insert(entry.name, kept) {
+            match next.kept.insert(entry.name.into(), kept) {
                 Some(_) => done.replaced += 1,
                 None => done.created += 1,
             }
         }
-        let gone = deletes.iter().filter(|name| next.kept.remove(*name).is_some());
-        let gone: Vec<&String> = gone.collect();
         done.deleted = gone.len() as u64;
         next.revision += records.len() as u64 + done.deleted;
         done.revision = next.revision;
         if records.is_empty() && gone.is_empty() {
             return Ok(done);
         }
-        let mocks = self.mocks(&next).map_err(|why| {
-            let help = "give one of them another base path, host or path";
-            Refusal::Invalid(vec![Problem::new("", why).help(help)])
-        })?;
         let audit = audit(&records, &gone, done, by);
         self.write(&records, &gone, &audit)?;
         self.publish(next, mocks);
@@ -244,17 +247,9 @@ impl Apis {
         if self.store.apis_revision()? == shelf.revision {
             return Ok(());
         }
-        let next = read(&self.store, &shelf.common)?;
-        let mocks = self.mocks(&next);
-        self.publish(next, mocks.unwrap_or_default());
+        let (next, mocks) = read(&self.store, &shelf.common)?;
+        self.publish(next, mocks);
         Ok(())
-    }
-
-    fn mocks(&self, shelf: &Shelf) -> Result<Mocks, String> {
-        let served = shelf.kept.values().filter_map(|kept| kept.served.as_ref().ok());
-        let mounted = served.map(|served| Arc::clone(&served.mounted)).collect();
-        let mocks = Mocks::of_mounted(mounted, shelf.common.options.clone(), true);
-        mocks.inspect_err(|why| tracing::error!("definitions of the store: {why}"))
     }
 
     fn publish(&self, shelf: Shelf, mocks: Mocks) {
@@ -270,6 +265,26 @@ impl Apis {
     }
 }
 
+impl Shelf {
+    /// Keeps a definition, and has `mocks` serve it if nothing is wrong with it.
+    fn keep(
+        &mut self,
+        mocks: &mut Mocks,
+        name: &str,
+        revision: u64,
+        served: Result<Served, Vec<Problem>>,
+    ) {
+        let served = served.and_then(|served| match mocks.put(Arc::clone(&served.mounted)) {
+            Ok(()) => Ok(served),
+            Err(why) => Err(vec![too_many_shapes(why)]),
+        });
+        for problem in served.as_ref().err().into_iter().flatten() {
+            tracing::error!(name, "a definition of the store is not served: {problem}");
+        }
+        self.kept.insert(name.into(), Arc::new(Kept { revision, served }));
+    }
+}
+
 impl Served {
     fn new(mount: Mount, common: &CommonMocks) -> Result<Self, Vec<Problem>> {
         let mounted = Mounted::new(with_common(&mount, common), &common.options);
@@ -278,27 +293,26 @@ impl Served {
     }
 }
 
-/// All that the store has.
-fn read(store: &Store, common: &CommonMocks) -> Result<Shelf, StoreError> {
-    let mut kept = BTreeMap::new();
+/// All that the store has, and what serves it.
+fn read(store: &Store, common: &CommonMocks) -> Result<(Shelf, Mocks), StoreError> {
+    let mut shelf = Shelf { common: common.clone(), ..Shelf::default() };
+    let mut mocks = Mocks::named(common.options.clone());
     store.scan_apis::<StoreError>(|stored| {
         let value = serde_json::from_slice(stored.bytes);
         let value = value.map_err(|error| vec![Problem::new("", error.to_string())]);
         let entry = value.and_then(|value| Entry::read(Some(stored.name), value));
         let mount = entry.and_then(|entry| entry.mount());
         let served = mount.and_then(|mount| Served::new(mount, common));
-        tell(stored.name, &served);
-        let one = Kept { revision: stored.revision, served };
-        kept.insert(stored.name.to_owned(), Arc::new(one));
+        shelf.keep(&mut mocks, stored.name, stored.revision, served);
         Ok(())
     })?;
-    Ok(Shelf { revision: store.apis_revision()?, kept, common: common.clone() })
+    shelf.revision = store.apis_revision()?;
+    Ok((shelf, mocks))
 }
 
-fn tell(name: &str, served: &Result<Served, Vec<Problem>>) {
-    for problem in served.as_ref().err().into_iter().flatten() {
-        tracing::error!(name, "a definition of the store is not served: {problem}");
-    }
+/// What is wrong with a definition that makes the paths too many to be looked for.
+fn too_many_shapes(why: String) -> Problem {
+    Problem::new("", why).help("give one of them another base path, host or path")
 }
 
 fn audit(puts: &[(String, Vec<u8>)], deletes: &[&String], done: Done, by: By) -> AuditEntry {

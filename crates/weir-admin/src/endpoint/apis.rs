@@ -93,11 +93,11 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
         let written = apis.written(&name)?;
         Ok::<_, Failure>(written.map(|(revision, bytes)| {
             let shelf = apis.shelf();
-            let mut shown = match shelf.kept.get(&name) {
+            let mut shown = match shelf.kept.get(name.as_str()) {
                 Some(kept) => summary(&name, kept),
                 None => Map::new(),
             };
-            if let Some(Ok(served)) = shelf.kept.get(&name).map(|kept| &kept.served) {
+            if let Some(Ok(served)) = shelf.kept.get(name.as_str()).map(|kept| &kept.served) {
                 let api = &served.mount.api;
                 let operations = api.operations.iter().map(
                     |one| json!({ "method": one.method, "path": one.path, "operationId": one.id }),
@@ -189,7 +189,7 @@ pub(super) async fn delete_matching(call: Call) -> Result<Response, Failure> {
     let done = blocking(move || {
         let shelf = apis.shelf();
         let found = shelf.kept.iter().filter(|(name, kept)| matches(name, kept, q.as_deref()));
-        let names: Vec<String> = found.map(|(name, _)| name.clone()).collect();
+        let names: Vec<String> = found.map(|(name, _)| name.to_string()).collect();
         apis.delete_all(&names, by)
     });
     Ok(ok_json(&json!({ "deleted": done.await?.map_err(failure)?.deleted })))
@@ -221,7 +221,7 @@ pub(super) async fn try_out(mut call: Call) -> Result<Response, Failure> {
     let bytes_max = call.site.options.limits.body_bytes_max;
     let asked = body::read_json(&call.parts.headers, call.body, bytes_max).await?;
     let apis = Arc::clone(call.site.control.apis());
-    if !apis.shelf().kept.contains_key(&name) {
+    if !apis.shelf().kept.contains_key(name.as_str()) {
         return Ok(empty(StatusCode::NOT_FOUND));
     }
     let text = |key: &str| asked.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -258,7 +258,7 @@ pub(super) async fn try_out(mut call: Call) -> Result<Response, Failure> {
 pub(super) async fn reset(mut call: Call) -> Result<Response, Failure> {
     let name = call.segment("name").await?;
     let apis = call.site.control.apis();
-    if !apis.shelf().kept.contains_key(&name) {
+    if !apis.shelf().kept.contains_key(name.as_str()) {
         return Ok(empty(StatusCode::NOT_FOUND));
     }
     apis.served().reset(&name);

@@ -73,6 +73,7 @@ impl Desk {
             Question::AccessToken(client) => self.access_tokens.token(client).await,
             // The worker's own business, and nobody's.
             Question::Pause(_) | Question::Mirror(_) => Answer::Passed,
+            Question::Content => Answer::Nobody("the worker has the content".to_owned()),
         }
     }
 }

@@ -1,14 +1,17 @@
-//! ValidateRequest: compares the head of a request with an API definition.
+//! ValidateRequest: compares a request with an API definition.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use weir_mock::{Call, MockSource};
+use serde_json::json;
+use weir_mock::{Call, MockSource, Reply, Validity, WrongRequest};
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
+use weir_wire::RequestHead;
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional, required};
 use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use crate::question::{Answer, Question};
 use crate::styled::Styled;
 
 const MODES: &[&str] = &["enforce", "report"];
@@ -17,10 +20,12 @@ const MODES: &[&str] = &["enforce", "report"];
 pub static SPEC: Spec<Build> = Spec {
     name: "ValidateRequest",
     doc: r#"Compares a request with a definition of `weir.mock.apis`, or with those of the store
-(`store`, `store/NAME`): path, method, credentials, and parameters in path, query, headers and
-cookies. Bodies are not looked at. A wrong request is answered with a problem document that names
-each place: 404, 405, 401 or 422. With `report` it goes on, and the response tells what is wrong in
-`sl-violations`. The path is the one behind the filters in front. A filter of weir's own.
+(`store`, `store/NAME`): path, method, credentials, parameters in path, query, headers and cookies,
+and bodies of JSON, XML, forms and texts, decoded from gzip, deflate and br. A wrong request is
+answered with a problem document that names each place: 404, 405, 401, 415 or 422; and 413 if its
+body is longer than `spring.http.codecs.max-in-memory-size`. With `report` it goes on, and the
+response tells what is wrong in `sl-violations`. The body is sent on as it came. The path is the one
+behind the filters in front. A filter of weir's own.
 
 ```yaml
 filters:
@@ -41,7 +46,7 @@ GET /pets?limit=10 HTTP/1.1
     build,
 };
 
-/// Compares the head of a request with an API definition.
+/// Compares a request with an API definition.
 #[derive(Clone, Debug)]
 pub struct ValidateRequest(Arc<Inner>);
 
@@ -87,29 +92,69 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     Ok(Filter::ValidateRequest(ValidateRequest(Arc::new(inner))))
 }
 
+impl ValidateRequest {
+    /// What becomes of a request that is wrong.
+    fn wrong(&self, context: &mut RequestContext<'_>, wrong: WrongRequest) -> Verdict {
+        let WrongRequest { reply, told } = wrong;
+        if !self.0.is_enforced {
+            context.added.push(("sl-violations".into(), told.into_bytes()));
+            return Verdict::Continue;
+        }
+        let answer = LocalResponse { status: reply.status, fields: reply.fields, body: reply.body };
+        Verdict::Respond(Box::new(answer))
+    }
+}
+
+fn call(head: &RequestHead) -> Call<'_> {
+    Call {
+        method: head.method(),
+        path: head.path(),
+        query: head.query(),
+        fields: &head.fields,
+        body: b"",
+    }
+}
+
 impl Behaviour for ValidateRequest {
     fn spec(&self) -> &'static Spec<Build> {
         &SPEC
     }
 
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
-        let Inner { is_enforced, source, .. } = &*self.0;
-        let Some(source) = source else { return Ok(Verdict::Continue) };
-        let call = Call {
-            method: context.head.method(),
-            path: context.head.path(),
-            query: context.head.query(),
-            fields: &context.head.fields,
-            body: b"",
+        let Some(source) = &self.0.source else { return Ok(Verdict::Continue) };
+        Ok(match source.validity(&call(context.head), None) {
+            Validity::Sound => Verdict::Continue,
+            Validity::NeedsContent => Verdict::Ask(Box::new(Question::Content)),
+            Validity::Wrong(wrong) => self.wrong(context, *wrong),
+        })
+    }
+
+    fn answered(
+        &self,
+        context: &mut RequestContext<'_>,
+        answer: Answer,
+    ) -> Result<Verdict, FilterError> {
+        let Some(source) = &self.0.source else { return Ok(Verdict::Continue) };
+        let unread = |status, why| (status, format!("the body is not compared: {why}"));
+        let (status, why) = match answer {
+            Answer::Content(content) => {
+                return Ok(match source.validity(&call(context.head), Some(&content)) {
+                    Validity::Sound | Validity::NeedsContent => Verdict::Continue,
+                    Validity::Wrong(wrong) => self.wrong(context, *wrong),
+                });
+            }
+            Answer::ContentTooLong(max) => unread(
+                413,
+                format!("it is longer than {max} bytes (spring.http.codecs.max-in-memory-size)"),
+            ),
+            Answer::Nobody(why) => unread(415, why),
+            other => unread(500, format!("this is no answer: {other:?}")),
         };
-        let Some(wrong) = source.wrong_head(&call) else { return Ok(Verdict::Continue) };
-        if !is_enforced {
-            context.added.push(("sl-violations".into(), wrong.told.into_bytes()));
-            return Ok(Verdict::Continue);
-        }
-        let reply = wrong.reply;
-        let answer = LocalResponse { status: reply.status, fields: reply.fields, body: reply.body };
-        Ok(Verdict::Respond(Box::new(answer)))
+        let document = json!({ "type": "about:blank", "status": status, "detail": why });
+        let fields = vec![("Content-Type".to_owned(), b"application/problem+json".to_vec())];
+        let body = document.to_string().into_bytes();
+        let reply = Reply { status, fields, body, ..Reply::default() };
+        Ok(self.wrong(context, WrongRequest { reply, told: json!([document]).to_string() }))
     }
 
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
@@ -119,6 +164,6 @@ impl Behaviour for ValidateRequest {
 
     fn explain(&self) -> String {
         let what = if self.0.is_enforced { "refuses" } else { "tells of" };
-        format!("{what} requests whose head is not as {} has it", self.0.definition)
+        format!("{what} requests that are not as {} has them", self.0.definition)
     }
 }

@@ -91,7 +91,9 @@ impl Collected {
         root: Value,
     ) -> Result<Api, ReadError> {
         let has_field_rules = field_rules(&root, "", &mut self.warnings);
-        let documents = Documents::single(file, root)?;
+        let mut documents = Documents::single(file, root)?;
+        let schemas = Schemas::new(&documents)?;
+        documents.rest();
         Ok(Api {
             name: name.to_owned(),
             kind,
@@ -102,7 +104,7 @@ impl Collected {
             warnings: self.warnings,
             settings: Settings::default(),
             has_field_rules,
-            schemas: Schemas::new(&documents)?,
+            schemas,
             documents,
         })
     }

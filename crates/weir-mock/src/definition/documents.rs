@@ -1,6 +1,7 @@
 //! The files of a definition, and the references between them.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
@@ -15,6 +16,10 @@ const HOPS_MAX: usize = 64;
 const FILES_MAX: usize = 1_000;
 /// Values in one YAML file at most.
 const NODES_MAX: usize = 4_000_000;
+/// Bytes of a file that is kept as text: larger ones would take long to read once more.
+const REST_BYTES_MAX: usize = 64 * 1024;
+/// Values within each other that can be read as JSON.
+const DEPTH_MAX: usize = 100;
 /// Bytes of one file at most.
 pub(crate) const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -138,10 +143,38 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
+/// A file, as a value or as the text that it is made of when it is asked for.
+#[derive(Debug, Default)]
+struct Document {
+    text: Box<str>,
+    value: OnceLock<Value>,
+}
+
+impl Document {
+    fn new(value: Value) -> Self {
+        Self { text: Box::default(), value: value.into() }
+    }
+
+    fn value(&self) -> &Value {
+        // It was written from a value that can be read, see `rest`.
+        self.value.get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
+    }
+
+    fn rest(&mut self) {
+        if !is_within(self.value(), DEPTH_MAX) {
+            return;
+        }
+        let text = self.value().to_string();
+        if text.len() <= REST_BYTES_MAX {
+            *self = Self { text: text.into(), value: OnceLock::new() };
+        }
+    }
+}
+
 /// All files of a definition, by their paths.
 #[derive(Debug, Default)]
 pub(crate) struct Documents {
-    pub(crate) files: BTreeMap<String, Value>,
+    files: BTreeMap<String, Document>,
     pub(crate) first: String,
 }
 
@@ -153,7 +186,7 @@ impl Documents {
         while let Some((name, root)) = waiting.pop() {
             let mut found = Vec::new();
             references(&root, &Place::root(&name), &mut found);
-            all.files.insert(name.clone(), root);
+            all.files.insert(name.clone(), Document::new(root));
             for (place, reference) in found {
                 let target = all.target(&name, &reference).map_err(|why| place.error(why))?;
                 let known = all.files.contains_key(&target.file)
@@ -176,7 +209,7 @@ impl Documents {
     pub(crate) fn single(file: &str, root: Value) -> Result<Self, ReadError> {
         let mut found = Vec::new();
         references(&root, &Place::root(file), &mut found);
-        let files = BTreeMap::from([(file.to_owned(), root)]);
+        let files = BTreeMap::from([(file.to_owned(), Document::new(root))]);
         let all = Self { files, first: file.to_owned() };
         for (place, reference) in found {
             let target = all.target(file, &reference).map_err(|why| place.error(why))?;
@@ -188,7 +221,29 @@ impl Documents {
     }
 
     pub(crate) fn root(&self) -> &Value {
-        self.files.get(&self.first).unwrap_or(&Value::Null)
+        self.files.get(&self.first).map_or(&Value::Null, Document::value)
+    }
+
+    /// The files by their paths beside the first one.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.files.iter().map(|(name, document)| (name.as_str(), document.value()))
+    }
+
+    /// The paths of the files.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    /// Changes each file.
+    pub(crate) fn change(&mut self, change: impl Fn(&mut Value)) {
+        let values = self.files.values_mut().filter_map(|document| document.value.get_mut());
+        values.for_each(change);
+    }
+
+    /// Keeps the files as text until one is asked for: most definitions of many never are, and
+    /// values take several times the memory.
+    pub(crate) fn rest(&mut self) {
+        self.files.values_mut().for_each(Document::rest);
     }
 
     /// Where `reference` in `file` leads.
@@ -212,7 +267,7 @@ impl Documents {
 
     /// The value at `place`.
     pub(crate) fn value(&self, place: &Place) -> Option<&Value> {
-        self.files.get(&place.file)?.pointer(&place.pointer)
+        self.files.get(&place.file)?.value().pointer(&place.pointer)
     }
 
     /// What `place` is once references have been followed.
@@ -249,6 +304,16 @@ fn join(file: &str, other: &str) -> Result<String, String> {
         }
     }
     Ok(parts.join("/"))
+}
+
+/// Whether no more than `depth` values lie within each other.
+fn is_within(value: &Value, depth: usize) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    match value {
+        Value::Object(members) => members.values().all(|member| is_within(member, depth)),
+        Value::Array(elements) => elements.iter().all(|element| is_within(element, depth)),
+        _ => true,
+    }
 }
 
 /// Reads a text as JSON or YAML.
@@ -298,5 +363,33 @@ fn references(value: &Value, place: &Place, found: &mut Vec<(Place, String)>) {
             }
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_file_at_rest_is_the_same() {
+        let root = json!({ "z": [1, 2.5e-7, "\u{1}ü"], "a": { "$ref": "#/z/2" } });
+        let mut documents = Documents::single("f", root.clone()).expect("references lead there");
+        documents.rest();
+        assert!(documents.files.values().all(|one| one.value.get().is_none()), "it is text");
+        assert_eq!(documents.root().to_string(), root.to_string());
+        let (place, value) = documents.follow(Place::root("f").at("a")).expect("there is");
+        assert_eq!((place.pointer.as_str(), value), ("/z/2", &json!("\u{1}ü")));
+    }
+
+    #[test]
+    fn what_is_deep_or_large_stays_a_value() {
+        let deep = (0..DEPTH_MAX).fold(json!(1), |inner, _| json!([inner]));
+        for root in [deep, json!("x".repeat(REST_BYTES_MAX))] {
+            let mut documents = Documents::single("f", root.clone()).expect("no references");
+            documents.rest();
+            assert!(documents.files.values().all(|one| one.value.get() == Some(&root)));
+        }
     }
 }

@@ -69,7 +69,7 @@ pub struct Api {
 impl Api {
     /// The files it was read from, as their paths beside the first.
     pub fn files(&self) -> impl Iterator<Item = &str> {
-        self.documents.files.keys().map(String::as_str)
+        self.documents.names()
     }
 }
 

@@ -24,10 +24,10 @@ pub(super) fn read(name: &str, file: &str, root: Value, load: Load<'_>) -> Resul
     let mut documents = Documents::read(file, root, load)?;
     let version = version(&documents)?;
     if version < (3, 0) {
-        documents.files.values_mut().for_each(swagger::upgrade);
+        documents.change(swagger::upgrade);
     }
     if version < (3, 1) {
-        documents.files.values_mut().for_each(normalise);
+        documents.change(normalise);
     }
     let schemas = Schemas::new(&documents)?;
     let reader = Reader { documents: &documents };
@@ -60,7 +60,7 @@ pub(super) fn read(name: &str, file: &str, root: Value, load: Load<'_>) -> Resul
         text.map(|text| text.as_str().map_or_else(|| text.to_string(), str::to_owned))
     };
     let mut warnings = Vec::new();
-    Ok(Api {
+    let mut api = Api {
         name: name.to_owned(),
         kind: Kind::OpenApi,
         title: info("title").unwrap_or_else(|| name.to_owned()),
@@ -72,7 +72,9 @@ pub(super) fn read(name: &str, file: &str, root: Value, load: Load<'_>) -> Resul
         warnings,
         schemas,
         documents,
-    })
+    };
+    api.documents.rest();
+    Ok(api)
 }
 
 /// Major and minor version of OpenAPI.

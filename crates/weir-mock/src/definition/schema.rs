@@ -26,7 +26,7 @@ pub(crate) enum Side {
 pub(crate) struct Schema {
     pub(crate) place: Place,
     pub(crate) side: Side,
-    validator: OnceLock<Result<Validator, String>>,
+    validator: OnceLock<Box<Result<Validator, String>>>,
 }
 
 impl Schema {
@@ -40,10 +40,10 @@ impl Schema {
     /// Why the schema is none.
     pub(crate) fn validator(&self, api: &Api) -> Result<&Validator, &str> {
         let made = self.validator.get_or_init(|| {
-            let registry = api.schemas.registry(&api.documents, self.side)?;
-            build(registry, &self.place)
+            let registry = api.schemas.registry(&api.documents, self.side);
+            Box::new(registry.and_then(|registry| build(registry, &self.place)))
         });
-        made.as_ref().map_err(String::as_str)
+        Result::as_ref(made).map_err(String::as_str)
     }
 }
 
@@ -53,8 +53,8 @@ impl Schema {
 pub(crate) struct Schemas {
     /// Whether a side does not see some properties.
     is_one_sided: bool,
-    request: OnceLock<Result<Registry<'static>, String>>,
-    response: OnceLock<Result<Registry<'static>, String>>,
+    request: OnceLock<Box<Result<Registry<'static>, String>>>,
+    response: OnceLock<Box<Result<Registry<'static>, String>>>,
 }
 
 impl Schemas {
@@ -65,7 +65,7 @@ impl Schemas {
     pub(crate) fn new(documents: &Documents) -> Result<Self, ReadError> {
         registry(documents, None)?;
         Ok(Self {
-            is_one_sided: documents.files.values().any(is_one_sided),
+            is_one_sided: documents.files().any(|(_, root)| is_one_sided(root)),
             request: OnceLock::new(),
             response: OnceLock::new(),
         })
@@ -77,8 +77,9 @@ impl Schemas {
             (true, Side::Request) => (&self.request, Some("readOnly")),
             (true, Side::Response) => (&self.response, Some("writeOnly")),
         };
-        let made = kept.get_or_init(|| registry(documents, mark).map_err(|error| error.message));
-        made.as_ref().map_err(Clone::clone)
+        let made =
+            kept.get_or_init(|| Box::new(registry(documents, mark).map_err(|error| error.message)));
+        Result::as_ref(made).map_err(Clone::clone)
     }
 }
 
@@ -108,7 +109,7 @@ fn registry(
     not_required: Option<&str>,
 ) -> Result<Registry<'static>, ReadError> {
     let mut builder = Registry::new().draft(Draft::Draft202012);
-    for (file, root) in &documents.files {
+    for (file, root) in documents.files() {
         let mut root = root.clone();
         if let Some(mark) = not_required {
             relax(&mut root, mark);

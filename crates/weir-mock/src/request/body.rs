@@ -12,6 +12,44 @@ use crate::problem::Fault;
 /// Elements of XML within each other, at most.
 const XML_DEPTH_MAX: usize = 128;
 
+/// What is wrong with the body of a request as far as its head tells.
+pub(super) fn check_head(
+    declared: &RequestBody,
+    call: &Call<'_>,
+    found: &mut Vec<Violation>,
+) -> Result<(), Fault> {
+    if !call.announces_body() {
+        if declared.required {
+            found.push(missing());
+        }
+        return Ok(());
+    }
+    media_of(declared, call).map(drop)
+}
+
+/// Whether the body that the head announces has to be read to know whether it is right.
+pub(super) fn is_looked_at(declared: &RequestBody, call: &Call<'_>) -> bool {
+    let media = media_of(declared, call).ok().filter(|_| call.announces_body());
+    media.is_some_and(|(media, content_type)| media.schema.is_some() && is_read(&content_type))
+}
+
+fn missing() -> Violation {
+    Violation::new(vec!["body".to_owned()], "required", "a body is required")
+}
+
+/// The declared content that a request has by its Content-Type, and that type.
+fn media_of<'d>(declared: &'d RequestBody, call: &Call<'_>) -> Result<(&'d Media, String), Fault> {
+    let content_type = call.header("content-type").unwrap_or_default();
+    let usual = declared.media.first().filter(|_| content_type.is_empty());
+    let media = usual.or_else(|| declared.media.iter().find(|one| fits(&one.range, &content_type)));
+    let Some(media) = media else {
+        let known: Vec<&str> = declared.media.iter().map(|one| one.range.as_str()).collect();
+        return Err(Fault::MediaType(known.join(", ")));
+    };
+    let content_type = if content_type.is_empty() { media.range.clone() } else { content_type };
+    Ok((media, content_type))
+}
+
 /// The body as its schema sees it, if it is one that can be looked at.
 pub(super) fn check(
     api: &Api,
@@ -22,19 +60,12 @@ pub(super) fn check(
     let location = vec!["body".to_owned()];
     if call.body.is_empty() {
         if declared.required {
-            found.push(Violation::new(location, "required", "a body is required"));
+            found.push(missing());
         }
         return Ok(None);
     }
-    let content_type = call.header("content-type").unwrap_or_default();
-    let usual = declared.media.first().filter(|_| content_type.is_empty());
-    let media = usual.or_else(|| declared.media.iter().find(|one| fits(&one.range, &content_type)));
-    let Some(media) = media else {
-        let known: Vec<&str> = declared.media.iter().map(|one| one.range.as_str()).collect();
-        return Err(Fault::MediaType(known.join(", ")));
-    };
-    let shown = if content_type.is_empty() { &media.range } else { &content_type };
-    let value = match read(api, media, shown, call.body) {
+    let (media, content_type) = media_of(declared, call)?;
+    let value = match read(api, media, &content_type, call.body) {
         Ok(Some(value)) => value,
         Ok(None) => return Ok(None),
         Err(why) => {
@@ -75,6 +106,16 @@ pub(crate) fn is_json(media_type: &str) -> bool {
 pub(crate) fn is_xml(media_type: &str) -> bool {
     let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     matches!(essence.as_str(), "application/xml" | "text/xml") || essence.ends_with("+xml")
+}
+
+/// Whether bodies of this type are more than bytes to [`read`].
+fn is_read(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let forms = ["application/x-www-form-urlencoded", "multipart/form-data"];
+    is_json(content_type)
+        || is_xml(content_type)
+        || forms.contains(&essence.as_str())
+        || essence.starts_with("text/")
 }
 
 fn read(

@@ -49,6 +49,13 @@ impl Call<'_> {
         })
     }
 
+    /// Whether the head says that content follows.
+    fn announces_body(&self) -> bool {
+        let length = self.fields.get(b"content-length");
+        length.is_some_and(|length| length.iter().any(|byte| !b"0 \t".contains(byte)))
+            || self.fields.contains(b"transfer-encoding")
+    }
+
     /// Names and values of the query, decoded; a plus is a blank.
     pub(crate) fn pairs(&self) -> Vec<(String, String)> {
         form_pairs(self.query.unwrap_or_default())
@@ -113,11 +120,31 @@ pub(crate) fn check(
     if violations.is_empty() { Ok(body) } else { Err(Fault::Invalid(violations)) }
 }
 
+/// The same as far as the head of a request tells: of its body only whether it is there and of a
+/// declared type.
+pub(crate) fn check_all_but_content(
+    api: &Api,
+    operation: &Operation,
+    path_values: &[(&str, String)],
+    call: &Call<'_>,
+) -> Result<(), Fault> {
+    let mut violations = check_head(api, operation, path_values, call)?;
+    if let Some(declared) = &operation.body {
+        body::check_head(declared, call, &mut violations)?;
+    }
+    if violations.is_empty() { Ok(()) } else { Err(Fault::Invalid(violations)) }
+}
+
+/// Whether the content of a request has to be read to know whether it is right.
+pub(crate) fn needs_content(operation: &Operation, call: &Call<'_>) -> bool {
+    operation.body.as_ref().is_some_and(|declared| body::is_looked_at(declared, call))
+}
+
 /// What is wrong with the parameters of a request.
 ///
 /// # Errors
 /// It lacks a credential.
-pub(crate) fn check_head(
+fn check_head(
     api: &Api,
     operation: &Operation,
     path_values: &[(&str, String)],

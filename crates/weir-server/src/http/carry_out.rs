@@ -57,7 +57,9 @@ async fn steps(
 ) -> Result<Next, ProxyError> {
     loop {
         step = match step {
-            Step::Wait(waiting) => waited(worker, client, x, snapshot, waiting).await?,
+            Step::Wait(waiting) => {
+                waited(worker, client, x, snapshot, &mut framing, waiting).await?
+            }
             Step::Answer(route, local) => {
                 return answer(worker, client, x, framing, snapshot, route, (&local, 0)).await;
             }

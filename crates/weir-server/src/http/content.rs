@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use weir_config::{RouteTarget, Snapshot};
-use weir_filter::{Encoder, FilterError, LocalResponse, Side};
+use weir_config::{RouteTarget, Settings, Snapshot};
+use weir_filter::{Answer, Encoder, FilterError, LocalResponse, Side, decoded};
 use weir_route::Route;
 use weir_wire::http1::{BodyDecoder, BodyKind, Connection, RequestFraming, ResponseFraming};
 
@@ -58,6 +58,28 @@ pub(super) async fn edit_request(
     x.request.fields.set(b"content-length", edited.len().to_string().as_bytes());
     let body = BodyKind::Length(edited.len() as u64);
     Ok(RequestFraming { body, expect_continue: false, ..framing })
+}
+
+/// Reads the content of a request for a filter that looks at it. The body stays where it is, and
+/// is sent on as it came.
+pub(super) async fn look(
+    worker: &Worker,
+    client: &mut Client,
+    x: &mut Exchange,
+    framing: &mut RequestFraming,
+    settings: &Settings,
+) -> Result<Answer, ProxyError> {
+    let max = settings.kept_body_bytes_max;
+    let body = keep_body(worker, client, x, *framing, settings, true).await?;
+    // The client was told to go on, unless the length alone is too much.
+    framing.expect_continue &= x.request.fields.contains(b"expect");
+    let Body::Kept(raw) = body else { return Ok(Answer::ContentTooLong(max)) };
+    let content = content_of(*framing, &raw)?;
+    let encoding = x.request.fields.get(b"content-encoding").unwrap_or_default();
+    Ok(match decoded(encoding, content, max) {
+        Ok(content) => Answer::Content(content),
+        Err(error) => Answer::Nobody(error.0),
+    })
 }
 
 /// Has the filters of `route` change the body of an answer that was made in the gateway.

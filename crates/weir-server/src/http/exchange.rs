@@ -232,7 +232,7 @@ pub(crate) async fn exchange(
         Ok(()) => decide(worker, client, x, snapshot, found),
     };
     while let Ok(Step::Wait(waiting)) = step {
-        step = Box::pin(waited(worker, client, x, snapshot, waiting)).await;
+        step = Box::pin(waited(worker, client, x, snapshot, &mut framing, waiting)).await;
     }
     let outcome = match step {
         Ok(Step::Forward { route, target, service, preserve_host })

@@ -11,10 +11,12 @@ use weir_filter::{
 use weir_limit::Slot;
 use weir_mock::MockSource;
 use weir_route::Route;
+use weir_wire::http1::RequestFraming;
 
 use super::admission::{self, Admitted, wait};
 use super::ask::ask;
 use super::choice::{Balancer, choose};
+use super::content::look;
 use super::downstream::Client;
 use super::exchange::{Exchange, Found};
 use super::hops::spend_forward;
@@ -73,6 +75,7 @@ pub(super) async fn waited<'s>(
     client: &mut Client,
     x: &mut Exchange,
     snapshot: &'s Snapshot,
+    framing: &mut RequestFraming,
     waiting: Box<Waiting<'s>>,
 ) -> Result<Step<'s>, ProxyError> {
     let Waiting { route, what, filtering, from } = *waiting;
@@ -82,7 +85,10 @@ pub(super) async fn waited<'s>(
             Some(local) => return Ok(Step::Answer(Some(route), local)),
             None => None,
         },
-        Awaited::Answer(question) => Some(ask(worker, client, *question).await?),
+        Awaited::Answer(question) => Some(match *question {
+            Question::Content => look(worker, client, x, framing, &snapshot.settings).await?,
+            question => ask(worker, client, question).await?,
+        }),
     };
     run_filters(worker, client, x, snapshot, route, filtering, (from, answer))
 }

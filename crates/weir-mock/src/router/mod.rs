@@ -1,0 +1,53 @@
+//! Which operation a path belongs to: one hash probe for paths without variables, and one for each
+//! shape of path with some, however many definitions there are. Large public definitions have at
+//! most 21 shapes for each number of segments.
+
+mod index;
+mod path;
+mod paths;
+
+use std::sync::Arc;
+
+pub(crate) use index::Index;
+pub(crate) use path::Sought;
+use path::Values;
+pub(crate) use paths::Paths;
+
+/// Shapes for one number of segments, at most: templates made to have 2^n of them are refused.
+const SHAPES_MAX: usize = 256;
+
+/// Where a definition is among others: by number, and of equal numbers by name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank {
+    pub at: usize,
+    pub name: Arc<str>,
+}
+
+/// What a path came to.
+pub(crate) enum Found<'r, T> {
+    /// The operation of whom, with the values of its variables.
+    Operation {
+        of: T,
+        operation: usize,
+        values: Values<'r>,
+    },
+    /// The path is there with these methods only.
+    Methods(Vec<String>),
+    Nothing,
+}
+
+impl<'r, T> Found<'r, T> {
+    /// The same of another.
+    pub(crate) fn of<U>(self, change: impl FnOnce(T) -> U) -> Found<'r, U> {
+        match self {
+            Self::Operation { of, operation, values } => {
+                Found::Operation { of: change(of), operation, values }
+            }
+            Self::Methods(methods) => Found::Methods(methods),
+            Self::Nothing => Found::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
