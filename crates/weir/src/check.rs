@@ -1,17 +1,15 @@
 //! `weir check`: everything wrong with a configuration, what differs from Spring Cloud Gateway, and
 //! what is not supported.
 
+mod findings;
 mod online;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use weir_config::{
-    Category, Checked, Code, DEVIATIONS, Diagnostic, Loaded, Severity, Style, render, to_json,
-};
+use weir_config::{Category, Checked, DEVIATIONS, Loaded, Severity, Style, to_json};
 
 use weir_server::{FilesPlan, files_max_raised, files_plan};
 
@@ -131,13 +129,7 @@ fn as_json(loaded: &Loaded, checked: Checked) -> Value {
 }
 
 fn as_text(loaded: &Loaded, checked: Checked, style: Style, all: bool) -> String {
-    let mut out = String::new();
-    // What only differs comes with the other differences below.
-    let findings = loaded.diagnostics.iter();
-    for finding in findings.filter(|finding| finding.code.category() != Category::Deviation) {
-        let _ = writeln!(out, "{}\n", render(finding, loaded.sources(), style));
-    }
-    unsupported(&mut out, loaded);
+    let mut out = findings::as_text(loaded, style);
     deviations(&mut out, loaded, all);
     open_files(&mut out, loaded);
     if !loaded.unread.is_empty() {
@@ -161,33 +153,18 @@ fn as_text(loaded: &Loaded, checked: Checked, style: Style, all: bool) -> String
     out
 }
 
-/// What weir cannot do, each once, with how often it is asked for.
-fn unsupported(out: &mut String, loaded: &Loaded) {
-    let mut asked: BTreeMap<(Code, &str), (usize, &Diagnostic)> = BTreeMap::new();
-    for finding in &loaded.diagnostics {
-        // What is only misspelt is no lack of weir.
-        let misspelt = finding.help.starts_with("did you mean");
-        if finding.code.category() == Category::Unsupported && !misspelt {
-            let entry = asked.entry((finding.code, &finding.message)).or_insert((0, finding));
-            entry.0 += 1;
-        }
-    }
-    if asked.is_empty() {
-        return;
-    }
-    out.push_str("Not supported:\n");
-    for (times, finding) in asked.values() {
-        let times = if *times > 1 { format!(" ({times} times)") } else { String::new() };
-        let _ = writeln!(out, "  - {}{times}\n    {}", finding.message, finding.help);
-    }
-    out.push('\n');
-}
-
 /// Whether it can be run, and whether there is anything to run.
 fn verdict(loaded: &Loaded, checked: Checked) -> &'static str {
     match (loaded.is_refused(), checked.routes) {
         (true, _) => "refused",
-        (false, 0) if checked.pipelines == 0 && !loaded.settings.discovery.locator => {
+        (false, 0) if checked.pipelines > 0 => "fine",
+        (false, 0) if loaded.settings.discovery.locator => {
+            match loaded.settings.discovery.is_used() {
+                true => "fine, with routes for the services that registries list",
+                false => "no routes (the locator has no registry to ask: name one)",
+            }
+        }
+        (false, 0) => {
             "no routes (choose the documents with --profile, or make routes with `weir routes add`)"
         }
         (false, _) => "fine",

@@ -58,8 +58,9 @@ impl Search<'_> {
                         false => format!("`{OLD_PREFIX}.{name}` counts, beside the new prefix"),
                     };
                     let help = format!(
-                        "Spring Cloud Gateway 4.3 and later ignore it; move it to \
-                         `{PREFIX}.{name}`, or remove it"
+                        "from 4.3 on, Spring Cloud Gateway reads it only with \
+                         `spring-boot-properties-migrator`; keep it under one prefix, \
+                         `{PREFIX}.{name}`"
                     );
                     self.problems.push(
                         Diagnostic::new(Code::OldPrefix, message)
@@ -70,7 +71,10 @@ impl Search<'_> {
                 }
             } else if let Some(first) = entries.next() {
                 let message = format!("the old prefix `{OLD_PREFIX}` counts");
-                let help = format!("Spring Cloud Gateway 4.3 and later read `{PREFIX}` only");
+                let help = format!(
+                    "Spring Cloud Gateway 4.3 and later read `{PREFIX}`, and this one only with \
+                     `spring-boot-properties-migrator`"
+                );
                 self.problems.push(
                     Diagnostic::new(Code::OldPrefix, message).at(first.key_span()).help(help),
                 );
@@ -175,7 +179,10 @@ impl Search<'_> {
                     None => String::new(),
                 };
                 Diagnostic::new(Code::UnknownProperty, format!("unknown property `{above}.{name}`"))
-                    .help(format!("remove it; weir and Spring Cloud Gateway ignore it{routes}"))
+                    .help(format!(
+                        "neither weir nor Spring Cloud Gateway reads it; if a program of your own \
+                         does, it may stay{routes}"
+                    ))
             }
         };
         self.problems.push(diagnostic.at(at));
