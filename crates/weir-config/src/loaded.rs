@@ -278,7 +278,7 @@ impl Loader {
 /// a port are written.
 fn serves_http(layers: &Layers<'_>, settings: &Settings) -> bool {
     layers.find("weir.pipelines").is_none()
-        || layers.first_of(&routes::names("routes")).is_some()
+        || layers.first_of(&routes::names_of_both("routes")).is_some()
         || layers.find("server.port").is_some()
         || settings.discovery.locator
 }

@@ -13,6 +13,16 @@ use crate::value::nearest;
 /// Predicates of SCG that exist in Java only.
 const JAVA_PREDICATES: &[&str] = &["ReadBody"];
 
+/// Filters that only Spring Cloud Gateway Server MVC has, and what to write instead.
+const MVC_FILTERS: &[(&str, &str)] = &[
+    ("LoadBalancer", "write `lb://NAME` as the uri of the route, and remove the filter"),
+    (
+        "RateLimit",
+        "write `RequestRateLimiter` with `bucket4j-rate-limiter.capacity`, \
+         `bucket4j-rate-limiter.refillPeriod` and a `key-resolver`",
+    ),
+];
+
 /// Every predicate and filter by name.
 #[derive(Debug)]
 pub(super) struct Registry {
@@ -81,6 +91,10 @@ impl Registry {
         if let Some((_, reason)) = LATER.iter().find(|(later, _)| *later == name) {
             let message = format!("weir does not have the filter `{name}`: {reason}");
             return Problem::new(Code::FilterLater, part, message, later::remedy(name));
+        }
+        if let Some((_, help)) = MVC_FILTERS.iter().find(|(own, _)| *own == name) {
+            let message = format!("`{name}` is a filter of the MVC server");
+            return Problem::new(Code::UnknownFilter, part, message, *help);
         }
         let known = self.filters.keys().copied();
         let later = LATER.iter().map(|(name, _)| *name);

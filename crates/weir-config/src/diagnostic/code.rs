@@ -155,12 +155,12 @@ codes! {
     UriUnsupported = "uri-unsupported", Unsupported, Error;
     /// A property of Spring Cloud Gateway that weir does not follow.
     PropertyUnsupported = "property-unsupported", Unsupported, Warning;
-    /// The configuration of the other server, Spring Cloud Gateway Server MVC.
-    MvcPrefix = "mvc-prefix", Unsupported, Warning;
     /// A service that neither the configuration nor a registry can list: its routes answer 503.
     NoInstances = "no-instances", Unsupported, Warning;
     /// The old prefix is honoured; Spring Cloud Gateway 4.3 and later ignore it.
     OldPrefix = "old-prefix", Deviation, Note;
+    /// Routes of the other server, Spring Cloud Gateway Server MVC, run as those of WebFlux.
+    MvcPrefix = "mvc-prefix", Deviation, Note;
     /// A predicate that differs in a detail.
     PredicateDiffers = "predicate-differs", Deviation, Note;
     /// A filter that differs in a detail.
