@@ -28,4 +28,4 @@ pub use endpoint::{breakers_prometheus, limits_prometheus, openapi};
 pub use explain::{Candidate, Explanation, Question, Step, explain};
 pub use hooks::{Hooks, Level, Logger, ReadLoggers, ReadServices, Refresh, SetLogger};
 pub use serve::Server;
-pub use site::{ENDPOINTS, Exposure, Kind, Limits, Site, SiteOptions};
+pub use site::{ENDPOINTS, Exposure, Kind, Limits, Site, SiteOptions, on_main_port};

@@ -39,5 +39,5 @@ pub use limits::{KeySource, LIMIT_FIELDS, LimitDefinition, set_limit};
 pub use oauth::{OAuthClient, TokenPlace};
 pub use question::{Answer, BucketQuestion, Question, Subrequest};
 pub use redis::RedisSettings;
-pub use status::reason;
+pub use status::{constant, reason};
 pub use ticket::Ticket;

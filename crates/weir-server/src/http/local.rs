@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use weir_config::{RouteTarget, Snapshot};
 use weir_filter::filter::request_too_large;
-use weir_filter::{LocalResponse, ResponseContext};
+use weir_filter::{LocalResponse, ResponseContext, reason};
 use weir_route::Route;
 use weir_wire::http1::{BodyKind, Connection, RequestFraming};
 use weir_wire::{ResponseHead, Version};
@@ -265,14 +265,6 @@ fn error_body(
         body["message"] = json!(error.detail);
     }
     body.to_string().into_bytes()
-}
-
-/// The reason phrase of a status code (the IANA registry); empty for unknown ones.
-pub(crate) fn reason(status: u16) -> &'static str {
-    http::StatusCode::from_u16(status)
-        .ok()
-        .and_then(|status| status.canonical_reason())
-        .unwrap_or("")
 }
 
 #[cfg(test)]
