@@ -16,7 +16,7 @@ use weir_server::{FilesPlan, files_max_raised, files_plan};
 use crate::configuration::{ConfigArgs, Lasting};
 use crate::imports::Reach;
 
-/// Exit code when nothing could be checked.
+/// Exit code when nothing was checked, also that of a wrong command line.
 const USAGE: u8 = 2;
 
 /// Arguments of `weir check`.
@@ -28,7 +28,8 @@ Examples:
   weir check --json application.yml | jq '.findings[].message'
   weir check --online application.yml
 
-Exit code: 0 the gateway would start (there may be warnings), 1 it would not, 2 nothing to check.")]
+Exit code: 0 the gateway would start (there may be warnings), 1 it would not, 2 nothing was checked:
+there is no such file, it cannot be read, or the command line is wrong.")]
 pub struct CheckArgs {
     /// What to check.
     #[command(flatten)]
@@ -46,10 +47,14 @@ pub struct CheckArgs {
 }
 
 /// Checks, prints, and tells by the exit code.
-///
-/// # Errors
-/// Standard output is gone.
-pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &CheckArgs) -> ExitCode {
+    checked(args).unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::from(USAGE)
+    })
+}
+
+fn checked(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let loaded = match args.config.files() {
         Ok(files) if files.is_empty() && args.config.bootstraps().is_empty() => {
             Err(anyhow::anyhow!(
@@ -62,13 +67,7 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         Ok(_) => args.config.load(),
         Err(error) => Err(error),
     };
-    let mut loaded = match loaded {
-        Ok(loaded) => loaded,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            return Ok(ExitCode::from(USAGE));
-        }
-    };
+    let mut loaded = loaded?;
     let checked = loaded.check();
     loaded.sort_findings();
     let tried = if args.online { Some(online::try_all(&mut loaded)?) } else { None };

@@ -1,5 +1,6 @@
 //! `weir run`: the gateway.
 
+mod bare;
 mod control;
 mod heap;
 mod logging;
@@ -41,6 +42,8 @@ Examples:
   weir run application.yml
   weir run --profile prod --set server.port=8081 config/
   SERVER_PORT=8081 weir run
+
+Without any configuration and without routes in the store, weir listens on this machine only.
 
 Signals: SIGHUP reloads the configuration, SIGTERM and Ctrl-C finish what runs and stop, a second
 one stops at once.
@@ -98,8 +101,12 @@ pub fn run_with(
     // Before there is a thread that could load a library.
     let program = ProgramPages::find();
     let loggers = logging::start(&args.log)?;
+    let is_bare = bare::is_bare(&args.config)?;
     if let Some(data) = &args.data {
         args.config.set.push(format!("weir.store.path={}", data.display()));
+    }
+    if is_bare {
+        bare::keep_local(&mut args.config)?;
     }
     let machine = Machine { limits: raise_limits(), program };
     // Looked at before they are read: a change in between is not missed.
