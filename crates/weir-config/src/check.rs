@@ -9,6 +9,7 @@ use weir_route::{NamedArgs, Route, RouteDefinition};
 
 use crate::compile::{self, Compiler, Part, Problem, Told};
 use crate::diagnostic::{Code, Diagnostic, Severity, fills_in_secret, is_secret, mask_url};
+use crate::forwards;
 use crate::loaded::Loaded;
 use crate::routes::{self, Written, head};
 use crate::settings::Settings;
@@ -257,6 +258,11 @@ impl Checks {
                 problems.push(finding);
             }
         }
+    }
+
+    /// Fallbacks and `forward:` uris that lead to no route.
+    pub fn forwards(&self, index: &Index<RouteTarget>, problems: &mut Vec<Diagnostic>) {
+        forwards::astray(index, |position| self.place(position), problems);
     }
 
     /// Routes that no key tells apart, so that they are tried one after the other. Gives how many.

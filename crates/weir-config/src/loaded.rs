@@ -411,6 +411,7 @@ impl Loaded {
         });
         let index = Index::build(compiled);
         checks.shadows(&index, &self.documents.sources, &mut problems);
+        checks.forwards(&index, &mut problems);
         let scanned = checks.scanned(&index, &mut problems);
         checks.finish(&mut problems);
         self.diagnostics.append(&mut problems);

@@ -352,3 +352,24 @@ fn routes_of_the_mvc_server_run_and_what_differs_is_said() {
         assert!(severity == Severity::Error && help.contains("lb://NAME"), "{help}");
     }
 }
+
+#[test]
+fn fallbacks_lead_to_a_route() {
+    let with = |fallback: &str, more: &str| {
+        format!(
+            "spring.cloud.gateway.server.webflux.routes:\n- id: a\n  uri: http://h:80\n  \
+             predicates: [Path=/a]\n  filters:\n  - name: CircuitBreaker\n    args: {{ name: b, \
+             fallbackUri: 'forward:{fallback}' }}\n{more}"
+        )
+    };
+    check(&with("/away", ""), &["forward-astray 2"]);
+    let taken = "- id: b\n  uri: http://h:80\n  predicates: ['Path=/away/**', Method=POST]\n";
+    check(&with("/away", taken), &[]);
+    check(&with("/away/x", taken), &[]);
+    check(&with("/b", taken), &["forward-astray 2"]);
+    let uri = "- { id: c, uri: 'forward:/nowhere', predicates: [Path=/c] }\n";
+    check(&with("/c", uri), &["forward-astray 8"]);
+    let text = findings(&with("/away", ""));
+    assert!(text.contains("goes to `forward:/away`, and no route takes that path"), "{text}");
+    assert!(text.contains("write a route with the predicate `Path=/away`"), "{text}");
+}

@@ -125,6 +125,8 @@ codes! {
     EmptyGroup = "empty-group", Mistake, Warning;
     /// A route that can never match, since an earlier one takes all it would.
     ShadowedRoute = "shadowed-route", Mistake, Warning;
+    /// A route or a breaker leads to a path within the gateway that no route takes.
+    ForwardAstray = "forward-astray", Mistake, Warning;
     /// Routes that no key tells apart: each request that gets there tries them one by one.
     ScannedRoutes = "scanned-routes", Mistake, Note;
     /// The uri of a route is missing or wrong.
