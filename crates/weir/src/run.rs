@@ -74,6 +74,16 @@ pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     run_with(args, async |_| Ok(()), |_| {})
 }
 
+/// Name, type and meaning of every metric that a gateway may have besides those of the data plane,
+/// as an empty scrape.
+pub fn further_metrics() -> String {
+    Registries::metrics_of(&[])
+        + &upstreams::metrics_of(&[])
+        + &pipelines::metrics()
+        + &weir_admin::limits_metrics()
+        + &weir_admin::breakers_metrics()
+}
+
 /// What the process has of the machine.
 struct Machine {
     limits: Limits,

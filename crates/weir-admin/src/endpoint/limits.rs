@@ -121,17 +121,22 @@ const ROWS: &[Row] = &[
 
 /// Metrics of all limits in the Prometheus text format; nothing without limits.
 pub fn limits_prometheus(control: &Control) -> String {
-    let valves = valves(control);
-    let mut out = String::new();
-    if valves.is_empty() {
-        return out;
-    }
     let counts: Vec<(String, Counts)> =
-        valves.iter().map(|valve| (label(valve.name()), valve.counts())).collect();
+        valves(control).iter().map(|valve| (label(valve.name()), valve.counts())).collect();
+    if counts.is_empty() { String::new() } else { metrics_of(&counts) }
+}
+
+/// Name, type and meaning of every metric of a limit, without values: for the reference.
+pub fn limits_metrics() -> String {
+    metrics_of(&[])
+}
+
+fn metrics_of(counts: &[(String, Counts)]) -> String {
+    let mut out = String::new();
     for (name, kind, help, read) in ROWS {
         let name = format!("weir_limit_{name}");
         let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-        for (limit, counts) in &counts {
+        for (limit, counts) in counts {
             for (labels, count) in read(counts) {
                 let _ = writeln!(out, "{name}{{limit=\"{limit}\"{labels}}} {count}");
             }
@@ -139,7 +144,7 @@ pub fn limits_prometheus(control: &Control) -> String {
     }
     let name = "weir_limit_wait_seconds";
     let _ = write!(out, "# HELP {name} Waits of requests that passed.\n# TYPE {name} histogram\n");
-    for (limit, counts) in &counts {
+    for (limit, counts) in counts {
         let mut sum = 0;
         for (at, count) in counts.waits.iter().enumerate() {
             sum += count;
@@ -154,7 +159,7 @@ pub fn limits_prometheus(control: &Control) -> String {
     let name = "weir_limit_late_max_seconds";
     let help = "Longest time between a turn and the release that used it.";
     let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n");
-    for (limit, counts) in &counts {
+    for (limit, counts) in counts {
         let seconds = counts.late_max_ns as f64 / 1e9;
         let _ = writeln!(out, "{name}{{limit=\"{limit}\"}} {seconds}");
     }

@@ -32,9 +32,9 @@ use http::{StatusCode, header};
 use crate::access::Intent;
 use crate::answer::{Failure, ok_json};
 use crate::site::{Kind, Site};
-pub use breakers::breakers_prometheus;
+pub use breakers::{breakers_metrics, breakers_prometheus};
 use describe::{Endpoint, Operation};
-pub use limits::limits_prometheus;
+pub use limits::{limits_metrics, limits_prometheus};
 pub use openapi::openapi;
 use table::{ENDPOINTS, endpoints};
 
