@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use weir_balance::{Instance, InstanceState};
-use weir_config::{RouteTarget, Snapshot, Upstream};
+use weir_config::{RouteTarget, Settings, Snapshot, Upstream};
 use weir_filter::cors::CorsDecision;
 use weir_filter::forwarding::Hop;
 use weir_filter::{ChainEntry, RequestContext, Target, Verdict};
 use weir_route::index::Scratch;
 use weir_route::{Request, RequestParts, Route, Vars};
+use weir_server::{ErrorKind, enter, spend_forward};
 use weir_wire::RequestHead;
-use weir_wire::http1::{HeadLimits, Parsed, canonical_path, parse_request};
+use weir_wire::http1::{HeadLimits, Parsed, parse_request};
 
 use crate::secrecy::conceal;
+use crate::site::on_main_port;
 
 /// Candidates told at most.
 const CANDIDATES_MAX: usize = 50;
@@ -119,16 +121,8 @@ fn tell(snapshot: &Snapshot, question: &Question) -> Explanation {
         told.refused = Some(why);
         return told;
     }
-    match canonical_path(head.path()) {
-        Err(error) => {
-            told.refused = Some(format!("the path is refused: {error:?}"));
-            return told;
-        }
-        Ok(Some(path)) => {
-            told.path = Some(text(&path));
-            head.set_path(&path);
-        }
-        Ok(None) => {}
+    if !enters(snapshot, question, &mut head, &mut told) {
+        return told;
     }
     let ip = question.peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let parts = RequestParts::of(&head);
@@ -138,24 +132,28 @@ fn tell(snapshot: &Snapshot, question: &Question) -> Explanation {
     told.candidates = candidates;
     let scratch = &mut Scratch::default();
     let cors = snapshot.cors.decide(&request, false, winner.is_some(), scratch);
-    if let CorsDecision::Respond(local) = cors {
+    let preflight = match cors {
+        CorsDecision::Respond(local) => Some(local),
+        CorsDecision::NotCors | CorsDecision::Proceed(_) => None,
+    };
+    if preflight.is_none() {
+        told.token = token(snapshot, &parts);
+    }
+    // Of a path that servers read in different ways, nobody is told anything else.
+    let ambiguity = winner.and_then(|winner| snapshot.ambiguity(winner, &request, scratch));
+    if ambiguity.is_none()
+        && let Some(local) = preflight
+    {
         told.answer = Some(format!("{} by the cross-origin rules", local.status));
         return told;
     }
-    told.token = snapshot.security.as_ref().map(|security| {
-        let text = match security.permits(&parts.path) {
-            true => "not needed: `weir.security.permit` lists the path",
-            false => "needed: without a good one the answer is 401",
-        };
-        text.to_owned()
-    });
     let Some(winner) = winner else {
         told.answer = Some("404: no route matches".to_owned());
         return told;
     };
     told.winner = Some(winner.id.to_string());
     told.group = group_id(winner);
-    if let Some(why) = snapshot.ambiguity(winner, &request, scratch) {
+    if let Some(why) = ambiguity {
         told.answer = Some(format!("400: {why}"));
         return told;
     }
@@ -164,6 +162,10 @@ fn tell(snapshot: &Snapshot, question: &Question) -> Explanation {
         predicate.publish(&request, &mut vars);
     }
     told.variables = vars.iter().map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
+    if let Some(local) = spend_forward(&mut head) {
+        told.answer = Some(format!("{}: Max-Forwards has come to its end", local.status));
+        return told;
+    }
     let client_host = head.host().to_vec();
     snapshot.forwarding.receive(&mut head, ip);
     let mut running = Running { head, vars, target: None, preserve_host: false, prefixed: false };
@@ -177,6 +179,52 @@ fn tell(snapshot: &Snapshot, question: &Question) -> Explanation {
     }
     running.finish(snapshot, winner, ip, &client_host, &mut told);
     told
+}
+
+/// Whether a request gets as far as the route table; if not, what it is answered is told.
+fn enters(
+    snapshot: &Snapshot,
+    question: &Question,
+    head: &mut RequestHead,
+    told: &mut Explanation,
+) -> bool {
+    match enter(head) {
+        Ok(is_changed) => told.path = is_changed.then(|| text(head.path())),
+        Err(error) if error.kind == ErrorKind::MethodNotAllowed => {
+            told.answer = Some(format!("405: {} is not served", question.method));
+            return false;
+        }
+        Err(error) => {
+            told.refused = Some(format!("the path is refused: {}", error.detail));
+            return false;
+        }
+    }
+    if is_reserved(&snapshot.settings, head.path()) {
+        told.answer = Some("that of the gateway's own actuator, whatever routes say".to_owned());
+        return false;
+    }
+    if snapshot.is_outside(head.path()) {
+        let base = &snapshot.settings.base_path;
+        told.answer = Some(format!("404: the path is not below `{base}`, the base path"));
+        return false;
+    }
+    true
+}
+
+/// Whether the path leads to the actuator on the gateway's own port.
+fn is_reserved(settings: &Settings, path: &[u8]) -> bool {
+    let anywhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+    on_main_port(settings, anywhere).is_some_and(|reserved| reserved.takes(path))
+}
+
+/// What a request has to show, where the configuration asks for tokens.
+fn token(snapshot: &Snapshot, parts: &RequestParts) -> Option<String> {
+    let security = snapshot.security.as_ref()?;
+    let text = match security.permits(&parts.path) {
+        true => "not needed: `weir.security.permit` lists the path",
+        false => "needed: without a good one the answer is 401",
+    };
+    Some(text.to_owned())
 }
 
 fn candidates<'s>(
@@ -266,6 +314,7 @@ impl Running {
             peer,
             now_ms,
             dice: u64::MAX,
+            is_asked: true,
         };
         let answer = match entry.filter.request(&mut context) {
             // Whether it has to wait depends on the moment.

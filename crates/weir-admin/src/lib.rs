@@ -24,8 +24,10 @@ pub use control::{
     STORE_POSITION, View,
 };
 pub use definition::read_definition;
-pub use endpoint::{breakers_prometheus, limits_prometheus, openapi};
+pub use endpoint::{
+    breakers_metrics, breakers_prometheus, limits_metrics, limits_prometheus, openapi,
+};
 pub use explain::{Candidate, Explanation, Question, Step, explain};
 pub use hooks::{Hooks, Level, Logger, ReadLoggers, ReadServices, Refresh, SetLogger};
 pub use serve::Server;
-pub use site::{ENDPOINTS, Exposure, Kind, Limits, Site, SiteOptions};
+pub use site::{ENDPOINTS, Exposure, Kind, Limits, Site, SiteOptions, on_main_port};

@@ -1,9 +1,11 @@
 //! What one listener serves, to whom, within which bounds.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use weir_config::{Access, Secret, Settings};
+use weir_server::ReservedPaths;
 
 use crate::access::{AccessRules, Intent};
 use crate::control::Control;
@@ -79,6 +81,25 @@ impl Default for Limits {
 
 /// Endpoints that `management.endpoints.web.exposure.*` names, in the order of the index.
 pub const ENDPOINTS: [&str; 5] = ["info", "health", "loggers", "prometheus", "gateway"];
+
+/// What the data plane reserves on its own port for the endpoints that are exposed there, which
+/// answer at `address`; `None` if the operator says where the admin API listens.
+pub fn on_main_port(settings: &Settings, address: SocketAddr) -> Option<ReservedPaths> {
+    let management = &settings.management;
+    if management.is_configured() {
+        return None;
+    }
+    let is_served = |name: &&str| {
+        let access = if *name == "gateway" { management.gateway } else { Access::ReadOnly };
+        management.exposes(name) && access != Access::None
+    };
+    let names = ENDPOINTS.iter().filter(|name| is_served(name));
+    Some(ReservedPaths {
+        base: management.base_path.clone(),
+        names: names.map(|name| (*name).to_owned()).collect(),
+        address,
+    })
+}
 
 /// How a site is set up.
 #[derive(Clone)]
@@ -181,10 +202,13 @@ impl Site {
 
     /// Whether an endpoint of this name and intent is there at all.
     pub(crate) fn serves(&self, name: &str, intent: Intent) -> bool {
+        let reads_only = matches!(self.options.kind, Kind::Main);
+        !(reads_only && intent == Intent::Write) && self.allows(name, intent)
+    }
+
+    /// Whether the settings allow what an endpoint of this name and intent does, on whatever port.
+    pub(crate) fn allows(&self, name: &str, intent: Intent) -> bool {
         let is_write = intent == Intent::Write;
-        if is_write && matches!(self.options.kind, Kind::Main) {
-            return false;
-        }
         let access = match (name, self.options.gateway) {
             ("gateway" | "apis", Access::None) => false,
             ("gateway" | "apis", Access::ReadOnly) => !is_write,

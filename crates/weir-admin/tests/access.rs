@@ -145,7 +145,7 @@ fn the_main_port_serves_what_is_exposed_and_changes_nothing() {
     assert_eq!(api.send("GET", ROUTES, &["Host: shop.example"], "").status, 200);
     assert_eq!(api.post("/actuator/gateway/routes/new", NEW).status, 405);
     check_status(&api, "DELETE", "/actuator/gateway/routes/a", 405);
-    check_status(&api, "POST", "/actuator/gateway/refresh", 404);
+    check_status(&api, "POST", "/actuator/gateway/refresh", 405);
     assert_eq!(api.post("/actuator/loggers/weir_server", "{}").status, 405);
     assert!(api.site.owns("/actuator/gateway/routes"));
 }

@@ -9,6 +9,7 @@ use weir_route::{NamedArgs, Route, RouteDefinition};
 
 use crate::compile::{self, Compiler, Part, Problem, Told};
 use crate::diagnostic::{Code, Diagnostic, Severity, fills_in_secret, is_secret, mask_url};
+use crate::forwards;
 use crate::loaded::Loaded;
 use crate::routes::{self, Written, head};
 use crate::settings::Settings;
@@ -165,11 +166,19 @@ impl Checks {
                 Part::Predicate(at, _) => definition.predicates.get(*at),
                 _ => None,
             };
-            let secret = named.filter(|named| {
-                names_secret(named) || place_of(node, &problem.part).is_some_and(holds_secret)
-            });
+            let place = place_of(node, &problem.part);
+            let secret =
+                named.filter(|named| names_secret(named) || place.is_some_and(holds_secret));
             let span = locate(node, &problem.part);
+            let before = problems.len();
             self.push(problem, span, secret, problems);
+            // A name is no secret, whatever it is the name of.
+            let name = place.and_then(|element| child(element, "name")).map(Node::span);
+            if let Some(finding) = problems.get_mut(before)
+                && name == Some(span)
+            {
+                finding.secret = false;
+            }
         }
     }
 
@@ -191,6 +200,7 @@ impl Checks {
         let mut finding = Diagnostic::new(problem.code, message)
             .at(at)
             .help(problem.help)
+            .paste(problem.paste.into_iter().collect())
             .secret(secret.is_some());
         if finding.severity == Severity::Error && !self.settings.fail_on_route_definition_error {
             finding.severity = Severity::Warning;
@@ -248,6 +258,11 @@ impl Checks {
                 problems.push(finding);
             }
         }
+    }
+
+    /// Fallbacks and `forward:` uris that lead to no route.
+    pub fn forwards(&self, index: &Index<RouteTarget>, problems: &mut Vec<Diagnostic>) {
+        forwards::astray(index, |position| self.place(position), problems);
     }
 
     /// Routes that no key tells apart, so that they are tried one after the other. Gives how many.
@@ -310,7 +325,13 @@ impl Checks {
              `spring.cloud.discovery.client.simple.instances.{first}[0].uri: http://host:port`"
         );
         let at = self.heads.first().copied().unwrap_or_default();
-        Some(Diagnostic::new(Code::NoInstances, message).at(at).help(help))
+        let line = |name: &String| {
+            format!(
+                "spring.cloud.discovery.client.simple.instances.{name}[0].uri: http://host:8080"
+            )
+        };
+        let lines = names.iter().take(SHOWN_MAX).map(line).collect();
+        Some(Diagnostic::new(Code::NoInstances, message).at(at).help(help).paste(lines))
     }
 
     /// What can be said once all routes are known.
@@ -334,7 +355,7 @@ impl Checks {
             };
             let rest = count - FINDINGS_MAX;
             let message = format!("{rest} more findings of the kind `{}`", code.as_str());
-            problems.push(Diagnostic { message, ..last });
+            problems.push(Diagnostic { message, paste: Vec::new(), ..last });
         }
     }
 }

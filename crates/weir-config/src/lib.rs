@@ -15,6 +15,7 @@ mod deviation;
 mod diagnostic;
 mod discovery;
 mod fields;
+mod forwards;
 mod imports;
 mod limits;
 mod loaded;

@@ -287,7 +287,7 @@ impl Loader {
 /// a port are written.
 fn serves_http(layers: &Layers<'_>, settings: &Settings) -> bool {
     layers.find("weir.pipelines").is_none()
-        || layers.first_of(&routes::names("routes")).is_some()
+        || layers.first_of(&routes::names_of_both("routes")).is_some()
         || layers.find("server.port").is_some()
         || settings.discovery.locator
 }
@@ -420,6 +420,7 @@ impl Loaded {
         });
         let index = Index::build(compiled);
         checks.shadows(&index, &self.documents.sources, &mut problems);
+        checks.forwards(&index, &mut problems);
         let scanned = checks.scanned(&index, &mut problems);
         checks.finish(&mut problems);
         self.diagnostics.append(&mut problems);

@@ -146,6 +146,7 @@ pub(crate) fn forwarding(
         },
         forwarded: flag(layers, "forwarded.enabled").unwrap_or(true),
         forwarded_by: flag(layers, "forwarded.by.enabled").unwrap_or(false),
+        by_port: settings.listen.port(),
         hop_by_hop: hop_by_hop.map(|node| spring::texts(layers, node)),
         underscore_fields: settings.underscore_fields,
     };

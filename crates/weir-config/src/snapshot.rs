@@ -157,6 +157,16 @@ impl Snapshot {
         }
     }
 
+    /// Whether a path lies outside of `spring.webflux.base-path`: no route serves it, whatever its
+    /// predicates say, and no rule for origins applies.
+    pub fn is_outside(&self, path: &[u8]) -> bool {
+        let base = self.settings.base_path.as_bytes();
+        if base.is_empty() {
+            return false;
+        }
+        !path.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    }
+
     fn cors_with(&self, compiler: &Compiler, changes: &[Change<RouteTarget>]) -> Arc<CorsPolicy> {
         let brings = |change: &Change<RouteTarget>| match change {
             Change::Put(route) => route.target.cors().is_some(),

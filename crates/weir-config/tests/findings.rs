@@ -235,7 +235,7 @@ fn properties() {
     check("server:\n  ssl:\n    enabled: false\n    key-store: x\n", &[]);
     check("spring.cloud.gateway.httpclient.pool.max-connections: 5\n", &["suspicious 1"]);
     check("spring.cloud.gateway.httpclient.pool: {max-connections: 5, type: FIXED}\n", &[]);
-    check("spring.cloud.gateway.server.webmvc.routes: []\n", &["mvc-prefix 1"]);
+    check("spring.cloud.gateway.mvc.http-client.type: jdk\n", &["property-unsupported 1"]);
     check("spring.cloud.gateway.request-log: true\n", &["unknown-property 1"]);
     check("spring.cloud.gateway.custom:\n  routes: []\n", &["unknown-property 1"]);
     check("spring.cloud.gateway.connect-timeout: 1\n", &["misplaced-property 1"]);
@@ -323,4 +323,53 @@ fn no_finding_shows_a_secret() {
     assert!(said.contains("the value is not a value of `server.port`"), "{said}");
     assert!(said.contains("no valid port"), "{said}");
     assert!(!said.contains("hunter2"), "{said}");
+}
+
+#[test]
+fn routes_of_the_mvc_server_run_and_what_differs_is_said() {
+    for prefix in ["spring.cloud.gateway.mvc", "spring.cloud.gateway.server.webmvc"] {
+        let text = format!(
+            "{prefix}:\n  http-client.connect-timeout: 1s\n  routes:\n  - id: a\n    uri: \
+             http://h:80\n    predicates: [Path=/a]\n  routes-map:\n    b:\n      uri: \
+             http://h:80\n      predicates: [Path=/b]\n      filters: [LoadBalancer=x]\n"
+        );
+        let mut loader = Loader::new(Vec::new(), &[], Vec::new());
+        loader.add(Source::new("application.yml", text, Format::Yaml));
+        let mut loaded = loader.load();
+        let compiled = loaded.compile();
+        let served: Vec<&str> = compiled.routes.iter().map(|route| &*route.id).collect();
+        assert_eq!((served, compiled.definitions.len()), (vec!["a"], 2), "{prefix}");
+        let said = |message: &str| {
+            let found = loaded.diagnostics.iter().find(|finding| finding.message.contains(message));
+            found.map(|finding| (finding.severity, finding.help.as_str()))
+        };
+        let (severity, help) = said("of the MVC server runs as").expect("a note");
+        assert!(severity == Severity::Note && help.contains("Retry its own arguments"), "{help}");
+        let (severity, help) = said("weir does not follow").expect("a warning");
+        let twin = "webflux.httpclient.connect-timeout`";
+        assert!(severity == Severity::Warning && help.contains(twin), "{help}");
+        let (severity, help) = said("`LoadBalancer` is a filter of the MVC server").expect("one");
+        assert!(severity == Severity::Error && help.contains("lb://NAME"), "{help}");
+    }
+}
+
+#[test]
+fn fallbacks_lead_to_a_route() {
+    let with = |fallback: &str, more: &str| {
+        format!(
+            "spring.cloud.gateway.server.webflux.routes:\n- id: a\n  uri: http://h:80\n  \
+             predicates: [Path=/a]\n  filters:\n  - name: CircuitBreaker\n    args: {{ name: b, \
+             fallbackUri: 'forward:{fallback}' }}\n{more}"
+        )
+    };
+    check(&with("/away", ""), &["forward-astray 2"]);
+    let taken = "- id: b\n  uri: http://h:80\n  predicates: ['Path=/away/**', Method=POST]\n";
+    check(&with("/away", taken), &[]);
+    check(&with("/away/x", taken), &[]);
+    check(&with("/b", taken), &["forward-astray 2"]);
+    let uri = "- { id: c, uri: 'forward:/nowhere', predicates: [Path=/c] }\n";
+    check(&with("/c", uri), &["forward-astray 8"]);
+    let text = findings(&with("/away", ""));
+    assert!(text.contains("goes to `forward:/away`, and no route takes that path"), "{text}");
+    assert!(text.contains("write a route with the predicate `Path=/away`"), "{text}");
 }

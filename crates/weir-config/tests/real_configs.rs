@@ -3,6 +3,7 @@
 //! They are other people's files and not part of the repository; without them there is nothing to
 //! check here.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use weir_config::{Format, Loader, Source, Style, render, to_json};
@@ -15,7 +16,12 @@ fn directory() -> Option<PathBuf> {
 
 #[test]
 fn every_finding_has_a_place_and_a_remedy() {
-    let Some(directory) = directory() else { return };
+    let Some(directory) = directory() else {
+        // To the terminal itself: the harness keeps what a test that passes prints.
+        let said = "real_configs: skipped, there is no shared/configs beside the repository\n";
+        std::io::stderr().write_all(said.as_bytes()).expect("standard error");
+        return;
+    };
     let mut files = 0;
     for entry in std::fs::read_dir(directory).expect("a directory") {
         let path = entry.expect("an entry").path();

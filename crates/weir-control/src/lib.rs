@@ -13,7 +13,7 @@ mod http;
 mod keys;
 mod plane;
 
-pub use answers::{Inquiry, answer_questions, mirrors_prometheus};
+pub use answers::{Inquiry, answer_questions, mirrors_metrics, mirrors_prometheus};
 pub use checks::{Clock, check_upstreams};
 pub use configuration::Configuration;
 pub use discovery::{Discovery, Here, RegistryStatus};

@@ -120,6 +120,8 @@ pub struct RequestContext<'a> {
     pub now_ms: i64,
     /// Chance: 64 random bits.
     pub dice: u64,
+    /// Nothing is sent: somebody asks what would happen, and no later request may notice it.
+    pub is_asked: bool,
 }
 
 /// What a response filter works on.

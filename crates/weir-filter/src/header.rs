@@ -8,7 +8,7 @@ use weir_route::{ArgError, Vars};
 use weir_wire::{FieldLine, Fields, is_field_value, is_token};
 
 use crate::context::FilterError;
-use crate::template::Template;
+use crate::template::{Piece, Template, variable};
 
 /// A header name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -148,7 +148,7 @@ impl FieldTemplate {
             Some(line) => fields.append_line(line),
             None => {
                 let (name, value) = self.parts();
-                fields.append(name.as_bytes(), expand_value(value, vars)?.as_bytes());
+                fields.append(name.as_bytes(), expand_field(name, value, vars)?.as_bytes());
             }
         }
         Ok(())
@@ -163,10 +163,61 @@ impl FieldTemplate {
             Some(line) => fields.set_line(line),
             None => {
                 let (name, value) = self.parts();
-                fields.set(name.as_bytes(), expand_value(value, vars)?.as_bytes());
+                fields.set(name.as_bytes(), expand_field(name, value, vars)?.as_bytes());
             }
         }
         Ok(())
+    }
+}
+
+/// Headers whose value is a URL, or has URLs in it.
+const URL_HEADERS: &[&str] = &[
+    "location",
+    "content-location",
+    "refresh",
+    "link",
+    "origin",
+    "referer",
+    "access-control-allow-origin",
+];
+
+/// Expands a template to the value of the header `name`.
+///
+/// # Errors
+/// A variable that is not set, or whose value cannot stand in a header field.
+pub(crate) fn expand_field(
+    name: &str,
+    value: Template<'_>,
+    vars: &Vars,
+) -> Result<String, FilterError> {
+    if !URL_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+        return expand_value(value, vars);
+    }
+    let mut out = String::new();
+    for piece in value.pieces() {
+        match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Variable(name) => push_url_part(variable(vars, name)?, &mut out),
+        }
+    }
+    check_sendable(out.as_bytes())?;
+    Ok(out)
+}
+
+/// Appends the value of a variable to a URL. A client chooses it, so it must not lead to another
+/// host (`//host`, `/\host`) or begin a query: slashes are joined, as SCG does, and what browsers
+/// take for slashes, skip or take for the end of the path is percent-encoded.
+fn push_url_part(value: &str, out: &mut String) {
+    for c in value.chars() {
+        match c {
+            '/' if out.ends_with('/') => {}
+            '\\' => out.push_str("%5C"),
+            '?' => out.push_str("%3F"),
+            '#' => out.push_str("%23"),
+            ' ' => out.push_str("%20"),
+            '\t' => out.push_str("%09"),
+            c => out.push(c),
+        }
     }
 }
 
@@ -215,7 +266,26 @@ mod tests {
     use weir_route::Vars;
     use weir_wire::Fields;
 
-    use super::{FieldTemplate, HeaderName};
+    use super::{FieldTemplate, HeaderName, expand_field};
+    use crate::template::Template;
+
+    #[test]
+    fn variables_in_urls_lead_to_no_other_host() {
+        let check = |name: &str, template: &str, value: &str, expected: &str| {
+            let mut vars = Vars::default();
+            vars.set("v", value.to_owned());
+            let expanded = expand_field(name, Template(template), &vars);
+            assert_eq!(expanded.as_deref(), Ok(expected), "{template} {value:?}");
+        };
+        check("Location", "/{v}", "//evil.example", "/evil.example");
+        check("Location", "{v}", "//evil.example", "/evil.example");
+        check("location", "/{v}", "\\evil.example", "/%5Cevil.example");
+        check("Location", "/{v}", "\t/evil.example", "/%09/evil.example");
+        check("Content-Location", "/{v}", "a?b#c", "/a%3Fb%23c");
+        check("Refresh", "0;url=/{v}", "/evil.example", "0;url=/evil.example");
+        check("Link", "<https://a.example/{v}>", "b/c", "<https://a.example/b/c>");
+        check("X-Any", "/{v}", "//a?", "///a?");
+    }
 
     fn check(name: &str, value: &str, expected: Result<&str, &str>) {
         let built = FieldTemplate::new(("name", name), ("value", value));

@@ -44,5 +44,5 @@ pub use limits::{KeySource, LIMIT_FIELDS, LimitDefinition, REQUEST_FIELDS, set_l
 pub use oauth::{OAuthClient, TokenPlace};
 pub use question::{Answer, BucketQuestion, Copied, Question, Subrequest};
 pub use redis::RedisSettings;
-pub use status::reason;
+pub use status::{constant, reason};
 pub use ticket::Ticket;

@@ -81,8 +81,11 @@ pub(crate) fn is_known(status: u16) -> bool {
 }
 
 /// The name of Spring's constant for `status`; the number where there is none.
-pub(crate) fn constant(status: u16) -> String {
+pub fn constant(status: u16) -> String {
     match status {
+        // Spring names these two otherwise than Netty.
+        413 => "PAYLOAD_TOO_LARGE".to_owned(),
+        414 => "URI_TOO_LONG".to_owned(),
         418 => "I_AM_A_TEAPOT".to_owned(),
         _ if !is_known(status) => status.to_string(),
         _ => reason(status).to_ascii_uppercase().replace([' ', '-'], "_"),
@@ -93,7 +96,7 @@ pub(crate) fn constant(status: u16) -> String {
 mod tests {
     use weir_route::parse_status;
 
-    use super::{STATUSES, reason};
+    use super::{STATUSES, constant, reason};
 
     fn check(status: u16, expected: &str) {
         assert_eq!(reason(status), expected);
@@ -107,6 +110,20 @@ mod tests {
         check(0, "");
         assert!(STATUSES.is_sorted());
         assert!(STATUSES.iter().all(|(code, phrase)| reason(*code) == *phrase));
+    }
+
+    #[test]
+    fn constants_are_those_of_spring() {
+        for (status, expected) in [
+            (200, "OK"),
+            (203, "NON_AUTHORITATIVE_INFORMATION"),
+            (413, "PAYLOAD_TOO_LARGE"),
+            (416, "REQUESTED_RANGE_NOT_SATISFIABLE"),
+            (418, "I_AM_A_TEAPOT"),
+            (599, "599"),
+        ] {
+            assert_eq!(constant(status), expected);
+        }
     }
 
     #[test]

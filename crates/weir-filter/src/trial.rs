@@ -79,6 +79,7 @@ impl Trial {
             peer: PEER.parse().expect("an address"),
             now_ms: 0,
             dice: 0,
+            is_asked: false,
         };
         let mut verdict = self.chain.request(&mut context, &mut ran);
         while let Ok(Verdict::Admit(_)) = verdict {

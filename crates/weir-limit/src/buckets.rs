@@ -123,15 +123,29 @@ impl Buckets {
         let bucket = by_key.entry(key);
         let bucket = bucket.or_insert(Bucket { tokens: settings.capacity, at_ms: now_ms });
         *bucket = bucket.filled(settings, now_ms);
-        let allowed = bucket.tokens >= settings.cost;
-        if allowed {
-            bucket.tokens -= settings.cost;
-        }
-        Taken { allowed, left: bucket.tokens }
+        let taken = bucket.pay(settings);
+        bucket.tokens = taken.left;
+        taken
+    }
+
+    /// What [`Buckets::take`] would say; nothing is taken.
+    pub fn look(&self, settings: BucketSettings, key: u64, now_ms: i64) -> Taken {
+        let by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = Bucket { tokens: settings.capacity, at_ms: now_ms };
+        let bucket = by_key.get(&key).copied().unwrap_or(full);
+        bucket.filled(settings, now_ms).pay(settings)
     }
 }
 
 impl Bucket {
+    /// What the bucket says to a request, and the tokens that are left then.
+    fn pay(self, settings: BucketSettings) -> Taken {
+        match self.tokens.checked_sub(settings.cost) {
+            Some(left) => Taken { allowed: true, left },
+            None => Taken { allowed: false, left: self.tokens },
+        }
+    }
+
     fn filled(self, settings: BucketSettings, now_ms: i64) -> Self {
         let (grown, at_ms) = settings.refill.grown(self.at_ms, now_ms);
         let tokens = self.tokens.saturating_add(grown);
@@ -163,6 +177,18 @@ mod tests {
         assert_eq!(take(100), (true, 2));
         assert_eq!(take(50), (true, 1), "a clock that goes back fills nothing");
         assert_eq!(buckets.take(settings, 2, 0), Taken { allowed: true, left: 2 });
+    }
+
+    #[test]
+    fn looking_takes_nothing() {
+        let settings = BucketSettings { refill: Refill::EachSecond(1), capacity: 2, cost: 2 };
+        let buckets = Buckets::default();
+        let full = Taken { allowed: true, left: 0 };
+        assert_eq!([buckets.look(settings, 1, 0), buckets.look(settings, 1, 0)], [full, full]);
+        assert_eq!(buckets.by_key.lock().expect("a lock").len(), 0);
+        assert_eq!(buckets.take(settings, 1, 0), full);
+        assert_eq!(buckets.look(settings, 1, 0), Taken { allowed: false, left: 0 });
+        assert_eq!(buckets.look(settings, 1, 2_000), full);
     }
 
     #[test]

@@ -123,6 +123,7 @@ fn passes(chain: &Chain, head: &mut RequestHead, vars: &Vars) -> bool {
         added: &mut Vec::new(),
         now_ms: 0,
         dice: 0,
+        is_asked: false,
     };
     let passed = chain.request(&mut context, &mut 0) == Ok(Verdict::Continue);
     passed && context.head.fields.is_sound()

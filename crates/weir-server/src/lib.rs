@@ -30,6 +30,8 @@ mod worker;
 
 pub use error::{ErrorKind, ProxyError, Side};
 pub use files::FilesPlan;
+pub use http::entry::enter;
+pub use http::hops::spend_forward;
 pub use http::rehearsal::{Rehearsal, rehearse};
 pub use huge_pages::use_huge_pages;
 pub use inquiries::{INQUIRIES_MAX, Inquiries, Inquiry};

@@ -20,11 +20,26 @@ pub struct ReservedPaths {
     pub address: SocketAddr,
 }
 
+impl ReservedPaths {
+    /// Whether requests for `path` are reserved. Other paths below the base are left to the routes,
+    /// as under SCG: there may be an actuator behind the gateway too.
+    pub fn takes(&self, path: &[u8]) -> bool {
+        let Some(rest) = path.strip_prefix(self.base.as_bytes()) else { return false };
+        if rest.is_empty() {
+            return true;
+        }
+        let below = |name: &String| {
+            let rest = rest.strip_prefix(b"/").and_then(|rest| rest.strip_prefix(name.as_bytes()));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        };
+        self.names.iter().any(below)
+    }
+}
+
 /// [`ReservedPaths`] with their upstream.
 #[derive(Debug)]
 pub(crate) struct Reserved {
-    base: String,
-    names: Vec<String>,
+    paths: ReservedPaths,
     /// A route that only [`Reserved::takes`] leads to.
     pub(crate) route: Arc<Route<RouteTarget>>,
 }
@@ -51,21 +66,12 @@ impl Reserved {
             group: None,
             target,
         };
-        Self { base: paths.base.clone(), names: paths.names.clone(), route: Arc::new(route) }
+        Self { paths: paths.clone(), route: Arc::new(route) }
     }
 
-    /// Whether requests for `path` are reserved. Other paths below the base are left to the routes,
-    /// as under SCG: there may be an actuator behind the gateway too.
+    /// Whether requests for `path` are reserved.
     pub(crate) fn takes(&self, path: &[u8]) -> bool {
-        let Some(rest) = path.strip_prefix(self.base.as_bytes()) else { return false };
-        if rest.is_empty() {
-            return true;
-        }
-        let below = |name: &String| {
-            let rest = rest.strip_prefix(b"/").and_then(|rest| rest.strip_prefix(name.as_bytes()));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
-        };
-        self.names.iter().any(below)
+        self.paths.takes(path)
     }
 }
 

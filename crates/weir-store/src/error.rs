@@ -64,6 +64,14 @@ impl StoreError {
         }
     }
 
+    /// The same, with the process that keeps the file locked.
+    pub(crate) fn by_owner(mut self, owner: Option<u32>) -> Self {
+        if let (StoreErrorKind::Locked, Some(process)) = (self.kind, owner) {
+            self.detail = format!("another weir uses it, process {process}");
+        }
+        self
+    }
+
     pub(crate) fn new(
         kind: StoreErrorKind,
         path: &Path,

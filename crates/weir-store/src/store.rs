@@ -19,6 +19,8 @@ use crate::transaction::{AUDIT, IDS, META, META_FORMAT, META_REVISION, ROUTES, T
 
 /// Name of the file in the store's directory.
 pub const FILE_NAME: &str = "routes.redb";
+/// Name of the file that says which process has opened the store last.
+const OWNER_NAME: &str = "routes.pid";
 /// Layout of the tables that this version reads and writes.
 const FORMAT: u64 = 1;
 
@@ -65,7 +67,11 @@ impl Store {
         let store = Self::over(path, options, move || {
             let file = PoliteFile::open(&file)?;
             Builder::new().set_cache_size(options.cache_bytes).create_with_backend(file)
-        })?;
+        })
+        .map_err(|error| error.by_owner(owner(directory)))?;
+        let note = directory.join(OWNER_NAME);
+        fs::write(&note, std::process::id().to_string())
+            .map_err(|error| StoreError::io(&note, "write", &error))?;
         // The file's name must survive a crash too, not only what is in it.
         let synced = File::open(directory).and_then(|handle| handle.sync_all());
         synced.map_err(|error| StoreError::io(directory, "sync", &error))?;
@@ -365,4 +371,8 @@ fn make_directory(directory: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(directory)
+}
+/// The process that opened the store in `directory` last, if it left a note.
+fn owner(directory: &Path) -> Option<u32> {
+    fs::read_to_string(directory.join(OWNER_NAME)).ok()?.trim().parse().ok()
 }

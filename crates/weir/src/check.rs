@@ -1,24 +1,22 @@
 //! `weir check`: everything wrong with a configuration, what differs from Spring Cloud Gateway, and
 //! what is not supported.
 
+mod findings;
 mod online;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use weir_config::{
-    Category, Checked, Code, DEVIATIONS, Diagnostic, Loaded, Severity, Style, render, to_json,
-};
+use weir_config::{Category, Checked, DEVIATIONS, Loaded, Severity, Style, to_json};
 
 use weir_server::{FilesPlan, files_max_raised, files_plan};
 
 use crate::configuration::{ConfigArgs, Lasting};
 use crate::imports::Reach;
 
-/// Exit code when nothing could be checked.
+/// Exit code when nothing was checked, also that of a wrong command line.
 const USAGE: u8 = 2;
 
 /// Arguments of `weir check`.
@@ -30,7 +28,8 @@ Examples:
   weir check --json application.yml | jq '.findings[].message'
   weir check --online application.yml
 
-Exit code: 0 the gateway would start (there may be warnings), 1 it would not, 2 nothing to check.")]
+Exit code: 0 the gateway would start (there may be warnings), 1 it would not, 2 nothing was checked:
+there is no such file, it cannot be read, or the command line is wrong.")]
 pub struct CheckArgs {
     /// What to check.
     #[command(flatten)]
@@ -48,10 +47,14 @@ pub struct CheckArgs {
 }
 
 /// Checks, prints, and tells by the exit code.
-///
-/// # Errors
-/// Standard output is gone.
-pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &CheckArgs) -> ExitCode {
+    checked(args).unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::from(USAGE)
+    })
+}
+
+fn checked(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let loaded = match args.config.files() {
         Ok(files) if files.is_empty() && args.config.bootstraps().is_empty() => {
             Err(anyhow::anyhow!(
@@ -64,13 +67,7 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         Ok(_) => args.config.load(),
         Err(error) => Err(error),
     };
-    let mut loaded = match loaded {
-        Ok(loaded) => loaded,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            return Ok(ExitCode::from(USAGE));
-        }
-    };
+    let mut loaded = loaded?;
     let checked = loaded.check();
     loaded.sort_findings();
     let tried = if args.online { Some(online::try_all(&mut loaded)?) } else { None };
@@ -131,13 +128,7 @@ fn as_json(loaded: &Loaded, checked: Checked) -> Value {
 }
 
 fn as_text(loaded: &Loaded, checked: Checked, style: Style, all: bool) -> String {
-    let mut out = String::new();
-    // What only differs comes with the other differences below.
-    let findings = loaded.diagnostics.iter();
-    for finding in findings.filter(|finding| finding.code.category() != Category::Deviation) {
-        let _ = writeln!(out, "{}\n", render(finding, loaded.sources(), style));
-    }
-    unsupported(&mut out, loaded);
+    let mut out = findings::as_text(loaded, style);
     deviations(&mut out, loaded, all);
     open_files(&mut out, loaded);
     if !loaded.unread.is_empty() {
@@ -161,33 +152,18 @@ fn as_text(loaded: &Loaded, checked: Checked, style: Style, all: bool) -> String
     out
 }
 
-/// What weir cannot do, each once, with how often it is asked for.
-fn unsupported(out: &mut String, loaded: &Loaded) {
-    let mut asked: BTreeMap<(Code, &str), (usize, &Diagnostic)> = BTreeMap::new();
-    for finding in &loaded.diagnostics {
-        // What is only misspelt is no lack of weir.
-        let misspelt = finding.help.starts_with("did you mean");
-        if finding.code.category() == Category::Unsupported && !misspelt {
-            let entry = asked.entry((finding.code, &finding.message)).or_insert((0, finding));
-            entry.0 += 1;
-        }
-    }
-    if asked.is_empty() {
-        return;
-    }
-    out.push_str("Not supported:\n");
-    for (times, finding) in asked.values() {
-        let times = if *times > 1 { format!(" ({times} times)") } else { String::new() };
-        let _ = writeln!(out, "  - {}{times}\n    {}", finding.message, finding.help);
-    }
-    out.push('\n');
-}
-
 /// Whether it can be run, and whether there is anything to run.
 fn verdict(loaded: &Loaded, checked: Checked) -> &'static str {
     match (loaded.is_refused(), checked.routes) {
         (true, _) => "refused",
-        (false, 0) if checked.pipelines == 0 && !loaded.settings.discovery.locator => {
+        (false, 0) if checked.pipelines > 0 => "fine",
+        (false, 0) if loaded.settings.discovery.locator => {
+            match loaded.settings.discovery.is_used() {
+                true => "fine, with routes for the services that registries list",
+                false => "no routes (the locator has no registry to ask: name one)",
+            }
+        }
+        (false, 0) => {
             "no routes (choose the documents with --profile, or make routes with `weir routes add`)"
         }
         (false, _) => "fine",

@@ -80,7 +80,7 @@ fn main() -> ExitCode {
     weir_server::return_memory_at_once();
     let result = match Weir::parse().command {
         Command::Run(args) => run::run(args),
-        Command::Check(args) => check::run(args),
+        Command::Check(args) => Ok(check::run(&args)),
         Command::Explain(args) => explain::run(args),
         Command::Routes(args) => routes::run(args),
         Command::Apis(args) => apis::run(args),

@@ -1,5 +1,6 @@
 //! `weir run`: the gateway.
 
+mod bare;
 mod caches;
 mod control;
 mod heap;
@@ -43,6 +44,8 @@ Examples:
   weir run --profile prod --set server.port=8081 config/
   SERVER_PORT=8081 weir run
 
+Without any configuration and without routes in the store, weir listens on this machine only.
+
 Signals: SIGHUP reloads the configuration, SIGTERM and Ctrl-C finish what runs and stop, a second
 one stops at once.
 Exit code: 0 stopped as asked, 1 the configuration or the machine did not allow a start.")]
@@ -72,6 +75,18 @@ pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     run_with(args, async |_| Ok(()), |_| {})
 }
 
+/// Name, type and meaning of every metric that a gateway may have besides those of the data plane,
+/// as an empty scrape.
+pub fn further_metrics() -> String {
+    Registries::metrics_of(&[])
+        + &upstreams::metrics_of(&[])
+        + &caches::metrics()
+        + &weir_control::mirrors_metrics()
+        + &pipelines::metrics()
+        + &weir_admin::limits_metrics()
+        + &weir_admin::breakers_metrics()
+}
+
 /// What the process has of the machine.
 struct Machine {
     limits: Limits,
@@ -99,8 +114,12 @@ pub fn run_with(
     // Before there is a thread that could load a library.
     let program = ProgramPages::find();
     let loggers = logging::start(&args.log)?;
+    let is_bare = bare::is_bare(&args.config)?;
     if let Some(data) = &args.data {
         args.config.set.push(format!("weir.store.path={}", data.display()));
+    }
+    if is_bare {
+        bare::keep_local(&mut args.config)?;
     }
     let machine = Machine { limits: raise_limits(), program };
     // Looked at before they are read: a change in between is not missed.

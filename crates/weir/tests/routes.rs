@@ -274,3 +274,18 @@ fn a_gateway_that_is_not_there_or_refuses_says_what_to_do() {
     assert!(run("https://127.0.0.1:1").contains("http only"));
     assert!(run("http://").contains("not a URL"));
 }
+
+#[test]
+fn a_store_that_another_weir_uses_is_told_with_its_process() {
+    let gateway = Gateway::start(&[]);
+    let data = gateway.directory.path().join("data");
+    let second = Command::new(WEIR)
+        .args(["run", "--set", "server.port=0", "--set", "weir.admin.port=0", "--data"])
+        .arg(&data)
+        .output()
+        .expect("weir");
+    let err = text(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{err}");
+    let process = format!("another weir uses it, process {}", gateway.process.id());
+    assert!(err.contains(&process) && err.contains("--data"), "{err}");
+}

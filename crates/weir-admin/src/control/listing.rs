@@ -129,8 +129,8 @@ impl View {
         routes.filter(move |route| from.is_none_or(|from| from == origin(route)))
     }
 
-    /// All definitions in the order they were written, files first, those that do not serve
-    /// included, given to `visit` until it says `false`.
+    /// All definitions in the order they were written, files first, given to `visit` until it says
+    /// `false`. Those included that do not serve, except for `enabled: false` in a file.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -138,7 +138,7 @@ impl View {
         &self,
         mut visit: impl FnMut(&RouteDefinition) -> bool,
     ) -> Result<(), StoreError> {
-        for definition in self.table.files.iter() {
+        for definition in self.table.files.iter().filter(|definition| definition.enabled) {
             if !visit(&definition) {
                 return Ok(());
             }

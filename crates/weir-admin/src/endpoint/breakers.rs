@@ -82,11 +82,20 @@ const ROWS: &[Row] = &[
 pub fn breakers_prometheus(control: &Control) -> String {
     let views: Vec<(String, BreakerView)> =
         breakers(control).iter().map(|one| (label(one.name()), one.view(now_ns()))).collect();
+    if views.is_empty() { String::new() } else { metrics_of(&views) }
+}
+
+/// Name, type and meaning of every metric of a breaker, without values: for the reference.
+pub fn breakers_metrics() -> String {
+    metrics_of(&[])
+}
+
+fn metrics_of(views: &[(String, BreakerView)]) -> String {
     let mut out = String::new();
-    for (name, kind, help, read) in ROWS.iter().filter(|_| !views.is_empty()) {
+    for (name, kind, help, read) in ROWS {
         let name = format!("resilience4j_circuitbreaker_{name}");
         let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-        for (breaker, view) in &views {
+        for (breaker, view) in views {
             for (labels, value) in read(view) {
                 let _ = writeln!(out, "{name}{{name=\"{breaker}\"{labels}}} {value}");
             }

@@ -149,17 +149,22 @@ const ROWS: &[Row] = &[
 
 /// Metrics of all limits in the Prometheus text format; nothing without limits.
 pub fn limits_prometheus(control: &Control) -> String {
-    let valves = valves(control);
-    let mut out = String::new();
-    if valves.is_empty() {
-        return out;
-    }
     let counts: Vec<(String, Counts)> =
-        valves.iter().map(|valve| (label(valve.name()), valve.counts())).collect();
+        valves(control).iter().map(|valve| (label(valve.name()), valve.counts())).collect();
+    if counts.is_empty() { String::new() } else { metrics_of(&counts) }
+}
+
+/// Name, type and meaning of every metric of a limit, without values: for the reference.
+pub fn limits_metrics() -> String {
+    metrics_of(&[])
+}
+
+fn metrics_of(counts: &[(String, Counts)]) -> String {
+    let mut out = String::new();
     for (name, kind, help, read) in ROWS {
         let name = format!("weir_limit_{name}");
         let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-        for (limit, counts) in &counts {
+        for (limit, counts) in counts {
             for (labels, count) in read(counts) {
                 let _ = writeln!(out, "{name}{{limit=\"{limit}\"{labels}}} {count}");
             }
@@ -167,7 +172,7 @@ pub fn limits_prometheus(control: &Control) -> String {
     }
     let name = "weir_limit_wait_seconds";
     let _ = write!(out, "# HELP {name} Waits of requests that passed.\n# TYPE {name} histogram\n");
-    for (limit, counts) in &counts {
+    for (limit, counts) in counts {
         let mut sum = 0;
         for (at, count) in counts.waits.iter().enumerate() {
             sum += count;
@@ -180,9 +185,9 @@ pub fn limits_prometheus(control: &Control) -> String {
         let _ = writeln!(out, "{name}_count{{limit=\"{limit}\"}} {sum}");
     }
     let help = "Longest time between a turn and the release that used it.";
-    seconds(&mut out, &counts, ("late_max", help), |counts| Some(counts.late_max_ns));
+    seconds(&mut out, counts, ("late_max", help), |counts| Some(counts.late_max_ns));
     let help = "Time that a request takes when the upstream is not busy.";
-    seconds(&mut out, &counts, ("baseline", help), |counts| counts.baseline_ns);
+    seconds(&mut out, counts, ("baseline", help), |counts| counts.baseline_ns);
     out
 }
 

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, Request};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use http::request::Parts;
 use http::{StatusCode, header};
@@ -32,11 +32,16 @@ use http::{StatusCode, header};
 use crate::access::Intent;
 use crate::answer::{Failure, ok_json};
 use crate::site::{Kind, Site};
-pub use breakers::breakers_prometheus;
+pub use breakers::{breakers_metrics, breakers_prometheus};
 use describe::{Endpoint, Operation};
-pub use limits::limits_prometheus;
+pub use limits::{limits_metrics, limits_prometheus};
 pub use openapi::openapi;
 use table::{ENDPOINTS, endpoints};
+
+/// What the main port says to who wants to change something.
+const CHANGES_ELSEWHERE: &str = "nothing is changed on this port; send it to the admin API, which \
+                                 `weir run` names at its start (127.0.0.1:9090 by default, \
+                                 `weir.admin.port`)";
 
 /// The TCP peer of a connection, put into each of its requests.
 #[derive(Clone, Copy, Debug)]
@@ -58,13 +63,12 @@ pub(crate) fn router(site: &Arc<Site>) -> Router {
         if !is_served(site, endpoint) {
             continue;
         }
-        // A brace is no parameter when the operator writes it.
-        let base = site.options.base_path.replace('{', "{{").replace('}', "}}");
-        let path = endpoint.address(&base);
+        let path = endpoint.address(&base_of(site));
         let site = Arc::clone(site);
         let call = move |request: Request| serve(Arc::clone(&site), endpoint, request);
         router = router.route(&path, on(method_filter(endpoint.method), call));
     }
+    router = options(site, elsewhere(site, router));
     if matches!(site.options.kind, Kind::Admin(_)) {
         let site = Arc::clone(site);
         let call = move |request: Request| {
@@ -87,6 +91,60 @@ pub(crate) fn router(site: &Arc<Site>) -> Router {
         .fallback(|request: Request| async move {
             Failure::plain(StatusCode::NOT_FOUND).answer(request.uri().path())
         })
+}
+
+/// Has the main port say where changes are taken that it does not take itself.
+fn elsewhere(site: &Arc<Site>, mut router: Router) -> Router {
+    if !matches!(site.options.kind, Kind::Main) {
+        return router;
+    }
+    let writes = endpoints().filter(|endpoint| endpoint.intent == Intent::Write);
+    for endpoint in writes.filter(|endpoint| endpoint.name != "apis") {
+        if site.allows(endpoint.name, Intent::Write) {
+            let told = |request: Request| async move {
+                let status = StatusCode::METHOD_NOT_ALLOWED;
+                Failure::new(status, CHANGES_ELSEWHERE).answer(request.uri().path())
+            };
+            let path = endpoint.address(&base_of(site));
+            router = router.route(&path, on(method_filter(endpoint.method), told));
+        }
+    }
+    router
+}
+
+/// Answers OPTIONS as Spring does: with the methods that a path has.
+fn options(site: &Arc<Site>, mut router: Router) -> Router {
+    let mut methods: Vec<(String, Vec<&str>)> = Vec::new();
+    for endpoint in endpoints().filter(|endpoint| is_served(site, endpoint)) {
+        let path = endpoint.address(&base_of(site));
+        match methods.iter_mut().find(|(known, _)| *known == path) {
+            Some((_, list)) => list.push(endpoint.method),
+            None => methods.push((path, vec![endpoint.method])),
+        }
+    }
+    for (path, mut list) in methods {
+        if list.contains(&"GET") {
+            list.push("HEAD");
+        }
+        list.push("OPTIONS");
+        let allow = list.join(",");
+        let site = Arc::clone(site);
+        let call = move |request: Request| async move {
+            let path = request.uri().path().to_owned();
+            let (parts, body) = request.into_parts();
+            match admit(site, Intent::Read, parts, body) {
+                Ok(_) => [(header::ALLOW, allow)].into_response(),
+                Err(failure) => failure.answer(&path),
+            }
+        };
+        router = router.route(&path, on(MethodFilter::OPTIONS, call));
+    }
+    router
+}
+
+/// The base path as a pattern: a brace is no parameter when the operator writes it.
+fn base_of(site: &Site) -> String {
+    site.options.base_path.replace('{', "{{").replace('}', "}}")
 }
 
 /// Whether `site` has `endpoint`.

@@ -13,6 +13,16 @@ use crate::value::nearest;
 /// Predicates of SCG that exist in Java only.
 const JAVA_PREDICATES: &[&str] = &["ReadBody"];
 
+/// Filters that only Spring Cloud Gateway Server MVC has, and what to write instead.
+const MVC_FILTERS: &[(&str, &str)] = &[
+    ("LoadBalancer", "write `lb://NAME` as the uri of the route, and remove the filter"),
+    (
+        "RateLimit",
+        "write `RequestRateLimiter` with `bucket4j-rate-limiter.capacity`, \
+         `bucket4j-rate-limiter.refillPeriod` and a `key-resolver`",
+    ),
+];
+
 /// Every predicate and filter by name.
 #[derive(Debug)]
 pub(super) struct Registry {
@@ -65,7 +75,14 @@ impl Registry {
                 listed(self.predicates.keys().copied())
             ),
         };
-        Problem::new(Code::UnknownPredicate, part, format!("there is no predicate `{name}`"), help)
+        let message = format!("there is no predicate `{name}`");
+        let problem = Problem::new(Code::UnknownPredicate, part, message, help);
+        match near {
+            None if !JAVA_PREDICATES.contains(&name.as_str()) => {
+                problem.paste(format!("weir.predicates.{name}: [Header=X-Tenant]"))
+            }
+            _ => problem,
+        }
     }
 
     /// Why `named` is not a filter.
@@ -75,18 +92,37 @@ impl Registry {
             let message = format!("weir does not have the filter `{name}`: {reason}");
             return Problem::new(Code::FilterLater, part, message, later::remedy(name));
         }
+        if let Some((_, help)) = MVC_FILTERS.iter().find(|(own, _)| *own == name) {
+            let message = format!("`{name}` is a filter of the MVC server");
+            return Problem::new(Code::UnknownFilter, part, message, *help);
+        }
         let known = self.filters.keys().copied();
         let later = LATER.iter().map(|(name, _)| *name);
-        let help = match nearest(bare(name), known.chain(later)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!(
-                "a filter of your own in Java does not run in weir; say what it does with weir's \
-                 filters: `weir.filters.{name}: ['AddRequestHeader=X-By, weir']` (`weir reference` \
-                 lists them), or do its work in a service behind or beside the gateway"
-            ),
+        let message = format!("there is no filter `{name}`");
+        if let Some(near) = nearest(bare(name), known.chain(later)) {
+            let help = format!("did you mean `{near}`?");
+            return Problem::new(Code::UnknownFilter, part, message, help);
+        }
+        // A guess that lets everybody pass would leave open what it protects in Java.
+        let meaning = match guards(name) {
+            true => "Authorize=authenticated",
+            false => "AddRequestHeader=X-By, weir",
         };
-        Problem::new(Code::UnknownFilter, part, format!("there is no filter `{name}`"), help)
+        let line = format!("weir.filters.{name}: ['{meaning}']");
+        let help = format!(
+            "a filter of your own in Java does not run in weir; say what it does with weir's \
+             filters: `{line}` (`weir reference` lists them), or do its work in a service behind \
+             or beside the gateway"
+        );
+        Problem::new(Code::UnknownFilter, part, message, help).paste(line)
     }
+}
+
+/// Whether a filter of this name most likely decides who may pass.
+fn guards(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let words = ["auth", "jwt", "token", "login", "secur", "permission", "access", "valid"];
+    words.iter().any(|word| name.contains(word))
 }
 
 /// A name without what does not belong to it: blanks, `GatewayFilterFactory`.

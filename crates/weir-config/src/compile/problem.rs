@@ -62,6 +62,8 @@ pub struct Problem {
     pub message: String,
     /// What to do about it.
     pub help: String,
+    /// The property that settles it, as a line of YAML, if one does.
+    pub paste: Option<String>,
 }
 
 impl Problem {
@@ -72,7 +74,13 @@ impl Problem {
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> Self {
-        Self { code, part, message: message.into(), help: help.into() }
+        Self { code, part, message: message.into(), help: help.into(), paste: None }
+    }
+
+    /// The same with the property that settles it.
+    pub(crate) fn paste(mut self, line: impl Into<String>) -> Self {
+        self.paste = Some(line.into());
+        self
     }
 }
 
@@ -96,5 +104,30 @@ pub(super) fn argument(
             false => format!("`{name}` takes {}", names.join(", ")),
         }
     });
-    Problem::new(Code::InvalidArgument, part, format!("{name}: {}", error.message), help)
+    let paste = written_property(&help, &error.message).map(str::to_owned);
+    let message = format!("{name}: {}", error.message);
+    Problem { paste, ..Problem::new(Code::InvalidArgument, part, message, help) }
+}
+
+/// The property of weir's that `help` writes out for a name that `message` has.
+fn written_property<'h>(help: &'h str, message: &str) -> Option<&'h str> {
+    let mut written = help.split('`').skip(1).step_by(2);
+    written.find(|text| {
+        let name = text.split_once(": ").map_or("", |(key, _)| key).rsplit('.').next();
+        let named = name.is_some_and(|name| message.contains(&format!("`{name}`")));
+        text.starts_with("weir.") && named
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::written_property;
+
+    #[test]
+    fn a_property_for_the_name_that_is_meant() {
+        let help = "say what it does: `weir.key-resolvers.own: ip` (`ip` or `host`)";
+        let found = written_property(help, "weir does not know what `own` means");
+        assert_eq!(found, Some("weir.key-resolvers.own: ip"));
+        assert_eq!(written_property(help, "`other` does not name a resolver"), None);
+    }
 }

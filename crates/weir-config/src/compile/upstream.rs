@@ -135,5 +135,12 @@ fn invalid_uri(text: &str, error: uri::UriError) -> Problem {
         ),
         None => (error.message, error.help),
     };
-    Problem::new(Code::InvalidUri, Part::Uri, message, help)
+    let problem = Problem::new(Code::InvalidUri, Part::Uri, message, help);
+    match placeholder {
+        Some(name) if text.trim().starts_with("${") => {
+            problem.paste(format!("{name}: http://host:8080"))
+        }
+        Some(name) => problem.paste(format!("{name}: host")),
+        None => problem,
+    }
 }

@@ -125,6 +125,8 @@ codes! {
     EmptyGroup = "empty-group", Mistake, Warning;
     /// A route that can never match, since an earlier one takes all it would.
     ShadowedRoute = "shadowed-route", Mistake, Warning;
+    /// A route or a breaker leads to a path within the gateway that no route takes.
+    ForwardAstray = "forward-astray", Mistake, Warning;
     /// Routes that no key tells apart: each request that gets there tries them one by one.
     ScannedRoutes = "scanned-routes", Mistake, Note;
     /// The uri of a route is missing or wrong.
@@ -155,12 +157,12 @@ codes! {
     UriUnsupported = "uri-unsupported", Unsupported, Error;
     /// A property of Spring Cloud Gateway that weir does not follow.
     PropertyUnsupported = "property-unsupported", Unsupported, Warning;
-    /// The configuration of the other server, Spring Cloud Gateway Server MVC.
-    MvcPrefix = "mvc-prefix", Unsupported, Warning;
     /// A service that neither the configuration nor a registry can list: its routes answer 503.
     NoInstances = "no-instances", Unsupported, Warning;
     /// The old prefix is honoured; Spring Cloud Gateway 4.3 and later ignore it.
     OldPrefix = "old-prefix", Deviation, Note;
+    /// Routes of the other server, Spring Cloud Gateway Server MVC, run as those of WebFlux.
+    MvcPrefix = "mvc-prefix", Deviation, Note;
     /// A predicate that differs in a detail.
     PredicateDiffers = "predicate-differs", Deviation, Note;
     /// A filter that differs in a detail.

@@ -51,6 +51,8 @@ pub struct Diagnostic {
     pub help: String,
     /// The marked text holds a secret: the excerpt hides all of its line.
     pub secret: bool,
+    /// Properties that settle it, as lines of YAML; empty if no property does.
+    pub paste: Vec<String>,
 }
 
 impl Diagnostic {
@@ -63,6 +65,7 @@ impl Diagnostic {
             message: message.into(),
             help: String::new(),
             secret: false,
+            paste: Vec::new(),
         }
     }
 
@@ -81,6 +84,12 @@ impl Diagnostic {
     /// The same with another severity.
     pub fn severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
+        self
+    }
+
+    /// The same with the properties that settle it.
+    pub fn paste(mut self, lines: Vec<String>) -> Self {
+        self.paste = lines;
         self
     }
 

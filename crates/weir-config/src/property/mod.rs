@@ -27,6 +27,10 @@ pub use value::Value;
 pub(crate) const PREFIX: &str = "spring.cloud.gateway.server.webflux";
 /// Prefix up to 4.2.
 pub(crate) const OLD_PREFIX: &str = "spring.cloud.gateway";
+/// Prefixes of the other server, Spring Cloud Gateway Server MVC, the newer one first. Routes are
+/// read below them, too.
+pub(crate) const MVC_PREFIXES: [&str; 2] =
+    ["spring.cloud.gateway.server.webmvc", "spring.cloud.gateway.mvc"];
 
 /// One property: its name, what it takes, what it is for.
 #[derive(Clone, Copy, Debug)]

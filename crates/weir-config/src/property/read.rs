@@ -2,7 +2,7 @@
 
 use super::{Kind, PropertySpec, Root, Usage, Value, registry};
 use crate::diagnostic::{Code, Diagnostic, Severity, fills_in_secret, is_secret};
-use crate::settings::{FIXED_POOL_SIZE, Settings};
+use crate::settings::{ADMIN_PORT, FIXED_POOL_SIZE, Settings};
 use crate::spring::{self, Layers, Node, Trouble};
 
 /// The settings that `layers` hold; what cannot be read keeps its default.
@@ -163,9 +163,19 @@ fn refused(
     );
 }
 
+/// The admin API has the next port where the gateway itself is told to take its default one.
+fn keep_admin_apart(settings: &mut Settings, layers: &Layers<'_>) {
+    let is_taken = settings.listen.port() == ADMIN_PORT;
+    if is_taken && !settings.management.is_configured() && layers.find("weir.admin.port").is_none()
+    {
+        settings.management.own_port = i64::from(ADMIN_PORT) + 1;
+    }
+}
+
 /// What depends on two properties at once.
 fn finish(settings: &mut Settings, layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) {
     super::discovery::finish(settings, layers);
+    keep_admin_apart(settings, layers);
     if let Some(node) = layers.find("weir.request-uri.allow") {
         for text in spring::texts(layers, node) {
             match text.parse() {

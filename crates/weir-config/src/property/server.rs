@@ -129,7 +129,7 @@ pub(super) static SERVER: &[PropertySpec] = &[
         "spring.webflux.base-path",
         Kind::Text,
         Some(""),
-        "Prepended to every Path pattern.",
+        "Prepended to every Path pattern; whatever lies outside of it is answered 404.",
         Usage::Sets(|s, v| v.text().trim_end_matches('/').clone_into(&mut s.base_path)),
     ),
     PropertySpec::new(

@@ -2,7 +2,7 @@
 //!
 //! Looks below `weir` and below the gateway's prefixes only; the rest belongs to Spring.
 
-use super::{Kind, OLD_PREFIX, PREFIX, PropertySpec, Root, registry};
+use super::{Kind, MVC_PREFIXES, OLD_PREFIX, PREFIX, PropertySpec, Root, registry};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::settings::ScgLine;
 use crate::spring::{Kind as NodeKind, Layers, Node, below, child, key};
@@ -10,6 +10,11 @@ use crate::value::nearest;
 
 /// Most findings of one configuration about unknown keys.
 const FINDINGS_MAX: usize = 100;
+
+/// What differs between the routes of the two servers.
+const MVC_ROUTES: &str = "predicates and filters are those of WebFlux: CircuitBreaker takes `name` \
+                          for `id`, Retry its own arguments, and `default-filters` and \
+                          `globalcors` apply, which the MVC server does not have";
 
 /// Reports every unknown key of `layers`.
 pub(crate) fn unknown(layers: &Layers<'_>, line: ScgLine, problems: &mut Vec<Diagnostic>) {
@@ -58,8 +63,9 @@ impl Search<'_> {
                         false => format!("`{OLD_PREFIX}.{name}` counts, beside the new prefix"),
                     };
                     let help = format!(
-                        "Spring Cloud Gateway 4.3 and later ignore it; move it to \
-                         `{PREFIX}.{name}`, or remove it"
+                        "from 4.3 on, Spring Cloud Gateway reads it only with \
+                         `spring-boot-properties-migrator`; keep it under one prefix, \
+                         `{PREFIX}.{name}`"
                     );
                     self.problems.push(
                         Diagnostic::new(Code::OldPrefix, message)
@@ -70,7 +76,10 @@ impl Search<'_> {
                 }
             } else if let Some(first) = entries.next() {
                 let message = format!("the old prefix `{OLD_PREFIX}` counts");
-                let help = format!("Spring Cloud Gateway 4.3 and later read `{PREFIX}` only");
+                let help = format!(
+                    "Spring Cloud Gateway 4.3 and later read `{PREFIX}`, and this one only with \
+                     `spring-boot-properties-migrator`"
+                );
                 self.problems.push(
                     Diagnostic::new(Code::OldPrefix, message).at(first.key_span()).help(help),
                 );
@@ -98,17 +107,28 @@ impl Search<'_> {
         }
     }
 
+    /// Routes of the MVC server run; of the rest it is said what to write instead.
     fn mvc(&mut self, root: Node<'_>) {
-        for name in ["spring.cloud.gateway.server.webmvc", "spring.cloud.gateway.mvc"] {
-            let Some(node) = below(root, name) else { continue };
-            let message =
-                format!("`{name}` belongs to the MVC server; weir follows the WebFlux one");
-            let help = format!(
-                "if the routes use predicates and filters that WebFlux has too, rename it to \
-                 `{PREFIX}`"
-            );
-            let at = node.key_span();
-            self.problems.push(Diagnostic::new(Code::MvcPrefix, message).at(at).help(help));
+        for prefix in MVC_PREFIXES {
+            let Some(node) = below(root, prefix) else { continue };
+            for entry in node.children() {
+                let name = entry.key();
+                let at = entry.key_span();
+                let is_routes = ["routes", "routes-map"].iter().any(|own| key::same(own, name));
+                let finding = match is_routes {
+                    true => Diagnostic::new(
+                        Code::MvcPrefix,
+                        format!("`{prefix}.{name}` of the MVC server runs as `{PREFIX}.{name}`"),
+                    )
+                    .help(MVC_ROUTES),
+                    false => Diagnostic::new(
+                        Code::PropertyUnsupported,
+                        format!("weir does not follow `{prefix}.{name}` of the MVC server"),
+                    )
+                    .help(instead(name)),
+                };
+                self.problems.push(finding.at(at));
+            }
         }
     }
 
@@ -175,7 +195,10 @@ impl Search<'_> {
                     None => String::new(),
                 };
                 Diagnostic::new(Code::UnknownProperty, format!("unknown property `{above}.{name}`"))
-                    .help(format!("remove it; weir and Spring Cloud Gateway ignore it{routes}"))
+                    .help(format!(
+                        "neither weir nor Spring Cloud Gateway reads it; if a program of your own \
+                         does, it may stay{routes}"
+                    ))
             }
         };
         self.problems.push(diagnostic.at(at));
@@ -206,6 +229,22 @@ impl Search<'_> {
                 self.report(entry, &path, &siblings(Root::Plain, &path), None);
             }
         }
+    }
+}
+
+/// What to write for a property of the MVC server.
+fn instead(name: &str) -> String {
+    let twins = [
+        ("http-client", "httpclient.connect-timeout` and `response-timeout"),
+        ("x-forwarded-request-headers-filter", "x-forwarded.*"),
+        ("forwarded-request-headers-filter", "forwarded.enabled"),
+        ("remove-hop-by-hop-request-headers-filter", "filter.remove-hop-by-hop.headers"),
+        ("trusted-proxies", "trusted-proxies"),
+    ];
+    let twin = twins.iter().find(|(own, _)| key::same(own, name));
+    match twin {
+        Some((_, twin)) => format!("write `{PREFIX}.{twin}`"),
+        None => format!("weir has what lies below `{PREFIX}`; it may stay if nothing needs it"),
     }
 }
 

@@ -271,7 +271,7 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Kind::Int(-1, 65_535),
         Some("9090"),
         "Port of the admin API on 127.0.0.1 while `management.server.port` is not set; 0 is any \
-         free one, -1 none.",
+         free one, -1 none. The default is 9091 where `server.port` is 9090.",
         Usage::Sets(|s, v| s.management.own_port = v.int()),
     ),
     PropertySpec::new(

@@ -21,13 +21,19 @@ pub(crate) use services::{ServiceList, services};
 use crate::caching;
 use crate::compression;
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::property::{OLD_PREFIX, PREFIX};
+use crate::property::{MVC_PREFIXES, OLD_PREFIX, PREFIX};
 use crate::source::Span;
 use crate::spring::{Kind, Layers, Node, below, child};
 
 /// The names of a property of the gateway, the one that wins first.
 pub(crate) fn names(name: &str) -> [String; 2] {
     [format!("{PREFIX}.{name}"), format!("{OLD_PREFIX}.{name}")]
+}
+
+/// The same for what both servers, WebFlux and MVC, read in the same way: their routes.
+pub(crate) fn names_of_both(name: &str) -> Vec<String> {
+    let mvc = MVC_PREFIXES.iter().map(|prefix| format!("{prefix}.{name}"));
+    names(name).into_iter().chain(mvc).collect()
 }
 
 /// A route as the configuration writes it.
@@ -105,7 +111,7 @@ fn first_entry(node: Node<'_>) -> Span {
 
 /// The elements of `routes`, from the layer of highest priority that has any.
 fn list<'t>(layers: &Layers<'t>, problems: &mut Vec<Diagnostic>) -> Vec<Node<'t>> {
-    let names = names("routes");
+    let names = names_of_both("routes");
     let mut found = None;
     for node in layers.all_of(&names) {
         if node.kind() == Kind::Null {
@@ -152,7 +158,7 @@ fn replaced(winner: Node<'_>, loser: Node<'_>, what_of: &str, problems: &mut Vec
 
 /// The entries of `routes-map` by id, each with its nodes from the highest layer to the lowest.
 fn map<'t>(layers: &Layers<'t>) -> Vec<(&'t str, Vec<Node<'t>>)> {
-    let names = names("routes-map");
+    let names = names_of_both("routes-map");
     let maps: Vec<Node<'t>> = layers.all_of(&names).collect();
     let mut entries: Vec<(&str, Vec<Node<'t>>)> = Vec::new();
     let mut places = std::collections::HashMap::new();

@@ -79,14 +79,20 @@ fn count(route: &str, outcome: &'static str) {
 /// Metrics of all copies in the Prometheus text format; nothing without any.
 pub fn mirrors_prometheus() -> String {
     let counts = COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if counts.is_empty() { String::new() } else { metrics_of(&counts) }
+}
+
+/// Name, type and meaning of the metric, without values: for the reference.
+pub fn mirrors_metrics() -> String {
+    metrics_of(&BTreeMap::new())
+}
+
+fn metrics_of(counts: &BTreeMap<(String, &'static str), u64>) -> String {
     let mut out = String::new();
-    if counts.is_empty() {
-        return out;
-    }
     let name = "weir_mirror_total";
     let help = "Copies of requests, and how the status of their answer compared.";
     let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} counter\n");
-    for ((route, outcome), count) in counts.iter() {
+    for ((route, outcome), count) in counts {
         let route = route.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
         let _ = writeln!(out, "{name}{{route=\"{route}\",outcome=\"{outcome}\"}} {count}");
     }

@@ -18,7 +18,7 @@ use weir_filter::{Answer, Question};
 
 use self::access_token::AccessTokens;
 use self::mirror::Mirrors;
-pub use self::mirror::mirrors_prometheus;
+pub use self::mirror::{mirrors_metrics, mirrors_prometheus};
 use self::password::Passwords;
 use self::redis::Redis;
 use crate::plane::Plane;

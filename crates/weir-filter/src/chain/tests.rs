@@ -197,6 +197,7 @@ proptest! {
             added: &mut Vec::new(),
             now_ms: 0,
  dice: 0,
+ is_asked: false,
         };
         match chain.request(&mut context, &mut ran) {
             Err(_) => return Ok(()),

@@ -92,6 +92,12 @@ impl CircuitBreaker {
         self.0.fallback.is_some()
     }
 
+    /// The path of the fallback, unless it depends on the request.
+    pub fn fallback_path(&self) -> Option<&str> {
+        let template = self.0.fallback.as_ref()?;
+        template.variables().is_empty().then(|| template.text())
+    }
+
     /// The path that a request goes to after a failure.
     ///
     /// # Errors

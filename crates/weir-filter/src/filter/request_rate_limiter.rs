@@ -406,8 +406,11 @@ impl Behaviour for RequestRateLimiter {
         }
         let mut hasher = std::hash::DefaultHasher::new();
         text.hash(&mut hasher);
-        let Taken { allowed, left } =
-            inner.buckets.take(inner.settings, hasher.finish(), context.now_ms);
+        let (settings, key) = (inner.settings, hasher.finish());
+        let Taken { allowed, left } = match context.is_asked {
+            true => inner.buckets.look(settings, key, context.now_ms),
+            false => inner.buckets.take(settings, key, context.now_ms),
+        };
         Ok(self.decide(context, allowed, i64::try_from(left).unwrap_or(i64::MAX)))
     }
 

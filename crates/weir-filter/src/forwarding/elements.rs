@@ -15,7 +15,7 @@ use super::options::{Part, XForwarded};
 pub(super) fn append_standard(
     head: &mut RequestHead,
     hop: &Hop<'_>,
-    by: Option<IpAddr>,
+    by: Option<(IpAddr, u16)>,
     is_trusted: impl Fn(&str) -> bool,
 ) {
     let mut kept: Vec<Vec<u8>> = Vec::new();
@@ -28,8 +28,10 @@ pub(super) fn append_standard(
         head.fields.append(b"Forwarded", &element);
     }
     let mut own = format!("proto={}", scheme(hop));
-    if let Some(by) = by {
-        push_pair(&mut own, "by", &node(by));
+    match by {
+        Some((ip, 0)) => push_pair(&mut own, "by", &node(ip)),
+        Some((ip, port)) => push_pair(&mut own, "by", &format!("{}:{port}", node(ip))),
+        None => {}
     }
     if let Ok(host) = std::str::from_utf8(hop.client_host)
         && !host.is_empty()

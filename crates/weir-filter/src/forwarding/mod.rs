@@ -29,6 +29,7 @@ pub struct Forwarding {
     x_forwarded: XForwarded,
     forwarded: bool,
     by: bool,
+    by_port: u16,
     hop_by_hop: HopByHop,
     underscore_fields: bool,
 }
@@ -80,6 +81,7 @@ impl Forwarding {
             x_forwarded: options.x_forwarded.clone(),
             forwarded: options.forwarded,
             by: options.forwarded_by,
+            by_port: options.by_port,
             hop_by_hop: HopByHop::new(options.hop_by_hop.as_deref())?,
             underscore_fields: options.underscore_fields,
         })
@@ -167,7 +169,7 @@ impl Forwarding {
 
     fn append_forwarded(&self, head: &mut RequestHead, hop: &Hop<'_>) {
         if self.forwarded {
-            let by = self.by.then_some(hop.local);
+            let by = self.by.then_some((hop.local, self.by_port));
             elements::append_standard(head, hop, by, |text| self.is_trusted(text));
         }
         if self.x_forwarded.enabled {

@@ -13,6 +13,8 @@ pub struct ForwardingOptions {
     pub forwarded: bool,
     /// `forwarded.by.enabled` (false).
     pub forwarded_by: bool,
+    /// `server.port`, which `by` names; 0 (any free port) is left out, as in SCG.
+    pub by_port: u16,
     /// `filter.remove-hop-by-hop.headers`: replaces the list of fields that are not passed on.
     pub hop_by_hop: Option<Vec<String>>,
     /// `weir.server.underscore-fields=keep` (false): passes on `Content_Length` and the like.
@@ -27,6 +29,7 @@ impl Default for ForwardingOptions {
             x_forwarded: XForwarded::default(),
             forwarded: true,
             forwarded_by: false,
+            by_port: 0,
             hop_by_hop: None,
             underscore_fields: false,
         }

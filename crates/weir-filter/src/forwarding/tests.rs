@@ -293,6 +293,16 @@ fn fields_can_be_switched_off() {
          X-Forwarded-Proto: http\nX-Forwarded-Prefix: /outer",
     );
     let x_forwarded = XForwarded { enabled: false, ..XForwarded::default() };
+    let options = ForwardingOptions {
+        forwarded_by: true,
+        by_port: 8080,
+        x_forwarded: x_forwarded.clone(),
+        ..trusted()
+    };
+    Given { options, peer: "127.0.0.1:9", ..Given::default() }.check(
+        "GET / HTTP/1.1",
+        "Forwarded: proto=http;by=\"192.0.2.1:8080\";host=gw.example;for=\"127.0.0.1:9\"",
+    );
     let options = ForwardingOptions { forwarded_by: true, x_forwarded, ..trusted() };
     Given { options, peer: "[::1]:9", ..Given::default() }.check(
         "GET / HTTP/1.1\nX-Forwarded-For: 127.0.0.1\nForwarded: for=127.0.0.1",

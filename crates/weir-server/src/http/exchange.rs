@@ -13,7 +13,7 @@ use weir_filter::{Copied, Failure};
 use weir_limit::Valve;
 use weir_route::index::Ahead;
 use weir_route::{Request, RequestParts, Route, Vars};
-use weir_wire::http1::{BodyKind, RequestFraming, canonical_path};
+use weir_wire::http1::{BodyKind, RequestFraming};
 use weir_wire::{RequestHead, ResponseHead};
 
 use super::body::Carry;
@@ -21,6 +21,7 @@ use super::cached::Storing;
 use super::carry_out::carry_out;
 use super::choice::Chosen;
 use super::downstream::Client;
+use super::entry::enter;
 use super::finish::finish;
 use super::forward::forward;
 use super::guard::{Guarded, guard, guard_again};
@@ -296,16 +297,7 @@ pub(crate) async fn answer_panic(
 pub(super) fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
     x.client_host.clear();
     x.client_host.extend_from_slice(x.request.host());
-    if matches!(x.request.method(), b"CONNECT" | b"TRACE") {
-        return Err(ProxyError::new(ErrorKind::MethodNotAllowed));
-    }
-    if x.request.path_is_plain() || x.request.path() == b"*" {
-        return Ok(());
-    }
-    if let Some(path) = canonical_path(x.request.path())? {
-        x.request.set_path(&path);
-    }
-    Ok(())
+    enter(&mut x.request).map(drop)
 }
 
 /// What a snapshot says of a request.
@@ -361,6 +353,9 @@ pub(super) fn find<'s>(
         let route = Some(&*reserved.route);
         x.record.counted = worker.counters.number_of(&reserved.route);
         return Found { route, cors: CorsDecision::NotCors, ambiguity: None };
+    }
+    if snapshot.is_outside(x.request.path()) {
+        return Found { route: None, cors: CorsDecision::NotCors, ambiguity: None };
     }
     super::panic::point("predicates", &x.request);
     let request = Request {

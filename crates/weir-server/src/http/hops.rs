@@ -96,7 +96,7 @@ impl Identity {
 
 /// Takes one off the Max-Forwards of an OPTIONS request. The answer to give instead of passing the
 /// request on, if there was none left.
-pub(super) fn spend_forward(head: &mut RequestHead) -> Option<LocalResponse> {
+pub fn spend_forward(head: &mut RequestHead) -> Option<LocalResponse> {
     if head.method() != b"OPTIONS" {
         return None;
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use weir_config::{RouteTarget, Snapshot};
 use weir_filter::filter::request_too_large;
-use weir_filter::{LocalResponse, ResponseContext};
+use weir_filter::{LocalResponse, ResponseContext, reason};
 use weir_route::Route;
 use weir_wire::http1::{BodyKind, Connection, RequestFraming};
 use weir_wire::{ResponseHead, Version};
@@ -115,6 +115,10 @@ pub(crate) async fn answer_error(
     worker.counters.failed(error.kind);
     tracing::debug!(kind = error.kind.name(), detail = %error.detail, "exchange failed");
     if x.record.head_sent || error.kind == ErrorKind::ClientGone {
+        // With an orderly end, it would pass for a whole one.
+        if x.record.head_sent && is_ended_by_close(x) {
+            client.stream.reset_when_closed();
+        }
         return Next::Abort;
     }
     let status = match error.kind {
@@ -138,6 +142,14 @@ pub(crate) async fn answer_error(
     };
     let sent = send(worker, client, x, framing, snapshot, &body, 0).await;
     sent.unwrap_or(Next::Abort)
+}
+
+/// Whether nothing but the end of the connection tells where the body of the response ends.
+fn is_ended_by_close(x: &Exchange) -> bool {
+    let fields = &x.response.fields;
+    let is_framed = fields.contains(b"content-length") || fields.contains(b"transfer-encoding");
+    let has_body = x.request.method() != b"HEAD" && !matches!(x.response.status, 204 | 304);
+    has_body && !is_framed
 }
 
 /// Writes `x.response` with `body`. The connection is kept only if the request was read to its end.
@@ -265,14 +277,6 @@ fn error_body(
         body["message"] = json!(error.detail);
     }
     body.to_string().into_bytes()
-}
-
-/// The reason phrase of a status code (the IANA registry); empty for unknown ones.
-pub(crate) fn reason(status: u16) -> &'static str {
-    http::StatusCode::from_u16(status)
-        .ok()
-        .and_then(|status| status.canonical_reason())
-        .unwrap_or("")
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod choice;
 mod content;
 pub(crate) mod direction;
 pub(crate) mod downstream;
+pub(crate) mod entry;
 pub(crate) mod exchange;
 pub(crate) mod finish;
 pub(crate) mod forward;

@@ -159,6 +159,7 @@ fn run_filters<'s>(
             peer: client.peer,
             now_ms: worker.deadlines.wall_ms(),
             dice: worker.roll(),
+            is_asked: false,
         };
         let (chain, ran) = (&route.target.chain, &mut x.record.filters_ran);
         match verdict(chain, from, &mut context, ran, answer.take())? {

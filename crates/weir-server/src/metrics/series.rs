@@ -15,8 +15,8 @@ use weir_mock::MockSource;
 use weir_route::Route;
 
 use super::add;
-use crate::http::local::reason;
 use crate::sys::fetch;
+use weir_filter::constant;
 
 /// Routes that have timers of their own; what goes through others is counted together.
 pub(super) const ROUTES_MAX: usize = 10_000;
@@ -299,8 +299,7 @@ impl Names {
             5 => "SERVER_ERROR",
             _ => "UNKNOWN",
         };
-        let phrase = reason(code).to_uppercase().replace([' ', '-'], "_").replace('\'', "");
-        let status = if phrase.is_empty() { code.to_string() } else { phrase };
+        let status = constant(code);
         format!(
             "httpMethod=\"{}\",httpStatusCode=\"{code}\",outcome=\"{outcome}\",routeId=\"{}\",\
              routeUri=\"{}\",status=\"{status}\"",

@@ -44,19 +44,87 @@ fn findings_come_with_excerpts_and_a_summary() {
 }
 
 #[test]
-fn what_is_not_supported_is_summed_up() {
-    let route = |id: &str| {
-        format!(
-            "- id: {id}\n  uri: http://h\n  predicates: [Path=/{id}]\n  filters: \
-             [JsonToGrpc=]\n"
-        )
-    };
-    let text = format!("spring.cloud.gateway.routes:\n{}{}", route("a"), route("b"));
-    let (loaded, routes) = loaded(&text);
+fn what_is_said_once_is_counted_and_errors_come_first() {
+    let routes: String = (0..3)
+        .map(|n| {
+            format!(
+                "- id: r{n}\n  uri: http://h/ignored{n}\n  predicates: [Path=/{n}]\n  filters:\n  \
+                 - name: JwtFilter\n    args:\n      secretKey: abc\n"
+            )
+        })
+        .collect();
+    let (loaded, routes) = loaded(&format!("spring.cloud.gateway.routes:\n{routes}"));
     let text = as_text(&loaded, routes, Style::Plain, false);
-    let expected = "Not supported:\n  - weir does not have the filter `JsonToGrpc`: ";
-    assert!(text.contains(expected), "{text}");
-    assert!(text.contains(" (2 times)\n"), "{text}");
+    let error = text.find("error[unknown-filter]: there is no filter `JwtFilter`");
+    let warning = text.find("warning[suspicious]: `/ignored0` of the uri counts for nothing");
+    assert!(error.is_some() && error < warning, "{text}");
+    for expected in [
+        "6 |   - name: JwtFilter\n",
+        "   and 2 more: 13:11, 20:11\n",
+        "   and 2 more of the kind:\n     10:8 `/ignored1` of the uri counts for nothing\n",
+        "complete:\n\n  weir.filters.JwtFilter: ['Authorize=authenticated']\n\n",
+    ] {
+        assert!(text.contains(expected), "no {expected:?} in:\n{text}");
+    }
+    assert_eq!(text.matches("error[").count(), 1, "{text}");
+    assert!(!text.contains("abc"), "{text}");
+}
+
+#[test]
+fn all_that_is_to_be_set_is_one_block() {
+    let (loaded, routes) = loaded(
+        "spring.cloud.gateway.routes:\n\
+         - {id: a, uri: '${a.target}', predicates: [Path=/a]}\n\
+         - {id: b, uri: 'http://${b.host}', predicates: [Path=/b]}\n\
+         - {id: c, uri: 'lb://orders', predicates: [Path=/c], filters: [{name: RequestRateLimiter, \
+         args: {key-resolver: '#{@ownIp}', redis-rate-limiter.replenishRate: 1, \
+         redis-rate-limiter.burstCapacity: 1}}]}\n",
+    );
+    let text = as_text(&loaded, routes, Style::Plain, false);
+    for expected in [
+        "\n  a.target: http://host:8080\n",
+        "\n  b.host: host\n",
+        "\n  weir.key-resolvers.ownIp: ip\n",
+        "\n  spring.cloud.discovery.client.simple.instances.orders[0].uri: http://host:8080\n",
+    ] {
+        assert!(text.contains(expected), "no {expected:?} in:\n{text}");
+    }
+    let (_, block) = text.split_once("To paste").expect("a block");
+    let pasted = block.lines().skip(2).take_while(|line| !line.is_empty());
+    let pasted: Vec<&str> = pasted.map(str::trim).collect();
+    let text = format!(
+        "{}\nspring.cloud.gateway.routes:\n\
+         - {{id: a, uri: '${{a.target}}', predicates: [Path=/a]}}\n\
+         - {{id: b, uri: 'http://${{b.host}}', predicates: [Path=/b]}}\n\
+         - {{id: c, uri: 'lb://orders', predicates: [Path=/c]}}\n",
+        pasted.join("\n")
+    );
+    let (loaded, _) = self::loaded(&text);
+    assert!(loaded.diagnostics.iter().all(|finding| finding.paste.is_empty()), "{text}");
+}
+
+#[test]
+fn a_configuration_without_routes_is_not_fine() {
+    let verdict = |text: &str| {
+        let (loaded, checked) = loaded(text);
+        super::verdict(&loaded, checked)
+    };
+    assert!(verdict("spring.cloud.gateway.discovery.locator.enabled: true\n").starts_with("no "));
+    assert!(verdict("spring.config.activate.on-profile: prod\nserver.port: 1\n").starts_with("no"));
+    let registry = "spring.cloud.consul.host: consul\n\
+                    spring.cloud.gateway.discovery.locator.enabled: true\n";
+    assert!(verdict(registry).starts_with("fine, with routes for the services"));
+}
+
+#[test]
+fn the_admin_api_leaves_its_port_to_the_gateway() {
+    let port = |text: &str| {
+        let (loaded, _) = loaded(text);
+        loaded.settings.management.listen().map(|address| address.port())
+    };
+    assert_eq!(port("server.port: 9090\n"), Some(9091));
+    assert_eq!(port("server.port: 8080\n"), Some(9090));
+    assert_eq!(port("server.port: 9090\nweir.admin.port: 9090\n"), Some(9090));
 }
 
 #[test]

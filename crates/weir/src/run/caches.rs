@@ -1,8 +1,9 @@
 //! Metrics of the caches of LocalResponseCache.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use weir_cache::{CacheCounts, Caches};
+use weir_cache::{CacheCounts, Caches, ResponseCache};
 
 /// Rows of each metric at most.
 const ROWS_MAX: usize = 1_000;
@@ -21,11 +22,17 @@ const ROWS: [(&str, &str, &str, Read); 7] = [
 
 /// The metrics in the Prometheus text format; nothing without caches.
 pub fn prometheus(caches: &Caches) -> String {
-    let mut out = String::new();
     let caches = caches.all();
-    if caches.is_empty() {
-        return out;
-    }
+    if caches.is_empty() { String::new() } else { metrics_of(&caches) }
+}
+
+/// Name, type and meaning of every metric, without values: for the reference.
+pub fn metrics() -> String {
+    metrics_of(&[])
+}
+
+fn metrics_of(caches: &[Arc<ResponseCache>]) -> String {
+    let mut out = String::new();
     for (name, kind, help, read) in ROWS {
         let name = format!("weir_cache_{name}");
         let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");

@@ -1,9 +1,9 @@
 //! The route table of a running gateway: from configuration and store, at start and at reload.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Context;
 use weir_admin::{Control, Loaded, Refusal};
 use weir_config::{Settings, Severity, Style, render};
 use weir_store::{Options, Store};
@@ -26,8 +26,7 @@ pub fn start(
     let mut said = Said::of(&loaded);
     let Some(mut loaded) = compile(loaded, Severity::Warning) else { return Ok(None) };
     let path = &settings.store_path;
-    let store = Store::open(path, Options::default())
-        .with_context(|| format!("cannot open the route store in {}", path.display()))?;
+    let store = open(path)?;
     // From here on it is known which services routes ask for.
     registries.apply(&settings)?;
     registries.wait_for_first();
@@ -58,6 +57,17 @@ pub fn start(
         }
         Err(refusal) => anyhow::bail!("the route table cannot be made: {refusal:?}"),
     }
+}
+
+/// Opens the route store in a directory.
+///
+/// # Errors
+/// Why it cannot be opened, who has it if somebody has, and what to do.
+pub fn open(directory: &Path) -> anyhow::Result<Store> {
+    Store::open(directory, Options::default()).map_err(|error| {
+        let place = directory.display();
+        anyhow::anyhow!("cannot open the route store in {place}: {error}; {}", error.remedy())
+    })
 }
 
 /// Replaces the configuration of a running gateway, which `started` with its settings, or refuses

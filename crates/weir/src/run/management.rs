@@ -8,10 +8,10 @@ use anyhow::Context;
 use serde_json::json;
 use tokio::sync::mpsc;
 use weir_admin::{
-    Control, ENDPOINTS, Hooks, Refresh, Server, Site, SiteOptions, breakers_prometheus,
-    limits_prometheus,
+    Control, Hooks, Refresh, Server, Site, SiteOptions, breakers_prometheus, limits_prometheus,
+    on_main_port,
 };
-use weir_config::{Access, Settings};
+use weir_config::Settings;
 use weir_control::mirrors_prometheus;
 use weir_server::{ReservedPaths, Server as Gateway};
 
@@ -53,17 +53,7 @@ impl Management {
     /// What the data plane reserves for management on the main port: the exposed endpoints.
     pub fn on_main_port(&self, settings: &Settings) -> Option<ReservedPaths> {
         let address = self.main.as_ref()?.local_addr().ok()?;
-        let management = &settings.management;
-        let is_served = |name: &&str| {
-            let access = if *name == "gateway" { management.gateway } else { Access::ReadOnly };
-            management.exposes(name) && access != Access::None
-        };
-        let names = ENDPOINTS.iter().filter(|name| is_served(name));
-        Some(ReservedPaths {
-            base: management.base_path.clone(),
-            names: names.map(|name| (*name).to_owned()).collect(),
-            address,
-        })
+        on_main_port(settings, address)
     }
 
     /// Where the admin API listens.

@@ -38,9 +38,20 @@ fn shown(status: &PipelineStatus) -> Value {
 
 /// Metrics of all pipelines in the Prometheus text format; nothing without any.
 pub fn prometheus(all: &[PipelineStatus]) -> String {
+    let Some(first) = all.first() else { return String::new() };
+    let counts: Vec<&str> = first.counts.iter().map(|(count, _)| *count).collect();
+    metrics_of(&counts, all)
+}
+
+/// What each metric of a pipeline is called and means.
+pub fn metrics() -> String {
+    let counts: Vec<&str> = COUNTS.iter().map(|(count, _)| *count).collect();
+    metrics_of(&counts, &[])
+}
+
+fn metrics_of(counts: &[&str], all: &[PipelineStatus]) -> String {
     let mut out = String::new();
-    let Some(first) = all.first() else { return out };
-    for (at, (count, _)) in first.counts.iter().enumerate() {
+    for (at, count) in counts.iter().enumerate() {
         let name = format!("weir_pipeline_{count}_total");
         let _ = write!(out, "# HELP {name} {}\n# TYPE {name} counter\n", help(count));
         for one in all {
@@ -65,19 +76,22 @@ pub fn prometheus(all: &[PipelineStatus]) -> String {
     out
 }
 
+/// What is counted of a pipeline, and what it means.
+const COUNTS: &[(&str, &str)] = &[
+    ("accepted", "Connections that came."),
+    ("limited", "Connections that the limit refused."),
+    ("unreached", "Connections for which no upstream could be reached."),
+    ("messages", "Messages from clients, where they are told apart."),
+    ("broken", "Connections ended as they broke the rules of their protocol."),
+    ("denied", "Connections turned away by rules, or for want of credentials."),
+    ("expired", "Connections ended by a timeout."),
+    ("sent_bytes", "Bytes from clients to upstreams."),
+    ("received_bytes", "Bytes from upstreams to clients."),
+];
+
 fn help(count: &str) -> &'static str {
-    match count {
-        "accepted" => "Connections that came.",
-        "limited" => "Connections that the limit refused.",
-        "unreached" => "Connections for which no upstream could be reached.",
-        "messages" => "Messages from clients, where they are told apart.",
-        "broken" => "Connections ended as they broke the rules of their protocol.",
-        "denied" => "Connections turned away by rules, or for want of credentials.",
-        "expired" => "Connections ended by a timeout.",
-        "sent_bytes" => "Bytes from clients to upstreams.",
-        "received_bytes" => "Bytes from upstreams to clients.",
-        _ => "As its name says.",
-    }
+    let known = COUNTS.iter().find(|(name, _)| *name == count);
+    known.map_or("As its name says.", |(_, help)| help)
 }
 
 fn label(text: &str) -> String {

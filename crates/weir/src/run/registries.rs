@@ -241,10 +241,12 @@ impl Registries {
     /// Metrics in the Prometheus text format.
     pub fn prometheus(&self) -> String {
         let statuses = self.statuses();
+        if statuses.is_empty() { String::new() } else { Self::metrics_of(&statuses) }
+    }
+
+    /// Metrics of registries; without one, what each is called and means.
+    pub fn metrics_of(statuses: &[RegistryStatus]) -> String {
         let mut out = String::new();
-        if statuses.is_empty() {
-            return out;
-        }
         type Read = fn(&RegistryStatus) -> u64;
         let rows: [(&str, &str, &str, Read); 5] = [
             ("up", "gauge", "Whether the registry answered last.", |s| u64::from(s.state == "up")),
@@ -260,7 +262,7 @@ impl Registries {
         for (name, kind, help, read) in rows {
             let name = format!("weir_registry_{name}");
             let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-            for status in &statuses {
+            for status in statuses {
                 let _ =
                     writeln!(out, "{name}{{registry=\"{}\"}} {}", status.registry, read(status));
             }

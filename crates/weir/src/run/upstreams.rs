@@ -82,16 +82,18 @@ fn instance(state: &InstanceState) -> Value {
 
 /// Metrics of all upstreams in the Prometheus text format; nothing without any.
 pub fn prometheus(directory: &Directory) -> String {
-    let mut out = String::new();
     let states: Vec<(String, InstanceState)> = directory
         .clusters()
         .iter()
         .flat_map(|one| one.states(now_ms()).into_iter().map(|state| (one.name().into(), state)))
         .take(ROWS_MAX)
         .collect();
-    if states.is_empty() {
-        return out;
-    }
+    if states.is_empty() { String::new() } else { metrics_of(&states) }
+}
+
+/// Metrics of instances; without one, what each is called and means.
+pub fn metrics_of(states: &[(String, InstanceState)]) -> String {
+    let mut out = String::new();
     type Read = fn(&InstanceState) -> u64;
     fn member(state: &InstanceState, read: fn(&MemberState) -> u64) -> u64 {
         state.member.as_ref().map_or(0, read)
@@ -113,7 +115,7 @@ pub fn prometheus(directory: &Directory) -> String {
     for (name, kind, help, read) in rows {
         let name = format!("weir_upstream_instance_{name}");
         let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-        for (upstream, state) in &states {
+        for (upstream, state) in states {
             let (upstream, instance) = (label(upstream), label(&state.instance.id));
             let labels = format!("upstream=\"{upstream}\",instance=\"{instance}\"");
             let _ = writeln!(out, "{name}{{{labels}}} {}", read(state));

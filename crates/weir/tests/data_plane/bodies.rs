@@ -313,3 +313,20 @@ async fn filters_cannot_take_a_body_out_of_its_frame() {
         assert_eq!(last.text(), "", "{filters}");
     }
 }
+
+#[tokio::test]
+async fn a_body_that_is_cut_short_never_looks_whole() {
+    let raw = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
+    let origin = Origin::answering(move |_| Answer::raw(raw).close()).await;
+    let gateway = gateway(&origin, "");
+    let mut old = Client::connect(gateway.address()).await;
+    old.send("GET / HTTP/1.0\r\n\r\n").await;
+    let error = old.try_read_to_end().await.expect_err("a reset");
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    // Chunks tell their end themselves, so nothing that was sent is lost.
+    let mut new = Client::connect(gateway.address()).await;
+    new.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let got = new.try_read_to_end().await.expect("an end");
+    let got = String::from_utf8_lossy(&got).into_owned();
+    assert!(got.contains("hello") && !got.ends_with("0\r\n\r\n"), "{got}");
+}

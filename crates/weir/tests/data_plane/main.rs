@@ -1,5 +1,6 @@
 //! The data plane end to end: a raw client, the gateway as a process, a scripted origin.
 
+mod base_path;
 mod bodies;
 mod connections;
 mod failures;

@@ -1,0 +1,24 @@
+//! What is never served, and the form of a path in which it is matched and sent. `weir explain`
+//! asks the same.
+
+use weir_wire::RequestHead;
+use weir_wire::http1::canonical_path;
+
+use crate::error::{ErrorKind, ProxyError};
+
+/// Refuses what is never served and brings the path into the form that is matched and sent. Gives
+/// whether that is another one than the client's.
+///
+/// # Errors
+/// The method is not served, or the path leads above the root.
+pub fn enter(head: &mut RequestHead) -> Result<bool, ProxyError> {
+    if matches!(head.method(), b"CONNECT" | b"TRACE") {
+        return Err(ProxyError::new(ErrorKind::MethodNotAllowed));
+    }
+    if head.path_is_plain() || head.path() == b"*" {
+        return Ok(false);
+    }
+    let Some(path) = canonical_path(head.path())? else { return Ok(false) };
+    head.set_path(&path);
+    Ok(true)
+}
