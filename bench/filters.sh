@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# What filters cost: CPU of the gateway's process for each keep-alive request through a route with one
+# filter, beside the same route without it, in turn. RequestRateLimiter in the process and with a real
+# Redis, LocalResponseCache (a hit), ApiKey, Retry, CircuitBreaker, EditResponseBody.
+# Needs `cargo build --release`, wrk, curl and redis-server; uses 127.0.0.1 only; two minutes.
+# Usage: bench/filters.sh [ROUNDS]
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+rounds=${1:-5}
+
+start_origin
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+redis-server --bind 127.0.0.1 --port "$port" --save '' >"$work/redis.log" 2>&1 & pids+=($!)
+
+routes() {
+  printf 'spring.cloud.gateway.server.webflux.routes:\n'
+  route() { printf -- '- { id: %s, uri: "http://%s", predicates: [ "Path=/%s" ], filters: [ %s"SetPath=/ok" ] }\n' "$1" "$origin" "$1" "${2-}"; }
+  route plain
+  route limiter '{ name: RequestRateLimiter, args: { key-resolver: "#{@ip}", redis-rate-limiter: { replenishRate: 1000000, burstCapacity: 1000000 } } }, '
+  route cache '"LocalResponseCache=1h", '
+  route key '"ApiKey=X-Key", '
+  route retry '"Retry=3", '
+  route breaker '"CircuitBreaker=b", '
+  route edit '{ name: EditResponseBody, args: { replace: { nothing: else } } }, '
+}
+start() { # name, more YAML
+  { printf 'server: { address: 127.0.0.1, port: 0 }\nweir: { admin.port: -1, server.workers: 1, store.path: %s, key-resolvers.ip: ip, api-keys.me: open-sesame }\n%s\n' "$work/$1-store" "$2"
+    routes; } >"$work/$1.yml"
+  "$weir" run "$work/$1.yml" >"$work/$1.log" 2>&1 & pids+=($!)
+  pid[$1]=$!
+  gateway[$1]=$(wait_for "$work/$1.log" listening)
+}
+declare -A pid gateway
+start own ''
+start redis "spring.data.redis: { host: 127.0.0.1, port: $port }"
+
+[ "$(curl -s -o /dev/null -w '%{http_code}' -H 'X-Key: open-sesame' "http://${gateway[own]}/key")" = 200 ]
+curl -si "http://${gateway[redis]}/limiter" | tr -d '\r' | grep -i '^x-ratelimit-remaining: [0-9]' >/dev/null
+for path in limiter cache retry breaker edit; do curl -sf -o /dev/null "http://${gateway[own]}/$path"; done
+
+ticks() { awk '{ print $14 + $15 }' "/proc/${pid[$1]}/stat"; }
+hz=$(getconf CLK_TCK)
+# CPU of a request in µs: gateway, path.
+cpu() {
+  local before count
+  before=$(ticks "$1")
+  count=$(wrk -t1 -c32 -d3s -H 'X-Key: open-sesame' "http://${gateway[$1]}/$2" | awk '/requests in/ { print $1 }')
+  awk -v t=$(($(ticks "$1") - before)) -v hz="$hz" -v n="$count" 'BEGIN { printf "%.2f\n", t * 1e6 / hz / n }'
+}
+median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+rows="own/plain own/limiter own/cache own/key own/retry own/breaker own/edit redis/limiter"
+for round in $(seq "$rounds"); do
+  for row in $rows; do cpu "${row%/*}" "${row#*/}" >>"$work/row-${row%/*}-${row#*/}"; done
+done
+plain=$(median <"$work/row-own-plain")
+echo "CPU of a keep-alive request, µs; wrk -c 32, one worker; median of $rounds rounds"
+for row in $rows; do
+  median <"$work/row-${row%/*}-${row#*/}" | awk -v p="$plain" -v row="$row" '{ printf "%-16s %8.2f %8.3f x\n", row, $1, $1 / p }'
+done
