@@ -98,7 +98,10 @@ impl Chain {
                 || any(|filter| {
                     matches!(
                         filter,
-                        Filter::Retry(_) | Filter::LocalResponseCache(_) | Filter::Mirror(_)
+                        Filter::CircuitBreaker(_)
+                            | Filter::LocalResponseCache(_)
+                            | Filter::Mirror(_)
+                            | Filter::Retry(_)
                     )
                 }),
             edits_request,
