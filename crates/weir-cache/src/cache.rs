@@ -206,13 +206,12 @@ impl ResponseCache {
             count(&self.hits);
             return Looked::Hit(Arc::clone(stored));
         }
-        let fallback = found.filter(|stored| !only_fresh || stored.is_usable_on_error(now_ms));
         let mut flights = self.flights();
         if let Some(airborne) = flights.get(&key)
             && now_ms < airborne.since_ms.saturating_add(FLIGHT_MS_MAX)
         {
-            let usable = fallback.filter(|stored| stored.is_usable_meanwhile(now_ms));
-            if let Some(stored) = usable.filter(|_| !only_fresh) {
+            let usable = found.filter(|stored| !only_fresh && stored.is_usable_meanwhile(now_ms));
+            if let Some(stored) = usable {
                 count(&self.hits);
                 count(&self.stale);
                 return Looked::Hit(stored);
@@ -229,7 +228,7 @@ impl ResponseCache {
         if let Some(late) = flights.insert(Arc::clone(&key), airborne) {
             late.waiters.into_iter().for_each(Waker::wake);
         }
-        Looked::Fetch(Flight { cache: Arc::clone(self), key, number, fallback })
+        Looked::Fetch(Flight { cache: Arc::clone(self), key, number, fallback: found })
     }
 
     /// Ready once nobody fetches the response to this request any more.

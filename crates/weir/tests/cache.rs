@@ -141,3 +141,24 @@ async fn every_route_has_a_cache_where_it_is_switched_on() {
         assert_eq!(get(gateway.address(), "/a", "").await.text(), "0");
     }
 }
+
+#[tokio::test]
+async fn where_a_filter_sends_a_request_tells_responses_apart() {
+    let (own, other) = (numbering(&["X-From: own"]).await, numbering(&["X-From: other"]).await);
+    let config = format!(
+        "server: {{ address: 127.0.0.1, port: 0 }}\nweir.admin.port: 0\n\
+         spring.cloud.discovery.client.simple.instances.s: [ {{ uri: '{}' }} ]\n\
+         spring.cloud.gateway.server.webflux.routes:\n\
+         - {{ id: a, uri: 'lb://s', predicates: [ Path=/a ], filters: [ LocalResponseCache=30m, \
+         RequestHeaderToRequestUri=X-To ] }}\n",
+        own.uri()
+    );
+    let gateway = spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}"], &config);
+    let sent = get(gateway.address(), "/a", &format!("X-To: {}/a\r\n", other.uri())).await;
+    assert_eq!(sent.field("x-from").as_deref(), Some("other"));
+    for _ in 0..2 {
+        let answer = get(gateway.address(), "/a", "").await;
+        assert_eq!(answer.field("x-from").as_deref(), Some("own"), "one client chose for others");
+    }
+    assert_eq!(own.requests().len(), 1);
+}

@@ -37,14 +37,15 @@ pub(crate) struct Storing {
 }
 
 /// Answers a request from the cache of its route, if it can be; `None` if it is to be sent. Then
-/// the exchange knows whether its response is to be kept.
+/// the exchange knows whether its response is to be kept. `target` is where it goes, unless that is
+/// an instance of the route's service: they all have the same.
 pub(super) async fn look(
     worker: &Rc<Worker>,
     client: &mut Client,
     x: &mut Exchange,
     framing: RequestFraming,
     snapshot: &Snapshot,
-    (route, target): (&Route<RouteTarget>, &Target),
+    (route, target): (&Route<RouteTarget>, Option<&Target>),
 ) -> Result<Option<Next>, ProxyError> {
     x.storing = None;
     let filter = route.target.chain.cache();
@@ -57,11 +58,9 @@ pub(super) async fn look(
         Asked::Fresh if !filter.updates_on_no_cache() => return Ok(None),
         asked => asked == Asked::Fresh,
     };
-    let place = format!("{}:{}", target.host, target.port);
-    // One of several instances: they all have the same.
-    let service = matches!(route.target.upstream, weir_config::Upstream::Http(_));
-    let target = if service { place.as_str() } else { "" };
-    let parts = KeyParts { route: &route.id, target, host: &x.client_host };
+    let target = target.map(|target| format!("{}:{}", target.host, target.port));
+    let target = target.unwrap_or_default();
+    let parts = KeyParts { route: &route.id, target: &target, host: &x.client_host };
     let key = key(&parts, &x.request);
     let until_ns = now_ns().saturating_add(u64::try_from(WAIT.as_nanos()).unwrap_or(u64::MAX));
     loop {

@@ -77,8 +77,9 @@ async fn steps(
                     return forward(worker, client, x, framing, snapshot, route, to, preserve_host)
                         .await;
                 }
-                let asked = look(worker, client, x, framing, snapshot, (route, &target)).await?;
-                if let Some(next) = asked {
+                let own = service.is_none().then_some(&**target);
+                let found = look(worker, client, x, framing, snapshot, (route, own)).await?;
+                if let Some(next) = found {
                     return Ok(next);
                 }
                 if let Some(mirror) = route.target.chain.mirror()
