@@ -50,7 +50,7 @@ pub fn request_head(input: &[u8]) {
     }
 }
 
-/// A head that is not read in one pass any more says the same.
+/// A head behind an empty line says the same.
 fn behind_an_empty_line(
     input: &[u8],
     head: &RequestHead,

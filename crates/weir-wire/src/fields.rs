@@ -152,11 +152,7 @@ impl Fields {
     /// Adds a field whose name and value already lie in the text (see [`Fields::intern`]).
     #[inline(never)]
     pub fn push_spans(&mut self, name: Span, value: Span) {
-        self.push_sorted(NameSet::of(name.of(&self.text)), name, value);
-    }
-
-    /// [`Fields::push_spans`] before the text is there.
-    pub(crate) fn push_sorted(&mut self, sort: NameSet, name: Span, value: Span) {
+        let sort = NameSet::of(name.of(&self.text));
         self.names = self.names.with(sort);
         self.list.push(Field { name, value, sort });
     }

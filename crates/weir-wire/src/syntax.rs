@@ -207,42 +207,6 @@ pub fn has_either(bytes: &[u8], one: u8, other: u8) -> bool {
     any != 0 || rest.iter().any(|byte| *byte == one || *byte == other)
 }
 
-/// How many bytes of a token `bytes` begins with.
-#[inline]
-pub(crate) fn token_len(bytes: &[u8]) -> usize {
-    // Names are letters and hyphens, but for a few.
-    let mut len = 0;
-    for word in bytes.as_chunks().0 {
-        let word = u64::from_le_bytes(*word);
-        let others = !(letters(word) | marked(word, b'-')) & TOP;
-        if others != 0 {
-            len += others.trailing_zeros() as usize / 8;
-            break;
-        }
-        len += 8;
-    }
-    let rest = bytes.get(len..).unwrap_or_default();
-    len + rest.iter().position(|byte| !is_token_byte(*byte)).unwrap_or(rest.len())
-}
-
-/// How many bytes `bytes` begins with that are `lowest` or above and no DEL.
-#[inline]
-pub(crate) fn text_len(bytes: &[u8], lowest: u8) -> usize {
-    let (words, rest) = bytes.as_chunks();
-    for (at, word) in words.iter().enumerate() {
-        // The top bit of each byte that ends the run, and perhaps of some behind the first such.
-        let word = u64::from_le_bytes(*word);
-        let below = word.wrapping_sub(EACH * u64::from(lowest)) & !word;
-        let del = word ^ (EACH * 0x7f);
-        let ends = (below | (del.wrapping_sub(EACH) & !del)) & TOP;
-        if ends != 0 {
-            return at * 8 + ends.trailing_zeros() as usize / 8;
-        }
-    }
-    let ends = |byte: &u8| *byte < lowest || *byte == 0x7f;
-    words.len() * 8 + rest.iter().position(ends).unwrap_or(rest.len())
-}
-
 /// Appends `bytes` to `out`. Once, not at each of its calls, as [`is_same_name`].
 #[inline(never)]
 pub(crate) fn put(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -290,7 +254,7 @@ pub(crate) fn percent_byte(digits: Option<&[u8]>) -> Option<u8> {
 mod tests {
     use super::{
         each_place, has_either, is_field_value, is_plain_path, is_same_name, is_token,
-        list_members, percent_byte, text_len, token_len, trim_blanks,
+        list_members, percent_byte, trim_blanks,
     };
     use crate::http1::{LenientPath, canonical_path, lenient_path};
 
@@ -342,16 +306,6 @@ mod tests {
     }
 
     #[test]
-    fn tokens_end_at_any_other_byte() {
-        let check = |text: &[u8]| {
-            let expected = text.iter().take_while(|byte| is_token(&[**byte])).count();
-            assert_eq!(token_len(text), expected, "{text:?}");
-        };
-        each_text(b"aZ-zA--", check);
-        each_text(b"_a9!~", check);
-    }
-
-    #[test]
     fn every_place_is_found() {
         each_text(b"/a//%./", |text| {
             for byte in [b'/', b'%', 0, 0xd0] {
@@ -359,17 +313,6 @@ mod tests {
                 each_place(text, byte, |at| found.push(at));
                 assert_eq!(found, (0..text.len()).filter(is_it).collect::<Vec<_>>(), "{text:?}");
                 assert_eq!(has_either(text, byte, b'.'), !found.is_empty() || text.contains(&b'.'));
-            }
-        });
-    }
-
-    #[test]
-    fn runs_of_text_end_at_any_byte_below_and_at_del() {
-        each_text(b"! ~\x80\xff", |text| {
-            for lowest in [b' ', b'!'] {
-                let goes_on = |byte: &&u8| **byte >= lowest && **byte != 0x7f;
-                let expected = text.iter().take_while(goes_on).count();
-                assert_eq!(text_len(text, lowest), expected, "{text:?}");
             }
         });
     }

@@ -1,8 +1,7 @@
 //! Request and response heads from bytes, strict as RFC 9112 allows.
 //!
-//! A head that is written as nearly all are is read by `regular`. Tokens of any other come from
-//! `httparse`; what it tolerates (line ends without CR, empty lines without end, any byte in a
-//! target) is refused here. Every framing decision (Content-Length, Transfer-Encoding, Host,
+//! Tokens come from `httparse`; what it tolerates (line ends without CR, empty lines without end,
+//! any byte in a target) is refused here. Every framing decision (Content-Length, Transfer-Encoding, Host,
 //! Connection, Upgrade, Expect) is made once, by `framing`, so no later stage looks at those fields
 //! again.
 
@@ -12,11 +11,24 @@ use std::mem::MaybeUninit;
 use httparse::Status;
 
 use super::framing::{FramingFields, RequestFraming, ResponseFraming, forbids_length};
-use super::regular::{self, RequestLine, StatusLine};
 use super::target::{Target, TargetPath, read_target};
 use crate::fields::{Fields, Span};
 use crate::message::{RequestHead, ResponseHead, Version};
 use crate::syntax::is_token_byte;
+
+/// A request line (RFC 9112 section 3); spans are in the head.
+struct RequestLine {
+    method: Span,
+    target: Span,
+    version: Version,
+}
+
+/// A status line (RFC 9112 section 4).
+struct StatusLine {
+    version: Version,
+    status: u16,
+    reason: Span,
+}
 
 /// Bounds on a head.
 #[derive(Clone, Copy, Debug)]
@@ -113,19 +125,6 @@ pub fn parse_request(
 ) -> Result<Parsed<RequestFraming>, HeadError> {
     let window = input.get(..limits.head_bytes_max).unwrap_or(input);
     head.clear();
-    if let Some((consumed, framing)) = read_regular_request(window, head, limits) {
-        return Ok(Parsed::Complete { consumed, framing });
-    }
-    parse_irregular_request(window, head, limits)
-}
-
-/// [`parse_request`] of a head that is not regular, or as if it were not.
-pub(super) fn parse_irregular_request(
-    window: &[u8],
-    head: &mut RequestHead,
-    limits: &HeadLimits,
-) -> Result<Parsed<RequestFraming>, HeadError> {
-    head.clear();
     let Some(skipped) = skip_empty_lines(window)? else { return partial(window, limits) };
     let text = window.get(skipped..).unwrap_or_default();
     match read_request(text, head, limits)? {
@@ -149,20 +148,6 @@ pub fn parse_response(
     limits: &HeadLimits,
 ) -> Result<Parsed<ResponseFraming>, HeadError> {
     let window = input.get(..limits.head_bytes_max).unwrap_or(input);
-    head.clear();
-    if let Some((consumed, framing)) = read_regular_response(window, method, head, limits) {
-        return Ok(Parsed::Complete { consumed, framing });
-    }
-    parse_irregular_response(window, method, head, limits)
-}
-
-/// [`parse_response`] of a head that is not regular, or as if it were not.
-pub(super) fn parse_irregular_response(
-    window: &[u8],
-    method: &[u8],
-    head: &mut ResponseHead,
-    limits: &HeadLimits,
-) -> Result<Parsed<ResponseFraming>, HeadError> {
     head.clear();
     if matches!(window, [b'\r' | b'\n', ..]) {
         return Err(HeadError::Syntax("empty line before the status line"));
@@ -193,33 +178,6 @@ fn skip_empty_lines(input: &[u8]) -> Result<Option<usize>, HeadError> {
         };
     }
     Err(HeadError::Syntax("empty lines before the request line"))
-}
-
-/// A request head that is acceptable and written as nearly all are. For any other, what `head` has
-/// then is of no use.
-fn read_regular_request(
-    window: &[u8],
-    head: &mut RequestHead,
-    limits: &HeadLimits,
-) -> Option<(usize, RequestFraming)> {
-    let (line, at) = regular::request_line(window)?;
-    check_lengths(&line, limits).ok()?;
-    let len = regular::fields(window, at, fields_max(limits), &mut head.fields)?;
-    head.fields.intern(window.get(..len)?);
-    Some((len, accept_request(&line, head).ok()?))
-}
-
-/// As [`read_regular_request`].
-fn read_regular_response(
-    window: &[u8],
-    method: &[u8],
-    head: &mut ResponseHead,
-    limits: &HeadLimits,
-) -> Option<(usize, ResponseFraming)> {
-    let (line, at) = regular::status_line(window)?;
-    let len = regular::fields(window, at, fields_max(limits), &mut head.fields)?;
-    head.fields.intern(window.get(..len)?);
-    Some((len, accept_response(&line, method, head).ok()?))
 }
 
 fn fields_max(limits: &HeadLimits) -> usize {

@@ -6,7 +6,6 @@ mod chunk;
 mod framing;
 mod head;
 mod lenient;
-mod regular;
 mod target;
 #[cfg(test)]
 mod tests;
