@@ -4,6 +4,8 @@
 //! thread of its own. The data plane knows neither: it reads the snapshot that
 //! [`Control::published`] gives, and what this crate needs to know of it arrives through [`Hooks`].
 
+#![deny(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
 mod access;
 mod answer;
 mod apis;

@@ -3,6 +3,8 @@
 //! Pure: text goes in, a snapshot or every problem at once (with its place) comes out. Reading
 //! files and the environment is done by the caller.
 
+#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
 mod ambiguity;
 mod breakers;
 mod caching;

@@ -5,6 +5,8 @@
 //! or wrong leaves the last good answer in place. What filters ask of Redis and the like comes over
 //! a bounded channel; no request waits for it without a bound.
 
+#![deny(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
 mod answers;
 mod checks;
 mod configuration;

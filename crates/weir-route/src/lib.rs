@@ -3,6 +3,8 @@
 //! Pure: no clock, no dice, no IO. Time, chance and the peer's address arrive in a [`Request`].
 //! `Index::lookup` answers exactly what the linear `scan` (Spring Cloud Gateway's rule) answers.
 
+#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
 #[cfg(test)]
 extern crate self as weir_route;
 

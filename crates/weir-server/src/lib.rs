@@ -4,6 +4,8 @@
 //! on the request path the workers share nothing but the snapshot pointer. The data plane does not
 //! know that an admin API exists.
 
+#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
 mod accept;
 mod access_log;
 mod deadline;

@@ -6,6 +6,8 @@
 //! it has reached the disk. Validation, and what a route means, is the caller's business
 //! (`weir-admin`); nothing here compiles a route.
 
+#![deny(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
 mod apis;
 mod audit;
 mod error;

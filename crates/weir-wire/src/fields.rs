@@ -79,11 +79,11 @@ impl<'a> FieldLine<'a> {
     pub fn new(text: &'a [u8], name_len: usize) -> Self {
         let line = Self { text, name_len: name_len as u32 };
         debug_assert!(
-            text.len() >= name_len + 4
-                && is_token(line.name())
-                && text[name_len..].starts_with(b": ")
-                && text.ends_with(b"\r\n")
-                && is_field_value(&text[name_len..text.len() - 2]),
+            is_token(line.name())
+                && text
+                    .get(name_len..)
+                    .and_then(|rest| rest.strip_prefix(b": ")?.strip_suffix(b"\r\n"))
+                    .is_some_and(is_field_value),
             "{}",
             text.escape_ascii()
         );

@@ -19,6 +19,7 @@ const SLASH: u8 = 64;
 
 const CLASSES: [u8; 256] = classes();
 
+#[expect(clippy::indexing_slicing, reason = "below 256; made by the compiler")]
 const fn classes() -> [u8; 256] {
     let mut table = [0; 256];
     let mut at = 0;
@@ -51,6 +52,7 @@ const fn classes() -> [u8; 256] {
     table
 }
 
+#[expect(clippy::indexing_slicing, reason = "`at` is below the length; made by the compiler")]
 const fn is_one_of(byte: u8, set: &[u8]) -> bool {
     let mut at = 0;
     while at < set.len() {

@@ -135,7 +135,7 @@ fn route(text: bool) -> Value {
 /// One group: what routes have, and a list of them that may leave out what the group gives.
 fn group() -> Value {
     let mut shared = route(false);
-    if let Some(fields) = shared["properties"].as_object_mut() {
+    if let Some(fields) = shared.get_mut("properties").and_then(Value::as_object_mut) {
         fields.remove("enabled");
         fields.remove("group");
         let mut member = route(false);
@@ -145,7 +145,9 @@ fn group() -> Value {
         let member = json!({ "anyOf": [member, { "type": "string" }] });
         fields.insert("routes".to_owned(), json!({ "type": "array", "items": member }));
     }
-    shared["required"] = json!(["id"]);
+    if let Some(shape) = shared.as_object_mut() {
+        shape.insert("required".to_owned(), json!(["id"]));
+    }
     shared
 }
 

@@ -120,7 +120,7 @@ impl Reader<'_> {
     }
 
     fn of_override(&mut self, value: &Value, at: &str, operation: Option<&str>) -> Override {
-        let known = if operation.is_some() { &OVERRIDE[1..] } else { OVERRIDE };
+        let known = OVERRIDE.get(usize::from(operation.is_some())..).unwrap_or_default();
         let Some(members) = self.object(value, at, known) else { return Override::default() };
         let mut faults = Vec::new();
         for (n, one) in self.list(members, "faults", at).into_iter().enumerate() {

@@ -198,9 +198,12 @@ fn response_of(response: &mut Value, produces: &[String]) {
         None => json!({}),
     };
     for (media, example) in examples.iter().filter_map(Value::as_object).flatten() {
-        content[media]["example"] = example.clone();
+        let mut kind = Map::from_iter([("example".to_owned(), example.clone())]);
         if let Some(schema) = &schema {
-            content[media]["schema"] = schema.clone();
+            kind.insert("schema".to_owned(), schema.clone());
+        }
+        if let Some(kinds) = content.as_object_mut() {
+            kinds.insert(media.clone(), kind.into());
         }
     }
     members.insert("content".to_owned(), content);

@@ -273,8 +273,10 @@ fn error_body(
         "error": phrase,
         "requestId": request_id,
     });
-    if snapshot.settings.error_include_message {
-        body["message"] = json!(error.detail);
+    if let Some(members) = body.as_object_mut()
+        && snapshot.settings.error_include_message
+    {
+        members.insert("message".to_owned(), json!(error.detail));
     }
     body.to_string().into_bytes()
 }
