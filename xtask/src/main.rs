@@ -1,5 +1,6 @@
 //! Work around the code: checks that run as tests, generated documents, comparisons with peers.
 
+mod circles;
 mod config_server;
 mod configs;
 mod differential;
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         Command::Tidy => {
             let mut findings = tidy::findings();
             findings.extend(layers::findings());
+            findings.extend(circles::findings());
             findings.extend(pages::findings());
             findings.extend(supply::findings());
             for finding in &findings {

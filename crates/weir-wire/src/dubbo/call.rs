@@ -8,9 +8,6 @@ use std::borrow::Cow;
 use super::head::{FASTJSON2, HESSIAN2};
 use super::{hessian, jsonb};
 
-/// Most UTF-16 units, or bytes in JSONB, of a name.
-pub(super) const TEXT_UNITS_MAX: usize = 4096;
-
 /// Most bytes at the end of a Hessian body in which the group is looked for.
 const ATTACHMENT_BYTES_MAX: usize = 64 * 1024;
 

@@ -7,11 +7,11 @@
 
 use std::borrow::Cow;
 
-use super::call::TEXT_UNITS_MAX;
-
 /// The longest string that fits the form with a length of 10 bits.
 const WRITTEN_UNITS_MAX: usize = 1023;
 
+/// Most UTF-16 units, or bytes in JSONB, of a name.
+pub(super) const TEXT_UNITS_MAX: usize = 4096;
 /// Null.
 pub(super) const NULL: u8 = b'N';
 

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::call::TEXT_UNITS_MAX;
+use super::hessian::TEXT_UNITS_MAX;
 
 /// Null.
 pub(super) const NULL: u8 = 0xaf;

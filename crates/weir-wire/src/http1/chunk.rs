@@ -3,7 +3,7 @@
 //! Strict: CRLF only, at most 16 hex digits, no blank before them, and none after them unless an
 //! extension follows.
 
-use super::body::{BodyError, BodyStep, Trailers};
+use super::step::{BodyError, BodyStep, Trailers};
 use crate::fields::Fields;
 use crate::syntax::{is_field_value, is_token, is_token_byte, trim_blanks};
 

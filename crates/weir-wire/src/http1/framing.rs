@@ -5,7 +5,7 @@
 
 use super::authority::is_authority;
 use super::body::BodyKind;
-use super::head::HeadError;
+use super::error::HeadError;
 use crate::fields::{Fields, NameSet};
 use crate::message::Version;
 use crate::syntax::{is_same_name, is_token, list_members, trim_blanks};

@@ -1,15 +1,15 @@
 //! Request and response heads from bytes, strict as RFC 9112 allows.
 //!
 //! Tokens come from `httparse`; what it tolerates (line ends without CR, empty lines without end,
-//! any byte in a target) is refused here. Every framing decision (Content-Length, Transfer-Encoding, Host,
-//! Connection, Upgrade, Expect) is made once, by `framing`, so no later stage looks at those fields
-//! again.
+//! any byte in a target) is refused here. Every framing decision (Content-Length,
+//! Transfer-Encoding, Host, Connection, Upgrade, Expect) is made once, by `framing`, so no later
+//! stage looks at those fields again.
 
-use std::fmt;
 use std::mem::MaybeUninit;
 
 use httparse::Status;
 
+use super::error::HeadError;
 use super::framing::{FramingFields, RequestFraming, ResponseFraming, forbids_length};
 use super::target::{Target, TargetPath, read_target};
 use crate::fields::{Fields, Span};
@@ -55,47 +55,6 @@ pub const METHOD_BYTES_MAX: usize = 32;
 
 /// Most empty lines skipped before a request line (RFC 9112 section 2.2 asks for one).
 pub const EMPTY_LINES_MAX: usize = 4;
-
-/// What is wrong with a head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeadError {
-    /// Not a head as the grammar has it (400).
-    Syntax(&'static str),
-    /// Framing that two parties could read differently (400).
-    Framing(&'static str),
-    /// Target, Host or authority not valid (400).
-    Target(&'static str),
-    /// Transfer coding other than chunked (501).
-    UnknownCoding,
-    /// Method longer than any in use (501).
-    MethodTooLong,
-    /// HTTP version other than 1.x (505).
-    Version,
-    /// See [`HeadLimits::target_bytes_max`] (414).
-    TargetTooLong,
-    /// See [`HeadLimits::fields_max`] (431).
-    TooManyFields,
-    /// See [`HeadLimits::head_bytes_max`] (431).
-    HeadTooLarge,
-}
-
-impl fmt::Display for HeadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Syntax(what) => write!(f, "malformed head: {what}"),
-            Self::Framing(what) => write!(f, "ambiguous framing: {what}"),
-            Self::Target(what) => write!(f, "invalid target: {what}"),
-            Self::UnknownCoding => write!(f, "transfer coding other than chunked"),
-            Self::MethodTooLong => write!(f, "method too long"),
-            Self::Version => write!(f, "HTTP version not supported"),
-            Self::TargetTooLong => write!(f, "target too long"),
-            Self::TooManyFields => write!(f, "too many field lines"),
-            Self::HeadTooLarge => write!(f, "head too large"),
-        }
-    }
-}
-
-impl std::error::Error for HeadError {}
 
 /// Whether a complete head was there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

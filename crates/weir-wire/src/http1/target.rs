@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::authority::{is_authority, is_authority_with_port};
-use super::head::HeadError;
+use super::error::HeadError;
 use crate::syntax::{is_plain_path, is_target_byte, percent_byte};
 
 /// Why a path is refused.

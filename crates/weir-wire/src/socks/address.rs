@@ -3,7 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::{SocksError, Stop, take, take_array, take_byte};
+use super::error::{SocksError, Stop};
+use super::input::{take, take_array, take_byte};
 use crate::syntax::is_host_byte;
 
 const IPV4: u8 = 1;

@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 
-use super::address::write_address;
-use super::{Address, SocksError, Stop, take_array, take_byte};
+use super::address::{Address, write_address};
+use super::error::{SocksError, Stop};
+use super::input::{take_array, take_byte};
 
 /// A datagram from a client.
 #[derive(Clone, Debug, PartialEq, Eq)]

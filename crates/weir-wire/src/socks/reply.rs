@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::address::write_address;
-use super::{Method, Version};
+use super::error::SocksError;
+use super::request::{Method, Version};
 
 /// How a request went. `Granted` may be said only once the connection to the target stands; a
 /// client sends its data from then on.
@@ -102,6 +103,23 @@ pub fn write_reply(out: &mut Vec<u8>, version: Version, reply: Reply, bound: Opt
         Version::V5 => {
             out.extend_from_slice(&[5, reply.code_v5(), 0]);
             write_address(out, bound);
+        }
+    }
+}
+
+impl SocksError {
+    /// What to tell the client before closing.
+    pub fn reply(&self) -> Reply {
+        match self {
+            Self::Command(_) => Reply::CommandNotSupported,
+            Self::AddressType(_) => Reply::AddressTypeNotSupported,
+            Self::Version(_)
+            | Self::AuthVersion(_)
+            | Self::UserIdTooLong
+            | Self::NameLength
+            | Self::NameByte(_)
+            | Self::Truncated
+            | Self::Fragment(_) => Reply::GeneralFailure,
         }
     }
 }

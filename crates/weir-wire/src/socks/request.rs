@@ -6,7 +6,9 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 
-use super::{Address, SocksError, Stop, Version, take, take_array, take_byte};
+use super::address::Address;
+use super::error::{SocksError, Stop};
+use super::input::{take, take_array, take_byte};
 
 /// Most bytes of the user id in SOCKS 4.
 pub const USER_ID_BYTES_MAX: usize = 255;
@@ -17,6 +19,15 @@ const NAME_BYTES_MAX: usize = 255;
 const V4: u8 = 4;
 const V5: u8 = 5;
 const PASSWORD_V1: u8 = 1;
+
+/// Version of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// SOCKS 4 or 4a.
+    V4,
+    /// SOCKS 5.
+    V5,
+}
 
 /// The first message of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
