@@ -5,7 +5,8 @@ use crate::tree::root;
 /// For each crate, those of ours it may depend on (development dependencies aside).
 const ALLOWED: &[(&str, &[&str])] = &[
     ("weir-wire", &[]),
-    ("weir-route", &["weir-wire"]),
+    ("weir-regex", &[]),
+    ("weir-route", &["weir-regex", "weir-wire"]),
     ("weir-limit", &[]),
     ("weir-cache", &["weir-wire"]),
     ("weir-auth", &[]),
@@ -71,6 +72,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// Crates without sockets, clocks or a runtime: they must not depend on these.
 const PURE: &[&str] = &[
     "weir-wire",
+    "weir-regex",
     "weir-route",
     "weir-limit",
     "weir-cache",

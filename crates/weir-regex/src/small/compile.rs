@@ -1,8 +1,8 @@
 //! From an expression to the instructions of the small engine.
 
 use super::{CharSet, GROUPS_MAX, Greed, LOOPS_MAX, Op, Place, Small};
-use crate::pattern::regex::ast::{Assert, Node};
-use crate::pattern::regex::class::{Class, RangeSet};
+use crate::ast::{Assert, Node};
+use crate::class::{Class, RangeSet};
 
 /// Most instructions of a program.
 const OPS_MAX: usize = 200;
@@ -10,7 +10,7 @@ const OPS_MAX: usize = 200;
 impl Small {
     /// Compiles `node`, whose groups are numbered up to `groups`; `None` if it is not for this
     /// engine.
-    pub(in crate::pattern::regex) fn new(node: &Node, groups: usize) -> Option<Self> {
+    pub(crate) fn new(node: &Node, groups: usize) -> Option<Self> {
         if groups > GROUPS_MAX {
             return None;
         }

@@ -1,13 +1,13 @@
 //! A bound on what the automata of all expressions of a gateway take together.
 //!
-//! One automaton of [`super::STATES_MAX`] states is no harm, ten thousand of them are: gigabytes,
+//! One automaton of [`crate::limits::STATES_MAX`] states is no harm, ten thousand of them are: gigabytes,
 //! and minutes to build. So those that share a cache share a budget, too. The small engine's
 //! programs are too small to count.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::pattern::PatternError;
+use crate::error::PatternError;
 
 /// States of all automata in use together: some 400 MB, and seconds to build. 100 of the largest
 /// that are accepted, or 10,000 of 200 states.
@@ -77,7 +77,7 @@ impl Drop for Share {
 #[cfg(test)]
 mod tests {
     use super::Budget;
-    use crate::pattern::regex::{Flags, RegexCache};
+    use crate::{Flags, RegexCache};
 
     #[test]
     fn large_expressions_share_a_budget() {

@@ -2,8 +2,8 @@
 
 use super::ast::Node;
 use super::emit::{Dialect, Target, emit};
-use super::{RegexError, STEPS_MAX};
-use crate::pattern::PatternError;
+use crate::error::{PatternError, RegexError};
+use crate::limits::STEPS_MAX;
 
 /// Largest compiled program, in bytes.
 const PROGRAM_BYTES_MAX: usize = 4 * 1024 * 1024;

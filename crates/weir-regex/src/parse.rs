@@ -1,12 +1,21 @@
 //! Java's notation of regular expressions (`java.util.regex.Pattern`, JDK 17) to [`Node`].
 
-use super::ast::{Assert, Node};
-use super::class::Class;
-use super::token::{Tokens, syntax_error};
-use crate::pattern::PatternError;
+use crate::ast::{Assert, Node};
+use crate::class::Class;
+use crate::error::PatternError;
+use crate::token::{Tokens, syntax_error};
 
 /// Deepest nesting of groups accepted.
 pub(super) const DEPTH_MAX: usize = 100;
+
+/// Flags that an expression is compiled with, as if written at its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags {
+    /// `(?s)`: a dot takes line ends too.
+    pub dot_all: bool,
+    /// `(?i)`: ASCII letters match either case.
+    pub ignore_case: bool,
+}
 
 /// Flags in force at a place of an expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,8 +45,14 @@ pub(super) struct Parsed {
     pub(super) groups: Vec<Option<Box<str>>>,
 }
 
+/// Parses `source` as Java does when it is compiled with `flags`.
+pub(super) fn parse_with(source: &str, flags: Flags) -> Result<Parsed, PatternError> {
+    let Flags { dot_all, ignore_case } = flags;
+    parse(source, ModeFlags { dot_all, ignore_case, ..ModeFlags::default() })
+}
+
 /// Parses `source` as Java does with `flags` set from outside.
-pub(super) fn parse(source: &str, flags: ModeFlags) -> Result<Parsed, PatternError> {
+fn parse(source: &str, flags: ModeFlags) -> Result<Parsed, PatternError> {
     let tokens = Tokens::of(source);
     let mut parser = Parser { tokens, flags, groups: Vec::new(), backrefs: Vec::new(), depth: 0 };
     let mut node = parser.alternation()?;

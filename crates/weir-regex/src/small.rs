@@ -197,7 +197,7 @@ struct Run<'p, 't> {
 
 impl<'p, 't> Run<'p, 't> {
     fn new(small: &'p Small, text: &'t str, goal: Option<usize>, from: usize) -> Self {
-        let steps = if small.alone { super::STEPS_MAX } else { 1_024 + 16 * text.len() };
+        let steps = if small.alone { crate::limits::STEPS_MAX } else { 1_024 + 16 * text.len() };
         let slots = [NOWHERE; SLOTS_MAX];
         Self { small, text, goal, from, slots, end: 0, retries: Vec::new(), steps, depth: 0 }
     }

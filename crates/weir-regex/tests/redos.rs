@@ -1,7 +1,7 @@
 //! Expressions made to take for ever: each is refused when it is read, or ends within its bound of
 //! steps, with an answer or without. A hang fails the test by never ending.
 
-use weir_route::pattern::{JavaRegex, RegexError, Replacement};
+use weir_regex::{JavaRegex, RegexError, Replacement};
 
 /// Expressions that take exponential or polynomial time in a backtracking engine, with the unit of
 /// a text that makes them.

@@ -1,69 +1,26 @@
-//! Java regular expressions (`java.util.regex`): what SCG's predicates and filters are written in.
-//!
-//! An expression is parsed as Java parses it, then matched in linear time where that is possible
-//! and by backtracking with a limit of steps where it is not (look-around, back-references,
-//! possessive quantifiers). Differences to Java: `\b` knows ASCII words only (as JDK 19 and later),
-//! `.` and `?` take characters, not UTF-16 units, and `\X`, `\N{…}` and rarer Unicode blocks are
-//! refused.
-
-mod ast;
-mod bracket;
-mod budget;
-mod cache;
-mod class;
-mod emit;
-mod engine;
-mod escape;
-mod parse;
-mod property;
-mod replacement;
-mod required;
-mod small;
-mod token;
+//! A compiled expression, and the choice of the engine that matches it.
 
 use std::sync::{Arc, OnceLock};
 
-use super::PatternError;
-use ast::Node;
-use budget::{Budget, Share};
-use emit::Target;
-use engine::Engine;
-use parse::{ModeFlags, Parsed, parse};
-use small::{Small, Steps};
-
-pub use cache::RegexCache;
-pub use replacement::Replacement;
-pub use required::Required;
-
-/// Steps a backtracking match may take before it fails.
-pub const STEPS_MAX: usize = 100_000;
-
-/// Steps that replacing every match of a text may take altogether.
-pub const REPLACE_STEPS_MAX: usize = 10 * STEPS_MAX;
-
-/// Largest automaton accepted, in states, as estimated before it is built.
-pub const STATES_MAX: usize = 20_000;
-
-/// Longest expression accepted, in bytes.
-pub const SOURCE_BYTES_MAX: usize = 16 * 1024;
-
-/// Flags that an expression is compiled with, as if written at its start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Flags {
-    /// `(?s)`: a dot takes line ends too.
-    pub dot_all: bool,
-    /// `(?i)`: ASCII letters match either case.
-    pub ignore_case: bool,
-}
+use crate::ast::Node;
+use crate::budget::{Budget, Share};
+use crate::emit::Target;
+use crate::engine::Engine;
+use crate::error::{PatternError, RegexError};
+use crate::groups::Groups;
+use crate::limits::{SOURCE_BYTES_MAX, STATES_MAX};
+use crate::parse::{Flags, parse_with};
+use crate::required::Required;
+use crate::small::{Small, Steps};
 
 /// A compiled expression. Cheap to clone: clones share the program.
 #[derive(Clone, Debug)]
 pub struct JavaRegex {
-    program: Arc<Program>,
+    pub(crate) program: Arc<Program>,
 }
 
 #[derive(Debug)]
-struct Program {
+pub(crate) struct Program {
     source: Box<str>,
     flags: Flags,
     /// Names of the groups; group n is at n - 1.
@@ -90,35 +47,6 @@ struct Engines {
     find_with_line_ends: OnceLock<Engine>,
 }
 
-/// A match could not be decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RegexError {
-    /// More than [`STEPS_MAX`] steps of backtracking, or [`REPLACE_STEPS_MAX`] for all matches.
-    Steps,
-    /// A `{name:regex}` whose expression has capturing groups, at which SCG fails too.
-    Groups,
-}
-
-/// The groups of one match; group 0 is all of it.
-#[derive(Clone, Debug)]
-pub struct Groups<'t> {
-    text: &'t str,
-    spans: Vec<Option<(usize, usize)>>,
-}
-
-impl<'t> Groups<'t> {
-    /// The text of group `n`, if there is one and it took part.
-    pub fn get(&self, n: usize) -> Option<&'t str> {
-        let (start, end) = (*self.spans.get(n)?)?;
-        self.text.get(start..end)
-    }
-
-    /// Byte offsets of the whole match.
-    pub fn span(&self) -> (usize, usize) {
-        self.spans.first().copied().flatten().unwrap_or_default()
-    }
-}
-
 impl JavaRegex {
     /// Compiles `source` without flags.
     ///
@@ -137,7 +65,11 @@ impl JavaRegex {
         Self::within(source, flags, &Budget::default())
     }
 
-    fn within(source: &str, flags: Flags, budget: &Budget) -> Result<Self, PatternError> {
+    pub(crate) fn within(
+        source: &str,
+        flags: Flags,
+        budget: &Budget,
+    ) -> Result<Self, PatternError> {
         if source.len() > SOURCE_BYTES_MAX {
             return Err(PatternError::new(0, "the expression is longer than 16 KiB"));
         }
@@ -248,7 +180,7 @@ impl JavaRegex {
     }
 
     /// [`JavaRegex::find_at`]; adds the steps it took to `spent`.
-    fn find_spending<'t>(
+    pub(crate) fn find_spending<'t>(
         &self,
         text: &'t str,
         start: usize,
@@ -260,31 +192,6 @@ impl JavaRegex {
         let found = text.get(start..).and_then(|rest| rest.find(literal));
         let span = found.map(|at| (start + at, start + at + literal.len()));
         Ok(span.map(|span| Groups { text, spans: vec![Some(span)] }))
-    }
-
-    /// `text` with every match replaced (`Matcher.replaceAll`): also the empty one right behind a
-    /// match, so `.*` is replaced twice.
-    ///
-    /// # Errors
-    /// See [`RegexError`].
-    pub fn replace_all(&self, text: &str, with: &Replacement) -> Result<String, RegexError> {
-        let mut out = String::with_capacity(text.len());
-        let mut copied = 0;
-        let mut next = 0;
-        let mut spent = 0;
-        while next <= text.len() {
-            let Some(groups) = self.find_spending(text, next, &mut spent)? else { break };
-            if spent > REPLACE_STEPS_MAX {
-                return Err(RegexError::Steps);
-            }
-            let (start, end) = groups.span();
-            out.push_str(text.get(copied..start).unwrap_or_default());
-            with.expand(&groups, &mut out);
-            copied = end;
-            next = if start == end { after_char(text, end) } else { end };
-        }
-        out.push_str(text.get(copied..).unwrap_or_default());
-        Ok(out)
     }
 
     fn captures_at<'t>(
@@ -314,7 +221,7 @@ impl JavaRegex {
     }
 
     /// Makes the engine for searching now, so that no request waits for it.
-    fn prepare_find(&self) -> Result<(), PatternError> {
+    pub(crate) fn prepare_find(&self) -> Result<(), PatternError> {
         if self.program.literal.is_some() || self.program.small.is_some() {
             return Ok(());
         }
@@ -352,23 +259,12 @@ impl Program {
     }
 }
 
-fn parse_with(source: &str, flags: Flags) -> Result<Parsed, PatternError> {
-    let Flags { dot_all, ignore_case } = flags;
-    parse(source, ModeFlags { dot_all, ignore_case, ..ModeFlags::default() })
-}
-
 /// Whether `source` is an expression, without making anything of it.
 ///
 /// # Errors
 /// Where and why it is not.
-pub(super) fn check_syntax(source: &str) -> Result<(), PatternError> {
+pub fn check_syntax(source: &str) -> Result<(), PatternError> {
     parse_with(source, Flags::default()).map(|_| ())
-}
-
-/// The place behind the character at byte `at`.
-fn after_char(text: &str, at: usize) -> usize {
-    let char = text.get(at..).and_then(|rest| rest.chars().next());
-    at + char.map_or(1, char::len_utf8)
 }
 
 /// An expression that matches exactly `text`.
@@ -385,7 +281,9 @@ pub fn quote(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{JavaRegex, RegexError, SOURCE_BYTES_MAX, quote};
+    use super::{JavaRegex, quote};
+    use crate::error::RegexError;
+    use crate::limits::SOURCE_BYTES_MAX;
 
     fn check_refused(source: &str, column: usize, message: &str) {
         let error = JavaRegex::new(source).expect_err(source);

@@ -4,7 +4,7 @@ use super::class::Class;
 use super::escape::Escaped;
 use super::parse::Parser;
 use super::token::syntax_error;
-use crate::pattern::PatternError;
+use crate::error::PatternError;
 
 /// Deepest nesting of classes accepted.
 const DEPTH_MAX: usize = 20;

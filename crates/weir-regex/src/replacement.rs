@@ -1,7 +1,9 @@
 //! Replacement text in Java's notation: `$1`, `${name}`, `\` before a character that means itself.
 
-use super::{Groups, JavaRegex};
-use crate::pattern::PatternError;
+use crate::error::{PatternError, RegexError};
+use crate::groups::Groups;
+use crate::java_regex::JavaRegex;
+use crate::limits::REPLACE_STEPS_MAX;
 
 /// A compiled replacement (`Matcher.appendReplacement`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +58,7 @@ impl Replacement {
     }
 
     /// Appends the replacement of a match.
-    pub(super) fn expand(&self, groups: &Groups<'_>, out: &mut String) {
+    fn expand(&self, groups: &Groups<'_>, out: &mut String) {
         for part in &self.parts {
             match part {
                 Part::Text(text) => out.push_str(text),
@@ -64,6 +66,39 @@ impl Replacement {
             }
         }
     }
+}
+
+impl JavaRegex {
+    /// `text` with every match replaced (`Matcher.replaceAll`): also the empty one right behind a
+    /// match, so `.*` is replaced twice.
+    ///
+    /// # Errors
+    /// See [`RegexError`].
+    pub fn replace_all(&self, text: &str, with: &Replacement) -> Result<String, RegexError> {
+        let mut out = String::with_capacity(text.len());
+        let mut copied = 0;
+        let mut next = 0;
+        let mut spent = 0;
+        while next <= text.len() {
+            let Some(groups) = self.find_spending(text, next, &mut spent)? else { break };
+            if spent > REPLACE_STEPS_MAX {
+                return Err(RegexError::Steps);
+            }
+            let (start, end) = groups.span();
+            out.push_str(text.get(copied..start).unwrap_or_default());
+            with.expand(&groups, &mut out);
+            copied = end;
+            next = if start == end { after_char(text, end) } else { end };
+        }
+        out.push_str(text.get(copied..).unwrap_or_default());
+        Ok(out)
+    }
+}
+
+/// The place behind the character at byte `at`.
+fn after_char(text: &str, at: usize) -> usize {
+    let char = text.get(at..).and_then(|rest| rest.chars().next());
+    at + char.map_or(1, char::len_utf8)
 }
 
 /// The group that `text`, behind a `$`, names, and what follows.
@@ -105,7 +140,7 @@ fn reference<'t>(
 #[cfg(test)]
 mod tests {
     use super::Replacement;
-    use crate::pattern::JavaRegex;
+    use crate::java_regex::JavaRegex;
 
     fn check(regex: &str, text: &str, with: &str, expected: Result<&str, &str>) {
         let regex = JavaRegex::new(regex).expect("an expression");

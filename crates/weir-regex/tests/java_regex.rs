@@ -2,7 +2,7 @@
 //!
 //! `java-regex/cases.tsv` was written by a JDK 17: see `java-regex/JavaRegexCases.java`.
 
-use weir_route::pattern::{JavaRegex, Replacement};
+use weir_regex::{JavaRegex, Replacement};
 
 /// Rows in which weir is meant to answer otherwise: kind, expression, text, weir's answer.
 const DIFFERS: &[(&str, &str, &str, &str)] = &[

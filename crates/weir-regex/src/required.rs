@@ -29,7 +29,7 @@ impl Required {
     }
 
     /// Of texts that start with `start`, end with `end` and have `inside`.
-    pub(crate) fn of_texts(start: &str, end: &str, inside: &str) -> Self {
+    pub fn of_texts(start: &str, end: &str, inside: &str) -> Self {
         let longest = [inside, start, end].into_iter().reduce(longer).unwrap_or_default();
         Self { start: head(start).into(), end: tail(end).into(), inside: tail(longest).into() }
     }
@@ -167,8 +167,8 @@ fn tail(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Flags, parse_with};
     use super::Required;
+    use crate::parse::{Flags, parse_with};
 
     fn check(source: &str, start: &str, end: &str, inside: &str) {
         let parsed = parse_with(source, Flags::default()).expect("an expression");

@@ -5,7 +5,7 @@ use super::class::Class;
 use super::parse::Parser;
 use super::property::property;
 use super::token::syntax_error;
-use crate::pattern::PatternError;
+use crate::error::PatternError;
 
 /// What an escape stands for, in a class or outside.
 pub(super) enum Escaped {

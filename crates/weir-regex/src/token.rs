@@ -1,6 +1,6 @@
 //! The characters of an expression, with `\Q…\E` resolved.
 
-use crate::pattern::PatternError;
+use crate::error::PatternError;
 
 /// A character of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

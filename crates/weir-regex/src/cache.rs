@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::budget::Budget;
-use super::{Flags, JavaRegex, Program};
-use crate::pattern::PatternError;
+use crate::error::PatternError;
+use crate::java_regex::{JavaRegex, Program};
+use crate::parse::Flags;
 
 /// Expressions in use, so that equal ones are compiled once and kept once.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +56,8 @@ impl RegexCache {
 
 #[cfg(test)]
 mod tests {
-    use super::{Flags, RegexCache};
+    use super::RegexCache;
+    use crate::parse::Flags;
 
     #[test]
     fn equal_expressions_are_shared_while_in_use() {
