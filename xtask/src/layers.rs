@@ -17,6 +17,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("weir-balance", &["weir-filter"]),
     (
+        "weir-snapshot",
+        &[
+            "weir-auth",
+            "weir-balance",
+            "weir-filter",
+            "weir-limit",
+            "weir-mock",
+            "weir-route",
+            "weir-wire",
+        ],
+    ),
+    (
         "weir-config",
         &[
             "weir-auth",
@@ -26,6 +38,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "weir-limit",
             "weir-mock",
             "weir-route",
+            "weir-snapshot",
             "weir-wire",
         ],
     ),
@@ -36,17 +49,25 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "weir-auth",
             "weir-balance",
             "weir-cache",
-            "weir-config",
             "weir-filter",
             "weir-limit",
             "weir-mock",
             "weir-route",
+            "weir-snapshot",
             "weir-wire",
         ],
     ),
     (
         "weir-control",
-        &["weir-auth", "weir-balance", "weir-config", "weir-filter", "weir-limit", "weir-wire"],
+        &[
+            "weir-auth",
+            "weir-balance",
+            "weir-config",
+            "weir-filter",
+            "weir-limit",
+            "weir-snapshot",
+            "weir-wire",
+        ],
     ),
     (
         "weir-admin",
@@ -58,6 +79,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "weir-mock",
             "weir-route",
             "weir-server",
+            "weir-snapshot",
             "weir-store",
             "weir-wire",
         ],
@@ -80,6 +102,7 @@ const PURE: &[&str] = &[
     "weir-mock",
     "weir-filter",
     "weir-balance",
+    "weir-snapshot",
     "weir-config",
 ];
 const IMPURE: &[&str] = &["tokio", "hyper", "socket2", "rustix", "libc", "axum", "redb"];

@@ -3,8 +3,8 @@
 //! For people and for dashboards that show these texts; nothing in weir reads them back.
 
 use serde_json::{Map, Value, json};
-use weir_config::RouteTarget;
 use weir_route::{NamedArgs, Route, RouteDefinition};
+use weir_snapshot::RouteTarget;
 
 use crate::control::Entry;
 

@@ -5,7 +5,8 @@ mod common;
 use common::http::{admin, start};
 use serde_json::json;
 use weir_admin::{Question, SiteOptions, explain};
-use weir_config::{Format, Loader, Snapshot, Source};
+use weir_config::{Format, Loader, Source};
+use weir_snapshot::Snapshot;
 
 fn snapshot(yaml: &str) -> Snapshot {
     let mut loader = Loader::new(Vec::new(), &[], Vec::new());
@@ -13,7 +14,7 @@ fn snapshot(yaml: &str) -> Snapshot {
     let mut loaded = loader.load();
     let compiled = loaded.compile();
     assert!(!loaded.is_refused(), "{:?}", loaded.diagnostics);
-    Snapshot::build(&loaded.compiler, compiled.routes)
+    loaded.compiler.snapshot(compiled.routes)
 }
 
 /// Whether the answer to a request starts as `expected`, and no upstream is named.

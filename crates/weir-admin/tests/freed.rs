@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use common::{control, route};
 use weir_admin::{Condition, Control, Filter};
-use weir_config::Snapshot;
+use weir_snapshot::Snapshot;
 
 /// How long a test waits for what comes at once.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
-use weir_config::{Format, Loader, Snapshot, Source};
+use weir_config::{Format, Loader, Source};
 use weir_filter::{Scheme, Target};
 use weir_server::{Rehearsal, rehearse};
+use weir_snapshot::Snapshot;
 use weir_testkit::differential::{Seen, compare_upstream};
 use weir_testkit::judge::{End, read_requests};
 use weir_wire::http1::{
@@ -77,7 +78,7 @@ static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(|| {
     loader.add(Source::new("input", "server.port: 0".to_owned(), Format::Yaml));
     let mut loaded = loader.load();
     let compiled = loaded.compile();
-    Snapshot::build(&loaded.compiler, compiled.routes)
+    loaded.compiler.snapshot(compiled.routes)
 });
 
 /// The bytes of a connection: what would go upstream of them is what a strict reader finds in them,

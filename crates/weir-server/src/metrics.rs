@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use weir_config::{RouteTarget, Snapshot};
 use weir_route::Route;
+use weir_snapshot::{RouteTarget, Snapshot};
 
 use self::series::{Kind, Timers, Total};
 pub(crate) use self::series::{Listed, RouteNumber};

@@ -14,7 +14,7 @@ use arc_swap::ArcSwap;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::{oneshot, watch};
-use weir_config::{AccessLogFormat, Settings, Snapshot};
+use weir_snapshot::{AccessLogFormat, Settings, Snapshot};
 
 use crate::accept::{Acceptor, Handed, accept_handed, accept_own};
 use crate::access_log::{self, LogBuffer};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Cache};
 use weir_auth::TokenCache;
-use weir_config::Snapshot;
 use weir_route::index::Scratch;
+use weir_snapshot::Snapshot;
 
 use crate::access_log::LogBuffer;
 use crate::deadline::{Deadline, Deadlines};

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::thread;
 
-use weir_config::{RouteTarget, Snapshot};
 use weir_route::Route;
+use weir_snapshot::RouteTarget;
 use weir_store::{Store, StoreError};
 
 use super::refusal::{Problem, Refusal};
@@ -37,7 +37,7 @@ pub(crate) fn assemble(
             tracing::warn!(%problem, "a route is left out");
         }
     }
-    let snapshot = Arc::new(Snapshot::build(&loaded.compiler, routes));
+    let snapshot = Arc::new(loaded.compiler.snapshot(routes));
     Ok(Table { snapshot, loaded: Arc::new(loaded), files: Arc::new(files), generation, revision })
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn stored_again(table: &Table, store: &Store) -> Result<Table, StoreE
     }
     let files = table.snapshot.index.iter().filter(|route| route.position < STORE_POSITION);
     let routes = files.cloned().chain(stored).collect();
-    Ok(table.with(Snapshot::build(&table.loaded.compiler, routes), revision))
+    Ok(table.with(table.loaded.compiler.snapshot(routes), revision))
 }
 
 fn refuse(problems: &mut Vec<Problem>, id: &str, found: Vec<Problem>) {

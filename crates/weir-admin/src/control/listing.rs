@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use weir_config::{RouteTarget, Snapshot};
 use weir_route::{Route, RouteDefinition};
+use weir_snapshot::{RouteTarget, Snapshot};
 use weir_store::{Store, StoreError};
 
 use super::filter::{Filter, Origin};

@@ -21,9 +21,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use tokio::sync::{Semaphore, oneshot};
-use weir_config::Snapshot;
 use weir_limit::Valves;
 use weir_route::RouteDefinition;
+use weir_snapshot::Snapshot;
 use weir_store::{AuditEntry, Store, StoreError};
 
 pub use batch::Batch;

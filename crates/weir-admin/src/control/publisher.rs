@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use weir_config::Snapshot;
+use weir_snapshot::Snapshot;
 
 use super::source::Table;
 

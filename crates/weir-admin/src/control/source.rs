@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use weir_config::{Compiled, Compiler, Definitions, RouteTarget, Settings, Snapshot};
+use weir_config::{Compiled, Compiler, Definitions};
 use weir_route::{Route, RouteDefinition};
+use weir_snapshot::{RouteTarget, Settings, Snapshot};
 
 use super::refusal::Problem;
 

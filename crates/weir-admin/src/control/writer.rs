@@ -7,9 +7,9 @@ use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
-use weir_config::RouteTarget;
 use weir_route::Route;
 use weir_route::index::Change;
+use weir_snapshot::RouteTarget;
 use weir_store::{AuditAction, AuditEntry, Encoded, Store, StoreError, Transaction};
 
 use super::assemble::{assemble, stored_again};
@@ -200,7 +200,7 @@ impl Writer {
             let count = changes.len();
             yield_now();
             let next = (count > 0).then(|| {
-                let snapshot = table.snapshot.with_changes(&table.loaded.compiler, changes);
+                let snapshot = table.loaded.compiler.apply(&table.snapshot, changes);
                 (count, table.with(snapshot, transaction.revision()))
             });
             yield_now();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
-use weir_config::RouteTarget;
 use weir_route::index::Index;
+use weir_snapshot::RouteTarget;
 use weir_store::StoreError;
 
 use super::Call;

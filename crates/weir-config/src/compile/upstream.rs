@@ -9,8 +9,8 @@ use super::Compiler;
 use super::pool::Key;
 use super::problem::{Part, Problem};
 use crate::diagnostic::{Code, mask_url};
-use crate::snapshot::{ForwardTo, Upstream};
 use crate::uri::{self, Destination};
+use weir_snapshot::{ForwardTo, Upstream};
 
 impl Compiler {
     pub(super) fn upstream(&self, text: &str, problems: &mut Vec<Problem>) -> Option<Upstream> {

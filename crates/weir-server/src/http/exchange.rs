@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use memchr::memchr2;
 use weir_auth::Claims;
-use weir_config::{Ambiguity, RouteTarget, Snapshot};
 use weir_filter::cors::CorsDecision;
 use weir_filter::{Copied, Failure};
 use weir_limit::Valve;
 use weir_route::index::Ahead;
 use weir_route::{Request, RequestParts, Route, Vars};
+use weir_snapshot::{Ambiguity, RouteTarget, Snapshot};
 use weir_wire::http1::{BodyKind, RequestFraming};
 use weir_wire::{RequestHead, ResponseHead};
 

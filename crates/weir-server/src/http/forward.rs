@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use weir_config::{RouteTarget, Snapshot};
 use weir_filter::Target;
 use weir_route::Route;
+use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::Version;
 use weir_wire::http1::{BodyKind, Parsed, RequestFraming, ResponseFraming, parse_response};
 

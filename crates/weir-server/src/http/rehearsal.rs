@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use weir_config::Snapshot;
 use weir_filter::Target;
+use weir_snapshot::Snapshot;
 use weir_wire::http1::{Connection, Parsed, RequestFraming, parse_request};
 
 use super::body::Carry;

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use weir_config::PoolSettings;
 use weir_filter::Target;
+use weir_snapshot::PoolSettings;
 
 use super::body::Carry;
 use super::downstream::Client;

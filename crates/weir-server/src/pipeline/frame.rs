@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use weir_config::{FrameSettings, PipelineLimit};
+use weir_snapshot::{FrameSettings, PipelineLimit};
 
 use super::balance::connect;
 use super::end::End;

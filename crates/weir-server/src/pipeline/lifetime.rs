@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use weir_config::PipelineTimeouts;
+use weir_snapshot::PipelineTimeouts;
 
 use super::near::{Cut, Near};
 use super::set::{PipelineCounters, Tally};

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use arc_swap::ArcSwap;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
-use weir_config::{Pipeline, Protocol, Snapshot};
+use weir_snapshot::{Pipeline, Protocol, Snapshot};
 
 use super::health::Checked;
 use super::near::{Cut, Near};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use weir_config::{Pipeline, ProxyVersion};
+use weir_snapshot::{Pipeline, ProxyVersion};
 use weir_wire::{proxy_header, write_v1, write_v2};
 
 use crate::deadline::Deadline;

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use weir_admin::{Control, Loaded, Refusal};
-use weir_config::{Settings, Severity, Style, render};
+use weir_config::{Severity, Style, render};
+use weir_snapshot::Settings;
 use weir_store::{Options, Store};
 
 use super::registries::{Registries, Said};

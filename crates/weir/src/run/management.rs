@@ -11,9 +11,9 @@ use weir_admin::{
     Control, Hooks, Refresh, Server, Site, SiteOptions, breakers_prometheus, limits_prometheus,
     on_main_port,
 };
-use weir_config::Settings;
 use weir_control::mirrors_prometheus;
 use weir_server::{ReservedPaths, Server as Gateway};
+use weir_snapshot::Settings;
 
 use super::logging::Loggers;
 use super::registries::Registries;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use weir_balance::{Group, Member, Taken};
-use weir_config::Pipeline;
+use weir_snapshot::Pipeline;
 use weir_wire::dubbo::{
     Call, HEAD_BYTES, Head, Status, parse_head, set_id, write_error, write_heartbeat_reply,
 };

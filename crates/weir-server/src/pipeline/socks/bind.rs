@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::task::Poll;
 use std::time::Duration;
 
-use weir_config::SocksRules;
+use weir_snapshot::SocksRules;
 use weir_wire::socks::{Reply, Request};
 
 use super::{Client, reason};

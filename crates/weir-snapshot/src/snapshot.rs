@@ -5,16 +5,15 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use weir_balance::{Cluster, Service};
-use weir_filter::cors::{CorsChange, CorsPolicy, CorsRoute, CorsRule};
+use weir_filter::cors::{CorsPolicy, CorsRule};
 use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, Target};
 use weir_mock::MockSource;
-use weir_route::index::{Change, Index};
-use weir_route::{Route, RouteGroup};
+use weir_route::RouteGroup;
+use weir_route::index::Index;
 
 use crate::ambiguity::AmbiguousPaths;
-use crate::compile::Compiler;
-use crate::pipelines::Pipeline;
+use crate::pipeline::Pipeline;
 use crate::security::Security;
 use crate::settings::Settings;
 
@@ -123,40 +122,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// What serves `routes` under the configuration that `compiler` belongs to.
-    pub fn build(compiler: &Compiler, routes: Vec<Arc<Route<RouteTarget>>>) -> Self {
-        let brought = routes.iter().filter_map(|route| cors_of(route));
-        let global = compiler.global_cors();
-        let policy = CorsPolicy::build(
-            &global.rules,
-            brought,
-            global.without_route,
-            compiler.predicate_options(),
-        );
-        Self {
-            // Global patterns were tried when they were read, a route's when it was compiled.
-            cors: policy.map(Arc::new).unwrap_or_default(),
-            index: Index::with_seed(compiler.seed())
-                .apply(routes.into_iter().map(Change::Put).collect()),
-            settings: Arc::clone(compiler.settings()),
-            forwarding: Arc::clone(compiler.forwarding()),
-            security: compiler.security().cloned(),
-            pipelines: Arc::clone(compiler.pipelines()),
-        }
-    }
-
-    /// The snapshot with `changes` applied in order; what did not change is shared.
-    pub fn with_changes(&self, compiler: &Compiler, changes: Vec<Change<RouteTarget>>) -> Self {
-        Self {
-            cors: self.cors_with(compiler, &changes),
-            index: self.index.apply(changes),
-            settings: Arc::clone(&self.settings),
-            forwarding: Arc::clone(&self.forwarding),
-            security: self.security.clone(),
-            pipelines: Arc::clone(&self.pipelines),
-        }
-    }
-
     /// Whether a path lies outside of `spring.webflux.base-path`: no route serves it, whatever its
     /// predicates say, and no rule for origins applies.
     pub fn is_outside(&self, path: &[u8]) -> bool {
@@ -166,36 +131,4 @@ impl Snapshot {
         }
         !path.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
     }
-
-    fn cors_with(&self, compiler: &Compiler, changes: &[Change<RouteTarget>]) -> Arc<CorsPolicy> {
-        let brings = |change: &Change<RouteTarget>| match change {
-            Change::Put(route) => route.target.cors().is_some(),
-            Change::Remove(_) => false,
-        };
-        if self.cors.is_empty() && !changes.iter().any(brings) {
-            return Arc::clone(&self.cors);
-        }
-        let changes: Vec<CorsChange<'_>> = changes
-            .iter()
-            .map(|change| match change {
-                Change::Put(route) => {
-                    cors_of(route).map_or(CorsChange::Remove(route.position), CorsChange::Put)
-                }
-                Change::Remove(position) => CorsChange::Remove(*position),
-            })
-            .collect();
-        let policy = self.cors.apply(&changes, compiler.predicate_options());
-        policy.map_or_else(|_| Arc::clone(&self.cors), Arc::new)
-    }
-}
-
-fn cors_of(route: &Route<RouteTarget>) -> Option<CorsRoute<'_>> {
-    let cors = route.target.cors()?;
-    Some(CorsRoute {
-        order: route.order,
-        position: route.position,
-        group: cors.group.clone(),
-        pattern: cors.pattern.as_deref(),
-        rule: Arc::clone(&cors.rule),
-    })
 }

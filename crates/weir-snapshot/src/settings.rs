@@ -13,7 +13,7 @@ use crate::discovery::Discovery;
 pub const ADMIN_PORT: u16 = 9090;
 
 /// Connections of a pool of type `fixed` while `max-connections` is not set.
-pub(crate) const FIXED_POOL_SIZE: usize = 500;
+pub const FIXED_POOL_SIZE: usize = 500;
 
 /// Settings of the gateway. Each field names the property it comes from and its default; the
 /// property registry declares and sets them.
@@ -292,7 +292,7 @@ impl std::fmt::Debug for Secret {
 
 impl ScgLine {
     /// The line called `4.3` or the like; the newest for any other text.
-    pub(crate) fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         match text {
             "3.1" => Self::V3_1,
             "4.1" => Self::V4_1,
@@ -333,7 +333,7 @@ impl Settings {
 
 impl Compat {
     /// Takes over what `line` does.
-    pub(crate) fn set_line(&mut self, line: ScgLine) {
+    pub fn set_line(&mut self, line: ScgLine) {
         let forwarded = match line {
             ScgLine::V3_1 => "append",
             ScgLine::V4_1 | ScgLine::V4_2 => "pass",
