@@ -65,7 +65,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "weir-config",
             "weir-filter",
             "weir-limit",
+            "weir-mock",
+            "weir-route",
+            // The writer sets the limits that the workers keep to, and yields to traffic.
+            "weir-server",
             "weir-snapshot",
+            "weir-store",
             "weir-wire",
         ],
     ),
@@ -74,6 +79,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "weir-balance",
             "weir-config",
+            "weir-control",
             "weir-filter",
             "weir-limit",
             "weir-mock",

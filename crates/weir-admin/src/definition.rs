@@ -7,7 +7,7 @@
 use serde_json::{Map, Value};
 use weir_route::{NamedArgs, RouteDefinition, ShortcutError, parse_shortcut};
 
-use crate::control::Problem;
+use weir_control::Problem;
 
 /// Reads a definition.
 ///

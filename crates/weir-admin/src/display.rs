@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use weir_route::{NamedArgs, Route, RouteDefinition};
 use weir_snapshot::RouteTarget;
 
-use crate::control::Entry;
+use weir_control::Entry;
 
 /// SCG starts every predicate with a lambda of its own; the address stands for none in particular.
 const FIRST: &str = "RouteDefinitionRouteLocator$$Lambda/0x0000000000000000";

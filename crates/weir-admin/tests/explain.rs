@@ -113,7 +113,7 @@ fn a_route_that_is_switched_off_is_not_among_the_definitions() {
                 predicates: [ Path=/on ] }\n- { id: rests, enabled: false, uri: 'http://h', \
                 predicates: [ Path=/off ] }\n";
     let directory = tempfile::tempdir().expect("a directory");
-    let control = weir_admin::Control::start(common::read(yaml), common::store(&directory));
+    let control = weir_control::Control::start(common::read(yaml), common::store(&directory));
     let control = control.expect("a control");
     let rules = common::http::rules();
     let api = common::http::start_with(control, directory, SiteOptions::admin(rules));

@@ -24,7 +24,7 @@ use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
-use weir_admin::Control;
+use weir_control::Control;
 use weir_server::{
     INQUIRIES_MAX, Limits, ProgramPages, Server, ServerOptions, SocketBuffer, SocketBuffers,
     give_back_memory, raise_limits,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::control::View;
+use weir_control::View;
 
 /// What the system has given the process, and what of it the route table takes, in bytes. Looks at
 /// every route.

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{control, ids, loaded, read, route, store, yaml};
-use weir_admin::{Condition, Control, Done, Filter, Refusal};
+use weir_control::{Condition, Control, Done, Filter, Refusal};
 use weir_route::{NamedArgs, RouteDefinition};
 use weir_store::AuditAction;
 

@@ -99,7 +99,7 @@ impl Control {
     }
 
     /// The API definitions of the store.
-    pub(crate) fn apis(&self) -> &Arc<Apis> {
+    pub fn apis(&self) -> &Arc<Apis> {
         &self.apis
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use common::{control, route};
-use weir_admin::{Condition, Control, Filter};
+use weir_control::{Condition, Control, Filter};
 use weir_snapshot::Snapshot;
 
 /// How long a test waits for what comes at once.

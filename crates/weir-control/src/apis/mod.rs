@@ -15,8 +15,8 @@ use weir_config::CommonMocks;
 use weir_mock::{MockTable, Mocks, Mount, Mounted, Sorted};
 use weir_store::{AuditAction, AuditEntry, Store, StoreError};
 
-use crate::control::{Condition, Done, Problem, Refusal};
-pub(crate) use entry::Entry;
+use crate::table::{Condition, Done, Problem, Refusal};
+pub use entry::Entry;
 use entry::with_common;
 
 /// How often, and how long each time, it is waited until no request uses what served before.
@@ -34,35 +34,40 @@ pub struct Apis {
 
 /// The definitions of one moment.
 #[derive(Clone, Default)]
-pub(crate) struct Shelf {
-    pub(crate) revision: u64,
-    pub(crate) kept: Sorted<Arc<str>, Arc<Kept>>,
+pub struct Shelf {
+    /// The revision at which any of them last changed.
+    pub revision: u64,
+    /// By name.
+    pub kept: Sorted<Arc<str>, Arc<Kept>>,
     common: CommonMocks,
 }
 
 /// One of them.
-pub(crate) struct Kept {
+pub struct Kept {
     /// Revision of the definitions at which it last changed.
-    pub(crate) revision: u64,
+    pub revision: u64,
     /// What serves; or what is wrong with it, as a later version of weir may find.
-    pub(crate) served: Result<Served, Vec<Problem>>,
+    pub served: Result<Served, Vec<Problem>>,
 }
 
-pub(crate) struct Served {
-    pub(crate) mount: Mount,
+/// A definition that serves.
+pub struct Served {
+    /// Where and how.
+    pub mount: Mount,
     mounted: Arc<Mounted>,
 }
 
 /// Who changes something, and when.
 #[derive(Clone, Debug)]
-pub(crate) struct By {
-    pub(crate) who: String,
+pub struct By {
+    /// As the audit log names them.
+    pub who: String,
     /// Milliseconds since 1970.
-    pub(crate) at_ms: i64,
+    pub at_ms: i64,
 }
 
 /// Definitions that are checked, to be written in one change.
-pub(crate) struct Checked {
+pub struct Checked {
     entry: Entry,
     served: Served,
 }
@@ -72,7 +77,7 @@ impl Apis {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub(crate) fn start(
+    pub fn start(
         store: Arc<Store>,
         table: Arc<MockTable>,
         common: &CommonMocks,
@@ -84,7 +89,7 @@ impl Apis {
     }
 
     /// What there is.
-    pub(crate) fn shelf(&self) -> Arc<Shelf> {
+    pub fn shelf(&self) -> Arc<Shelf> {
         self.shelf.load_full()
     }
 
@@ -92,12 +97,12 @@ impl Apis {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub(crate) fn written(&self, name: &str) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+    pub fn written(&self, name: &str) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
         self.store.api(name)
     }
 
     /// What serves.
-    pub(crate) fn served(&self) -> Arc<Mocks> {
+    pub fn served(&self) -> Arc<Mocks> {
         self.table.current()
     }
 
@@ -105,7 +110,7 @@ impl Apis {
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub(crate) fn check(&self, entry: Entry) -> Result<Checked, Vec<Problem>> {
+    pub fn check(&self, entry: Entry) -> Result<Checked, Vec<Problem>> {
         let common = &self.shelf.load().common;
         let served = Served::new(entry.mount()?, common)?;
         Ok(Checked { entry, served })
@@ -115,7 +120,7 @@ impl Apis {
     ///
     /// # Errors
     /// See [`Refusal`].
-    pub(crate) fn put(&self, checked: Checked, when: &Condition, by: By) -> Result<Done, Refusal> {
+    pub fn put(&self, checked: Checked, when: &Condition, by: By) -> Result<Done, Refusal> {
         let name = checked.entry.name.clone();
         self.change(vec![checked], &[], Some((&name, when)), by)
     }
@@ -124,7 +129,7 @@ impl Apis {
     ///
     /// # Errors
     /// See [`Refusal`].
-    pub(crate) fn import(&self, checked: Vec<Checked>, by: By) -> Result<Done, Refusal> {
+    pub fn import(&self, checked: Vec<Checked>, by: By) -> Result<Done, Refusal> {
         self.change(checked, &[], None, by)
     }
 
@@ -132,7 +137,7 @@ impl Apis {
     ///
     /// # Errors
     /// See [`Refusal`].
-    pub(crate) fn delete(&self, name: &str, when: &Condition, by: By) -> Result<Done, Refusal> {
+    pub fn delete(&self, name: &str, when: &Condition, by: By) -> Result<Done, Refusal> {
         if *when == Condition::Any && !self.shelf.load().kept.contains_key(name) {
             return Err(Refusal::NotFound);
         }
@@ -143,12 +148,12 @@ impl Apis {
     ///
     /// # Errors
     /// See [`Refusal`].
-    pub(crate) fn delete_all(&self, names: &[String], by: By) -> Result<Done, Refusal> {
+    pub fn delete_all(&self, names: &[String], by: By) -> Result<Done, Refusal> {
         self.change(Vec::new(), names, None, by)
     }
 
     /// Serves all definitions under another configuration.
-    pub(crate) fn configure(&self, common: &CommonMocks) {
+    pub fn configure(&self, common: &CommonMocks) {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let shelf = self.shelf.load_full();
         if shelf.common == *common {

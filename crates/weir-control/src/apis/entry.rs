@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use weir_config::CommonMocks;
 use weir_mock::{Api, Mount, ReadErrors, Settings};
 
-use crate::control::Problem;
+use crate::table::Problem;
 
 /// Bytes of a name at most.
 const NAME_BYTES_MAX: usize = 200;
@@ -12,10 +12,11 @@ const KEYS: &[&str] = &["name", "definition", "base-path", "host", "settings"];
 
 /// A definition as it came.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub(crate) name: String,
+pub struct Entry {
+    /// What it is kept under.
+    pub name: String,
     /// `definition`, `base-path`, `host`, `settings`.
-    pub(crate) members: Map<String, Value>,
+    pub members: Map<String, Value>,
 }
 
 impl Entry {
@@ -24,7 +25,7 @@ impl Entry {
     ///
     /// # Errors
     /// All that is wrong with its form.
-    pub(crate) fn read(name: Option<&str>, value: Value) -> Result<Self, Vec<Problem>> {
+    pub fn read(name: Option<&str>, value: Value) -> Result<Self, Vec<Problem>> {
         let Value::Object(mut members) = value else {
             return Err(vec![Problem::new("", "this is no object with a `definition`")]);
         };
@@ -57,7 +58,7 @@ impl Entry {
     }
 
     /// The entry of a document alone.
-    pub(crate) fn of_document(
+    pub fn of_document(
         name: &str,
         text: String,
         base_path: Option<String>,
@@ -74,7 +75,7 @@ impl Entry {
     }
 
     /// What is stored.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    pub fn bytes(&self) -> Vec<u8> {
         // Writing a map of JSON cannot fail: its keys are text.
         serde_json::to_vec(&self.members).unwrap_or_default()
     }
@@ -83,7 +84,7 @@ impl Entry {
     ///
     /// # Errors
     /// All that is wrong with it, with places.
-    pub(crate) fn mount(&self) -> Result<Mount, Vec<Problem>> {
+    pub fn mount(&self) -> Result<Mount, Vec<Problem>> {
         let text = match self.members.get("definition") {
             Some(Value::String(text)) => text.clone(),
             Some(document) => serde_json::to_string_pretty(document).unwrap_or_default(),
@@ -127,7 +128,7 @@ impl Entry {
 }
 
 /// `mount` with what is said of all definitions and means it.
-pub(crate) fn with_common(mount: &Mount, common: &CommonMocks) -> Mount {
+pub fn with_common(mount: &Mount, common: &CommonMocks) -> Mount {
     let mut mount = mount.clone();
     let all = common.settings.overrides.iter();
     let meant = all.filter(|own| own.means_any_of(&mount.api)).cloned().collect::<Vec<_>>();
