@@ -1,6 +1,6 @@
 //! Which crate may use which: dependencies point one way only.
 
-use crate::tree::root;
+use crate::tree::files;
 
 /// For each crate, those of ours it may depend on (development dependencies aside).
 const ALLOWED: &[(&str, &[&str])] = &[
@@ -116,13 +116,18 @@ const IMPURE: &[&str] = &["tokio", "hyper", "socket2", "rustix", "libc", "axum",
 /// Every dependency that points the wrong way.
 pub fn findings() -> Vec<String> {
     let mut findings = Vec::new();
+    let manifests: Vec<String> = ["crates", "testing", "bench"]
+        .into_iter()
+        .flat_map(|directory| files(directory, "toml"))
+        .filter_map(|path| std::fs::read_to_string(path).ok())
+        .collect();
     for (name, allowed) in ALLOWED {
-        let manifest = root().join("crates").join(name).join("Cargo.toml");
-        let text = std::fs::read_to_string(&manifest).unwrap_or_default();
-        if text.is_empty() {
+        let is_of = |text: &&String| text.starts_with(&format!("[package]\nname = \"{name}\"\n"));
+        let Some(text) = manifests.iter().find(is_of) else {
             findings.push(format!("{name}: no manifest"));
-        }
-        for dependency in dependencies(&text) {
+            continue;
+        };
+        for dependency in dependencies(text) {
             if dependency.starts_with("weir-") && !allowed.contains(&dependency) {
                 findings.push(format!("{name} must not depend on {dependency}"));
             }

@@ -3,10 +3,9 @@
 //! For people and for dashboards that show these texts; nothing in weir reads them back.
 
 use serde_json::{Map, Value, json};
+use weir_control::Entry;
 use weir_route::{NamedArgs, Route, RouteDefinition};
 use weir_snapshot::RouteTarget;
-
-use weir_control::Entry;
 
 /// SCG starts every predicate with a lambda of its own; the address stands for none in particular.
 const FIRST: &str = "RouteDefinitionRouteLocator$$Lambda/0x0000000000000000";

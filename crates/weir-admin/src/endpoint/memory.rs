@@ -1,7 +1,6 @@
 //! Where the memory of the process is.
 
 use serde_json::{Map, Value, json};
-
 use weir_control::View;
 
 /// What the system has given the process, and what of it the route table takes, in bytes. Looks at
