@@ -16,7 +16,7 @@ use weir_snapshot::{RouteTarget, Settings, Snapshot, Upstream};
 use weir_wire::RequestHead;
 use weir_wire::http1::{HeadLimits, Parsed, parse_request};
 
-use crate::secrecy::conceal;
+use crate::redact::conceal;
 use crate::site::on_main_port;
 
 /// Candidates told at most.

@@ -10,10 +10,10 @@ mod display;
 mod endpoint;
 mod explain;
 mod hooks;
-mod patience;
-mod secrecy;
+mod redact;
 mod serve;
 mod site;
+mod write_timeout;
 
 pub use access::AccessRules;
 pub use definition::read_definition;

@@ -16,8 +16,8 @@ use weir_snapshot::{RouteTarget, Snapshot};
 
 use self::series::{Kind, Timers, Total};
 pub(crate) use self::series::{Listed, RouteNumber};
+use crate::descriptors::{Files, FilesPlan};
 use crate::error::ErrorKind;
-use crate::files::{Files, FilesPlan};
 
 /// What one worker counts. Written by that worker, read by a scrape.
 #[derive(Debug, Default)]

@@ -11,12 +11,12 @@ use weir_snapshot::Snapshot;
 
 use crate::access_log::LogBuffer;
 use crate::deadline::{Deadline, Deadlines};
+use crate::descriptors::Files;
 use crate::drain::{DrainState, Phase};
 use crate::executor::tidy_here;
-use crate::files::Files;
-use crate::http::body::ReadBuffer;
+use crate::http::buffers::ReadBuffer;
 use crate::http::exchange::Exchange;
-use crate::http::hops::Identity;
+use crate::http::loop_guard::Identity;
 use crate::http::upstream::Pools;
 use crate::inquiries::Inquiries;
 use crate::metrics::WorkerCounters;

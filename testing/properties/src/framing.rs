@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use weir_config::{Format, Loader, Source};
 use weir_filter::{Scheme, Target};
-use weir_server::{Rehearsal, rehearse};
+use weir_server::{DryRun, dry_run};
 use weir_snapshot::Snapshot;
 use weir_testkit::differential::{Seen, compare_upstream};
 use weir_testkit::judge::{End, read_requests};
@@ -88,7 +88,7 @@ static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(|| {
 /// If it does not hold.
 pub fn framing(input: &[u8]) {
     let target = Target::new(Scheme::Http, "127.0.0.1".to_owned(), 1);
-    let Rehearsal { sent, cut, .. } = rehearse(input, &SNAPSHOT, &target);
+    let DryRun { sent, cut, .. } = dry_run(input, &SNAPSHOT, &target);
     let mut seen = Seen::default();
     for bytes in &sent {
         let mut reading = read_requests(bytes);

@@ -5,9 +5,9 @@
 //! placeholders or expressions.
 
 mod group;
+mod interner;
 mod later;
 mod names;
-mod pool;
 mod problem;
 mod remarks;
 mod snapshot;
@@ -42,8 +42,8 @@ use crate::routes::{Aliases, ServiceList};
 use crate::upstreams::Upstreams;
 use crate::value;
 use group::{Group, Groups};
+use interner::{Key, Pool, Text};
 use names::Registry;
-use pool::{Key, Pool, Text};
 use weir_snapshot::AmbiguousPaths;
 use weir_snapshot::Pipeline;
 use weir_snapshot::Security;

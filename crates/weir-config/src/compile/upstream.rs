@@ -6,7 +6,7 @@ use weir_balance::{Cluster, Service};
 use weir_filter::{Scheme, Target};
 
 use super::Compiler;
-use super::pool::Key;
+use super::interner::Key;
 use super::problem::{Part, Problem};
 use crate::diagnostic::{Code, mask_url};
 use crate::uri::{self, Destination};

@@ -16,7 +16,7 @@ use weir_snapshot::{Ambiguity, RouteTarget, Snapshot};
 use weir_wire::http1::{BodyKind, RequestFraming};
 use weir_wire::{RequestHead, ResponseHead};
 
-use super::body::Carry;
+use super::buffers::Carry;
 use super::cached::Storing;
 use super::carry_out::carry_out;
 use super::choice::Chosen;

@@ -12,7 +12,7 @@ use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::Version;
 use weir_wire::http1::{BodyKind, Parsed, RequestFraming, ResponseFraming, parse_response};
 
-use super::body::{Carry, ReadBuffer};
+use super::buffers::{Carry, ReadBuffer};
 use super::choice::{Balancer, Chosen, answered, pass_on_cookie};
 use super::content::collected;
 use super::downstream::{Client, write_all};

@@ -10,7 +10,7 @@ use weir_snapshot::Settings;
 use weir_wire::Version;
 use weir_wire::http1::{BodyDecoder, BodyKind, Connection, RequestFraming, ResponseFraming};
 
-use super::body::Carry;
+use super::buffers::Carry;
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange};
 use super::forward::Outgoing;

@@ -19,7 +19,7 @@ use super::choice::{Balancer, choose};
 use super::content::look;
 use super::downstream::Client;
 use super::exchange::{Exchange, Found};
-use super::hops::spend_forward;
+use super::loop_guard::spend_forward;
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 

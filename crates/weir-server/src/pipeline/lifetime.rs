@@ -9,7 +9,7 @@ use weir_snapshot::PipelineTimeouts;
 use super::near::{Cut, Near};
 use super::set::{PipelineCounters, Tally};
 use crate::deadline::Deadline;
-use crate::http::body::ReadBuffer;
+use crate::http::buffers::ReadBuffer;
 
 /// Times of one connection, in milliseconds of the worker's clock.
 #[derive(Debug)]

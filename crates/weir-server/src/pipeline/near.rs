@@ -13,7 +13,7 @@ use weir_wire::{proxy_header, write_v1, write_v2};
 
 use crate::deadline::Deadline;
 use crate::drain::{DrainState, Phase};
-use crate::http::body::Carry;
+use crate::http::buffers::Carry;
 use crate::net::{Socket, poll_read, poll_write};
 use crate::worker::Worker;
 

@@ -27,7 +27,7 @@ use super::lifetime::converse;
 use super::near::{Cut, Near};
 use super::set::PipelineCounters;
 use super::turn::{Held, Place, Ruling, arrive, hold};
-use crate::http::body::ReadBuffer;
+use crate::http::buffers::ReadBuffer;
 use crate::pacer::now_ns;
 use crate::worker::Worker;
 use link::{Link, Say};

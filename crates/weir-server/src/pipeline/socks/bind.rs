@@ -10,7 +10,7 @@ use weir_snapshot::SocksRules;
 use weir_wire::socks::{Reply, Request};
 
 use super::{Client, reason};
-use crate::http::body::Carry;
+use crate::http::buffers::Carry;
 use crate::net::{Socket, watch_over};
 use crate::pipeline::balance::{Far, upstream_file};
 use crate::pipeline::near::Cut;

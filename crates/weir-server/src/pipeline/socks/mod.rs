@@ -22,7 +22,7 @@ use super::near::{Cut, Near};
 use super::relay;
 use super::set::PipelineCounters;
 use super::turn::{Held, turn};
-use crate::http::body::Carry;
+use crate::http::buffers::Carry;
 use crate::net::Socket;
 
 /// Serves a connection to its end.

@@ -6,7 +6,7 @@ use weir_filter::Target;
 use weir_snapshot::Snapshot;
 use weir_wire::http1::{Connection, Parsed, RequestFraming, parse_request};
 
-use super::body::Carry;
+use super::buffers::Carry;
 use super::exchange::{Exchange, admit};
 use super::forward::Outgoing;
 use super::prepare::prepare;
@@ -14,7 +14,7 @@ use crate::error::ProxyError;
 
 /// What an upstream would get of the bytes on a client's connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rehearsal {
+pub struct DryRun {
     /// Each whole request sent on, in order.
     pub sent: Vec<Vec<u8>>,
     /// The beginning of one that did not come whole, or turned out wrong inside its body.
@@ -28,8 +28,8 @@ const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// Passes `bytes` on to `target` under the rules of `snapshot`, without filters, up to the first
 /// request that is not sent on. As little as 64 KiB of a body is kept: longer ones count as cut.
-pub fn rehearse(bytes: &[u8], snapshot: &Snapshot, target: &Target) -> Rehearsal {
-    let mut rehearsal = Rehearsal::default();
+pub fn dry_run(bytes: &[u8], snapshot: &Snapshot, target: &Target) -> DryRun {
+    let mut run = DryRun::default();
     let mut carry = Carry::default();
     let mut x = Exchange::default();
     carry.push(bytes);
@@ -37,24 +37,24 @@ pub fn rehearse(bytes: &[u8], snapshot: &Snapshot, target: &Target) -> Rehearsal
         x.clear();
         let limits = &snapshot.settings.head_limits;
         let framing = match parse_request(carry.as_slice(), &mut x.request, limits) {
-            Ok(Parsed::Partial) => return rehearsal,
+            Ok(Parsed::Partial) => return run,
             Ok(Parsed::Complete { consumed, framing }) => {
                 carry.consume(consumed);
                 framing
             }
-            Err(_) => return Rehearsal { refused: true, ..rehearsal },
+            Err(_) => return DryRun { refused: true, ..run },
         };
         if admit(&mut x).is_err() || x.request.path() == b"*" {
-            return Rehearsal { refused: true, ..rehearsal };
+            return DryRun { refused: true, ..run };
         }
         snapshot.forwarding.receive(&mut x.request, NOBODY);
         match upload(&mut x, &mut carry, framing, snapshot, target) {
-            Ok((sent, true)) => rehearsal.sent.push(sent),
-            Ok((sent, false)) => return Rehearsal { cut: Some(sent), ..rehearsal },
-            Err(_) => return Rehearsal { refused: true, ..rehearsal },
+            Ok((sent, true)) => run.sent.push(sent),
+            Ok((sent, false)) => return DryRun { cut: Some(sent), ..run },
+            Err(_) => return DryRun { refused: true, ..run },
         }
         if framing.connection == Connection::Close {
-            return rehearsal;
+            return run;
         }
     }
 }
