@@ -1,8 +1,8 @@
 //! A bound on what the automata of all expressions of a gateway take together.
 //!
-//! One automaton of [`crate::limits::STATES_MAX`] states is no harm, ten thousand of them are: gigabytes,
-//! and minutes to build. So those that share a cache share a budget, too. The small engine's
-//! programs are too small to count.
+//! One automaton of [`STATES_MAX`](crate::limits::STATES_MAX) states is no harm, ten thousand of
+//! them are: gigabytes, and minutes to build. So those that share a cache share a budget, too. The
+//! small engine's programs are too small to count.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
