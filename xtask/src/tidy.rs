@@ -17,13 +17,14 @@ const UNSAFE_FILES: &[&str] = &["crates/weir-server/src/sys.rs"];
 /// Everything untidy.
 pub fn findings() -> Vec<String> {
     let mut findings = Vec::new();
-    for directory in ["crates", "xtask", "fuzz"] {
+    for directory in ["crates", "testing", "bench", "xtask", "fuzz"] {
         for path in files(directory, "rs") {
             let text = std::fs::read_to_string(&path).unwrap_or_default();
             check(&shown(&path), &text, &mut findings);
         }
     }
-    for path in files("crates", "toml").into_iter().chain(files("xtask", "toml")) {
+    for path in ["crates", "testing", "bench", "xtask"].into_iter().flat_map(|of| files(of, "toml"))
+    {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         if text.contains("[package]") && !text.contains("[lints]\nworkspace = true") {
             findings.push(format!("{}: does not take the workspace's lints", shown(&path)));

@@ -13,10 +13,10 @@ use http::{HeaderValue, StatusCode, header};
 use hyper::body::Frame;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
+use weir_control::{Problem, Refusal};
 use weir_store::StoreErrorKind;
 
 use crate::access::Denied;
-use crate::control::{Problem, Refusal};
 
 /// Media type of the gateway endpoints.
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");

@@ -5,9 +5,8 @@
 //! (`_id.$oid`, `_class`, `$numberInt`).
 
 use serde_json::{Map, Value};
+use weir_control::Problem;
 use weir_route::{NamedArgs, RouteDefinition, ShortcutError, parse_shortcut};
-
-use crate::control::Problem;
 
 /// Reads a definition.
 ///

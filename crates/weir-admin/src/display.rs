@@ -3,10 +3,9 @@
 //! For people and for dashboards that show these texts; nothing in weir reads them back.
 
 use serde_json::{Map, Value, json};
-use weir_config::RouteTarget;
+use weir_control::Entry;
 use weir_route::{NamedArgs, Route, RouteDefinition};
-
-use crate::control::Entry;
+use weir_snapshot::RouteTarget;
 
 /// SCG starts every predicate with a lambda of its own; the address stands for none in particular.
 const FIRST: &str = "RouteDefinitionRouteLocator$$Lambda/0x0000000000000000";

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use weir_balance::{Instance, InstanceState};
-use weir_config::{RouteTarget, Settings, Snapshot, Upstream};
 use weir_filter::cors::CorsDecision;
 use weir_filter::forwarding::Hop;
 use weir_filter::{ChainEntry, RequestContext, Target, Verdict};
 use weir_route::index::Scratch;
 use weir_route::{Request, RequestParts, Route, Vars};
 use weir_server::{ErrorKind, enter, spend_forward};
+use weir_snapshot::{RouteTarget, Settings, Snapshot, Upstream};
 use weir_wire::RequestHead;
 use weir_wire::http1::{HeadLimits, Parsed, parse_request};
 
-use crate::secrecy::conceal;
+use crate::redact::conceal;
 use crate::site::on_main_port;
 
 /// Candidates told at most.

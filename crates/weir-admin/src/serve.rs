@@ -15,8 +15,8 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::endpoint::{Peer, router};
-use crate::patience::Patience;
 use crate::site::Site;
+use crate::write_timeout::Patience;
 
 /// A request head must be complete within this time; an idle connection ends after it too.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);

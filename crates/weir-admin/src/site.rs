@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use weir_config::{Access, Secret, Settings};
+use weir_control::Control;
 use weir_server::ReservedPaths;
+use weir_snapshot::{Access, Secret, Settings};
 
 use crate::access::{AccessRules, Intent};
-use crate::control::Control;
 use crate::hooks::Hooks;
 
 /// Which listener this is.

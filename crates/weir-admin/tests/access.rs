@@ -5,7 +5,7 @@ mod common;
 use common::http::{Api, admin, rules, start};
 use serde_json::{Value, json};
 use weir_admin::{AccessRules, Exposure, Kind, Limits, SiteOptions};
-use weir_config::Access;
+use weir_snapshot::Access;
 
 const ROUTES: &str = "/actuator/gateway/routes";
 const NEW: &str = r#"{"uri":"http://x","predicates":["Path=/new"]}"#;

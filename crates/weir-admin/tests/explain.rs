@@ -5,7 +5,8 @@ mod common;
 use common::http::{admin, start};
 use serde_json::json;
 use weir_admin::{Question, SiteOptions, explain};
-use weir_config::{Format, Loader, Snapshot, Source};
+use weir_config::{Format, Loader, Source};
+use weir_snapshot::Snapshot;
 
 fn snapshot(yaml: &str) -> Snapshot {
     let mut loader = Loader::new(Vec::new(), &[], Vec::new());
@@ -13,7 +14,7 @@ fn snapshot(yaml: &str) -> Snapshot {
     let mut loaded = loader.load();
     let compiled = loaded.compile();
     assert!(!loaded.is_refused(), "{:?}", loaded.diagnostics);
-    Snapshot::build(&loaded.compiler, compiled.routes)
+    loaded.compiler.snapshot(compiled.routes)
 }
 
 /// Whether the answer to a request starts as `expected`, and no upstream is named.
@@ -112,7 +113,7 @@ fn a_route_that_is_switched_off_is_not_among_the_definitions() {
                 predicates: [ Path=/on ] }\n- { id: rests, enabled: false, uri: 'http://h', \
                 predicates: [ Path=/off ] }\n";
     let directory = tempfile::tempdir().expect("a directory");
-    let control = weir_admin::Control::start(common::read(yaml), common::store(&directory));
+    let control = weir_control::Control::start(common::read(yaml), common::store(&directory));
     let control = control.expect("a control");
     let rules = common::http::rules();
     let api = common::http::start_with(control, directory, SiteOptions::admin(rules));

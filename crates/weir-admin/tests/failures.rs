@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use common::http::{Api, rules, start_with};
 use common::loaded;
-use weir_admin::{Control, SiteOptions};
+use weir_admin::SiteOptions;
+use weir_control::Control;
 use weir_store::{Options, StorageBackend, Store};
 
 const ROUTE: &str = "/actuator/gateway/routes/";

@@ -12,10 +12,10 @@ use crate::diagnostic::{Code, Diagnostic, Severity, fills_in_secret, is_secret, 
 use crate::forwards;
 use crate::loaded::Loaded;
 use crate::routes::{self, Written, head};
-use crate::settings::Settings;
-use crate::snapshot::RouteTarget;
 use crate::source::{Sources, Span};
 use crate::spring::{Kind, Node, child};
+use weir_snapshot::RouteTarget;
+use weir_snapshot::Settings;
 
 /// Findings of one kind about routes that are shown; more would not be read.
 const FINDINGS_MAX: usize = 200;

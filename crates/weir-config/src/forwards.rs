@@ -9,8 +9,8 @@ use weir_route::{Request, RequestParts, Route};
 use weir_wire::RequestHead;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::snapshot::{RouteTarget, Upstream};
 use crate::source::Span;
+use weir_snapshot::{RouteTarget, Upstream};
 
 /// Paths that are looked at, each by all routes.
 const PATHS_MAX: usize = 100;

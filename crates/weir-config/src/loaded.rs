@@ -29,11 +29,11 @@ use crate::pipelines::pipelines;
 use crate::property;
 use crate::routes::{self, Written};
 use crate::security;
-use crate::settings::Settings;
-use crate::snapshot::RouteTarget;
 use crate::source::{Source, Sources, Span};
 use crate::spring::{Documents, Kind, Layers, Node};
 use crate::upstreams;
+use weir_snapshot::RouteTarget;
+use weir_snapshot::Settings;
 
 /// Texts of fewer bytes than this have their routes compiled by the thread that reads them.
 const BYTES_FOR_THREAD_MIN: usize = 1 << 20;

@@ -17,8 +17,8 @@ use crate::oauth;
 use crate::redis::rate_limiting;
 use crate::routes::names;
 use crate::security;
-use crate::settings::Settings;
 use crate::spring::{self, Layers, Node};
+use weir_snapshot::Settings;
 
 const API_VERSION: &str = "spring.webflux.apiversion.use";
 

@@ -3,49 +3,20 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_auth::{
     Algorithm, ApiKeys, AuthoritySettings, KeyPlace, KeyRing, KeySet, RemoteKeys, Secret, Users,
     Verifier,
 };
-use weir_route::pattern::{PathPattern, PathSegments, RegexCache};
+use weir_route::pattern::{PathPattern, RegexCache};
+use weir_snapshot::Security;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::settings::Settings;
 use crate::spring::{self, Kind, Layers, Node};
+use weir_snapshot::Settings;
 
 const JWT: &str = "spring.security.oauth2.resourceserver.jwt";
 const PERMIT: &str = "weir.security.permit";
-
-/// Whose tokens are taken, and where none is needed.
-#[derive(Debug)]
-pub struct Security {
-    /// What a token must be.
-    pub verifier: Verifier,
-    /// The keys of its issuer.
-    pub keys: Arc<RemoteKeys>,
-    /// Paths that need no token.
-    permit: Vec<PathPattern>,
-    /// Which configuration this is.
-    epoch: u64,
-}
-
-/// Configurations so far.
-static EPOCHS: AtomicU64 = AtomicU64::new(0);
-
-impl Security {
-    /// The number under which tokens are kept that hold with these keys: another one for each
-    /// configuration and set of keys.
-    pub fn generation(&self, keys: u64) -> u64 {
-        self.epoch << 32 | keys & 0xffff_ffff
-    }
-
-    /// Whether requests for this path need no token.
-    pub fn permits(&self, path: &PathSegments) -> bool {
-        self.permit.iter().any(|pattern| pattern.matches(path).unwrap_or(false))
-    }
-}
 
 /// Reads a file that the configuration names.
 pub(crate) type ReadFile = fn(&Path) -> std::io::Result<String>;
@@ -74,10 +45,7 @@ pub(crate) fn security(
     verifier.audiences = reading.texts("audiences").into_iter().map(|(text, _)| text).collect();
     reading.algorithms(&mut verifier);
     let permit = reading.permit(settings);
-    (reading.problems.len() == before).then(|| {
-        let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Security { verifier, keys, permit, epoch })
-    })
+    (reading.problems.len() == before).then(|| Arc::new(Security::new(verifier, keys, permit)))
 }
 
 impl<'l> Reading<'_, 'l> {

@@ -1,8 +1,9 @@
 //! `weir.groups`: what is read, what is found wrong, and what it comes to.
 
-use weir_config::{Compiled, Format, Loaded, Loader, Severity, Snapshot, Source};
+use weir_config::{Compiled, Format, Loaded, Loader, Severity, Source};
 use weir_route::index::Scratch;
 use weir_route::{Request, RequestParts};
+use weir_snapshot::Snapshot;
 use weir_wire::RequestHead;
 
 fn load(text: &str) -> Loaded {
@@ -115,7 +116,7 @@ fn what_routes_share_is_kept_once() {
 #[test]
 fn a_request_finds_its_route_in_two_levels() {
     let (loaded, compiled) = compile(SHOP);
-    let snapshot = Snapshot::build(&loaded.compiler, compiled.routes);
+    let snapshot = loaded.compiler.snapshot(compiled.routes);
     let check = |host: &str, path: &str, expected: &str| {
         assert_eq!(winner(&snapshot, host, path).as_deref(), Some(expected), "{host}{path}");
     };
@@ -161,7 +162,7 @@ weir.groups:
     let cors = compiled.routes[0].target.cors().expect("rules");
     assert_eq!(cors.pattern.as_deref(), Some("/a"));
     assert_eq!(cors.group.as_ref().map(|group| group.order), Some(-1));
-    assert!(!Snapshot::build(&loaded.compiler, compiled.routes).cors.is_empty());
+    assert!(!loaded.compiler.snapshot(compiled.routes).cors.is_empty());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::alloc::System;
 use std::ops::RangeInclusive;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
-use weir_config::{Format, Loader, Snapshot, Source};
+use weir_config::{Format, Loader, Source};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -25,7 +25,7 @@ fn check(route: &str, percent: RangeInclusive<usize>, bytes_max: usize) {
     let mut loaded = loader.load();
     let compiled = loaded.compile();
     assert!(!loaded.is_refused(), "{:?}", loaded.diagnostics.first());
-    let snapshot = Snapshot::build(&loaded.compiler, compiled.routes);
+    let snapshot = loaded.compiler.snapshot(compiled.routes);
     let definitions = compiled.definitions;
     let compiler = std::sync::Arc::clone(&loaded.compiler);
     drop(loaded);

@@ -1,5 +1,10 @@
-//! The control plane: what weir learns from others while it runs, on one thread of its own.
+//! The control plane: the route table and what changes it, and what weir learns from others while
+//! it runs.
 //!
+//! [`Control`] is the one place that changes the route table. The data plane does not know it: it
+//! reads the snapshot that [`Control::published`] gives.
+//!
+//! [`Plane`] has one thread for what others say.
 //! It publishes by swapping pointers (a service's instances) and by telling that the set of
 //! services, or what a configuration server says, has changed. A server that is away, slow, empty
 //! or wrong leaves the last good answer in place. What filters ask of Redis and the like comes over
@@ -8,12 +13,14 @@
 #![deny(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 mod answers;
+pub mod apis;
 mod checks;
 mod configuration;
 mod discovery;
 mod http;
 mod keys;
 mod plane;
+mod table;
 
 pub use answers::{Inquiry, answer_questions, mirrors_metrics, mirrors_prometheus};
 pub use checks::{Clock, check_upstreams};
@@ -21,3 +28,7 @@ pub use configuration::Configuration;
 pub use discovery::{Discovery, Here, RegistryStatus};
 pub use keys::fetch_keys;
 pub use plane::Plane;
+pub use table::{
+    Batch, ChangeTimes, Condition, Control, Done, Entry, Filter, Loaded, Origin, Problem, Refusal,
+    STORE_POSITION, View,
+};

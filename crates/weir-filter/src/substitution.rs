@@ -38,7 +38,7 @@ impl Substitution {
             Err(error) => {
                 let anywhere = format!("[\\s\\S]*?(?:{regexp})[\\s\\S]*");
                 let regex = JavaRegex::new(&anywhere);
-                let regex = regex.map_err(|error| error.of_arg("regexp", regexp))?;
+                let regex = regex.map_err(|error| ArgError::of_pattern("regexp", regexp, error))?;
                 Method::Fail(regex, error.message.into())
             }
         };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use smol_str::SmolStr;
 
-use crate::pattern::{JavaRegex, RegexCache};
+use crate::pattern::{Flags, JavaRegex, PatternError, RegexCache};
 use crate::spec::ArgKind;
 use crate::value::{Moment, ValueError, parse_data_size, parse_duration, parse_status};
 
@@ -33,6 +33,13 @@ impl ArgError {
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+
+    /// An error about argument `arg`, whose text `text` is refused as a pattern.
+    pub fn of_pattern(arg: &str, text: &str, error: PatternError) -> Self {
+        let at = text.get(..error.column).unwrap_or(text).chars().count() + 1;
+        let message = format!("`{text}`: {} (character {at})", error.message);
+        Self { arg: arg.to_owned(), message, help: error.help }
     }
 
     fn of_value(arg: &str, error: ValueError) -> Self {
@@ -231,8 +238,8 @@ impl Args {
         let Some(text) = self.text(name).filter(|text| !text.trim().is_empty()) else {
             return Ok(None);
         };
-        let regex = regexes.get(text, crate::pattern::regex::Flags::default());
-        regex.map(Some).map_err(|error| error.of_arg(name, text))
+        let regex = regexes.get(text, Flags::default());
+        regex.map(Some).map_err(|error| ArgError::of_pattern(name, text, error))
     }
 
     /// One of the names that the argument declares, as declared; case, `-` and `_` do not matter.

@@ -3,10 +3,8 @@
 
 use proptest::prelude::*;
 use regex::Regex;
-use weir_route::pattern::regex::Flags;
 use weir_route::pattern::{
-    HostLabels, HostPattern, JavaRegex, PathPattern, PathSegments, RegexCache, RegexError,
-    Replacement,
+    HostLabels, HostPattern, PathPattern, PathSegments, RegexCache, RegexError,
 };
 use weir_route::predicate::{BuildContext, PredicateOptions, SPECS};
 use weir_route::{Vars, parse_shortcut};
@@ -83,21 +81,6 @@ fn host_pattern() -> impl Strategy<Value = (String, String)> {
             .collect();
         (pattern.join("."), format!("^{expression}$"))
     })
-}
-
-/// What looks like an expression.
-fn expression() -> impl Strategy<Value = String> {
-    let piece = prop_oneof![
-        "[ab\\n]",
-        "[.*+?^$|()]",
-        "\\\\[dwsbBAzZhRQE1n]",
-        "\\[[a-c^&\\[\\]-]{0,5}\\]",
-        "\\{[0-3],?[0-3]?\\}",
-        "\\(\\?[:=!>i-]",
-        "\\(\\?<[=!n]>?",
-        "\\)",
-    ];
-    prop::collection::vec(piece, 0..10).prop_map(|pieces| pieces.concat())
 }
 
 fn captured(expression: &Regex, text: &str) -> Option<Vec<(String, String)>> {
@@ -185,30 +168,6 @@ proptest! {
                 compiled.capture(&labels, &mut vars);
             }
             Err(error) => prop_assert!(error.column <= pattern.len(), "{:?}", error),
-        }
-    }
-
-    #[test]
-    fn no_expression_panics(
-        source in expression(),
-        text in "[ab\\r\\né]{0,8}",
-    ) {
-        let flags = Flags { ignore_case: source.len() % 2 == 0, ..Flags::default() };
-        match JavaRegex::with_flags(&source, flags) {
-            Ok(regex) => {
-                let full = regex.full_match(&text);
-                let captures = regex.full_captures(&text);
-                prop_assert_eq!(full, captures.as_ref().map(Option::is_some).map_err(|e| *e));
-                if let Ok(Some(groups)) = captures {
-                    prop_assert_eq!(groups.get(0), Some(text.as_str()));
-                }
-                if let Ok(with) = Replacement::parse("<$0>", &regex) {
-                    let replaced = regex.replace_all(&text, &with);
-                    let kept = replaced.map(|text| text.replace(['<', '>'], ""));
-                    prop_assert!(kept.is_err() || kept == Ok(text.clone()));
-                }
-            }
-            Err(error) => prop_assert!(error.column <= source.len(), "{:?}", error),
         }
     }
 

@@ -16,9 +16,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
 
 use crate::deadline::Deadlines;
+use crate::descriptors::{Admission, Counted, Files};
 use crate::drain::{Listening, Phase};
 use crate::executor::{Executor, spawn, yield_now};
-use crate::files::{Admission, Counted, Files};
 use crate::http::downstream::serve;
 use crate::listener::turn_away;
 use crate::metrics::{OpenConnection, WorkerCounters};
@@ -315,8 +315,8 @@ mod tests {
 
     use super::Entrance;
     use crate::deadline::Deadlines;
+    use crate::descriptors::{Files, FilesPlan};
     use crate::executor::{Executor, yield_now};
-    use crate::files::{Files, FilesPlan};
 
     /// Nobody who is idle has to leave because of a queue that ends by itself.
     #[test]

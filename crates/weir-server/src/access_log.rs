@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::json;
-use weir_config::{AccessLog, AccessLogFormat, RouteTarget};
 use weir_route::Route;
+use weir_snapshot::{AccessLog, AccessLogFormat, RouteTarget};
 use weir_wire::{RequestHead, Version};
 
 use crate::http::exchange::Record;

@@ -9,10 +9,10 @@
 mod accept;
 mod access_log;
 mod deadline;
+mod descriptors;
 mod drain;
 mod error;
 mod executor;
-mod files;
 mod http;
 mod huge_pages;
 mod inquiries;
@@ -30,11 +30,11 @@ mod sys;
 mod timer;
 mod worker;
 
+pub use descriptors::FilesPlan;
 pub use error::{ErrorKind, ProxyError, Side};
-pub use files::FilesPlan;
+pub use http::dry_run::{DryRun, dry_run};
 pub use http::entry::enter;
-pub use http::hops::spend_forward;
-pub use http::rehearsal::{Rehearsal, rehearse};
+pub use http::loop_guard::spend_forward;
 pub use huge_pages::use_huge_pages;
 pub use inquiries::{INQUIRIES_MAX, Inquiries, Inquiry};
 pub use listener::{BindError, SocketBuffer, SocketBuffers};

@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use weir_config::{RouteTarget, Snapshot};
 use weir_route::Route;
+use weir_snapshot::{RouteTarget, Snapshot};
 
 use self::series::{Kind, Timers, Total};
 pub(crate) use self::series::{Listed, RouteNumber};
+use crate::descriptors::{Files, FilesPlan};
 use crate::error::ErrorKind;
-use crate::files::{Files, FilesPlan};
 
 /// What one worker counts. Written by that worker, read by a scrape.
 #[derive(Debug, Default)]

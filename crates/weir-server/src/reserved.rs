@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use weir_config::{RouteTarget, Upstream};
 use weir_filter::{Chain, Scheme, Target};
 use weir_route::{Predicates, Route};
+use weir_snapshot::{RouteTarget, Upstream};
 
 /// Paths that go to one address, whatever the routes say. This is how probes reach
 /// `/actuator/health` on the main port: for the data plane it is one more upstream.

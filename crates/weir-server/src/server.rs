@@ -14,14 +14,14 @@ use arc_swap::ArcSwap;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::{oneshot, watch};
-use weir_config::{AccessLogFormat, Settings, Snapshot};
+use weir_snapshot::{AccessLogFormat, Settings, Snapshot};
 
 use crate::accept::{Acceptor, Handed, accept_handed, accept_own};
 use crate::access_log::{self, LogBuffer};
+use crate::descriptors::{Files, FilesPlan};
 use crate::drain::{DrainState, Listening, Phase};
 use crate::executor::{Executor, spawn, yield_now};
-use crate::files::{Files, FilesPlan};
-use crate::http::hops::Identity;
+use crate::http::loop_guard::Identity;
 use crate::inquiries::Inquiries;
 use crate::listener::{Asked, BindError, SocketBuffers, bind};
 use crate::metrics::{Metrics, WorkerCounters};

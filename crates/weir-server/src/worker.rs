@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Cache};
 use weir_auth::TokenCache;
-use weir_config::Snapshot;
 use weir_route::index::Scratch;
+use weir_snapshot::Snapshot;
 
 use crate::access_log::LogBuffer;
 use crate::deadline::{Deadline, Deadlines};
+use crate::descriptors::Files;
 use crate::drain::{DrainState, Phase};
 use crate::executor::tidy_here;
-use crate::files::Files;
-use crate::http::body::ReadBuffer;
+use crate::http::buffers::ReadBuffer;
 use crate::http::exchange::Exchange;
-use crate::http::hops::Identity;
+use crate::http::loop_guard::Identity;
 use crate::http::upstream::Pools;
 use crate::inquiries::Inquiries;
 use crate::metrics::WorkerCounters;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
-use weir_config::{Format, Loader, Snapshot, Source};
+use weir_config::{Format, Loader, Source};
 use weir_server::{Server, ServerOptions};
 
 #[global_allocator]
@@ -55,7 +55,7 @@ fn gateway(origin: SocketAddr, more: &str) -> Server {
     let mut loaded = loader.load();
     assert!(!loaded.is_refused());
     let routes = loaded.compile().routes;
-    let snapshot = Snapshot::build(&loaded.compiler, routes);
+    let snapshot = loaded.compiler.snapshot(routes);
     let snapshot = Arc::new(ArcSwap::from_pointee(snapshot));
     Server::start(
         &snapshot,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use weir_config::{Format, Loader, Snapshot, Source};
+use weir_config::{Format, Loader, Source};
 use weir_server::{Server, ServerOptions};
 
 fn start(settings: &str) -> Server {
@@ -16,7 +16,7 @@ fn start(settings: &str) -> Server {
     let mut loaded = loader.load();
     assert!(!loaded.is_refused());
     let routes = loaded.compile().routes;
-    let snapshot = Snapshot::build(&loaded.compiler, routes);
+    let snapshot = loaded.compiler.snapshot(routes);
     let snapshot = Arc::new(ArcSwap::from_pointee(snapshot));
     Server::start(
         &snapshot,

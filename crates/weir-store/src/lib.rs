@@ -4,7 +4,7 @@
 //! first written, each with the revision at which it last changed, and a bounded audit log of who
 //! changed what. API definitions for mocks are beside them, by name. A write is acknowledged after
 //! it has reached the disk. Validation, and what a route means, is the caller's business
-//! (`weir-admin`); nothing here compiles a route.
+//! (`weir-control`); nothing here compiles a route.
 
 #![deny(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 

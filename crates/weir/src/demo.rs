@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use indicatif::ProgressBar;
-use weir_admin::{Control, Refusal};
+use weir_control::{Control, Refusal};
 use weir_route::{NamedArgs, RouteDefinition, parse_shortcut};
 
 use crate::configuration::ConfigArgs;

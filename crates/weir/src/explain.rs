@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use http::Method;
 use weir_admin::{Explanation, Question, explain};
-use weir_config::Snapshot;
+use weir_snapshot::Snapshot;
 
 use crate::configuration::ConfigArgs;
 use crate::routes::client::{Ask, Client};
@@ -101,7 +101,7 @@ fn snapshot(config: &ConfigArgs) -> anyhow::Result<Snapshot> {
     if loaded.is_refused() {
         bail!("the configuration is refused; `weir check` tells why");
     }
-    Ok(Snapshot::build(&loaded.compiler, compiled.routes))
+    Ok(loaded.compiler.snapshot(compiled.routes))
 }
 
 fn ask(url: &str, token: Option<String>, question: &Question) -> anyhow::Result<Explanation> {

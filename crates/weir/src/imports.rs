@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use weir_config::{Content, Fetched, Import, Loader, Location, Outcome, Server, Settings};
+use weir_config::{Content, Fetched, Import, Loader, Location, Outcome, Server};
 use weir_control::Configuration;
+use weir_snapshot::Settings;
 
 use crate::configuration::{applications, read};
 

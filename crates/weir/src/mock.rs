@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use serde_json::json;
-use weir_config::{Snapshot, Upstream};
 use weir_mock::{MockSource, Mocks};
+use weir_snapshot::{Snapshot, Upstream};
 
 use crate::configuration::ConfigArgs;
 use crate::run::{RunArgs, run_with};

@@ -24,12 +24,12 @@ use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
-use weir_admin::Control;
-use weir_config::Settings;
+use weir_control::Control;
 use weir_server::{
     INQUIRIES_MAX, Limits, ProgramPages, Server, ServerOptions, SocketBuffer, SocketBuffers,
     give_back_memory, raise_limits,
 };
+use weir_snapshot::Settings;
 
 use crate::configuration::ConfigArgs;
 use management::Management;

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value, json};
 use weir_admin::read_definition;
-use weir_config::{Format, Loader, Snapshot, Source};
+use weir_config::{Format, Loader, Source};
 use weir_testkit::{Client, Gateway};
 
 /// Each would show one of [`EVALUATED`] if it were evaluated, or leave a trace.
@@ -104,7 +104,7 @@ fn no_argument_key_or_id_of_the_api_is_evaluated() {
                     Err(problems) => format!("{problems:?}"),
                     Ok(route) => {
                         taken += 1;
-                        let snapshot = Snapshot::build(&compiler, vec![route.clone()]);
+                        let snapshot = compiler.snapshot(vec![route.clone()]);
                         format!("{route:?} {} {definition:?}", snapshot.index.len())
                     }
                 },

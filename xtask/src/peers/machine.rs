@@ -108,7 +108,15 @@ fn commit() -> String {
     };
     let Some(commit) = git(&["rev-parse", "--short=10", "HEAD"]) else { return "unknown".into() };
     // The binary's own sources: notes and results may change while a run is on.
-    let changed = git(&["status", "--porcelain", "--", "crates", "Cargo.toml", "Cargo.lock"]);
+    let changed = git(&[
+        "status",
+        "--porcelain",
+        "--",
+        "crates",
+        "bench/baseline",
+        "Cargo.toml",
+        "Cargo.lock",
+    ]);
     let mark = if changed.is_none_or(|lines| lines.is_empty()) { "" } else { "+" };
     format!("{commit}{mark}")
 }

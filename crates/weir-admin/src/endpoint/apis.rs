@@ -7,6 +7,8 @@ use axum::body::Bytes;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value, json};
+use weir_control::apis::{Apis, By, Checked, Entry, Kept};
+use weir_control::{Problem, Refusal};
 use weir_mock::Kind;
 use weir_store::StoreError;
 use weir_wire::Fields;
@@ -15,8 +17,6 @@ use super::Call;
 use super::body::{self, ListForm};
 use super::routes::{blocking, condition, number, page_links, parameters};
 use crate::answer::{Failure, empty, etag, ok_json, stream_list};
-use crate::apis::{Apis, By, Checked, Entry, Kept};
-use crate::control::{Problem, Refusal};
 
 /// Definitions on a page, if its size is not said, and at most.
 const PAGE_SIZE: usize = 100;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use serde_json::{Map, Value, json};
+use weir_control::Control;
 use weir_limit::{Breaker, BreakerState, BreakerView};
 use weir_server::now_ns;
 
 use super::Call;
 use super::limits::label;
 use crate::answer::ok_json;
-use crate::control::Control;
 
 const STATES: &[(&str, BreakerState)] = &[
     ("closed", BreakerState::Closed),

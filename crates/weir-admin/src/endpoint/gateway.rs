@@ -6,14 +6,14 @@ use std::sync::Arc;
 use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
-use weir_config::RouteTarget;
+use weir_control::{ChangeTimes, STORE_POSITION};
 use weir_route::index::Index;
+use weir_snapshot::RouteTarget;
 use weir_store::StoreError;
 
 use super::Call;
 use super::routes::{blocking, number, parameters};
 use super::{body, memory};
-use crate::ChangeTimes;
 use crate::access::Intent;
 use crate::answer::{Failure, empty, moment, ok_json, stream_list};
 
@@ -177,7 +177,7 @@ pub(super) async fn stats(call: Call) -> Result<Response, Failure> {
     }
     let view = call.site.control.view();
     let routes = &view.snapshot().index;
-    let stored = routes.iter().filter(|route| route.position >= crate::STORE_POSITION).count();
+    let stored = routes.iter().filter(|route| route.position >= STORE_POSITION).count();
     let mut told = json!({
         "routes": {
             "total": routes.len(),

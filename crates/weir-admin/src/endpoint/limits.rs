@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use serde_json::{Value, json};
+use weir_control::Control;
 use weir_filter::filter::Setting;
 use weir_filter::{LIMIT_FIELDS, LimitDefinition, REQUEST_FIELDS, set_limit};
 use weir_limit::{Concurrency, Counts, Mode, Order, Valve, WAIT_BOUNDS_MS};
 
 use super::{Call, body};
 use crate::answer::{Failure, ok_json};
-use crate::control::Control;
 
 pub(super) fn list(call: &Call) -> Result<Response, Failure> {
     let limits: Vec<Value> = valves(&call.site.control).iter().map(|valve| shown(valve)).collect();

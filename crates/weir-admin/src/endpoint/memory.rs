@@ -1,8 +1,7 @@
 //! Where the memory of the process is.
 
 use serde_json::{Map, Value, json};
-
-use crate::control::View;
+use weir_control::View;
 
 /// What the system has given the process, and what of it the route table takes, in bytes. Looks at
 /// every route.

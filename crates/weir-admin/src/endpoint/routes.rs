@@ -8,12 +8,12 @@ use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
 use serde_json::{Value, json};
+use weir_control::{Batch, Condition, Entry, Filter, Origin, Refusal, View};
 use weir_store::StoreError;
 
 use super::Call;
 use super::body::{self, ListForm};
 use crate::answer::{Failure, empty, etag, ok_json, stream_list};
-use crate::control::{Batch, Condition, Entry, Filter, Origin, Refusal, View};
 use crate::definition::read_definition;
 use crate::display;
 

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use weir_admin::{AccessRules, Control, Hooks, Level, Logger, Refresh, Server, Site, SiteOptions};
+use weir_admin::{AccessRules, Hooks, Level, Logger, Refresh, Server, Site, SiteOptions};
+use weir_control::Control;
 
 /// A running admin API. Field order is the order of its end.
 pub struct Api {

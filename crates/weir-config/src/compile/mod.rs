@@ -5,11 +5,12 @@
 //! placeholders or expressions.
 
 mod group;
+mod interner;
 mod later;
 mod names;
-mod pool;
 mod problem;
 mod remarks;
+mod snapshot;
 mod upstream;
 
 use std::borrow::Cow;
@@ -34,20 +35,20 @@ use problem::argument;
 pub use problem::{Part, Problem};
 pub(crate) use remarks::{Told, about_filter, group_remarks, remarks};
 
-use crate::ambiguity::AmbiguousPaths;
 use crate::cors::{self, GlobalCors};
 use crate::diagnostic::Code;
 use crate::mocks::{CommonMocks, MocksByName};
-use crate::pipelines::Pipeline;
 use crate::routes::{Aliases, ServiceList};
-use crate::security::Security;
-use crate::settings::Settings;
-use crate::snapshot::{RouteCors, RoutePolicy, RouteTarget, RouteTimeouts};
 use crate::upstreams::Upstreams;
 use crate::value;
 use group::{Group, Groups};
+use interner::{Key, Pool, Text};
 use names::Registry;
-use pool::{Key, Pool, Text};
+use weir_snapshot::AmbiguousPaths;
+use weir_snapshot::Pipeline;
+use weir_snapshot::Security;
+use weir_snapshot::Settings;
+use weir_snapshot::{RouteCors, RoutePolicy, RouteTarget, RouteTimeouts};
 
 /// Metadata of a route that says what becomes of [`AmbiguousPaths`].
 const AMBIGUOUS_PATHS: &str = "ambiguous-paths";

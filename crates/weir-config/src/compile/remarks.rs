@@ -13,8 +13,8 @@ use super::problem::{Part, Problem};
 use super::upstream;
 use crate::cors;
 use crate::diagnostic::{Code, mask_url};
-use crate::snapshot::RouteTarget;
 use crate::uri::{self, Destination};
+use weir_snapshot::RouteTarget;
 
 /// Strategies of DedupeResponseHeader.
 const STRATEGIES: &[&str] = &["RETAIN_FIRST", "RETAIN_LAST", "RETAIN_UNIQUE"];

@@ -6,11 +6,11 @@ use weir_balance::{Cluster, Service};
 use weir_filter::{Scheme, Target};
 
 use super::Compiler;
-use super::pool::Key;
+use super::interner::Key;
 use super::problem::{Part, Problem};
 use crate::diagnostic::{Code, mask_url};
-use crate::snapshot::{ForwardTo, Upstream};
 use crate::uri::{self, Destination};
+use weir_snapshot::{ForwardTo, Upstream};
 
 impl Compiler {
     pub(super) fn upstream(&self, text: &str, problems: &mut Vec<Problem>) -> Option<Upstream> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::properties::Properties;
 use super::server::Retry;
 use super::spring_config::{Watching, retry};
-use crate::settings::Secret;
+use weir_snapshot::Secret;
 
 const PREFIX: &str = "spring.cloud.consul.config";
 

@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::properties::Properties;
 use super::server::shown;
-use crate::settings::Secret;
 use crate::source::Format;
 use crate::spring::{self, Kind, Node};
+use weir_snapshot::Secret;
 
 const PREFIX: &str = "spring.cloud.nacos.config";
 /// Where a server is looked for without an address.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::property::{self, Value};
-use crate::settings::Secret;
 use crate::spring::{self, Layers};
+use weir_snapshot::Secret;
 
 /// Most bytes of an answer while `weir.discovery.answer-bytes-max` is not set.
 const ANSWER_BYTES_MAX: usize = 64 << 20;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::properties::Properties;
 use super::server::{Retry, shown};
-use crate::settings::Secret;
 use crate::spring::{Level, Node};
+use weir_snapshot::Secret;
 
 const PREFIX: &str = "spring.cloud.config";
 /// Where a server is looked for without an address.

@@ -11,9 +11,9 @@ use weir_mock::{Api, ApiSources, MockSource, MockTable, Mocks, Mount, Options, S
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fields::{Fields, Written};
-use crate::pipelines::Pattern;
 use crate::source::Sources;
 use crate::spring::{Kind, Layers, Node, child};
+use weir_snapshot::Pattern;
 
 const NAME: &str = "weir.mock";
 /// Endings of definitions that are looked for in a folder.

@@ -10,7 +10,7 @@ use weir_route::{NamedArgs, RouteDefinition};
 use super::upstreams::Address;
 use crate::compile::Compiler;
 use crate::fields::Fields;
-use crate::snapshot::{Snapshot, Upstream};
+use weir_snapshot::{Snapshot, Upstream};
 
 /// The table of the pipeline `id`. Problems are noted, and there is none then.
 pub(super) fn table(
@@ -45,7 +45,7 @@ pub(super) fn table(
         route.target.upstream = Upstream::Balanced(Arc::new(service(id, addresses)));
     }
     let route = Arc::new(route);
-    Some(Arc::new(Snapshot::build(compiler, vec![route])))
+    Some(Arc::new(compiler.snapshot(vec![route])))
 }
 
 fn named(name: &str, args: &[(&str, &str)]) -> NamedArgs {

@@ -7,12 +7,10 @@ use std::time::Duration;
 use weir_balance::Directory;
 use weir_filter::{CostSource, KeySource, LimitDefinition};
 use weir_limit::Rate;
+use weir_snapshot::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol};
 
 use super::upstreams::{Address, addresses, balance, group, missing};
-use super::{
-    HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol, frame, http, proxy_protocol,
-    routes, socks,
-};
+use super::{frame, http, proxy_protocol, routes, socks};
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::fields::Fields;

@@ -1,94 +1,12 @@
-//! Who may use a SOCKS proxy, and what for.
+//! Reads who may use a SOCKS proxy, and what for.
 
 use std::net::{IpAddr, SocketAddr};
-use std::ops::RangeInclusive;
 
-use ipnet::IpNet;
+use weir_snapshot::{AddressRule, Secret, SocksRules};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fields::{Fields, Written};
-use crate::settings::Secret;
 use crate::spring::Kind;
-
-/// Users of a proxy, and where it connects to.
-#[derive(Clone, Debug, Default)]
-pub struct SocksRules {
-    /// Names and passwords; without any, nobody is asked for them.
-    pub users: Vec<(String, Secret)>,
-    /// Only these, if there are any.
-    pub allow: Vec<AddressRule>,
-    /// None of these.
-    pub deny: Vec<AddressRule>,
-}
-
-/// Addresses, by network and port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AddressRule {
-    /// Every network if there is none.
-    net: Option<IpNet>,
-    /// Every port if there are none.
-    ports: Vec<RangeInclusive<u16>>,
-}
-
-impl AddressRule {
-    /// Reads `10.0.0.0/8`, `10.0.0.1:80,443`, `[2001:db8::/32]:8000-8999` or `*:443`.
-    pub fn parse(text: &str) -> Option<Self> {
-        let is_bare_v6 = text.matches(':').count() > 1 && !text.starts_with('[');
-        let (net, ports) = match text.rsplit_once(':').filter(|_| !is_bare_v6) {
-            Some((net, ports)) if !net.contains('[') || net.ends_with(']') => (net, Some(ports)),
-            _ => (text, None),
-        };
-        let net = net.strip_prefix('[').and_then(|net| net.strip_suffix(']')).unwrap_or(net);
-        let net = match net {
-            "*" => None,
-            net => Some(net.parse().ok().or_else(|| net.parse().ok().map(IpAddr::into))?),
-        };
-        let ports = match ports {
-            None | Some("*") => Vec::new(),
-            Some(ports) => ports.split(',').map(range).collect::<Option<_>>()?,
-        };
-        Some(Self { net, ports })
-    }
-
-    /// Whether `address` is one of these.
-    pub fn holds(&self, address: SocketAddr) -> bool {
-        self.net.is_none_or(|net| net.contains(&address.ip().to_canonical()))
-            && (self.ports.is_empty() || self.ports.iter().any(|one| one.contains(&address.port())))
-    }
-}
-
-fn range(text: &str) -> Option<RangeInclusive<u16>> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let range = first.trim().parse().ok()?..=last.trim().parse().ok()?;
-    (!range.is_empty()).then_some(range)
-}
-
-impl SocksRules {
-    /// Whether the proxy connects to `address`. What only this machine or its link can reach has
-    /// to be allowed by name where strangers may come.
-    pub fn may_reach(&self, address: SocketAddr) -> bool {
-        if self.deny.iter().any(|rule| rule.holds(address)) {
-            return false;
-        }
-        if !self.allow.is_empty() {
-            return self.allow.iter().any(|rule| rule.holds(address));
-        }
-        self.is_private() || !is_local(address.ip().to_canonical())
-    }
-
-    /// Whether nothing is said of who may use it and what for: then only this machine may.
-    pub fn is_private(&self) -> bool {
-        self.users.is_empty() && self.allow.is_empty()
-    }
-}
-
-fn is_local(ip: IpAddr) -> bool {
-    let is_link_local = match ip {
-        IpAddr::V4(ip) => ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_unicast_link_local(),
-    };
-    ip.is_loopback() || ip.is_unspecified() || is_link_local
-}
 
 /// `socks`. A proxy that everybody could use listens on loopback only; that is said.
 pub(super) fn rules(fields: &mut Fields<'_, '_>, listen: &mut [SocketAddr]) -> SocksRules {
@@ -165,54 +83,4 @@ fn addresses(fields: &mut Fields<'_, '_>, name: &str) -> Vec<AddressRule> {
         fields.wrong(node.span(), format!("`{name}` names no address"), "remove it, or fill it");
     }
     rules
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{AddressRule, SocksRules};
-    use crate::settings::Secret;
-
-    fn rules(texts: &[&str]) -> Vec<AddressRule> {
-        texts.iter().map(|text| AddressRule::parse(text).expect("a rule")).collect()
-    }
-
-    #[test]
-    fn rules_hold_for_networks_and_ports() {
-        for (rule, address, holds) in [
-            ("10.0.0.0/8", "10.1.2.3:9", true),
-            ("10.0.0.0/8", "11.1.2.3:9", false),
-            ("10.0.0.1", "10.0.0.1:9", true),
-            ("10.0.0.0/8:80,443", "10.1.2.3:443", true),
-            ("10.0.0.0/8:80,443", "10.1.2.3:81", false),
-            ("*:8000-8999", "9.9.9.9:8500", true),
-            ("[2001:db8::/32]:53", "[2001:db8::1]:53", true),
-            ("2001:db8::/32", "[2001:db8::1]:99", true),
-            ("127.0.0.0/8", "[::ffff:127.0.0.1]:1", true),
-        ] {
-            let found = AddressRule::parse(rule).expect(rule).holds(address.parse().unwrap());
-            assert_eq!(found, holds, "{rule} {address}");
-        }
-        for wrong in ["", "10.0.0.0/33", "host:80", "10.0.0.1:", "10.0.0.1:9-8", "*:70000", "[::1"]
-        {
-            assert_eq!(AddressRule::parse(wrong), None, "{wrong}");
-        }
-    }
-
-    #[test]
-    fn strangers_do_not_reach_what_is_local_by_default() {
-        let users = vec![("a".to_owned(), Secret::new("b"))];
-        let guarded = SocksRules { users, ..SocksRules::default() };
-        let reach = |rules: &SocksRules, to: &str| rules.may_reach(to.parse().unwrap());
-        for local in ["127.0.0.1:80", "169.254.169.254:80", "[::1]:80", "[::ffff:127.0.0.1]:80"] {
-            assert!(!reach(&guarded, local), "{local}");
-            assert!(reach(&SocksRules::default(), local), "{local}");
-        }
-        assert!(reach(&guarded, "192.0.2.1:80"));
-        let (allow, deny) = (rules(&["127.0.0.0/8", "10.0.0.0/8"]), rules(&["10.1.0.0/16:22"]));
-        let listed = SocksRules { allow, deny, ..guarded };
-        assert!(reach(&listed, "127.0.0.1:80"));
-        assert!(reach(&listed, "10.1.0.1:80"));
-        assert!(!reach(&listed, "10.1.0.1:22"));
-        assert!(!reach(&listed, "192.0.2.1:80"));
-    }
 }

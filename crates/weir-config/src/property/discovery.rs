@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{Kind, PropertySpec, Usage};
-use crate::discovery::Discovery;
-use crate::settings::{Secret, Settings};
 use crate::spring::{self, Layers, Node};
+use weir_snapshot::Discovery;
+use weir_snapshot::{Secret, Settings};
 
 /// Registries. What Spring's clients know besides and weir has no use for is not listed: Spring's
 /// own keys below these prefixes are never reported as unknown.

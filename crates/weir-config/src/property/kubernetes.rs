@@ -2,9 +2,9 @@
 
 use super::discovery::{flag, some, text, texts};
 use super::{Kind, PropertySpec, Usage};
-use crate::discovery::Kubernetes;
-use crate::settings::Secret;
 use crate::spring::Layers;
+use weir_snapshot::Kubernetes;
+use weir_snapshot::Secret;
 
 /// `spring.cloud.kubernetes.*`.
 pub(super) static KUBERNETES: &[PropertySpec] = &[

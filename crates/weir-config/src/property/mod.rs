@@ -16,7 +16,7 @@ mod unknown;
 mod value;
 mod weir;
 
-use crate::settings::Settings;
+use weir_snapshot::Settings;
 
 pub(crate) use read::{one, report, settings};
 pub use schema::{json_schema, reference};
@@ -162,7 +162,7 @@ pub fn registry() -> impl Iterator<Item = &'static PropertySpec> + Clone {
 #[cfg(test)]
 mod tests {
     use super::{Kind, Usage, Value, registry};
-    use crate::settings::Settings;
+    use weir_snapshot::Settings;
 
     #[test]
     fn names_are_unique_and_documented() {

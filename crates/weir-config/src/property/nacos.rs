@@ -2,7 +2,7 @@
 
 use super::discovery::some;
 use super::{Kind, PropertySpec, Usage};
-use crate::settings::Secret;
+use weir_snapshot::Secret;
 
 /// `spring.cloud.nacos.*`.
 pub(super) static NACOS: &[PropertySpec] = &[

@@ -2,8 +2,8 @@
 
 use super::{Kind, PropertySpec, Root, Usage, Value, registry};
 use crate::diagnostic::{Code, Diagnostic, Severity, fills_in_secret, is_secret};
-use crate::settings::{ADMIN_PORT, FIXED_POOL_SIZE, Settings};
 use crate::spring::{self, Layers, Node, Trouble};
+use weir_snapshot::{ADMIN_PORT, FIXED_POOL_SIZE, Settings};
 
 /// The settings that `layers` hold; what cannot be read keeps its default.
 pub(crate) fn settings(layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) -> Settings {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Kind, PropertySpec, Usage};
-use crate::settings::Access;
+use weir_snapshot::Access;
 
 const LATER_TLS: &str =
     "weir does not serve TLS yet: let a proxy in front end it, and remove the property";

@@ -4,9 +4,9 @@
 
 use super::{Kind, MVC_PREFIXES, OLD_PREFIX, PREFIX, PropertySpec, Root, registry};
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::settings::ScgLine;
 use crate::spring::{Kind as NodeKind, Layers, Node, below, child, key};
 use crate::value::nearest;
+use weir_snapshot::ScgLine;
 
 /// Most findings of one configuration about unknown keys.
 const FINDINGS_MAX: usize = 100;

@@ -1,8 +1,8 @@
 //! weir's own properties.
 
 use super::{Kind, PropertySpec, Usage};
-use crate::ambiguity::AmbiguousPaths;
-use crate::settings::{AccessLog, AccessLogFormat, ScgLine, Secret};
+use weir_snapshot::AmbiguousPaths;
+use weir_snapshot::{AccessLog, AccessLogFormat, ScgLine, Secret};
 
 /// Applied first: other properties may override what the chosen line of SCG brings.
 pub(super) static COMPAT: &[PropertySpec] = &[

@@ -8,12 +8,12 @@
 mod builder;
 mod environment;
 mod expand;
-mod halves;
 mod ini;
 mod json;
 pub(crate) mod key;
 mod layers;
 mod pairs;
+mod parallel;
 mod placeholder;
 mod profile;
 mod properties;

@@ -11,7 +11,7 @@ use serde_saphyr::granit_parser::{
 };
 
 use super::builder::{Builder, DEPTH_MAX, Refusal};
-use super::halves;
+use super::parallel;
 use super::tree::Tree;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
@@ -32,7 +32,7 @@ pub(super) fn parse(
     let body = text.get(from..).unwrap_or_default();
     let whole = Reading { source, text, body, from, left_out: None };
     let mut documents = Vec::new();
-    let read = match halves::read(&whole) {
+    let read = match parallel::read(&whole) {
         Some(read) => {
             documents = read;
             Ok(())

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use weir_balance::{Instance, Rules};
 
 use crate::diagnostic::Diagnostic;
-use crate::settings::Settings;
 use crate::spring::Layers;
 use own::Own;
 use spring::Balancing;
+use weir_snapshot::Settings;
 
 /// Rules for every service that there are any for.
 #[derive(Debug, Default)]

@@ -6,8 +6,8 @@ use weir_balance::{Balance, Check, Hint, Rules, Sticky, Subset};
 
 use crate::diagnostic::Diagnostic;
 use crate::fields::Fields;
-use crate::settings::Settings;
 use crate::spring::{Layers, Node, key};
+use weir_snapshot::Settings;
 
 const NAME: &str = "spring.cloud.loadbalancer";
 

@@ -90,7 +90,7 @@ async fn get(server: &ConsulServer, context: &str, after: Option<u64>) -> Looked
     let hold = if after.is_some() { server.wait + server.wait / 16 } else { Default::default() };
     let mut ask = Ask::get(&url, TIMEOUT + hold, server.answer_bytes_max);
     ask.connect_timeout = TIMEOUT;
-    ask.headers.extend(token_header(server.token.as_ref().map(weir_config::Secret::expose)));
+    ask.headers.extend(token_header(server.token.as_ref().map(weir_snapshot::Secret::expose)));
     let answer = ask.send().await?;
     let index = answer.header("x-consul-index").and_then(|text| text.parse().ok());
     // Consul's rule: zero would return at once, again and again.

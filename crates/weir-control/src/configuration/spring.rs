@@ -164,7 +164,7 @@ fn flatten(key: &str, value: &Value, depth: usize, pairs: &mut Vec<(String, Stri
 
 #[cfg(test)]
 mod tests {
-    use weir_config::Secret;
+    use weir_snapshot::Secret;
 
     use super::*;
 

@@ -130,7 +130,7 @@ impl KeptInstance {
 mod tests {
     use tokio::sync::watch;
     use weir_balance::Directory;
-    use weir_config::Discovery as Settings;
+    use weir_snapshot::Discovery as Settings;
 
     use super::*;
 

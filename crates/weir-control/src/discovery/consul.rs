@@ -9,7 +9,7 @@ use http::HeaderName;
 use serde_json::Value;
 use tokio::task::{AbortHandle, JoinSet};
 use weir_balance::{Instance, Report, Unused};
-use weir_config::Consul as Settings;
+use weir_snapshot::Consul as Settings;
 
 use super::Looked;
 use super::nacos::encoded;

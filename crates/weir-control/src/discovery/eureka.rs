@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use weir_balance::{Instance, Report, Unused};
-use weir_config::Eureka as Settings;
+use weir_snapshot::Eureka as Settings;
 
 use super::Looked;
 use super::shared::Shared;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
-use weir_config::{Consul, Discovery as Settings, Eureka};
+use weir_snapshot::{Consul, Discovery as Settings, Eureka};
 
 use super::nacos::Session;
 use super::{BACKOFF_MAX, BACKOFF_MIN, Here, Looked, consul, eureka};

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use weir_balance::{Directory, Source};
-use weir_config::Discovery as Settings;
+use weir_snapshot::Discovery as Settings;
 
 use crate::http::Failure;
 use crate::plane::Plane;

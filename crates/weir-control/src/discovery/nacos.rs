@@ -9,7 +9,7 @@ use http::{HeaderName, Method};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use weir_balance::{Instance, Report, Unused};
-use weir_config::{Nacos as Settings, Secret};
+use weir_snapshot::{Nacos as Settings, Secret};
 
 use super::Looked;
 use super::shared::Shared;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 use weir_balance::{Directory, Report, Source};
-use weir_config::Discovery as Settings;
+use weir_snapshot::Discovery as Settings;
 
 use super::{Looked, cache, consul, dns, eureka, kubernetes, nacos};
 use crate::http::Failure;

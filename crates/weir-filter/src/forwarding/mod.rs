@@ -73,7 +73,9 @@ impl Forwarding {
         let written = options.trusted_proxies.as_deref().filter(|text| !text.trim().is_empty());
         let flags = Default::default();
         let trusted = written.map(|text| {
-            regexes.get(text, flags).map_err(|error| error.of_arg("trusted-proxies", text))
+            regexes
+                .get(text, flags)
+                .map_err(|error| ArgError::of_pattern("trusted-proxies", text, error))
         });
         Ok(Self {
             trusted: trusted.transpose()?,

@@ -1,8 +1,8 @@
 //! One path segment or host label with `*`, `?` and plain `{variable}` parts: matched without a
 //! regular expression, with the captures that greedy groups would give.
 
-use super::regex::Required;
 use crate::request::Vars;
+use weir_regex::Required;
 
 /// A glob. `?` takes one character, `*` and a variable any number, none too; the leftmost takes as
 /// much as it can.

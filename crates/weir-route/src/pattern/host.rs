@@ -11,8 +11,8 @@ use weir_wire::each_place;
 use super::PatternError;
 use super::glob::{Glob, Item};
 use super::path::SegmentShape;
-use super::regex::{Flags, RegexCache, RegexError, check_syntax, quote};
 use crate::request::Vars;
+use weir_regex::{Flags, RegexCache, RegexError, check_syntax, quote};
 
 /// A compiled host pattern, kept as text like a [`PathPattern`](super::PathPattern).
 #[derive(Clone, Debug)]

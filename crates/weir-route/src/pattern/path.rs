@@ -18,8 +18,8 @@ use std::ops::Range;
 use smol_str::SmolStr;
 
 use super::glob::Glob;
-use super::regex::{JavaRegex, RegexError, Required};
 use crate::request::Vars;
+use weir_regex::{JavaRegex, RegexError, Required};
 
 /// A compiled path pattern. Equal text means equal meaning (but for the trailing-slash switch).
 ///

@@ -53,7 +53,7 @@ fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError>
     let include_port = context.options.host_include_port;
     let parse = |text: &SmolStr| {
         HostPattern::parse(text, include_port, context.regexes())
-            .map_err(|error| error.of_arg("patterns", text))
+            .map_err(|error| ArgError::of_pattern("patterns", text, error))
     };
     let patterns = args.list("patterns").iter().map(parse).collect::<Result<_, _>>()?;
     Ok(Predicate::Host(Host { patterns }))

@@ -73,7 +73,7 @@ fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError>
         let pattern = PathPattern::parse(&full, context.regexes());
         pattern
             .map(|pattern| pattern.tolerating_trailing_slash(tolerate))
-            .map_err(|error| error.of_arg("patterns", &full))
+            .map_err(|error| ArgError::of_pattern("patterns", &full, error))
     };
     let patterns = args.list("patterns").iter().map(parse).collect::<Result<_, _>>()?;
     Ok(Predicate::Path(Path { patterns, match_trailing_slash }))

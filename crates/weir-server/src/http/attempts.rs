@@ -8,10 +8,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_config::{RouteTarget, Snapshot};
 use weir_filter::filter::{CircuitBreaker, Retry};
 use weir_filter::{Failure, LocalResponse, Outcome, Target};
 use weir_route::Route;
+use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::RequestHead;
 use weir_wire::http1::{RequestFraming, ResponseFraming};
 

@@ -7,9 +7,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use weir_cache::{Asked, Flight, KeyParts, Looked, ResponseCache, Stored, asked, key, lifetime};
-use weir_config::{RouteTarget, Snapshot};
 use weir_filter::Target;
 use weir_route::Route;
+use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::RequestHead;
 use weir_wire::http1::{BodyKind, RequestFraming};
 

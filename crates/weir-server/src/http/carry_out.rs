@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use tokio::sync::oneshot;
-use weir_config::Snapshot;
 use weir_filter::filter::Mirror;
 use weir_filter::{Copied, Question};
+use weir_snapshot::Snapshot;
 use weir_wire::http1::{RequestFraming, canonical_path};
 
 use super::attempts::{Attempts, Done};

@@ -4,9 +4,9 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use weir_config::{RouteTarget, Settings, Snapshot};
 use weir_filter::{Answer, Encoder, FilterError, LocalResponse, Side, decoded};
 use weir_route::Route;
+use weir_snapshot::{RouteTarget, Settings, Snapshot};
 use weir_wire::http1::{BodyDecoder, BodyKind, Connection, RequestFraming, ResponseFraming};
 
 use super::cached;

@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 
 use weir_wire::http1::BodyKind;
 
-use super::body::{Carry, ReadBuffer};
+use super::buffers::{Carry, ReadBuffer};
 use super::pace::Pace;
 use super::relay::{Framing, Relay};
 use crate::net::Socket;

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use weir_wire::http1::{BodyKind, HeadLimits, Parsed, RequestFraming, parse_request};
 
-use super::body::{Carry, ReadBuffer};
+use super::buffers::{Carry, ReadBuffer};
 use super::exchange::{Exchange, Next, answer_panic, exchange, look_ahead_by_path, refuse};
 use super::panic::contained;
 use super::tunnel;
 use crate::deadline::Deadline;
+use crate::descriptors::Admission;
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::executor::yield_now;
-use crate::files::Admission;
 use crate::metrics::OpenConnection;
 use crate::net::{Socket, poll_read, poll_write};
 use crate::worker::{HeldSnapshot, Worker};

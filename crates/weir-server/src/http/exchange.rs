@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use memchr::memchr2;
 use weir_auth::Claims;
-use weir_config::{Ambiguity, RouteTarget, Snapshot};
 use weir_filter::cors::CorsDecision;
 use weir_filter::{Copied, Failure};
 use weir_limit::Valve;
 use weir_route::index::Ahead;
 use weir_route::{Request, RequestParts, Route, Vars};
+use weir_snapshot::{Ambiguity, RouteTarget, Snapshot};
 use weir_wire::http1::{BodyKind, RequestFraming};
 use weir_wire::{RequestHead, ResponseHead};
 
-use super::body::Carry;
+use super::buffers::Carry;
 use super::cached::Storing;
 use super::carry_out::carry_out;
 use super::choice::Chosen;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use weir_config::{RouteTarget, Snapshot};
 use weir_route::Route;
+use weir_snapshot::{RouteTarget, Snapshot};
 
 use super::admission::give_back;
 use super::choice::end;

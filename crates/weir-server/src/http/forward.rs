@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use weir_config::{RouteTarget, Snapshot};
 use weir_filter::Target;
 use weir_route::Route;
+use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::Version;
 use weir_wire::http1::{BodyKind, Parsed, RequestFraming, ResponseFraming, parse_response};
 
-use super::body::{Carry, ReadBuffer};
+use super::buffers::{Carry, ReadBuffer};
 use super::choice::{Balancer, Chosen, answered, pass_on_cookie};
 use super::content::collected;
 use super::downstream::{Client, write_all};

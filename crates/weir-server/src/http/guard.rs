@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_auth::{BearerError, Denial, KeyPlace, RemoteKeys, TokenError, bearer};
-use weir_config::Security;
 use weir_filter::LocalResponse;
 use weir_filter::cors::CorsDecision;
 use weir_filter::filter::denied;
+use weir_snapshot::Security;
 
 use super::exchange::{Exchange, Found};
 use crate::worker::Worker;

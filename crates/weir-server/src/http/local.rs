@@ -4,10 +4,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::json;
-use weir_config::{RouteTarget, Snapshot};
 use weir_filter::filter::request_too_large;
 use weir_filter::{LocalResponse, ResponseContext, reason};
 use weir_route::Route;
+use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::http1::{BodyKind, Connection, RequestFraming};
 use weir_wire::{ResponseHead, Version};
 

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use weir_config::{RouteTarget, Snapshot};
 use weir_filter::LocalResponse;
 use weir_mock::{Call, InjectedFault, MockSource, Reply};
 use weir_route::Route;
+use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::http1::RequestFraming;
 
 use super::content::edit_local;

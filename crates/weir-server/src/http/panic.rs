@@ -39,7 +39,7 @@ mod tests {
     use std::time::Duration;
 
     use arc_swap::ArcSwap;
-    use weir_config::{Format, Loader, Snapshot, Source};
+    use weir_config::{Format, Loader, Source};
     use weir_testkit::{Answer, Client, Gate, Origin};
 
     use crate::{Server, ServerOptions};
@@ -56,7 +56,7 @@ mod tests {
         loader.add(Source::new("application.yml", yaml, Format::Yaml));
         let mut loaded = loader.load();
         let compiled = loaded.compile();
-        let snapshot = Snapshot::build(&loaded.compiler, compiled.routes);
+        let snapshot = loaded.compiler.snapshot(compiled.routes);
         let snapshot = Arc::new(ArcSwap::from_pointee(snapshot));
         let server = Server::start(
             &snapshot,

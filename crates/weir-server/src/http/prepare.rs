@@ -6,7 +6,7 @@ use weir_filter::Target;
 use weir_filter::forwarding::{Hop, nominated};
 use weir_wire::http1::{BodyKind, RequestFraming};
 
-use super::body::Carry;
+use super::buffers::Carry;
 use super::downstream::Client;
 use super::exchange::{BodyRead, Exchange};
 use super::forward::Outgoing;

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use weir_filter::{Coding, Encoder};
 use weir_wire::http1::{BodyDecoder, BodyKind, write_chunk_size, write_last_chunk};
 
-use super::body::{Carry, ReadBuffer};
+use super::buffers::{Carry, ReadBuffer};
 use super::gather::Gather;
 use super::pace::Pace;
 pub(crate) use super::relay_error::RelayError;

@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 use std::task::Poll;
 use std::time::Duration;
 
-use weir_config::Settings;
 use weir_limit::RetryBudgets;
+use weir_snapshot::Settings;
 use weir_wire::Version;
 use weir_wire::http1::{BodyDecoder, BodyKind, Connection, RequestFraming, ResponseFraming};
 
-use super::body::Carry;
+use super::buffers::Carry;
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange};
 use super::forward::Outgoing;

@@ -4,10 +4,10 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use weir_config::RouteTarget;
 use weir_filter::Coding;
 use weir_filter::forwarding::nominated;
 use weir_route::Route;
+use weir_snapshot::RouteTarget;
 use weir_wire::Version;
 use weir_wire::http1::{BodyKind, Connection, ResponseFraming};
 

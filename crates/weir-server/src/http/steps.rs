@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use weir_config::{RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_filter::cors::CorsDecision;
 use weir_filter::{
     Answer, Chain, LocalResponse, Question, RequestContext, Target, Ticket, Verdict,
@@ -11,6 +10,7 @@ use weir_filter::{
 use weir_limit::Slot;
 use weir_mock::MockSource;
 use weir_route::Route;
+use weir_snapshot::{RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_wire::http1::RequestFraming;
 
 use super::admission::{self, Admitted, wait};
@@ -19,7 +19,7 @@ use super::choice::{Balancer, choose};
 use super::content::look;
 use super::downstream::Client;
 use super::exchange::{Exchange, Found};
-use super::hops::spend_forward;
+use super::loop_guard::spend_forward;
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 

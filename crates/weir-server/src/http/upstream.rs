@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use weir_config::PoolSettings;
 use weir_filter::Target;
+use weir_snapshot::PoolSettings;
 
-use super::body::Carry;
+use super::buffers::Carry;
 use super::downstream::Client;
 use crate::deadline::TICK_MS;
+use crate::descriptors::UpstreamFile;
 use crate::error::{ErrorKind, ProxyError};
-use crate::files::UpstreamFile;
 use crate::net::{Socket, connect_to, is_spoilt, poll_read, watch_over};
 use crate::poller::Watched;
 use crate::worker::Worker;

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use weir_config::{RouteTarget, Upstream};
 use weir_filter::{Scheme, Target};
 use weir_mock::MockSource;
 use weir_route::Route;
+use weir_snapshot::{RouteTarget, Upstream};
 
 use super::add;
 use crate::sys::fetch;
@@ -343,9 +343,9 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use weir_config::{RouteTarget, Upstream};
     use weir_filter::Chain;
     use weir_route::{Predicates, Route};
+    use weir_snapshot::{RouteTarget, Upstream};
 
     use super::{Kind, Listed, MORE_MAX, ROUTES_MAX, RouteNumber, Timers, WINDOW_MS};
 

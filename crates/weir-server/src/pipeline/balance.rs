@@ -9,8 +9,8 @@ use weir_balance::{Group, Member, Taken};
 use weir_filter::Target;
 
 use super::near::{Cut, Near};
-use crate::files::UpstreamFile;
-use crate::http::body::Carry;
+use crate::descriptors::UpstreamFile;
+use crate::http::buffers::Carry;
 use crate::net::{Socket, connect_to, watch_over};
 use crate::pacer::now_ns;
 use crate::poller::Watched;

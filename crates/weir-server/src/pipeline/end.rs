@@ -2,7 +2,7 @@
 
 use std::task::Poll;
 
-use crate::http::body::{Carry, ReadBuffer};
+use crate::http::buffers::{Carry, ReadBuffer};
 use crate::net::{Socket, poll_read, poll_write};
 
 /// Bytes that may wait to be sent before nothing more is taken for them.

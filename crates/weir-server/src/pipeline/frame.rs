@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use weir_config::{FrameSettings, PipelineLimit};
+use weir_snapshot::{FrameSettings, PipelineLimit};
 
 use super::balance::connect;
 use super::end::End;
@@ -17,7 +17,7 @@ use super::lifetime::converse;
 use super::near::{Cut, Near};
 use super::set::PipelineCounters;
 use super::turn::{Held, Place, Ruling, arrive, hold};
-use crate::http::body::ReadBuffer;
+use crate::http::buffers::ReadBuffer;
 
 /// Messages of one client that may wait for their turn, and for their answers; beyond, it is not
 /// read from.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use weir_balance::{Member, Verdict};
-use weir_config::{HealthCheck, Pipeline};
+use weir_snapshot::{HealthCheck, Pipeline};
 
 use super::balance::dial;
 use crate::drain::{DrainState, Phase};

@@ -4,12 +4,12 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use weir_config::PipelineTimeouts;
+use weir_snapshot::PipelineTimeouts;
 
 use super::near::{Cut, Near};
 use super::set::{PipelineCounters, Tally};
 use crate::deadline::Deadline;
-use crate::http::body::ReadBuffer;
+use crate::http::buffers::ReadBuffer;
 
 /// Times of one connection, in milliseconds of the worker's clock.
 #[derive(Debug)]

@@ -8,16 +8,16 @@ use std::sync::atomic::Ordering;
 use arc_swap::ArcSwap;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
-use weir_config::{Pipeline, Protocol, Snapshot};
+use weir_snapshot::{Pipeline, Protocol, Snapshot};
 
 use super::health::Checked;
 use super::near::{Cut, Near};
 use super::set::PipelineCounters;
 use super::{dubbo, frame, health, socks, tcp};
 use crate::accept::{Accepted, accept_until_drained, admits};
+use crate::descriptors::Admission;
 use crate::drain::{DrainState, Listening, Phase};
 use crate::executor::spawn;
-use crate::files::Admission;
 use crate::http::downstream;
 use crate::metrics::OpenConnection;
 use crate::net::Socket;

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use weir_config::{Pipeline, ProxyVersion};
+use weir_snapshot::{Pipeline, ProxyVersion};
 use weir_wire::{proxy_header, write_v1, write_v2};
 
 use crate::deadline::Deadline;
 use crate::drain::{DrainState, Phase};
-use crate::http::body::Carry;
+use crate::http::buffers::Carry;
 use crate::net::{Socket, poll_read, poll_write};
 use crate::worker::Worker;
 

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use weir_balance::MemberState;
-use weir_config::{Pipeline, Protocol, Settings, Snapshot};
+use weir_snapshot::{Pipeline, Protocol, Settings, Snapshot};
 
 use super::health::Checked;
 use super::listening::{Opening, Order, Serves};

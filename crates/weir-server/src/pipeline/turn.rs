@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use weir_config::PipelineLimit;
 use weir_limit::{Admission, Arrival, Ended, Key, Slot, Valve, Way};
+use weir_snapshot::PipelineLimit;
 
 use super::balance::hash_of;
 use super::near::{Cut, Near};

@@ -4,8 +4,9 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use weir_admin::{Control, Loaded, Refusal};
-use weir_config::{Settings, Severity, Style, render};
+use weir_config::{Severity, Style, render};
+use weir_control::{Control, Loaded, Refusal};
+use weir_snapshot::Settings;
 use weir_store::{Options, Store};
 
 use super::registries::{Registries, Said};

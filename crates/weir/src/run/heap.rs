@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_admin::Control;
+use weir_control::Control;
 use weir_server::{use_huge_pages, yield_to_traffic};
 
 /// How often the number of changes is looked at.

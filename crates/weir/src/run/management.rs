@@ -8,12 +8,12 @@ use anyhow::Context;
 use serde_json::json;
 use tokio::sync::mpsc;
 use weir_admin::{
-    Control, Hooks, Refresh, Server, Site, SiteOptions, breakers_prometheus, limits_prometheus,
-    on_main_port,
+    Hooks, Refresh, Server, Site, SiteOptions, breakers_prometheus, limits_prometheus, on_main_port,
 };
-use weir_config::Settings;
+use weir_control::Control;
 use weir_control::mirrors_prometheus;
 use weir_server::{ReservedPaths, Server as Gateway};
+use weir_snapshot::Settings;
 
 use super::logging::Loggers;
 use super::registries::Registries;

@@ -2,7 +2,8 @@
 
 use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
-use weir_admin::{Control, Refresh};
+use weir_admin::Refresh;
+use weir_control::Control;
 
 use super::{registries, watch};
 

@@ -13,11 +13,12 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use weir_balance::{Directory, Instance};
-use weir_config::{Loaded, Server, Settings};
+use weir_config::{Loaded, Server};
 use weir_control::{
     Configuration, Discovery, Here, Inquiry, Plane, RegistryStatus, answer_questions,
     check_upstreams, fetch_keys,
 };
+use weir_snapshot::Settings;
 
 use super::upstreams;
 use crate::configuration::Lasting;

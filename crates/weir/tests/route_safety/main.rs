@@ -10,7 +10,8 @@ mod spellings;
 use std::collections::HashMap;
 
 use weir_admin::{Explanation, Question, explain};
-use weir_config::{Format, Loader, Snapshot, Source};
+use weir_config::{Format, Loader, Source};
+use weir_snapshot::Snapshot;
 use weir_testkit::{Client, Origin, spawn_weir};
 
 use crate::judge::{Reading, encoded, further_readings, is_within, readings};
@@ -88,7 +89,7 @@ fn table(pattern: &Pattern, filters: &[&str]) -> Snapshot {
     let errors = loaded.diagnostics.iter().filter(|d| d.severity == weir_config::Severity::Error);
     let errors: Vec<_> = errors.map(|d| &d.message).collect();
     assert!(errors.is_empty(), "{errors:?}");
-    Snapshot::build(&loaded.compiler, compiled.routes)
+    loaded.compiler.snapshot(compiled.routes)
 }
 
 fn ask(snapshot: &Snapshot, target: &str, fields: &[(&str, &str)]) -> Explanation {
@@ -238,7 +239,7 @@ async fn a_running_gateway_does_what_was_judged() {
     loader.add(Source::new("a.yml", yaml.clone(), Format::Yaml));
     let mut loaded = loader.load();
     let compiled = loaded.compile();
-    let snapshot = Snapshot::build(&loaded.compiler, compiled.routes);
+    let snapshot = loaded.compiler.snapshot(compiled.routes);
     let gateway = spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}"], &yaml);
     let mut compared = 0;
     for target in ["/public", "/t/a", "/r"].into_iter().flat_map(spellings) {

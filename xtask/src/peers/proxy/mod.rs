@@ -169,7 +169,7 @@ fn introduction(plan: &Plan<'_>) -> Vec<String> {
     vec![format!(
         "weir has {routes} with AddRequestHeader and PrefixPath, metrics on; nginx has one \
          location and HAProxy one backend, each with one added header; all have one worker and pooled \
-         upstream connections. The forwarders (`crates/weir-bare`) copy bytes and open an upstream \
+         upstream connections. The forwarders (`bench/baseline`) copy bytes and open an upstream \
          connection for each client connection, one with tokio's copy_bidirectional, the bare one on \
          epoll itself. Requests draw one of weir's routes at \
          random. CPU is user and system time of all processes of a proxy, from `/proc`. Subjects \

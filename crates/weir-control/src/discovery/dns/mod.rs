@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_balance::{Instance, Report, Source, Unused};
-use weir_config::Dns;
+use weir_snapshot::Dns;
 use weir_wire::{DnsAnswer, SrvRecord};
 
 use super::Looked;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use http::header::AUTHORIZATION;
 use tokio_rustls::TlsConnector;
-use weir_config::Kubernetes as Settings;
+use weir_snapshot::Kubernetes as Settings;
 
 use crate::discovery::Looked;
 use crate::http::{Ask, Failure, tls_of};

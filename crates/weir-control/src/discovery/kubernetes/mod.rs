@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use weir_balance::Report;
-use weir_config::Kubernetes as Settings;
+use weir_snapshot::Kubernetes as Settings;
 
 use super::Looked;
 use crate::http::Failure;

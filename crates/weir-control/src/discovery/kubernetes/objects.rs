@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use weir_balance::{Instance, Report, Unused};
-use weir_config::Kubernetes as Settings;
+use weir_snapshot::Kubernetes as Settings;
 
 /// Namespace and name.
 pub(super) type Key = (String, String);

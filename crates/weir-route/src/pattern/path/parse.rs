@@ -4,7 +4,7 @@ use super::pieces::plain;
 use super::{PathPattern, Segment, SegmentShape};
 use crate::pattern::PatternError;
 use crate::pattern::glob::{Glob, Item};
-use crate::pattern::regex::{Flags, RegexCache, check_syntax, quote};
+use weir_regex::{Flags, RegexCache, check_syntax, quote};
 
 /// Longest pattern accepted, in bytes.
 const PATTERN_BYTES_MAX: usize = u16::MAX as usize;

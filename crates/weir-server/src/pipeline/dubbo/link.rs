@@ -15,8 +15,8 @@ use weir_wire::dubbo::{
 };
 
 use super::{Message, take};
-use crate::files::UpstreamFile;
-use crate::http::body::{Carry, ReadBuffer};
+use crate::descriptors::UpstreamFile;
+use crate::http::buffers::{Carry, ReadBuffer};
 use crate::net::Socket;
 use crate::pacer::now_ns;
 use crate::pipeline::balance::dial;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use weir_balance::{Group, Member, Taken};
-use weir_config::Pipeline;
+use weir_snapshot::Pipeline;
 use weir_wire::dubbo::{
     Call, HEAD_BYTES, Head, Status, parse_head, set_id, write_error, write_heartbeat_reply,
 };
@@ -27,7 +27,7 @@ use super::lifetime::converse;
 use super::near::{Cut, Near};
 use super::set::PipelineCounters;
 use super::turn::{Held, Place, Ruling, arrive, hold};
-use crate::http::body::ReadBuffer;
+use crate::http::buffers::ReadBuffer;
 use crate::pacer::now_ns;
 use crate::worker::Worker;
 use link::{Link, Say};

@@ -6,11 +6,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::task::Poll;
 use std::time::Duration;
 
-use weir_config::SocksRules;
+use weir_snapshot::SocksRules;
 use weir_wire::socks::{Reply, Request};
 
 use super::{Client, reason};
-use crate::http::body::Carry;
+use crate::http::buffers::Carry;
 use crate::net::{Socket, watch_over};
 use crate::pipeline::balance::{Far, upstream_file};
 use crate::pipeline::near::Cut;

@@ -10,8 +10,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use subtle::{Choice, ConstantTimeEq as _};
-use weir_config::SocksRules;
 use weir_filter::{Scheme, Target};
+use weir_snapshot::SocksRules;
 use weir_wire::socks::{
     Address, Command, Greeting, Method, Methods, Reply, Request, SocksError, Version, auth,
     greeting, request, write_auth_reply, write_method, write_reply,
@@ -22,7 +22,7 @@ use super::near::{Cut, Near};
 use super::relay;
 use super::set::PipelineCounters;
 use super::turn::{Held, turn};
-use crate::http::body::Carry;
+use crate::http::buffers::Carry;
 use crate::net::Socket;
 
 /// Serves a connection to its end.

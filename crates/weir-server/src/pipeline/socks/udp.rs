@@ -9,8 +9,8 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use weir_config::SocksRules;
 use weir_filter::{Scheme, Target};
+use weir_snapshot::SocksRules;
 use weir_wire::socks::{Address, Reply, Request, parse_datagram, write_datagram_head};
 
 use super::{Client, reason};

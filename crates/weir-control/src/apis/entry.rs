@@ -1,0 +1,153 @@
+//! A definition of the store as it is written: the document, and where and how it is served.
+
+use serde_json::{Map, Value};
+use weir_config::CommonMocks;
+use weir_mock::{Api, Mount, ReadErrors, Settings};
+
+use crate::table::Problem;
+
+/// Bytes of a name at most.
+const NAME_BYTES_MAX: usize = 200;
+const KEYS: &[&str] = &["name", "definition", "base-path", "host", "settings"];
+
+/// A definition as it came.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// What it is kept under.
+    pub name: String,
+    /// `definition`, `base-path`, `host`, `settings`.
+    pub members: Map<String, Value>,
+}
+
+impl Entry {
+    /// Reads `{ "definition": …, "base-path": …, "host": …, "settings": … }`; the definition is a
+    /// document or its text. Without `name`, that of the entry itself counts.
+    ///
+    /// # Errors
+    /// All that is wrong with its form.
+    pub fn read(name: Option<&str>, value: Value) -> Result<Self, Vec<Problem>> {
+        let Value::Object(mut members) = value else {
+            return Err(vec![Problem::new("", "this is no object with a `definition`")]);
+        };
+        let mut problems = Vec::new();
+        for key in members.keys().filter(|key| !KEYS.contains(&key.as_str())) {
+            let help = format!("there are {}", KEYS.join(", "));
+            problems.push(Problem::new(format!("/{key}"), "this is not known").help(help));
+        }
+        let own = members.shift_remove("name").and_then(|own| own.as_str().map(str::to_owned));
+        let name = name.map(str::to_owned).or(own).unwrap_or_default();
+        if let Err(problem) = check_name(&name) {
+            problems.push(problem);
+        }
+        if !matches!(
+            members.get("definition"),
+            Some(Value::String(_) | Value::Object(_) | Value::Array(_))
+        ) {
+            let problem = Problem::new("/definition", "there is no definition");
+            problems.push(problem.help("put the document there, or its text"));
+        }
+        for key in ["base-path", "host"] {
+            if members.get(key).is_some_and(|value| !value.is_string() && !value.is_array()) {
+                problems.push(Problem::new(format!("/{key}"), "this is no text"));
+            }
+        }
+        match problems.is_empty() {
+            true => Ok(Self { name, members }),
+            false => Err(problems),
+        }
+    }
+
+    /// The entry of a document alone.
+    pub fn of_document(
+        name: &str,
+        text: String,
+        base_path: Option<String>,
+        host: Option<String>,
+    ) -> Result<Self, Vec<Problem>> {
+        let mut members = Map::new();
+        members.insert("definition".to_owned(), Value::String(text));
+        for (key, value) in [("base-path", base_path), ("host", host)] {
+            if let Some(value) = value {
+                members.insert(key.to_owned(), Value::String(value));
+            }
+        }
+        Self::read(Some(name), Value::Object(members))
+    }
+
+    /// What is stored.
+    pub fn bytes(&self) -> Vec<u8> {
+        // Writing a map of JSON cannot fail: its keys are text.
+        serde_json::to_vec(&self.members).unwrap_or_default()
+    }
+
+    /// What it is served as.
+    ///
+    /// # Errors
+    /// All that is wrong with it, with places.
+    pub fn mount(&self) -> Result<Mount, Vec<Problem>> {
+        let text = match self.members.get("definition") {
+            Some(Value::String(text)) => text.clone(),
+            Some(document) => serde_json::to_string_pretty(document).unwrap_or_default(),
+            None => String::new(),
+        };
+        let alone = |other: &str| {
+            Err(format!("`{other}` is another file, and one alone is stored: bundle them"))
+        };
+        let api = Api::read(&self.name, &self.name, &text, &alone);
+        let mut problems = match &api {
+            Ok(_) => Vec::new(),
+            Err(errors) => told(errors, &self.name, &text),
+        };
+        let mut found = Vec::new();
+        let none = Value::Object(Map::new());
+        let settings = self.members.get("settings").unwrap_or(&none);
+        let settings = Settings::read(settings, &mut found);
+        problems.extend(found.into_iter().map(|misfit| {
+            Problem::new(format!("/settings{}", misfit.pointer), misfit.message).help(misfit.help)
+        }));
+        match api {
+            Ok(api) if problems.is_empty() => Ok(Mount {
+                api: api.into(),
+                base_path: self.texts("base-path").into_iter().next(),
+                hosts: self.texts("host"),
+                settings,
+            }),
+            _ => Err(problems),
+        }
+    }
+
+    fn texts(&self, key: &str) -> Vec<String> {
+        match self.members.get(key) {
+            Some(Value::String(text)) if !text.is_empty() => vec![text.clone()],
+            Some(Value::Array(all)) => {
+                all.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// `mount` with what is said of all definitions and means it.
+pub fn with_common(mount: &Mount, common: &CommonMocks) -> Mount {
+    let mut mount = mount.clone();
+    let all = common.settings.overrides.iter();
+    let meant = all.filter(|own| own.means_any_of(&mount.api)).cloned().collect::<Vec<_>>();
+    mount.settings.overrides.extend(meant);
+    mount
+}
+
+fn told(errors: &ReadErrors, name: &str, text: &str) -> Vec<Problem> {
+    let each = errors.located(name, text).into_iter();
+    each.map(|(place, message)| Problem::new(place, message)).collect()
+}
+
+/// A name is one segment of a path and one value of a header.
+fn check_name(name: &str) -> Result<(), Problem> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let is_path = name == "." || name == "..";
+    if !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.bytes().all(is_plain) && !is_path {
+        return Ok(());
+    }
+    let help = format!("take up to {NAME_BYTES_MAX} letters, digits, `-`, `.`, `_` and `~`");
+    Err(Problem::new("/name", format!("`{name}` is no name of a definition")).help(help))
+}

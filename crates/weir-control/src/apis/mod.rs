@@ -1,0 +1,335 @@
+//! API definitions of the store: the one place that changes them.
+//!
+//! A change is checked whole, then what is to serve is made, then it is written durably, then made
+//! visible with one swap below the routes, which do not change. What does not change is shared with
+//! what served before, so that the cost does not grow with the number of definitions. All methods
+//! may block.
+
+mod entry;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use weir_config::CommonMocks;
+use weir_mock::{MockTable, Mocks, Mount, Mounted, Sorted};
+use weir_store::{AuditAction, AuditEntry, Store, StoreError};
+
+use crate::table::{Condition, Done, Problem, Refusal};
+pub use entry::Entry;
+use entry::with_common;
+
+/// How often, and how long each time, it is waited until no request uses what served before.
+const FREE_TRIES: u32 = 100;
+const FREE_WAIT: Duration = Duration::from_millis(1);
+
+/// The definitions of the store. Readers do not wait for a change.
+pub struct Apis {
+    store: Arc<Store>,
+    table: Arc<MockTable>,
+    shelf: ArcSwap<Shelf>,
+    /// Held by whoever changes something.
+    writing: Mutex<()>,
+}
+
+/// The definitions of one moment.
+#[derive(Clone, Default)]
+pub struct Shelf {
+    /// The revision at which any of them last changed.
+    pub revision: u64,
+    /// By name.
+    pub kept: Sorted<Arc<str>, Arc<Kept>>,
+    common: CommonMocks,
+}
+
+/// One of them.
+pub struct Kept {
+    /// Revision of the definitions at which it last changed.
+    pub revision: u64,
+    /// What serves; or what is wrong with it, as a later version of weir may find.
+    pub served: Result<Served, Vec<Problem>>,
+}
+
+/// A definition that serves.
+pub struct Served {
+    /// Where and how.
+    pub mount: Mount,
+    mounted: Arc<Mounted>,
+}
+
+/// Who changes something, and when.
+#[derive(Clone, Debug)]
+pub struct By {
+    /// As the audit log names them.
+    pub who: String,
+    /// Milliseconds since 1970.
+    pub at_ms: i64,
+}
+
+/// Definitions that are checked, to be written in one change.
+pub struct Checked {
+    entry: Entry,
+    served: Served,
+}
+
+impl Apis {
+    /// Serves what `store` has through `table`. What is wrong there is told and left out.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn start(
+        store: Arc<Store>,
+        table: Arc<MockTable>,
+        common: &CommonMocks,
+    ) -> Result<Self, StoreError> {
+        let (shelf, mocks) = read(&store, common)?;
+        let apis = Self { store, table, shelf: ArcSwap::default(), writing: Mutex::new(()) };
+        apis.publish(shelf, mocks);
+        Ok(apis)
+    }
+
+    /// What there is.
+    pub fn shelf(&self) -> Arc<Shelf> {
+        self.shelf.load_full()
+    }
+
+    /// The definition `name` as it was written, with its revision.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn written(&self, name: &str) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        self.store.api(name)
+    }
+
+    /// What serves.
+    pub fn served(&self) -> Arc<Mocks> {
+        self.table.current()
+    }
+
+    /// Checks a definition by itself.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn check(&self, entry: Entry) -> Result<Checked, Vec<Problem>> {
+        let common = &self.shelf.load().common;
+        let served = Served::new(entry.mount()?, common)?;
+        Ok(Checked { entry, served })
+    }
+
+    /// Writes a definition.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub fn put(&self, checked: Checked, when: &Condition, by: By) -> Result<Done, Refusal> {
+        let name = checked.entry.name.clone();
+        self.change(vec![checked], &[], Some((&name, when)), by)
+    }
+
+    /// Writes many definitions in one swap, or none of them. Of equal names the last one counts.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub fn import(&self, checked: Vec<Checked>, by: By) -> Result<Done, Refusal> {
+        self.change(checked, &[], None, by)
+    }
+
+    /// Removes a definition.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub fn delete(&self, name: &str, when: &Condition, by: By) -> Result<Done, Refusal> {
+        if *when == Condition::Any && !self.shelf.load().kept.contains_key(name) {
+            return Err(Refusal::NotFound);
+        }
+        self.change(Vec::new(), &[name.to_owned()], Some((name, when)), by)
+    }
+
+    /// Removes definitions in one swap.
+    ///
+    /// # Errors
+    /// See [`Refusal`].
+    pub fn delete_all(&self, names: &[String], by: By) -> Result<Done, Refusal> {
+        self.change(Vec::new(), names, None, by)
+    }
+
+    /// Serves all definitions under another configuration.
+    pub fn configure(&self, common: &CommonMocks) {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let shelf = self.shelf.load_full();
+        if shelf.common == *common {
+            return;
+        }
+        let mut next =
+            Shelf { revision: shelf.revision, kept: Sorted::default(), common: common.clone() };
+        let mut mocks = Mocks::named(common.options.clone());
+        for (name, kept) in shelf.kept.iter() {
+            let served = match &kept.served {
+                Ok(served) => Served::new(served.mount.clone(), common),
+                Err(problems) => Err(problems.clone()),
+            };
+            next.keep(&mut mocks, name, kept.revision, served);
+        }
+        self.publish(next, mocks);
+    }
+
+    fn change(
+        &self,
+        puts: Vec<Checked>,
+        deletes: &[String],
+        condition: Option<(&str, &Condition)>,
+        by: By,
+    ) -> Result<Done, Refusal> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.recover()?;
+        let mut next = Shelf::clone(&self.shelf.load());
+        if let Some((name, condition)) = condition {
+            let known = next.kept.get(name).map(|kept| kept.revision);
+            if !condition.holds(known) {
+                return Err(Refusal::Changed(known));
+            }
+        }
+        let mut mocks = Mocks::clone(&self.table.current());
+        let mut done = Done::default();
+        let mut gone = Vec::new();
+        for name in deletes {
+            if next.kept.remove(name.as_str()).is_some() {
+                mocks.remove(name);
+                gone.push(name);
+            }
+        }
+        let mut records = Vec::with_capacity(puts.len());
+        for Checked { entry, served } in puts {
+            let added = mocks.put(Arc::clone(&served.mounted));
+            added.map_err(|why| Refusal::Invalid(vec![too_many_shapes(why)]))?;
+            records.push((entry.name.clone(), entry.bytes()));
+            let revision = next.revision + records.len() as u64;
+            let kept = Arc::new(Kept { revision, served: Ok(served) });
+            match next.kept.insert(entry.name.into(), kept) {
+                Some(_) => done.replaced += 1,
+                None => done.created += 1,
+            }
+        }
+        done.deleted = gone.len() as u64;
+        next.revision += records.len() as u64 + done.deleted;
+        done.revision = next.revision;
+        if records.is_empty() && gone.is_empty() {
+            return Ok(done);
+        }
+        let audit = audit(&records, &gone, done, by);
+        self.write(&records, &gone, &audit)?;
+        self.publish(next, mocks);
+        Ok(done)
+    }
+
+    /// Writes all of it, or nothing.
+    fn write(
+        &self,
+        puts: &[(String, Vec<u8>)],
+        deletes: &[&String],
+        audit: &AuditEntry,
+    ) -> Result<(), Refusal> {
+        let written = self.store.commit(|transaction| {
+            for (name, bytes) in puts {
+                transaction.put_api(name, bytes)?;
+            }
+            for name in deletes {
+                transaction.delete_api(name)?;
+            }
+            transaction.record(audit)
+        });
+        if let Err(error) = &written {
+            tracing::error!(%error, remedy = error.remedy(), "the store failed");
+            // What of it counts is known only once the store is open again.
+            let _ = self.recover();
+        }
+        Ok(written?)
+    }
+
+    /// Opens the store again if a failure has shut it, and serves what it turns out to hold.
+    fn recover(&self) -> Result<(), StoreError> {
+        self.store.reopen()?;
+        let shelf = self.shelf.load_full();
+        if self.store.apis_revision()? == shelf.revision {
+            return Ok(());
+        }
+        let (next, mocks) = read(&self.store, &shelf.common)?;
+        self.publish(next, mocks);
+        Ok(())
+    }
+
+    fn publish(&self, shelf: Shelf, mocks: Mocks) {
+        self.shelf.store(Arc::new(shelf));
+        let before = self.table.swap(Arc::new(mocks));
+        // Freed here: a worker that lets go of it last would make its requests wait.
+        for _ in 0..FREE_TRIES {
+            if Arc::strong_count(&before) == 1 {
+                break;
+            }
+            std::thread::sleep(FREE_WAIT);
+        }
+    }
+}
+
+impl Shelf {
+    /// Keeps a definition, and has `mocks` serve it if nothing is wrong with it.
+    fn keep(
+        &mut self,
+        mocks: &mut Mocks,
+        name: &str,
+        revision: u64,
+        served: Result<Served, Vec<Problem>>,
+    ) {
+        let served = served.and_then(|served| match mocks.put(Arc::clone(&served.mounted)) {
+            Ok(()) => Ok(served),
+            Err(why) => Err(vec![too_many_shapes(why)]),
+        });
+        for problem in served.as_ref().err().into_iter().flatten() {
+            tracing::error!(name, "a definition of the store is not served: {problem}");
+        }
+        self.kept.insert(name.into(), Arc::new(Kept { revision, served }));
+    }
+}
+
+impl Served {
+    fn new(mount: Mount, common: &CommonMocks) -> Result<Self, Vec<Problem>> {
+        let mounted = Mounted::new(with_common(&mount, common), &common.options);
+        let mounted = mounted.map_err(|why| vec![Problem::new("", why)])?;
+        Ok(Self { mount, mounted: Arc::new(mounted) })
+    }
+}
+
+/// All that the store has, and what serves it.
+fn read(store: &Store, common: &CommonMocks) -> Result<(Shelf, Mocks), StoreError> {
+    let mut shelf = Shelf { common: common.clone(), ..Shelf::default() };
+    let mut mocks = Mocks::named(common.options.clone());
+    store.scan_apis::<StoreError>(|stored| {
+        let value = serde_json::from_slice(stored.bytes);
+        let value = value.map_err(|error| vec![Problem::new("", error.to_string())]);
+        let entry = value.and_then(|value| Entry::read(Some(stored.name), value));
+        let mount = entry.and_then(|entry| entry.mount());
+        let served = mount.and_then(|mount| Served::new(mount, common));
+        shelf.keep(&mut mocks, stored.name, stored.revision, served);
+        Ok(())
+    })?;
+    shelf.revision = store.apis_revision()?;
+    Ok((shelf, mocks))
+}
+
+/// What is wrong with a definition that makes the paths too many to be looked for.
+fn too_many_shapes(why: String) -> Problem {
+    Problem::new("", why).help("give one of them another base path, host or path")
+}
+
+fn audit(puts: &[(String, Vec<u8>)], deletes: &[&String], done: Done, by: By) -> AuditEntry {
+    let action = match (puts.len(), done.created) {
+        (0, _) => AuditAction::Delete,
+        (1, 1) => AuditAction::Create,
+        (1, _) => AuditAction::Replace,
+        _ => AuditAction::Import,
+    };
+    let names = puts.iter().map(|(name, _)| name).chain(deletes.iter().copied());
+    // Routes may be called alike.
+    let ids = names.take(AuditEntry::IDS_MAX).map(|name| format!("api:{name}")).collect();
+    let count = done.created + done.replaced + done.deleted;
+    AuditEntry { at_ms: by.at_ms, who: by.who, action, ids, count, revision: done.revision }
+}

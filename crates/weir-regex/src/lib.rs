@@ -1,0 +1,37 @@
+//! Java regular expressions (`java.util.regex`): what SCG's predicates and filters are written in.
+//!
+//! An expression is parsed as Java parses it, then matched in linear time where that is possible
+//! and by backtracking with a limit of steps where it is not (look-around, back-references,
+//! possessive quantifiers). Differences to Java: `\b` knows ASCII words only (as JDK 19 and later),
+//! `.` and `?` take characters, not UTF-16 units, and `\X`, `\N{…}` and rarer Unicode blocks are
+//! refused.
+
+#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+mod ast;
+mod bracket;
+mod budget;
+mod cache;
+mod class;
+mod emit;
+mod engine;
+mod error;
+mod escape;
+mod groups;
+mod java_regex;
+mod limits;
+mod parse;
+mod property;
+mod replacement;
+mod required;
+mod small;
+mod token;
+
+pub use cache::RegexCache;
+pub use error::{PatternError, RegexError};
+pub use groups::Groups;
+pub use java_regex::{JavaRegex, check_syntax, quote};
+pub use limits::{REPLACE_STEPS_MAX, SOURCE_BYTES_MAX, STATES_MAX, STEPS_MAX};
+pub use parse::Flags;
+pub use replacement::Replacement;
+pub use required::Required;

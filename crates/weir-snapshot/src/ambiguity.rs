@@ -1,0 +1,82 @@
+//! Paths that servers read in different ways: what is refused of them, and by whose word.
+
+use std::fmt;
+use std::sync::Arc;
+
+use weir_route::index::Scratch;
+use weir_route::{Request, RequestParts, Route};
+use weir_wire::http1::{LenientPath, lenient_path};
+
+use crate::snapshot::{RouteTarget, Snapshot};
+
+/// What becomes of a path that some servers read otherwise: `%2f`, `%5c`, `%25`, `%3b`, `%3f`,
+/// `%23`, `;parameters`, `//`, a dot or blank at the end of a name (see [`lenient_path`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AmbiguousPaths {
+    /// It is refused if a lenient server would see `..` segments in it, or if another route would
+    /// serve it as such a server reads it; passed on otherwise.
+    #[default]
+    Check,
+    /// It is refused.
+    Refuse,
+    /// It is passed on, as Spring Cloud Gateway does.
+    Keep,
+}
+
+/// Why a path is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ambiguity {
+    /// Another server could read it in another way at all.
+    Ambiguous,
+    /// Another server could see `..` segments in it.
+    HiddenDots,
+    /// Another server could read it as a path of this route.
+    OtherRoute(Arc<str>),
+}
+
+impl AmbiguousPaths {
+    /// The names of the three, in configuration.
+    pub const NAMES: &'static [&'static str] = &["check", "refuse", "keep"];
+
+    /// The one called `text`, in any case.
+    pub fn of(text: &str) -> Option<Self> {
+        let all = [Self::Check, Self::Refuse, Self::Keep];
+        let named = Self::NAMES.iter().zip(all).find(|(name, _)| name.eq_ignore_ascii_case(text));
+        named.map(|(_, policy)| policy)
+    }
+}
+
+impl Snapshot {
+    /// Why `route`, which matches `request`, must not serve it because of its path; `None` for all
+    /// but a few requests.
+    pub fn ambiguity(
+        &self,
+        route: &Route<RouteTarget>,
+        request: &Request<'_>,
+        scratch: &mut Scratch,
+    ) -> Option<Ambiguity> {
+        if request.head.path_is_plain() || route.target.ambiguous_paths() == AmbiguousPaths::Keep {
+            return None;
+        }
+        let path = match (lenient_path(request.head.path()), route.target.ambiguous_paths()) {
+            (LenientPath::Same, _) => return None,
+            (LenientPath::Climbing, _) => return Some(Ambiguity::HiddenDots),
+            (LenientPath::Other(_), AmbiguousPaths::Refuse) => return Some(Ambiguity::Ambiguous),
+            (LenientPath::Other(path), _) => path,
+        };
+        let mut parts = RequestParts::of(request.head);
+        parts.path.read(&path);
+        let other = self.index.lookup(&Request { parts: &parts, ..*request }, scratch)?;
+        (other.position != route.position).then(|| Ambiguity::OtherRoute(other.id.clone()))
+    }
+}
+
+impl fmt::Display for Ambiguity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ambiguous => f.write_str("servers read the path in different ways"),
+            Self::HiddenDots => f.write_str("some servers see `..` segments in the path"),
+            Self::OtherRoute(id) => write!(f, "some servers read the path as one of route {id}"),
+        }
+    }
+}

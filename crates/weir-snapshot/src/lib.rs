@@ -1,0 +1,30 @@
+//! What the gateway runs on: settings and the [`Snapshot`] that requests are served from.
+//!
+//! Pure, and data for the most part: `weir-config` makes it, the data plane reads it. A snapshot
+//! never changes; the next configuration or change of a route is another one.
+
+#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+mod ambiguity;
+mod discovery;
+mod memory;
+mod pipeline;
+mod security;
+mod settings;
+mod snapshot;
+
+pub use ambiguity::{Ambiguity, AmbiguousPaths};
+pub use discovery::{Consul, Discovery, Dns, Eureka, Kubernetes, Nacos};
+pub use memory::Memory;
+pub use pipeline::{
+    AddressRule, Fits, FrameSettings, HealthCheck, Pattern, Pipeline, PipelineLimit, PipelineRoute,
+    PipelineTimeouts, Protocol, ProxyProtocol, ProxyVersion, SocksRules,
+};
+pub use security::Security;
+pub use settings::{
+    ADMIN_PORT, Access, AccessLog, AccessLogFormat, Admin, Compat, FIXED_POOL_SIZE, Management,
+    PoolSettings, ScgLine, Secret, Settings,
+};
+pub use snapshot::{
+    ForwardTo, RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Snapshot, Upstream,
+};
