@@ -12,6 +12,7 @@ mod discovery;
 mod http;
 mod keys;
 mod plane;
+mod pool;
 
 pub use answers::{Inquiry, answer_questions, mirrors_metrics, mirrors_prometheus};
 pub use checks::{Clock, check_upstreams};
