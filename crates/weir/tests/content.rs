@@ -86,6 +86,10 @@ async fn responses_are_changed_whatever_their_coding() {
             "/a/gzip" => {
                 Answer::status(200, &[json, "Content-Encoding: gzip"], gzip("{\"id\":1,\"n\":2}"))
             }
+            "/a/zstd" => {
+                let coded = zstd::encode_all(b"{\"id\":1,\"n\":2}".as_slice(), 3).expect("memory");
+                Answer::status(200, &[json, "Content-Encoding: zstd"], coded)
+            }
             "/a/chunked" => Answer::raw(
                 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: \
                  chunked\r\n\r\n8\r\n{\"id\":1,\r\n6\r\n\"n\":2}\r\n0\r\n\r\n",
@@ -108,7 +112,7 @@ async fn responses_are_changed_whatever_their_coding() {
     let gateway = gateway(&origin, filters);
     let mut client = Client::connect(gateway.address()).await;
     let get = |path: &str| format!("GET /a/{path} HTTP/1.1\r\nHost: a\r\n\r\n");
-    for path in ["gzip", "chunked", "close"] {
+    for path in ["gzip", "zstd", "chunked", "close"] {
         let answer = client.exchange(get(path)).await;
         assert_eq!((answer.status, answer.text().as_str()), (200, "{\"n\":2}"), "{path}");
         assert_eq!(
@@ -169,6 +173,13 @@ async fn responses_are_compressed_as_clients_like() {
     let (coding, content) = fetched(&gateway, "long", "gzip, br").await;
     assert_eq!(coding.as_deref(), Some("br"));
     assert!(!content.is_empty() && content.len() < text.len() / 20);
+    for path in ["long", "chunked"] {
+        let (coding, content) = fetched(&gateway, path, "gzip;q=0.8, zstd").await;
+        assert_eq!(coding.as_deref(), Some("zstd"));
+        assert!(!content.is_empty() && content.len() < text.len() / 20);
+        let content = zstd::decode_all(content.as_slice()).expect("zstd");
+        assert!(content.starts_with(text.as_bytes()));
+    }
     for (path, accepted) in [("short", "gzip"), ("image", "gzip"), ("long", "identity")] {
         assert_eq!(fetched(&gateway, path, accepted).await.0, None, "{path}");
     }

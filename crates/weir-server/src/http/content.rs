@@ -22,7 +22,7 @@ use crate::error::{ErrorKind, ProxyError, body_error_text};
 use crate::net::poll_read;
 use crate::worker::Worker;
 
-fn failed(error: FilterError) -> ProxyError {
+pub(super) fn failed(error: FilterError) -> ProxyError {
     ProxyError::with(ErrorKind::Filter, error.0)
 }
 
@@ -176,7 +176,7 @@ pub(super) async fn finish_with(
         && let Some(coding) =
             compress.apply(&x.request, &mut x.response, Some(content.len() as u64))
     {
-        let mut encoder = Encoder::new(coding);
+        let mut encoder = Encoder::new(coding).map_err(failed)?;
         encoder.write(&content);
         content = encoder.finish();
     }
