@@ -72,7 +72,9 @@ impl Desk {
         match question {
             Question::Bucket(question) => self.redis.take(question).await,
             Question::Subrequest(question) => subrequest::ask(question, &self.pool).await,
-            Question::Password { hash, password } => self.passwords.check(hash, password).await,
+            Question::Password { hash, password, client } => {
+                self.passwords.check(hash, password, *client).await
+            }
             Question::AccessToken(client) => self.access_tokens.token(client, &self.pool).await,
             // The worker's own business, and nobody's.
             Question::Pause(_) | Question::Mirror(_) => Answer::Passed,
