@@ -220,3 +220,96 @@ async fn a_compressed_stream_is_passed_on_as_it_comes() {
     }
     gate.open();
 }
+
+/// What the route that served a request says of itself, for each of `requests`.
+async fn served_by(gateway: &Gateway, requests: &[String]) -> Vec<String> {
+    let mut client = Client::connect(gateway.address()).await;
+    let mut routes = Vec::new();
+    for request in requests {
+        let answer = client.exchange(request.clone()).await;
+        routes.push(answer.field("x-route").unwrap_or_else(|| answer.status.to_string()));
+    }
+    routes
+}
+
+#[tokio::test]
+async fn the_body_chooses_the_route() {
+    let origin = Origin::answering(|_| Answer::nothing().read_body().and(Answer::ok())).await;
+    let route = |id: &str, body: &str| {
+        format!(
+            "- {{ id: {id}, uri: '{}', predicates: [ Path=/a{body} ], filters: [ \
+             'AddResponseHeader=X-Route, {id}' ] }}\n",
+            origin.uri()
+        )
+    };
+    let config = format!(
+        "server: {{ address: 127.0.0.1, port: 0 }}\nweir.admin.port: 0\n\
+         spring.http.codecs.max-in-memory-size: 10KB\n\
+         spring.cloud.gateway.server.webflux.routes:\n{}{}{}\
+         - {{ id: on, uri: 'forward:/a', predicates: [ Path=/on ] }}\n",
+        route("gold", ", 'ReadBody=/o/type, gold'"),
+        route("any", ", 'ReadBody=/o'"),
+        route("other", ""),
+    );
+    let gateway = spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}"], &config);
+    let sized = |body: &str| post(&format!("Content-Length: {}\r\n", body.len()), body);
+    let gold = r#"{"o":{"type":"gold"}}"#;
+    let long = format!("{{\"o\":{{\"type\":\"gold\"}},\"x\":\"{}\"}}", "x".repeat(11_000));
+    let requests = [
+        sized(gold),
+        sized(r#"{"o":{"type":"golden"}}"#),
+        sized(r#"{"o":null}"#),
+        sized(r#"{"p":1}"#),
+        sized("gold"),
+        sized(&long),
+        sized(""),
+        post("Transfer-Encoding: chunked\r\n", "5\r\n{\"o\":\r\n2\r\n1}\r\n0\r\n\r\n"),
+        post("Transfer-Encoding: chunked\r\n", "5\r\n{\"o\":\r\n0\r\n\r\n"),
+        "GET /a HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
+        sized(gold).replace("/a", "/on"),
+        sized("{}").replace("/a", "/on"),
+    ];
+    let routes = served_by(&gateway, &requests).await;
+    assert_eq!(
+        routes,
+        [
+            "gold", "any", "any", "other", "other", "other", "other", "any", "other", "other",
+            "gold", "other"
+        ]
+    );
+    let got = origin.requests();
+    assert_eq!(got[0].body, gold.as_bytes(), "it is sent on as it came");
+    assert_eq!(got[5].body.len(), long.len(), "also one that is too long to look at");
+}
+
+#[tokio::test]
+async fn a_coded_body_chooses_the_route_and_goes_on_as_it_came() {
+    let origin = Origin::answering(|_| Answer::nothing().read_body().and(Answer::ok())).await;
+    let config = format!(
+        "server: {{ address: 127.0.0.1, port: 0 }}\nweir.admin.port: 0\n\
+         spring.cloud.gateway.server.webflux.routes:\n\
+         - {{ id: gold, uri: '{}', predicates: [ 'Path=/a', 'ReadBody=/type, gold' ] }}\n",
+        origin.uri()
+    );
+    let gateway = spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}"], &config);
+    let text = "{\"type\":\"gold\"}";
+    let zstd = zstd::encode_all(text.as_bytes(), 3).expect("memory");
+    for (coding, coded) in [("gzip", gzip(text)), ("zstd", zstd)] {
+        let head = post(
+            &format!(
+                "Content-Encoding: {coding}\r\nExpect: 100-continue\r\nContent-Length: {}\r\n",
+                coded.len()
+            ),
+            "",
+        );
+        let mut client = Client::connect(gateway.address()).await;
+        client.send(head).await;
+        assert_eq!(client.read_response().await.status, 100, "the body is asked for");
+        client.send(coded.clone()).await;
+        assert_eq!(client.read_response().await.status, 200);
+        assert_eq!(origin.requests().last().expect("a request").body, coded);
+    }
+    let mut client = Client::connect(gateway.address()).await;
+    let cut = post("Content-Encoding: gzip\r\nContent-Length: 4\r\n", "\x1f\x0bxx");
+    assert_eq!(client.exchange(cut).await.status, 404, "what cannot be decoded does not match");
+}
