@@ -304,7 +304,7 @@ async fn a_coded_body_chooses_the_route_and_goes_on_as_it_came() {
         );
         let mut client = Client::connect(gateway.address()).await;
         client.send(head).await;
-        assert_eq!(client.read_response().await.status, 100, "the body is asked for");
+        assert_eq!(client.read_interim().await.status, 100, "the body is asked for");
         client.send(coded.clone()).await;
         assert_eq!(client.read_response().await.status, 200);
         assert_eq!(origin.requests().last().expect("a request").body, coded);

@@ -5,6 +5,7 @@ mod apis_table;
 mod body;
 mod breakers;
 mod caches;
+mod caches_table;
 mod describe;
 mod gateway;
 mod limits;

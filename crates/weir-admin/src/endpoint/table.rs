@@ -3,6 +3,7 @@
 use http::StatusCode;
 
 use super::apis_table::API_ENDPOINTS;
+use super::caches_table::CACHE_ENDPOINTS;
 use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter};
 use super::upstreams_table::UPSTREAM_ENDPOINTS;
 use crate::access::Intent;
@@ -53,14 +54,6 @@ const LIMIT: Parameter = Parameter {
 };
 const PIPELINE: Parameter =
     Parameter { place: "path", name: "id", kind: "string", doc: "Its `id`." };
-const CACHE: Parameter = Parameter {
-    place: "path",
-    name: "name",
-    kind: "string",
-    doc: "Id of its route, or `response-cache` for the one that routes share.",
-};
-const NO_CACHE: Answer = (StatusCode::NOT_FOUND, Some("Error"), "No route uses it.");
-const EMPTIED: Answer = (StatusCode::NO_CONTENT, None, "Empty; what is being fetched is not kept.");
 const SERVICE: Parameter =
     Parameter { place: "path", name: "name", kind: "string", doc: "Name, as in `lb://name`." };
 
@@ -142,7 +135,7 @@ const HEALTH_ANSWERS: &[Answer] = &[
 
 /// All endpoints.
 pub(crate) fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
-    ENDPOINTS.iter().chain(UPSTREAM_ENDPOINTS).chain(API_ENDPOINTS)
+    ENDPOINTS.iter().chain(CACHE_ENDPOINTS).chain(UPSTREAM_ENDPOINTS).chain(API_ENDPOINTS)
 }
 
 /// The actuator, in the order of the document.
@@ -428,42 +421,6 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         )
     },
     read("/circuitbreakers", "circuitbreakers", Operation::ListBreakers, BREAKERS, &[OK_OBJECT]),
-    read(
-        "/caches",
-        "caches",
-        Operation::ListCaches,
-        "Caches of responses, with what they hold and have done.",
-        &[OK_OBJECT],
-    ),
-    Endpoint {
-        parameters: &[CACHE],
-        ..read(
-            "/caches/{name}",
-            "caches",
-            Operation::GetCache,
-            "One cache.",
-            &[OK_OBJECT, NO_CACHE],
-        )
-    },
-    write(
-        "DELETE",
-        "/caches",
-        "caches",
-        Operation::EmptyCaches,
-        "Empties all caches.",
-        &[EMPTIED, UNAUTHORIZED, FORBIDDEN],
-    ),
-    Endpoint {
-        parameters: &[CACHE],
-        ..write(
-            "DELETE",
-            "/caches/{name}",
-            "caches",
-            Operation::EmptyCache,
-            "Empties a cache.",
-            &[EMPTIED, UNAUTHORIZED, FORBIDDEN, NO_CACHE],
-        )
-    },
     read(
         "/gateway/pipelines",
         "gateway",
