@@ -1,5 +1,5 @@
-//! Connections to other servers that are used again: ForwardAuth, Mirror, TokenRelay and the keys of
-//! issuers ask the same few servers all the time.
+//! Connections to other servers that are used again: ForwardAuth, Mirror, TokenRelay and the keys
+//! of issuers ask the same few servers all the time.
 //!
 //! The connections themselves are hyper's; here is only which of them lie idle. A connection that
 //! the server closes meanwhile is noticed by its task, so it is not handed out.

@@ -1,8 +1,8 @@
 //! Self-tests of the registry: it is sorted, documented and true. The examples in `doc` are run.
 //!
 //! An example is a fence of the kind `example`: the predicate, then requests that match (`+`) and
-//! that do not (`-`). Headers follow behind `|`, and so does what is no header: `@peer`, `@now`, `@body`;
-//! and behind the predicate `@version-header` sets where a request states its API version.
+//! that do not (`-`). Headers follow behind `|`, and so does what is no header: `@peer`, `@now`,
+//! `@body`; and behind the predicate `@version-header` sets where a request states its API version.
 
 use weir_wire::RequestHead;
 

@@ -37,8 +37,8 @@ pub(crate) struct Storing {
 }
 
 /// Answers a request from the cache of its route, if it can be; `None` if it is to be sent. Then
-/// the exchange knows whether its response is to be kept. Where `to` leads counts, unless that is an
-/// instance of the route's service: they all have the same.
+/// the exchange knows whether its response is to be kept. Where `to` leads counts, unless that is
+/// an instance of the route's service: they all have the same.
 pub(super) async fn look(
     worker: &Rc<Worker>,
     client: &mut Client,

@@ -133,7 +133,7 @@ async fn dispatch<'s>(
     let dice = worker.roll();
     let mut found = find(worker, snapshot, client, x, dice);
     if awaits_content(&found, x) {
-        found = find_by_content(worker, snapshot, client, x, framing, dice).await?;
+        find_by_content(worker, snapshot, client, x, (framing, dice), &mut found).await?;
     }
     x.parts.give_back();
     if let Some(why) = found.ambiguity {

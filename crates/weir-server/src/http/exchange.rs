@@ -236,18 +236,14 @@ pub(crate) async fn exchange(
     };
     let mut read = Ok(());
     if guarded.is_ok() && awaits_content(&found, x) {
-        let finding = find_by_content(worker, snapshot, client, x, &mut framing, dice);
-        (found, read) = match Box::pin(finding).await {
-            Ok(found) => (found, Ok(())),
-            Err(error) => (Found { route: None, ..found }, Err(error)),
-        };
+        let by = (&mut framing, dice);
+        read = Box::pin(find_by_content(worker, snapshot, client, x, by, &mut found)).await;
     }
     x.parts.give_back();
     let route = found.route;
-    let mut step = match (guarded, read) {
-        (Err(local), _) => Ok(Step::Answer(None, local)),
-        (Ok(()), Ok(())) => decide(worker, client, x, snapshot, found),
-        (Ok(()), Err(error)) => Err(error),
+    let mut step = match guarded {
+        Err(local) => Ok(Step::Answer(None, local)),
+        Ok(()) => read.and_then(|()| decide(worker, client, x, snapshot, found)),
     };
     while let Ok(Step::Wait(waiting)) = step {
         step = Box::pin(waited(worker, client, x, snapshot, &mut framing, waiting)).await;
@@ -373,24 +369,27 @@ pub(super) fn awaits_content(found: &Found<'_>, x: &Exchange) -> bool {
         && found.route.is_some_and(|route| route.all_predicates().any(Predicate::reads_body))
 }
 
-/// The route of a request once its body has been read, which is sent on as it came.
+/// Finds the route of a request anew once its body has been read, which is sent on as it came.
+/// There is none if it cannot be read.
 pub(super) async fn find_by_content<'s>(
     worker: &'s Worker,
     snapshot: &'s Snapshot,
     client: &mut Client,
     x: &mut Exchange,
-    framing: &mut RequestFraming,
-    dice: u64,
-) -> Result<Found<'s>, ProxyError> {
+    (framing, dice): (&mut RequestFraming, u64),
+    found: &mut Found<'s>,
+) -> Result<(), ProxyError> {
+    found.route = None;
+    x.vars.clear();
+    x.record.counted = RouteNumber::default();
     x.parts.content = match look(worker, client, x, framing, &snapshot.settings).await? {
         Answer::Content(content) => {
             serde_json::from_slice(&content).map_or(Content::Unusable, Content::Json)
         }
         _ => Content::Unusable,
     };
-    x.vars.clear();
-    x.record.counted = RouteNumber::default();
-    Ok(find(worker, snapshot, client, x, dice))
+    *found = find(worker, snapshot, client, x, dice);
+    Ok(())
 }
 
 /// The route of a request that was cut up, and what the rules for paths and origins say of it.

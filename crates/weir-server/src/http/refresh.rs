@@ -1,8 +1,8 @@
 //! A response of a cache that is no longer fresh: the client has it, another one is fetched in the
 //! background (`stale-while-revalidate`, RFC 5861).
 //!
-//! The fetch is an exchange of its own, with the route's breaker, retries and choice of an instance,
-//! but without a client: its response goes to the cache and nowhere else.
+//! The fetch is an exchange of its own, with the route's breaker, retries and choice of an
+//! instance, but without a client: its response goes to the cache and nowhere else.
 
 use std::pin::pin;
 use std::rc::Rc;
