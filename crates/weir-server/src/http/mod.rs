@@ -26,7 +26,7 @@ mod panic;
 mod prepare;
 mod refresh;
 pub(crate) mod rehearsal;
-mod relay;
+pub(crate) mod relay;
 mod relay_error;
 mod replay;
 mod respond;
