@@ -33,3 +33,29 @@ ten_routes() { # more filters, such as '"PrefixPath=/p", '
     printf '    - { id: api-%d, uri: "http://%s", predicates: [ "Path=/%d" ], filters: [ "AddRequestHeader=x-route, api-%d", %s"SetPath=/ok" ] }\n' $n "$origin" $n $n "${1-}"
   done
 }
+
+# Starts a gateway with one worker, without an admin API, by more YAML on stdin; sets pid[NAME] and
+# gateway[NAME] (address and port), which the script has to declare: `declare -A pid gateway`.
+start() { # name
+  { printf 'server: { address: 127.0.0.1, port: 0 }\nweir: { admin.port: -1, server.workers: 1, store.path: %s }\n' "$work/$1-store"
+    cat; } >"$work/$1.yml"
+  "$weir" run "$work/$1.yml" >"$work/$1.log" 2>&1 & pids+=($!)
+  pid[$1]=$!
+  gateway[$1]=$(wait_for "$work/$1.log" listening)
+}
+
+# Clock ticks of CPU that a gateway has taken.
+ticks() { # name
+  awk '{ print $14 + $15 }' "/proc/${pid[$1]}/stat"
+}
+
+# CPU that a gateway takes for a keep-alive request, in µs, under 32 connections of wrk.
+cpu() { # name, path, more arguments of wrk
+  local before count name=$1 path=$2
+  shift 2
+  before=$(ticks "$name")
+  count=$(wrk -t1 -c32 -d3s "$@" "http://${gateway[$name]}/$path" | awk '/requests in/ { print $1 }')
+  awk -v t=$(($(ticks "$name") - before)) -v hz="$(getconf CLK_TCK)" -v n="$count" 'BEGIN { printf "%.2f\n", t * 1e6 / hz / n }'
+}
+
+median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }

@@ -13,7 +13,7 @@ port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0));
 redis-server --bind 127.0.0.1 --port "$port" --save '' >"$work/redis.log" 2>&1 & pids+=($!)
 
 routes() {
-  printf 'spring.cloud.gateway.server.webflux.routes:\n'
+  printf 'weir.key-resolvers.ip: ip\nweir.api-keys.me: open-sesame\nspring.cloud.gateway.server.webflux.routes:\n'
   route() { printf -- '- { id: %s, uri: "http://%s", predicates: [ "Path=/%s" ], filters: [ %s"SetPath=/ok" ] }\n' "$1" "$origin" "$1" "${2-}"; }
   route plain
   route limiter '{ name: RequestRateLimiter, args: { key-resolver: "#{@ip}", redis-rate-limiter: { replenishRate: 1000000, burstCapacity: 1000000 } } }, '
@@ -23,34 +23,17 @@ routes() {
   route breaker '"CircuitBreaker=b", '
   route edit '{ name: EditResponseBody, args: { replace: { nothing: else } } }, '
 }
-start() { # name, more YAML
-  { printf 'server: { address: 127.0.0.1, port: 0 }\nweir: { admin.port: -1, server.workers: 1, store.path: %s, key-resolvers.ip: ip, api-keys.me: open-sesame }\n%s\n' "$work/$1-store" "$2"
-    routes; } >"$work/$1.yml"
-  "$weir" run "$work/$1.yml" >"$work/$1.log" 2>&1 & pids+=($!)
-  pid[$1]=$!
-  gateway[$1]=$(wait_for "$work/$1.log" listening)
-}
 declare -A pid gateway
-start own ''
-start redis "spring.data.redis: { host: 127.0.0.1, port: $port }"
+start own < <(routes)
+start redis < <(printf 'spring.data.redis: { host: 127.0.0.1, port: %s }\n' "$port"; routes)
 
 [ "$(curl -s -o /dev/null -w '%{http_code}' -H 'X-Key: open-sesame' "http://${gateway[own]}/key")" = 200 ]
 curl -si "http://${gateway[redis]}/limiter" | tr -d '\r' | grep -i '^x-ratelimit-remaining: [0-9]' >/dev/null
 for path in limiter cache retry breaker edit; do curl -sf -o /dev/null "http://${gateway[own]}/$path"; done
 
-ticks() { awk '{ print $14 + $15 }' "/proc/${pid[$1]}/stat"; }
-hz=$(getconf CLK_TCK)
-# CPU of a request in µs: gateway, path.
-cpu() {
-  local before count
-  before=$(ticks "$1")
-  count=$(wrk -t1 -c32 -d3s -H 'X-Key: open-sesame' "http://${gateway[$1]}/$2" | awk '/requests in/ { print $1 }')
-  awk -v t=$(($(ticks "$1") - before)) -v hz="$hz" -v n="$count" 'BEGIN { printf "%.2f\n", t * 1e6 / hz / n }'
-}
-median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 rows="own/plain own/limiter own/cache own/key own/retry own/breaker own/edit redis/limiter"
 for round in $(seq "$rounds"); do
-  for row in $rows; do cpu "${row%/*}" "${row#*/}" >>"$work/row-${row%/*}-${row#*/}"; done
+  for row in $rows; do cpu "${row%/*}" "${row#*/}" -H 'X-Key: open-sesame' >>"$work/row-${row%/*}-${row#*/}"; done
 done
 plain=$(median <"$work/row-own-plain")
 echo "CPU of a keep-alive request, µs; wrk -c 32, one worker; median of $rounds rounds"

@@ -94,7 +94,6 @@ sleep 0.5
 for name in tcp http haproxy nginx; do kill -0 "${pid[$name]}" || { echo "error: $name ended" >&2; cat "$work/$name.log" >&2; exit 1; }; done
 
 # User and system time of a process so far, in clock ticks.
-ticks() { awk '{ print $14 + $15 }' "/proc/${pid[$1]}/stat"; }
 hz=$(getconf CLK_TCK)
 # CPU per unit of what is run, in µs: proxy, units, command…
 cpu() {
@@ -105,7 +104,6 @@ cpu() {
   after=$(ticks "$name")
   awk -v t=$((after - before)) -v hz="$hz" -v n="$units" 'BEGIN { printf "%.2f", t * 1e6 / hz / n }'
 }
-median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
 echo "CPU of the proxy per connection with one request, µs; ab -c 100 -n 20000; median of $rounds rounds"
 for round in $(seq "$rounds"); do

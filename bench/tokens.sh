@@ -17,35 +17,17 @@ token() { # subject
   printf '%s.%s' "$signed" "$(printf '%s' "$signed" | openssl dgst -sha256 -sign "$work/key" -binary | part)"
 }
 
-start() { # name, more YAML
-  { printf 'server: { address: 127.0.0.1, port: 0 }\nweir: { admin.port: -1, server.workers: 1, store.path: %s }\n%s\n' "$work/$1-store" "$2"
-    ten_routes; } >"$work/$1.yml"
-  "$weir" run "$work/$1.yml" >"$work/$1.log" 2>&1 & pids+=($!)
-  pid[$1]=$!
-  gateway[$1]=$(wait_for "$work/$1.log" listening)
-}
 declare -A pid gateway
-start plain ''
-start jwt "spring.security.oauth2.resourceserver.jwt.public-key-location: file:$work/key.pem"
+start plain < <(ten_routes)
+start jwt < <(printf 'spring.security.oauth2.resourceserver.jwt.public-key-location: file:%s\n' "$work/key.pem"; ten_routes)
 
 one=$(token alice)
 [ "$(curl -s -o /dev/null -w '%{http_code}' "http://${gateway[jwt]}/0")" = 401 ]
 [ "$(curl -s -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $one" "http://${gateway[jwt]}/0")" = 200 ]
 
-ticks() { awk '{ print $14 + $15 }' "/proc/${pid[$1]}/stat"; }
-hz=$(getconf CLK_TCK)
-# CPU of a request in µs: gateway, then arguments of wrk.
-cpu() {
-  local before count name=$1
-  shift
-  before=$(ticks "$name")
-  count=$(wrk -t1 -c32 -d4s "$@" "http://${gateway[$name]}/0" | awk '/requests in/ { print $1 }')
-  awk -v t=$(($(ticks "$name") - before)) -v hz="$hz" -v n="$count" 'BEGIN { printf "%.2f\n", t * 1e6 / hz / n }'
-}
-median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 for round in $(seq "$rounds"); do
-  cpu plain -H "Authorization: Bearer $one" >>"$work/plain"
-  cpu jwt -H "Authorization: Bearer $one" >>"$work/jwt"
+  cpu plain 0 -H "Authorization: Bearer $one" >>"$work/plain"
+  cpu jwt 0 -H "Authorization: Bearer $one" >>"$work/jwt"
 done
 a=$(median <"$work/plain") b=$(median <"$work/jwt")
 echo "CPU of a keep-alive request, µs; wrk -c 32, one worker; median of $rounds rounds"
@@ -69,4 +51,4 @@ for token in open(sys.argv[2]):
         if line.lower().startswith(b'content-length:'): length = int(line.split(b':')[1])
     f.read(length)
 PY
-awk -v t=$(($(ticks jwt) - before)) -v hz="$hz" -v n="$count" 'BEGIN { printf "%-34s %8.2f\n", "a token never seen, one at a time", t * 1e6 / hz / n }'
+awk -v t=$(($(ticks jwt) - before)) -v hz="$(getconf CLK_TCK)" -v n="$count" 'BEGIN { printf "%-34s %8.2f\n", "a token never seen, one at a time", t * 1e6 / hz / n }'

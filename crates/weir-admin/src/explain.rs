@@ -10,7 +10,7 @@ use weir_filter::cors::CorsDecision;
 use weir_filter::forwarding::Hop;
 use weir_filter::{ChainEntry, RequestContext, Target, Verdict};
 use weir_route::index::Scratch;
-use weir_route::{Request, RequestParts, Route, Vars};
+use weir_route::{Content, Request, RequestParts, Route, Vars};
 use weir_server::{ErrorKind, enter, spend_forward};
 use weir_snapshot::{RouteTarget, Settings, Snapshot, Upstream};
 use weir_wire::RequestHead;
@@ -38,6 +38,9 @@ pub struct Question {
     /// Address of the client; loopback if not given.
     #[serde(default)]
     pub peer: Option<IpAddr>,
+    /// Its body, for ReadBody; not known if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
     /// Chance that weight groups draw from.
     #[serde(default)]
     pub dice: u64,
@@ -125,7 +128,10 @@ fn tell(snapshot: &Snapshot, question: &Question) -> Explanation {
         return told;
     }
     let ip = question.peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    let parts = RequestParts::of(&head);
+    let mut parts = RequestParts::of(&head);
+    if let Some(body) = &question.body {
+        parts.content = serde_json::from_str(body).map_or(Content::Unusable, Content::Json);
+    }
     let now_ms = jiff::Timestamp::now().as_millisecond();
     let request = Request { head: &head, parts: &parts, peer: ip, now_ms, dice: question.dice };
     let (winner, candidates) = candidates(snapshot, &request);

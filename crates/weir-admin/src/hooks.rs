@@ -65,6 +65,10 @@ pub type ReadPipelines = dyn Fn(Option<&str>) -> Option<Value> + Send + Sync;
 pub type ReadServices = dyn Fn(Option<&str>) -> Option<Value> + Send + Sync;
 /// One upstream by name, or all of them.
 pub type ReadUpstreams = dyn Fn(Option<&str>) -> Option<Value> + Send + Sync;
+/// One cache by name, or all of them.
+pub type ReadCaches = dyn Fn(Option<&str>) -> Option<Value> + Send + Sync;
+/// Empties the cache of this name, or all of them; false if there is none.
+pub type EmptyCaches = dyn Fn(Option<&str>) -> bool + Send + Sync;
 /// Drains or resumes an instance of an upstream; `None` if there is none.
 pub type Drain = dyn Fn(&str, &str, bool) -> Option<Value> + Send + Sync;
 /// Sets (`None`: clears) the level of a logger. An error says why not.
@@ -93,6 +97,10 @@ pub struct Hooks {
     pub upstreams: Arc<ReadUpstreams>,
     /// Gives an instance of an upstream nothing more, or something again.
     pub drain: Arc<Drain>,
+    /// For `/actuator/caches`: one cache, or all of them; `None` if there is none.
+    pub caches: Arc<ReadCaches>,
+    /// Empties caches.
+    pub empty_caches: Arc<EmptyCaches>,
     /// The part of `/actuator/health` on registries; `None` if none is watched.
     pub discovery: Arc<dyn Fn() -> Option<Value> + Send + Sync>,
     /// For `/actuator/loggers`.

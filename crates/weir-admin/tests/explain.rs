@@ -25,6 +25,7 @@ fn check(snapshot: &Snapshot, method: &str, target: &str, fields: &[(&str, &str)
         target: target.to_owned(),
         headers,
         peer: None,
+        body: None,
         dice: 0,
     };
     let told = explain(snapshot, &question);
@@ -61,6 +62,7 @@ fn outside_of_the_base_path_nothing_matches() {
         target: "/in/zzz".into(),
         headers: Vec::new(),
         peer: None,
+        body: None,
         dice: 0,
     };
     assert_eq!(explain(&snapshot, &question).winner.as_deref(), Some("a"));
@@ -79,6 +81,7 @@ fn asking_takes_no_token_of_a_limit() {
         target: "/a".into(),
         headers: Vec::new(),
         peer: None,
+        body: None,
         dice: 0,
     };
     for _ in 0..3 {

@@ -14,6 +14,8 @@ use crate::secret::{Secret, sha256};
 const COSTS: std::ops::RangeInclusive<u32> = 4..=14;
 /// Passwords that are remembered at most once they have been checked.
 const KNOWN_MAX: usize = 4096;
+/// How long one is remembered, in milliseconds.
+const KNOWN_MS: i64 = 3_600_000;
 
 /// Users by name, with their passwords or hashes of them.
 #[derive(Debug, Default)]
@@ -21,8 +23,9 @@ pub struct Users {
     passwords: HashMap<String, Password>,
     /// Asked about for users that there are not, so that the time it takes does not tell.
     decoy: Option<Arc<str>>,
-    /// SHA-256 of users and passwords that were right.
-    known: Mutex<Option<Recent<[u8; 32], ()>>>,
+    /// Until when passwords are known to be right, in milliseconds since 1970: by the SHA-256 of
+    /// user, stored hash (whose salt no other has) and password.
+    known: Mutex<Option<Recent<[u8; 32], i64>>>,
 }
 
 #[derive(Debug)]
@@ -75,8 +78,8 @@ impl Users {
         self.passwords.contains_key(name)
     }
 
-    /// What can be said of a password at once.
-    pub fn check(&self, name: &str, password: &str) -> Checked {
+    /// What can be said of a password at once, `now_ms` milliseconds after 1970.
+    pub fn check(&self, name: &str, password: &str, now_ms: i64) -> Checked {
         match self.passwords.get(name) {
             Some(Password::Secret(secret)) => {
                 let same = verify_slices_are_equal(&secret.0, &sha256(password)).is_ok();
@@ -84,8 +87,9 @@ impl Users {
             }
             Some(Password::Bcrypt(hash)) => {
                 let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-                let digest = digest(name, password);
-                let is_known = known.as_mut().is_some_and(|known| known.get(&digest).is_some());
+                let digest = digest(name, hash, password);
+                let until_ms = known.as_mut().and_then(|known| known.get(&digest).copied());
+                let is_known = until_ms.is_some_and(|until_ms| now_ms < until_ms);
                 if is_known { Checked::Right } else { Checked::Ask(Arc::clone(hash)) }
             }
             None => {
@@ -94,20 +98,20 @@ impl Users {
         }
     }
 
-    /// Remembers that a password was right, so that it is not asked about again.
-    pub fn remember(&self, name: &str, password: &str) {
+    /// Remembers for an hour that a password was right, so that it is not asked about again.
+    pub fn remember(&self, name: &str, password: &str, now_ms: i64) {
         // A password that matches the decoy makes nobody a user.
-        if self.contains(name) {
+        if let Some(Password::Bcrypt(hash)) = self.passwords.get(name) {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             let known = known.get_or_insert_with(|| Recent::new(KNOWN_MAX, KNOWN_MAX * 64));
-            known.put(digest(name, password), (), 64);
+            known.put(digest(name, hash, password), now_ms.saturating_add(KNOWN_MS), 64);
         }
     }
 }
 
-/// No other name and password give the same text.
-fn digest(name: &str, password: &str) -> [u8; 32] {
-    sha256(&format!("{}:{name}{password}", name.len()))
+/// No other name and password give the same text: a hash has always 60 characters.
+fn digest(name: &str, hash: &str, password: &str) -> [u8; 32] {
+    sha256(&format!("{}:{name}{hash}{password}", name.len()))
 }
 
 /// `$2y$10$` and 53 characters.
@@ -127,7 +131,7 @@ fn bcrypt_hash(text: &str) -> Result<&str, SecretError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Checked, Users};
+    use super::{Checked, KNOWN_MS, Users};
     use crate::SecretError;
 
     /// The example of Spring's documentation: `password`.
@@ -140,11 +144,11 @@ mod tests {
         users.add("noop", "{noop}pw").expect("a password");
         let hex = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
         users.add("hashed", &format!("sha256:{hex}")).expect("a password");
-        assert_eq!(users.check("plain", "pw"), Checked::Right);
-        assert_eq!(users.check("noop", "pw"), Checked::Right);
-        assert_eq!(users.check("hashed", "secret"), Checked::Right);
-        assert_eq!(users.check("plain", "pw "), Checked::Wrong);
-        assert_eq!(users.check("nobody", "pw"), Checked::Wrong);
+        assert_eq!(users.check("plain", "pw", 0), Checked::Right);
+        assert_eq!(users.check("noop", "pw", 0), Checked::Right);
+        assert_eq!(users.check("hashed", "secret", 0), Checked::Right);
+        assert_eq!(users.check("plain", "pw ", 0), Checked::Wrong);
+        assert_eq!(users.check("nobody", "pw", 0), Checked::Wrong);
     }
 
     #[test]
@@ -152,13 +156,14 @@ mod tests {
         let mut users = Users::default();
         users.add("slow", &format!("{{bcrypt}}{HASH}")).expect("a password");
         let ask = Checked::Ask(HASH.into());
-        assert_eq!(users.check("slow", "password"), ask);
-        users.remember("slow", "password");
-        assert_eq!(users.check("slow", "password"), Checked::Right);
-        assert_eq!(users.check("slow", "other"), ask);
-        assert_eq!(users.check("nobody", "password"), ask, "it takes as long");
-        users.remember("nobody", "password");
-        assert_eq!(users.check("nobody", "password"), ask, "and makes nobody known");
+        assert_eq!(users.check("slow", "password", 0), ask);
+        users.remember("slow", "password", 0);
+        assert_eq!(users.check("slow", "password", KNOWN_MS - 1), Checked::Right);
+        assert_eq!(users.check("slow", "password", KNOWN_MS), ask, "an hour is over");
+        assert_eq!(users.check("slow", "other", 0), ask);
+        assert_eq!(users.check("nobody", "password", 0), ask, "it takes as long");
+        users.remember("nobody", "password", 0);
+        assert_eq!(users.check("nobody", "password", 0), ask, "and makes nobody known");
     }
 
     #[test]

@@ -73,6 +73,10 @@ pub struct ResponseCache {
     bytes_max: u64,
     entries: Cache<Key, Entry, ByBytes, RandomState>,
     flights: Mutex<HashMap<Key, Airborne, RandomState>>,
+    /// How many fetches have begun.
+    begun: AtomicU64,
+    /// How often it was emptied.
+    emptied: AtomicU64,
     hits: AtomicU64,
     stale: AtomicU64,
     misses: AtomicU64,
@@ -94,6 +98,8 @@ pub enum Looked {
     Hit(Arc<Stored>),
     /// The request is to be sent, for all who wait.
     Fetch(Flight),
+    /// This answers the request, though it is no longer fresh; another one is to be fetched.
+    Refresh(Arc<Stored>, Flight),
     /// Somebody fetches it: wait ([`ResponseCache::poll_landed`]), then look again.
     Wait,
     /// The request is to be sent, and what comes is not kept.
@@ -106,6 +112,8 @@ pub struct Flight {
     cache: Arc<ResponseCache>,
     key: Key,
     number: u64,
+    /// How often the cache had been emptied at its start.
+    emptied: u64,
     /// What can be used if the fetch fails.
     pub fallback: Option<Arc<Stored>>,
 }
@@ -139,6 +147,8 @@ impl ResponseCache {
             bytes_max,
             entries,
             flights: Mutex::default(),
+            begun: AtomicU64::new(0),
+            emptied: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             stale: AtomicU64::new(0),
             misses: AtomicU64::new(0),
@@ -176,8 +186,9 @@ impl ResponseCache {
         }
     }
 
-    /// Forgets everything.
+    /// Forgets everything, and what is being fetched now is not kept.
     pub fn clear(&self) {
+        self.emptied.fetch_add(1, Ordering::SeqCst);
         self.entries.clear();
     }
 
@@ -206,14 +217,17 @@ impl ResponseCache {
             count(&self.hits);
             return Looked::Hit(Arc::clone(stored));
         }
+        let meanwhile =
+            found.clone().filter(|stored| !only_fresh && stored.is_usable_meanwhile(now_ms));
+        if meanwhile.is_some() {
+            count(&self.hits);
+            count(&self.stale);
+        }
         let mut flights = self.flights();
         if let Some(airborne) = flights.get(&key)
             && now_ms < airborne.since_ms.saturating_add(FLIGHT_MS_MAX)
         {
-            let usable = found.filter(|stored| !only_fresh && stored.is_usable_meanwhile(now_ms));
-            if let Some(stored) = usable {
-                count(&self.hits);
-                count(&self.stale);
+            if let Some(stored) = meanwhile {
                 return Looked::Hit(stored);
             }
             if airborne.waiters.len() < WAITERS_MAX && !only_fresh {
@@ -222,13 +236,20 @@ impl ResponseCache {
             count(&self.misses);
             return Looked::Pass;
         }
-        count(&self.misses);
-        let number = self.misses.load(Ordering::Relaxed);
+        let number = self.begun.fetch_add(1, Ordering::Relaxed);
         let airborne = Airborne { since_ms: now_ms, number, waiters: Vec::new() };
         if let Some(late) = flights.insert(Arc::clone(&key), airborne) {
             late.waiters.into_iter().for_each(Waker::wake);
         }
-        Looked::Fetch(Flight { cache: Arc::clone(self), key, number, fallback: found })
+        let emptied = self.emptied.load(Ordering::SeqCst);
+        let flight = Flight { cache: Arc::clone(self), key, number, emptied, fallback: found };
+        match meanwhile {
+            Some(stored) => Looked::Refresh(stored, flight),
+            None => {
+                count(&self.misses);
+                Looked::Fetch(flight)
+            }
+        }
     }
 
     /// Ready once nobody fetches the response to this request any more.
@@ -282,6 +303,9 @@ impl Flight {
 
     /// Keeps what was fetched, under the request's `key`, for `head` as it was sent.
     pub fn land(self, key: &[u8], head: &RequestHead, stored: Stored) {
+        if self.is_outdated() {
+            return;
+        }
         let names = stored.vary();
         let entries = &self.cache.entries;
         let stored = Entry::Stored(Arc::new(stored));
@@ -293,6 +317,15 @@ impl Flight {
             entries.insert(whole.into(), stored);
         }
         count(&self.cache.stored);
+        // Emptied in between: the entry may have come after that.
+        if self.is_outdated() {
+            entries.clear();
+        }
+    }
+
+    /// Whether the cache was emptied since it began.
+    fn is_outdated(&self) -> bool {
+        self.cache.emptied.load(Ordering::SeqCst) != self.emptied
     }
 
     /// Notes that what came must not be kept: others need not wait for each other.

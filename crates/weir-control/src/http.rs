@@ -1,15 +1,15 @@
 //! A small HTTP client for registries, issuers and configuration servers: one request on one
-//! connection, with or without TLS, bounded in time and bytes.
+//! connection, or on one of a [`Pool`], with or without TLS, bounded in time and bytes.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -20,7 +20,10 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
+
+use crate::pool::{Pool, Target};
 
 /// A request to a registry.
 pub(crate) struct Ask<'a> {
@@ -39,6 +42,8 @@ pub(crate) struct Ask<'a> {
     /// From the connection to the last byte.
     pub timeout: Duration,
     pub bytes_max: usize,
+    /// Asking twice does no harm, whatever the method.
+    pub is_repeatable: bool,
     /// Whom an `https` URL is believed by; those that the system trusts if `None`.
     pub tls: Option<TlsConnector>,
 }
@@ -56,7 +61,7 @@ pub(crate) struct Opened {
     pub status: StatusCode,
     pub headers: HeaderMap,
     body: Incoming,
-    driver: tokio::task::JoinSet<Result<(), hyper::Error>>,
+    _connection: Connection,
 }
 
 impl Opened {
@@ -120,6 +125,7 @@ impl<'a> Ask<'a> {
             connect_timeout: timeout,
             timeout,
             bytes_max,
+            is_repeatable: false,
             tls: None,
         }
     }
@@ -133,25 +139,60 @@ impl<'a> Ask<'a> {
         }
     }
 
+    /// The same on a connection of `pool`, which keeps it for the next question.
+    pub async fn send_by(self, pool: &Pool) -> Result<Answer, Failure> {
+        let time = self.timeout;
+        match tokio::time::timeout(time, self.exchange_by(pool)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Failure::TimedOut(time)),
+        }
+    }
+
     async fn exchange(self) -> Result<Answer, Failure> {
         let max = self.bytes_max;
-        let Opened { status, headers, body, driver: _driver } = self.open().await?;
-        let body = Limited::new(body, max).collect().await.map_err(|error| {
-            let long = error.downcast_ref::<http_body_util::LengthLimitError>().is_some();
-            if long { Failure::TooLong(max) } else { Failure::Unreachable(error.to_string()) }
-        })?;
-        Ok(Answer { status, headers, body: body.to_bytes() })
+        let Opened { status, headers, body, _connection } = self.open().await?;
+        Ok(Answer { status, headers, body: whole(body, max).await? })
+    }
+
+    async fn exchange_by(self, pool: &Pool) -> Result<Answer, Failure> {
+        let (max, connect_timeout) = (self.bytes_max, self.connect_timeout);
+        let is_repeatable = self.is_repeatable || self.method.is_safe();
+        let (target, mut request) = self.prepared()?;
+        if let Some(mut kept) = pool.take(&target) {
+            // The server may close it at the same moment.
+            let again = is_repeatable.then(|| request.clone());
+            match kept.sender.try_send_request(request).await {
+                Ok(response) => return answered(response, kept, (pool, target), max).await,
+                Err(mut error) => match error.take_message().or(again) {
+                    Some(unsent) => request = unsent,
+                    None => return Err(unreachable(error.error())),
+                },
+            }
+        }
+        let mut connection = Connection::open(&target, connect_timeout, None).await?;
+        let response = connection.sender.send_request(request).await;
+        let response = response.map_err(|error| unreachable(&error))?;
+        answered(response, connection, (pool, target), max).await
     }
 
     /// Sends it and reads the head of the answer; the body is read as it comes. The caller bounds
     /// the time.
-    pub async fn open(self) -> Result<Opened, Failure> {
-        let unreachable = |error: &dyn fmt::Display| Failure::Unreachable(error.to_string());
+    pub async fn open(mut self) -> Result<Opened, Failure> {
+        let (connect_timeout, tls) = (self.connect_timeout, self.tls.take());
+        let (target, request) = self.prepared()?;
+        let mut connection = Connection::open(&target, connect_timeout, tls).await?;
+        let response = connection.sender.send_request(request).await;
+        let (head, body) = response.map_err(|error| unreachable(&error))?.into_parts();
+        Ok(Opened { status: head.status, headers: head.headers, body, _connection: connection })
+    }
+
+    /// Where it goes, and what is sent there.
+    fn prepared(self) -> Result<(Target, Request<Full<Bytes>>), Failure> {
         let place = Place::of(self.url)?;
         let mut request = Request::builder()
             .method(self.method)
             .uri(place.path)
-            .header(HOST, place.host.clone())
+            .header(HOST, place.host)
             .header("user-agent", concat!("weir/", env!("CARGO_PKG_VERSION")));
         if let Some(credentials) = place.authorization {
             request = request.header(AUTHORIZATION, credentials);
@@ -173,37 +214,78 @@ impl<'a> Ask<'a> {
             None => Full::new(Bytes::from(self.content)),
         };
         let request = request.body(body).map_err(|error| unreachable(&error))?;
-        let stream = TcpStream::connect((place.name.as_str(), place.port));
-        let stream = tokio::time::timeout(self.connect_timeout, stream).await;
-        let stream = stream.map_err(|_| Failure::TimedOut(self.connect_timeout))?;
+        Ok((place.target, request))
+    }
+}
+
+fn unreachable(error: &dyn fmt::Display) -> Failure {
+    Failure::Unreachable(error.to_string())
+}
+
+/// Reads an answer; its connection then goes to the pool.
+async fn answered(
+    response: Response<Incoming>,
+    connection: Connection,
+    (pool, target): (&Pool, Target),
+    max: usize,
+) -> Result<Answer, Failure> {
+    let (head, body) = response.into_parts();
+    let body = whole(body, max).await?;
+    pool.put(target, connection);
+    Ok(Answer { status: head.status, headers: head.headers, body })
+}
+
+/// A body of at most `max` bytes.
+async fn whole(body: Incoming, max: usize) -> Result<Bytes, Failure> {
+    let body = Limited::new(body, max).collect().await.map_err(|error| {
+        let is_long = error.downcast_ref::<http_body_util::LengthLimitError>().is_some();
+        if is_long { Failure::TooLong(max) } else { Failure::Unreachable(error.to_string()) }
+    })?;
+    Ok(body.to_bytes())
+}
+
+/// A connection to a server; dropping it closes it.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub sender: http1::SendRequest<Full<Bytes>>,
+    pub made: Instant,
+    _driver: JoinSet<Result<(), hyper::Error>>,
+}
+
+impl Connection {
+    async fn open(
+        target: &Target,
+        timeout: Duration,
+        tls_of_its_own: Option<TlsConnector>,
+    ) -> Result<Self, Failure> {
+        let stream = TcpStream::connect((target.name.as_str(), target.port));
+        let stream = tokio::time::timeout(timeout, stream).await;
+        let stream = stream.map_err(|_| Failure::TimedOut(timeout))?;
         let stream = stream.map_err(|error| unreachable(&error))?;
-        if !place.is_secure {
-            return converse(stream, request).await;
+        stream.set_nodelay(true).map_err(|error| unreachable(&error))?;
+        if !target.is_secure {
+            return Self::on(stream).await;
         }
-        let name = ServerName::try_from(place.name).map_err(|error| unreachable(&error))?;
-        let connector = match self.tls {
+        let name =
+            ServerName::try_from(target.name.clone()).map_err(|error| unreachable(&error))?;
+        let connector = match tls_of_its_own {
             Some(connector) => connector,
             None => tls().map_err(Failure::Unreachable)?.clone(),
         };
         let stream = connector.connect(name, stream).await.map_err(|error| unreachable(&error))?;
-        converse(stream, request).await
+        Self::on(stream).await
     }
-}
 
-/// Sends a request on a connection of its own and reads the head of the answer.
-async fn converse(
-    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    request: Request<Full<Bytes>>,
-) -> Result<Opened, Failure> {
-    let unreachable = |error: &dyn fmt::Display| Failure::Unreachable(error.to_string());
-    let handshake = http1::handshake(TokioIo::new(stream)).await;
-    let (mut sender, connection) = handshake.map_err(|error| unreachable(&error))?;
-    // Ends with the answer: one that is given up closes its connection.
-    let mut driver = tokio::task::JoinSet::new();
-    driver.spawn(connection);
-    let response = sender.send_request(request).await;
-    let (head, body) = response.map_err(|error| unreachable(&error))?.into_parts();
-    Ok(Opened { status: head.status, headers: head.headers, body, driver })
+    async fn on(
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    ) -> Result<Self, Failure> {
+        let handshake = http1::handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = handshake.map_err(|error| unreachable(&error))?;
+        // Ends with the connection: one that is given up is closed.
+        let mut driver = JoinSet::new();
+        driver.spawn(connection);
+        Ok(Self { sender, made: Instant::now(), _driver: driver })
+    }
 }
 
 /// TLS that believes the authorities in the PEM text `pem`.
@@ -265,9 +347,7 @@ impl Answer {
 
 /// Where a URL leads.
 struct Place {
-    name: String,
-    port: u16,
-    is_secure: bool,
+    target: Target,
     host: String,
     path: String,
     authorization: Option<HeaderValue>,
@@ -290,10 +370,9 @@ impl Place {
         });
         let default = if is_secure { 443 } else { 80 };
         let (host, port) = (authority.host(), authority.port_u16().unwrap_or(default));
+        let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         Ok(Self {
-            name: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
-            port,
-            is_secure,
+            target: Target { is_secure, name, port },
             host: format!("{host}:{port}"),
             path: uri.path_and_query().map_or_else(|| "/".to_owned(), |path| path.to_string()),
             authorization,
@@ -319,12 +398,12 @@ mod tests {
     #[test]
     fn urls() {
         let place = Place::of("http://us%40er:p%3Aw@[::1]:8761/eureka/apps?x=1").expect("a place");
-        assert_eq!((place.name.as_str(), place.port), ("::1", 8761));
+        assert_eq!((place.target.name.as_str(), place.target.port), ("::1", 8761));
         assert_eq!((place.host.as_str(), place.path.as_str()), ("[::1]:8761", "/eureka/apps?x=1"));
         assert_eq!(place.authorization.expect("credentials"), "Basic dXNAZXI6cDp3");
         assert_eq!(shown("http://user:secret@h:1/a/b?token=x"), "http://h:1/a/b");
         assert_eq!(shown("http://user:se/cr?et@h:1/a/b?token=x"), "http://h:1/a/b");
-        let secure = Place::of("https://h/").expect("a place");
+        let secure = Place::of("https://h/").expect("a place").target;
         assert_eq!((secure.port, secure.is_secure), (443, true));
         assert!(Place::of("ftp://h/").is_err());
         assert!(Place::of("nonsense").is_err());

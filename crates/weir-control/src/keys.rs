@@ -14,6 +14,7 @@ use weir_auth::{JWKS_BYTES_MAX, KeyPlace, KeyRing, KeySet, RemoteKeys};
 
 use crate::http::{Answer, Ask, Failure, shown};
 use crate::plane::Plane;
+use crate::pool::Pool;
 
 /// Keys are fetched anew after this; Spring's decoder does it as often.
 const REFRESH: Duration = Duration::from_secs(300);
@@ -43,17 +44,18 @@ struct Tended {
 
 async fn fetch_all(ring: Arc<KeyRing>, wanted: Arc<Notify>) {
     let mut tended: Vec<Tended> = Vec::new();
+    let pool = Pool::default();
     loop {
         tended.retain(|one| Arc::strong_count(&one.keys) > 1);
         for keys in ring.all() {
             let at = tended.iter().position(|one| Arc::ptr_eq(&one.keys, &keys));
             match at.and_then(|at| tended.get_mut(at)) {
-                Some(one) => one.tend().await,
+                Some(one) => one.tend(&pool).await,
                 None => {
                     let now = Instant::now();
                     let mut one = Tended { keys, fetched: now, next: now, failures: 0 };
                     one.keys.take_wanted();
-                    one.fetch().await;
+                    one.fetch(&pool).await;
                     tended.push(one);
                 }
             }
@@ -68,22 +70,22 @@ async fn fetch_all(ring: Arc<KeyRing>, wanted: Arc<Notify>) {
 }
 
 impl Tended {
-    async fn tend(&mut self) {
+    async fn tend(&mut self, pool: &Pool) {
         let is_asked = self.keys.take_wanted();
         let is_new = self.keys.keys().generation == 0;
         let has_rested =
             self.fetched.elapsed() >= ASKED_PAUSE || is_new && self.fetched.elapsed() >= RETRY;
         if is_asked && has_rested || Instant::now() >= self.next {
-            self.fetch().await;
+            self.fetch(pool).await;
         } else if is_asked {
             self.keys.pass();
         }
     }
 
-    async fn fetch(&mut self) {
+    async fn fetch(&mut self, pool: &Pool) {
         self.fetched = Instant::now();
         let place = self.keys.place().clone();
-        match fetch(&place).await {
+        match fetch(&place, pool).await {
             Ok(set) => {
                 self.failures = 0;
                 self.next = self.fetched + REFRESH;
@@ -113,28 +115,28 @@ fn name(place: &KeyPlace) -> String {
     }
 }
 
-async fn fetch(place: &KeyPlace) -> Result<KeySet, Failure> {
+async fn fetch(place: &KeyPlace, pool: &Pool) -> Result<KeySet, Failure> {
     let url = match place {
         KeyPlace::JwkSet(url) => url.clone(),
-        KeyPlace::Issuer(issuer) => metadata_of(issuer, "jwks_uri").await?,
+        KeyPlace::Issuer(issuer) => metadata_of(issuer, "jwks_uri", pool).await?,
         KeyPlace::Fixed => return Err(Failure::Nonsense("it has no place".to_owned())),
     };
-    let answer = get(&url).await?;
+    let answer = get(&url, pool).await?;
     let text = std::str::from_utf8(&answer.body);
     let text = text.map_err(|error| Failure::Nonsense(error.to_string()))?;
     KeySet::from_jwks(text).map_err(|error| Failure::Nonsense(error.message().to_owned()))
 }
 
-async fn get(url: &str) -> Result<Answer, Failure> {
-    Ask::get(url, TIMEOUT, JWKS_BYTES_MAX).send().await?.success()
+async fn get(url: &str, pool: &Pool) -> Result<Answer, Failure> {
+    Ask::get(url, TIMEOUT, JWKS_BYTES_MAX).send_by(pool).await?.success()
 }
 
 /// What the metadata of an issuer say under `name`. They are in one of the places that Spring looks
 /// at, in its order.
-pub(crate) async fn metadata_of(issuer: &str, name: &str) -> Result<String, Failure> {
+pub(crate) async fn metadata_of(issuer: &str, name: &str, pool: &Pool) -> Result<String, Failure> {
     let mut last = Failure::Nonsense("it has no metadata".to_owned());
     for url in metadata_urls(issuer) {
-        let metadata: Value = match get(&url).await.and_then(|answer| answer.json()) {
+        let metadata: Value = match get(&url, pool).await.and_then(|answer| answer.json()) {
             Ok(metadata) => metadata,
             Err(why @ Failure::Status(_)) => {
                 last = why;

@@ -20,6 +20,7 @@ mod discovery;
 mod http;
 mod keys;
 mod plane;
+mod pool;
 mod table;
 
 pub use answers::{Inquiry, answer_questions, mirrors_metrics, mirrors_prometheus};

@@ -1,17 +1,23 @@
 //! Content codings for responses: which one a client takes, and making them piece by piece.
 
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
 
 use brotli::CompressorWriter;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use zstd::stream::write::Encoder as ZstdEncoder;
+
+use crate::context::FilterError;
 
 /// Levels at which bytes are saved at little cost: those that web servers have.
 const GZIP_LEVEL: u32 = 5;
 const BROTLI_LEVEL: u32 = 4;
 const BROTLI_WINDOW: u32 = 19;
 const BROTLI_BUFFER: usize = 16 * 1024;
+const ZSTD_LEVEL: i32 = 3;
+/// As much memory as Brotli has; RFC 9659 allows 8 MB.
+const ZSTD_WINDOW_LOG: u32 = 19;
 
 /// A content coding that weir makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,17 +26,20 @@ pub enum Coding {
     Brotli,
     /// `gzip` (RFC 1952).
     Gzip,
+    /// `zstd` (RFC 8878).
+    Zstd,
 }
 
 impl Coding {
-    /// Both, the better one first.
-    pub const ALL: [Self; 2] = [Self::Brotli, Self::Gzip];
+    /// All, the better one first.
+    pub const ALL: [Self; 3] = [Self::Brotli, Self::Zstd, Self::Gzip];
 
     /// Its name in Content-Encoding.
     pub fn name(self) -> &'static str {
         match self {
             Self::Brotli => "br",
             Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
         }
     }
 
@@ -80,6 +89,7 @@ pub struct Encoder(Kind);
 enum Kind {
     Brotli(Box<CompressorWriter<Vec<u8>>>),
     Gzip(GzEncoder<Vec<u8>>),
+    Zstd(ZstdEncoder<'static, Vec<u8>>),
     Done,
 }
 
@@ -88,6 +98,7 @@ impl fmt::Debug for Encoder {
         f.write_str(match self.0 {
             Kind::Brotli(_) => "Encoder(br)",
             Kind::Gzip(_) => "Encoder(gzip)",
+            Kind::Zstd(_) => "Encoder(zstd)",
             Kind::Done => "Encoder(done)",
         })
     }
@@ -95,8 +106,11 @@ impl fmt::Debug for Encoder {
 
 impl Encoder {
     /// One at the start of some content.
-    pub fn new(coding: Coding) -> Self {
-        Self(match coding {
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn new(coding: Coding) -> Result<Self, FilterError> {
+        Ok(Self(match coding {
             Coding::Brotli => Kind::Brotli(Box::new(CompressorWriter::new(
                 Vec::new(),
                 BROTLI_BUFFER,
@@ -104,7 +118,13 @@ impl Encoder {
                 BROTLI_WINDOW,
             ))),
             Coding::Gzip => Kind::Gzip(GzEncoder::new(Vec::new(), Compression::new(GZIP_LEVEL))),
-        })
+            Coding::Zstd => {
+                let failed = |error: io::Error| FilterError(format!("zstd: {error}"));
+                let mut writer = ZstdEncoder::new(Vec::new(), ZSTD_LEVEL).map_err(failed)?;
+                writer.window_log(ZSTD_WINDOW_LOG).map_err(failed)?;
+                Kind::Zstd(writer)
+            }
+        }))
     }
 
     /// Takes content.
@@ -113,6 +133,7 @@ impl Encoder {
         let _ = match &mut self.0 {
             Kind::Brotli(writer) => writer.write_all(content),
             Kind::Gzip(writer) => writer.write_all(content),
+            Kind::Zstd(writer) => writer.write_all(content),
             Kind::Done => Ok(()),
         };
     }
@@ -128,6 +149,10 @@ impl Encoder {
                 let _ = if now { writer.flush() } else { Ok(()) };
                 writer.get_mut()
             }
+            Kind::Zstd(writer) => {
+                let _ = if now { writer.flush() } else { Ok(()) };
+                writer.get_mut()
+            }
             Kind::Done => return Vec::new(),
         };
         std::mem::take(out)
@@ -138,6 +163,7 @@ impl Encoder {
         match std::mem::replace(&mut self.0, Kind::Done) {
             Kind::Brotli(writer) => writer.into_inner(),
             Kind::Gzip(writer) => writer.finish().unwrap_or_default(),
+            Kind::Zstd(writer) => writer.finish().unwrap_or_default(),
             Kind::Done => Vec::new(),
         }
     }
@@ -154,12 +180,15 @@ mod tests {
             let chosen = Coding::choose(&Coding::ALL, std::iter::once(accepted.as_bytes()));
             assert_eq!(chosen, expected, "{accepted}");
         };
-        check("gzip, deflate, br", Some(Coding::Brotli));
+        check("gzip, deflate, br, zstd", Some(Coding::Brotli));
+        check("gzip, zstd", Some(Coding::Zstd));
+        check("br;q=0.5, zstd, gzip;q=0.9", Some(Coding::Zstd));
+        check("zstd;q=0, gzip;q=0.1", Some(Coding::Gzip));
         check("GZIP", Some(Coding::Gzip));
         check("x-gzip;q=0.5", Some(Coding::Gzip));
         check("br;q=0.2, gzip;q=0.8", Some(Coding::Gzip));
         check("*", Some(Coding::Brotli));
-        check("*;q=0.1, br;q=0", Some(Coding::Gzip));
+        check("*;q=0.1, br;q=0, zstd;q=0", Some(Coding::Gzip));
         check("identity", None);
         check("gzip;q=0", None);
         check("gzip;q=x", None);
@@ -169,7 +198,7 @@ mod tests {
     #[test]
     fn what_is_made_can_be_read() {
         for coding in Coding::ALL {
-            let mut encoder = Encoder::new(coding);
+            let mut encoder = Encoder::new(coding).expect("memory");
             encoder.write(b"first, ");
             let mut coded = encoder.take(true);
             assert!(!coded.is_empty(), "{coding:?}: it can be sent at once");

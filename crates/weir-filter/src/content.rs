@@ -62,6 +62,7 @@ pub fn decoded(encoding: &[u8], mut content: Vec<u8>, max: usize) -> Result<Vec<
                 Err(_) => read(DeflateDecoder::new(content.as_slice()), max)?,
             },
             b"br" => read(brotli::Decompressor::new(content.as_slice(), 4096), max)?,
+            b"zstd" => read(zstd_decoder(&content)?, max)?,
             other => {
                 let other = other.escape_ascii();
                 return Err(FilterError(format!("content in the coding `{other}` is not read")));
@@ -69,6 +70,16 @@ pub fn decoded(encoding: &[u8], mut content: Vec<u8>, max: usize) -> Result<Vec<
         };
     }
     Ok(content)
+}
+
+/// RFC 9659: a window for HTTP has at most 8 MB, so that nobody need hold more.
+const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+
+fn zstd_decoder(content: &[u8]) -> Result<impl Read + '_, FilterError> {
+    let broken = |error: std::io::Error| FilterError(format!("zstd cannot be decoded: {error}"));
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(content).map_err(broken)?;
+    decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map_err(broken)?;
+    Ok(decoder)
 }
 
 fn read(from: impl Read, max: usize) -> Result<Vec<u8>, FilterError> {
@@ -115,6 +126,7 @@ mod tests {
         let mut writer = brotli::CompressorWriter::new(&mut br, 4096, 5, 22);
         writer.write_all(&text).expect("memory");
         drop(writer);
+        let zstd = zstd::encode_all(text.as_slice(), 3).expect("memory");
         let mut twice = GzEncoder::new(Vec::new(), Compression::default());
         twice.write_all(&br).expect("memory");
         let twice = twice.finish().expect("memory");
@@ -125,6 +137,7 @@ mod tests {
             ("deflate", &zlib),
             ("deflate", &bare),
             ("br", &br),
+            ("zstd", &zstd),
             ("br, gzip", &twice),
         ] {
             let content = decoded(coding.as_bytes(), coded.clone(), 25);
@@ -132,7 +145,22 @@ mod tests {
         }
         assert!(decoded(b"gzip", gzip.clone(), 24).is_err(), "longer than allowed");
         assert!(decoded(b"gzip", text.clone(), 100).is_err());
-        assert!(decoded(b"zstd", text, 100).is_err());
+        let cut = zstd.get(..zstd.len() - 1).expect("a part").to_vec();
+        assert!(decoded(b"zstd", cut, 100).is_err());
+        assert!(decoded(b"zstd", zstd, 24).is_err(), "longer than allowed");
+        assert!(decoded(b"compress", text, 100).is_err());
+    }
+
+    #[test]
+    fn a_window_of_zstd_is_bounded() {
+        let of_window = |log: u32| {
+            let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).expect("an encoder");
+            encoder.window_log(log).expect("a window");
+            encoder.write_all(&[b'a'; 100]).expect("memory");
+            encoder.finish().expect("memory")
+        };
+        assert!(decoded(b"zstd", of_window(23), 1_000).is_ok());
+        assert!(decoded(b"zstd", of_window(24), 1_000).is_err());
     }
 
     #[test]

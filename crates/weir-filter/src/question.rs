@@ -4,6 +4,7 @@
 //! answer within [`Question::timeout_ms`], and asks the filter again with it. Whoever does not
 //! answer, or not in time, is [`Answer::Nobody`].
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use weir_limit::BucketSettings;
@@ -30,6 +31,8 @@ pub enum Question {
         hash: Arc<str>,
         /// The password.
         password: String,
+        /// Who sent it.
+        client: IpAddr,
     },
     /// A token of this gateway's own.
     AccessToken(Arc<OAuthClient>),

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use serde_json::Value;
 use weir_wire::RequestHead;
 
 use crate::pattern::{HostLabels, PathSegments};
@@ -24,7 +25,7 @@ pub struct Request<'a> {
 /// What a path or a host may take at most after [`RequestParts::give_back`].
 const BYTES_KEPT: usize = 2048;
 
-/// Path and host of a request, cut up once for all patterns. Reused for others, it allocates
+/// Path, host and body of a request, cut up once for all patterns. Reused for others, it allocates
 /// nothing in steady state unless the path is percent-encoded.
 #[derive(Clone, Debug, Default)]
 pub struct RequestParts {
@@ -32,6 +33,20 @@ pub struct RequestParts {
     pub path: PathSegments,
     /// Host labels in lower case.
     pub host: HostLabels,
+    /// What is known of the body.
+    pub content: Content,
+}
+
+/// The body of a request, as far as predicates look at it.
+#[derive(Clone, Debug, Default)]
+pub enum Content {
+    /// It was not read: it may say anything, so no predicate rules a route out by it.
+    #[default]
+    Unread,
+    /// There is none, it is not JSON, or it is too long.
+    Unusable,
+    /// It is JSON.
+    Json(Box<Value>),
 }
 
 impl RequestParts {
@@ -48,7 +63,8 @@ impl RequestParts {
         self.host.read(head.host());
     }
 
-    /// Lets go of what an unusually long path or host takes, for a request that waits with it.
+    /// Lets go of what an unusually long path or host takes, and of the body, for a request that
+    /// waits with it.
     pub fn give_back(&mut self) {
         if self.path.memory() > BYTES_KEPT {
             self.path = PathSegments::default();
@@ -56,6 +72,7 @@ impl RequestParts {
         if self.host.memory() > BYTES_KEPT {
             self.host = HostLabels::default();
         }
+        self.content = Content::Unread;
     }
 }
 

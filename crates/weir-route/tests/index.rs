@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_oneof};
-use proptest::{prop_assert, proptest};
-use tables::random::{Asked, Written, asked, cases, options, written};
+use proptest::{prop_assert, prop_assert_eq, proptest};
+use tables::random::{Asked, BODIES, Written, asked, cases, options, written};
 use tables::route;
 use weir_route::Route;
 use weir_route::index::{Change, Index, Scratch};
-use weir_route::predicate::{PredicateOptions, WeightGroups};
+use weir_route::predicate::{Predicate, PredicateOptions, WeightGroups};
 
 type Table = Index<()>;
 
@@ -43,6 +43,32 @@ proptest! {
         let index = Table::build(routes(&options, &table));
         prop_assert!(disagreement(&index, &requests).is_none(),
             "{:?}", disagreement(&index, &requests));
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(100))]
+    #[test]
+    fn a_body_matters_only_to_a_route_that_looks_at_it(
+        table in vec(written(), 1..40),
+        requests in vec(asked(), 1..30),
+    ) {
+        let index = Table::build(routes(&PredicateOptions::default(), &table));
+        let mut scratch = Scratch::default();
+        for asked in &requests {
+            let mut found = |body| {
+                let ask = asked.ask().with_content(&body);
+                index.lookup(&ask.request(), &mut scratch).cloned()
+            };
+            let unread = found(None);
+            let reads = |route: &Arc<Route<()>>| route.all_predicates().any(Predicate::reads_body);
+            if !unread.as_ref().is_some_and(reads) {
+                for body in BODIES {
+                    let position = |route: Option<Arc<Route<()>>>| route.map(|one| one.position);
+                    prop_assert_eq!(position(found(body)), position(unread.clone()));
+                }
+            }
+        }
     }
 }
 

@@ -65,12 +65,20 @@ enum State {
     Watched(Watched<StdStream>),
     /// Registering failed.
     Lost,
+    /// Nobody is at the other end.
+    Nobody,
 }
 
 impl Socket {
     /// A connection that is not registered yet; it must be non-blocking.
     pub(crate) fn fresh(stream: StdStream) -> Self {
         Self(State::Fresh(stream))
+    }
+
+    /// The connection of a request that no client has sent: nothing comes, all that is written is
+    /// forgotten.
+    pub(crate) fn nobody() -> Self {
+        Self(State::Nobody)
     }
 
     /// A connection that is registered.
@@ -100,6 +108,7 @@ impl Socket {
             State::Fresh(stream) => stream,
             State::Watched(watched) => watched.file(),
             State::Lost => return true,
+            State::Nobody => return false,
         };
         let mut asked = [PollFd::new(stream, flag)];
         let over = flag | PollFlags::HUP | PollFlags::ERR;
@@ -120,7 +129,7 @@ impl Socket {
         match &self.0 {
             State::Fresh(stream) => stream.local_addr().ok(),
             State::Watched(watched) => watched.file().local_addr().ok(),
-            State::Lost => None,
+            State::Lost | State::Nobody => None,
         }
     }
 
@@ -129,7 +138,7 @@ impl Socket {
         let file = match &self.0 {
             State::Fresh(stream) => stream,
             State::Watched(watched) => watched.file(),
-            State::Lost => return,
+            State::Lost | State::Nobody => return,
         };
         // If it fails, the connection ends in good order.
         let _ = SockRef::from(file).set_linger(Some(Duration::ZERO));
@@ -140,7 +149,7 @@ impl Socket {
         match &self.0 {
             State::Fresh(stream) => stream.shutdown(Shutdown::Write).is_ok(),
             State::Watched(watched) => watched.file().shutdown(Shutdown::Write).is_ok(),
-            State::Lost => false,
+            State::Lost | State::Nobody => false,
         }
     }
 
@@ -152,7 +161,9 @@ impl Socket {
         }
         match &self.0 {
             State::Watched(watched) => Ok(watched),
-            State::Fresh(_) | State::Lost => Err(io::ErrorKind::NotConnected.into()),
+            State::Fresh(_) | State::Lost | State::Nobody => {
+                Err(io::ErrorKind::NotConnected.into())
+            }
         }
     }
 
@@ -162,6 +173,7 @@ impl Socket {
             State::Watched(watched) => watched.try_read_some(buffer.len(), |stream| {
                 Ok(recv(stream, buffer, RecvFlags::empty())?.1)
             }),
+            State::Nobody => Err(io::ErrorKind::WouldBlock.into()),
             State::Lost => Err(io::ErrorKind::NotConnected.into()),
         }
     }
@@ -173,6 +185,7 @@ impl Socket {
             State::Watched(watched) => {
                 watched.try_write_some(bytes.len(), |stream| Ok(send(stream, bytes, flags)?))
             }
+            State::Nobody => Ok(bytes.len()),
             State::Lost => Err(io::ErrorKind::NotConnected.into()),
         }
     }
@@ -182,6 +195,7 @@ impl Socket {
             State::Fresh(stream) => pipe.take(stream, max),
             // Less than asked for may be all that there is room for in the pipe.
             State::Watched(watched) => watched.try_read(|stream| pipe.take(stream, max)),
+            State::Nobody => Err(io::ErrorKind::WouldBlock.into()),
             State::Lost => Err(io::ErrorKind::NotConnected.into()),
         }
     }
@@ -192,7 +206,8 @@ impl Socket {
             State::Watched(watched) => {
                 watched.try_write_some(pipe.held(), |stream| pipe.give(stream))
             }
-            State::Lost => Err(io::ErrorKind::NotConnected.into()),
+            // Only what is relayed goes through pipes.
+            State::Lost | State::Nobody => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
@@ -206,6 +221,7 @@ impl Socket {
                 watched
                     .try_write_some(len, |stream| Ok(sendmsg(stream, slices, &mut nothing, flags)?))
             }
+            State::Nobody => Ok(slices.iter().map(|slice| slice.len()).sum()),
             State::Lost => Err(io::ErrorKind::NotConnected.into()),
         }
     }
@@ -220,6 +236,9 @@ fn poll_reading(
         match call(socket) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             other => return Poll::Ready(other),
+        }
+        if let State::Nobody = socket.0 {
+            return Poll::Pending;
         }
         ready!(socket.register()?.poll_readable());
     }
@@ -275,7 +294,7 @@ pub(crate) fn poll_splice_to(socket: &mut Socket, pipe: &mut Pipe) -> Poll<io::R
 /// Waits until a write may succeed. Costs no system call.
 pub(crate) fn poll_writable(socket: &mut Socket) -> Poll<io::Result<()>> {
     match &socket.0 {
-        State::Fresh(_) => Poll::Ready(Ok(())),
+        State::Fresh(_) | State::Nobody => Poll::Ready(Ok(())),
         _ => socket.register()?.poll_writable().map(Ok),
     }
 }

@@ -52,6 +52,8 @@ pub(crate) struct Worker {
     pub(crate) identity: Arc<Identity>,
     pub(crate) files: Arc<Files>,
     pub(crate) inquiries: Option<Inquiries>,
+    /// Held by each refresh of a cache that runs.
+    pub(crate) refreshes: Rc<()>,
     /// How long a client may be idle now, beside its own keep-alive timeout.
     pub(crate) idle_ms_max: Cell<u64>,
     shared: RefCell<Cache<Arc<ArcSwap<Snapshot>>, Arc<Snapshot>>>,
@@ -93,6 +95,7 @@ impl Worker {
             identity,
             files,
             inquiries,
+            refreshes: Rc::default(),
             idle_ms_max: Cell::new(u64::MAX),
             seen: RefCell::new(Rc::new(snapshot)),
             shared: RefCell::new(shared),
@@ -126,6 +129,7 @@ impl Worker {
             identity: Arc::clone(&self.identity),
             files: Arc::clone(&self.files),
             inquiries: self.inquiries.clone(),
+            refreshes: Rc::default(),
             idle_ms_max: Cell::new(u64::MAX),
             seen: RefCell::new(Rc::new(snapshot)),
             shared: RefCell::new(shared),

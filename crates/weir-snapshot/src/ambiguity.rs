@@ -66,6 +66,7 @@ impl Snapshot {
         };
         let mut parts = RequestParts::of(request.head);
         parts.path.read(&path);
+        parts.content = request.parts.content.clone();
         let other = self.index.lookup(&Request { parts: &parts, ..*request }, scratch)?;
         (other.position != route.position).then(|| Ambiguity::OtherRoute(other.id.clone()))
     }

@@ -17,6 +17,7 @@ use crate::routes::client::{Ask, Client};
 Examples:
   weir explain application.yml /orders/1
   weir explain application.yml -X POST -H 'Host: a.example' '/path?q=1'
+  weir explain application.yml -X POST -d '{\"type\": \"gold\"}' /orders
   weir explain --admin http://127.0.0.1:9090 /orders/1
 
 Exit code: 0 a route matches, 1 none does.")]
@@ -30,6 +31,9 @@ pub struct ExplainArgs {
     /// A header field, such as `Host: a.example`; may be repeated.
     #[arg(short = 'H', long = "header", value_name = "FIELD")]
     pub headers: Vec<String>,
+    /// The body, for the predicate ReadBody.
+    #[arg(short = 'd', long, value_name = "JSON")]
+    pub body: Option<String>,
     /// Address of the client.
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub peer: IpAddr,
@@ -64,6 +68,7 @@ pub fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
         target: target.clone(),
         headers: args.headers.iter().map(|field| header(field)).collect::<Result<_, _>>()?,
         peer: Some(args.peer),
+        body: args.body.clone(),
         dice: 0,
     };
     let told = match &args.admin {

@@ -2,6 +2,7 @@
 
 mod admin;
 mod apis;
+mod caches;
 mod check;
 mod configuration;
 mod demo;
@@ -52,6 +53,8 @@ enum Command {
     Apis(apis::ApisArgs),
     /// Shows and changes the limits of a running gateway.
     Limits(limits::LimitsArgs),
+    /// Shows the caches of a running gateway, and empties them.
+    Caches(caches::CachesArgs),
     /// Shows the pipelines of a running gateway.
     Pipelines(pipelines::PipelinesArgs),
     /// Shows the services that registries list to a running gateway.
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Command::Routes(args) => routes::run(args),
         Command::Apis(args) => apis::run(args),
         Command::Limits(args) => limits::run(args),
+        Command::Caches(args) => caches::run(args),
         Command::Pipelines(args) => pipelines::run(args),
         Command::Services(args) => services::run(args),
         Command::Upstreams(args) => upstreams::run(args),

@@ -162,3 +162,96 @@ async fn where_a_filter_sends_a_request_tells_responses_apart() {
     }
     assert_eq!(own.requests().len(), 1);
 }
+
+#[tokio::test]
+async fn an_old_response_is_given_at_once_while_another_is_fetched() {
+    let gate = Gate::new();
+    let (held, count) = (gate.clone(), AtomicUsize::new(0));
+    let origin = Origin::answering(move |_| {
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        let control = "Cache-Control: max-age=0, stale-while-revalidate=600";
+        let answer = Answer::status(200, &[control], number.to_string());
+        if number == 0 { answer } else { Answer::nothing().pause(&held).and(answer) }
+    })
+    .await;
+    let gateway = gateway(&origin, "  - LocalResponseCache=30m\n  - Retry=1", "");
+    let mut client = Client::connect(gateway.address()).await;
+    let ask = "GET /a HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: \"v\"\r\n\r\n";
+    for _ in 0..4 {
+        // The connection goes on, too, while the origin is silent.
+        assert_eq!(client.exchange(ask).await.text(), "0");
+    }
+    let start = std::time::Instant::now();
+    while origin.requests().len() < 2 {
+        assert!(start.elapsed() < PATIENCE, "nothing is fetched");
+        tokio::task::yield_now().await;
+    }
+    assert!(origin.requests()[1].field("if-none-match").is_none(), "it is for all");
+    gate.open();
+    while client.exchange(ask).await.text() == "0" {
+        assert!(start.elapsed() < PATIENCE, "what was fetched is not used");
+    }
+    let metrics = get(gateway.admin(), "/actuator/prometheus", "").await.text();
+    assert!(metrics.contains("weir_cache_misses_total{cache=\"\"} 1"), "{metrics}");
+}
+
+#[tokio::test]
+async fn an_upstream_that_fails_leaves_the_old_response() {
+    let count = AtomicUsize::new(0);
+    let origin = Origin::answering(move |_| match count.fetch_add(1, Ordering::Relaxed) {
+        0 => Answer::status(200, &["Cache-Control: max-age=0, stale-while-revalidate=600"], "old"),
+        1 => Answer::status(503, &[], "bad"),
+        2 => Answer::nothing().close(),
+        _ => Answer::status(200, &["Cache-Control: max-age=600"], "new"),
+    })
+    .await;
+    let gateway = gateway(&origin, "  - LocalResponseCache=30m", "");
+    let start = std::time::Instant::now();
+    loop {
+        let answer = get(gateway.address(), "/a", "").await;
+        assert_eq!(answer.status, 200);
+        if answer.text() == "new" {
+            break;
+        }
+        assert_eq!(answer.text(), "old");
+        assert!(start.elapsed() < PATIENCE, "{} requests", origin.requests().len());
+    }
+    assert_eq!(origin.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn caches_are_emptied() {
+    let origin = numbering(&[]).await;
+    let gateway = gateway(&origin, "  - LocalResponseCache=30m,1MB", "");
+    let (address, admin) = (gateway.address(), gateway.admin());
+    let delete = async |path: &str| {
+        let delete = format!("DELETE {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        Client::connect(admin).await.exchange(delete).await.status
+    };
+    for (number, path) in [("0", "/actuator/caches/a"), ("1", "/actuator/caches")] {
+        for _ in 0..2 {
+            assert_eq!(get(address, "/a", "").await.text(), number);
+        }
+        assert_eq!(delete("/actuator/caches/other").await, 404);
+        assert_eq!(delete(path).await, 204);
+    }
+    assert_eq!(get(address, "/a", "").await.text(), "2");
+    let all = get(admin, "/actuator/caches", "").await.text();
+    let one = "{\"cacheManagers\":{\"gatewayCacheManager\":{\"caches\":{\"a\":{\"target\":";
+    assert!(all.starts_with(one) && all.contains("\"entries\":1,"), "{all}");
+    let one = get(admin, "/actuator/caches/a", "").await.text();
+    assert!(one.contains("\"cacheManager\":\"gatewayCacheManager\""), "{one}");
+    assert_eq!(get(admin, "/actuator/caches/other", "").await.status, 404);
+    let weir = |args: &[&str]| {
+        let mut weir = std::process::Command::new(env!("CARGO_BIN_EXE_weir"));
+        let output = weir.arg("caches").args(["--admin", &admin.to_string()]).args(args).output();
+        let output = output.expect("weir runs");
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (done, listed) = weir(&["list"]);
+    assert!(done && listed.lines().count() == 2 && listed.contains("1048576"), "{listed}");
+    assert_eq!(weir(&["purge", "a"]), (true, "emptied a\n".to_owned()));
+    assert_eq!(get(address, "/a", "").await.text(), "3");
+    assert!(!weir(&["purge", "other"]).0 && weir(&["purge", "--all"]).0 && !weir(&["purge"]).0);
+    assert_eq!(get(address, "/a", "").await.text(), "4");
+}

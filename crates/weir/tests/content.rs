@@ -86,6 +86,10 @@ async fn responses_are_changed_whatever_their_coding() {
             "/a/gzip" => {
                 Answer::status(200, &[json, "Content-Encoding: gzip"], gzip("{\"id\":1,\"n\":2}"))
             }
+            "/a/zstd" => {
+                let coded = zstd::encode_all(b"{\"id\":1,\"n\":2}".as_slice(), 3).expect("memory");
+                Answer::status(200, &[json, "Content-Encoding: zstd"], coded)
+            }
             "/a/chunked" => Answer::raw(
                 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: \
                  chunked\r\n\r\n8\r\n{\"id\":1,\r\n6\r\n\"n\":2}\r\n0\r\n\r\n",
@@ -108,7 +112,7 @@ async fn responses_are_changed_whatever_their_coding() {
     let gateway = gateway(&origin, filters);
     let mut client = Client::connect(gateway.address()).await;
     let get = |path: &str| format!("GET /a/{path} HTTP/1.1\r\nHost: a\r\n\r\n");
-    for path in ["gzip", "chunked", "close"] {
+    for path in ["gzip", "zstd", "chunked", "close"] {
         let answer = client.exchange(get(path)).await;
         assert_eq!((answer.status, answer.text().as_str()), (200, "{\"n\":2}"), "{path}");
         assert_eq!(
@@ -169,6 +173,13 @@ async fn responses_are_compressed_as_clients_like() {
     let (coding, content) = fetched(&gateway, "long", "gzip, br").await;
     assert_eq!(coding.as_deref(), Some("br"));
     assert!(!content.is_empty() && content.len() < text.len() / 20);
+    for path in ["long", "chunked"] {
+        let (coding, content) = fetched(&gateway, path, "gzip;q=0.8, zstd").await;
+        assert_eq!(coding.as_deref(), Some("zstd"));
+        assert!(!content.is_empty() && content.len() < text.len() / 20);
+        let content = zstd::decode_all(content.as_slice()).expect("zstd");
+        assert!(content.starts_with(text.as_bytes()));
+    }
     for (path, accepted) in [("short", "gzip"), ("image", "gzip"), ("long", "identity")] {
         assert_eq!(fetched(&gateway, path, accepted).await.0, None, "{path}");
     }
@@ -208,4 +219,97 @@ async fn a_compressed_stream_is_passed_on_as_it_comes() {
         }
     }
     gate.open();
+}
+
+/// What the route that served a request says of itself, for each of `requests`.
+async fn served_by(gateway: &Gateway, requests: &[String]) -> Vec<String> {
+    let mut client = Client::connect(gateway.address()).await;
+    let mut routes = Vec::new();
+    for request in requests {
+        let answer = client.exchange(request.clone()).await;
+        routes.push(answer.field("x-route").unwrap_or_else(|| answer.status.to_string()));
+    }
+    routes
+}
+
+#[tokio::test]
+async fn the_body_chooses_the_route() {
+    let origin = Origin::answering(|_| Answer::nothing().read_body().and(Answer::ok())).await;
+    let route = |id: &str, body: &str| {
+        format!(
+            "- {{ id: {id}, uri: '{}', predicates: [ Path=/a{body} ], filters: [ \
+             'AddResponseHeader=X-Route, {id}' ] }}\n",
+            origin.uri()
+        )
+    };
+    let config = format!(
+        "server: {{ address: 127.0.0.1, port: 0 }}\nweir.admin.port: 0\n\
+         spring.http.codecs.max-in-memory-size: 10KB\n\
+         spring.cloud.gateway.server.webflux.routes:\n{}{}{}\
+         - {{ id: on, uri: 'forward:/a', predicates: [ Path=/on ] }}\n",
+        route("gold", ", 'ReadBody=/o/type, gold'"),
+        route("any", ", 'ReadBody=/o'"),
+        route("other", ""),
+    );
+    let gateway = spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}"], &config);
+    let sized = |body: &str| post(&format!("Content-Length: {}\r\n", body.len()), body);
+    let gold = r#"{"o":{"type":"gold"}}"#;
+    let long = format!("{{\"o\":{{\"type\":\"gold\"}},\"x\":\"{}\"}}", "x".repeat(11_000));
+    let requests = [
+        sized(gold),
+        sized(r#"{"o":{"type":"golden"}}"#),
+        sized(r#"{"o":null}"#),
+        sized(r#"{"p":1}"#),
+        sized("gold"),
+        sized(&long),
+        sized(""),
+        post("Transfer-Encoding: chunked\r\n", "5\r\n{\"o\":\r\n2\r\n1}\r\n0\r\n\r\n"),
+        post("Transfer-Encoding: chunked\r\n", "5\r\n{\"o\":\r\n0\r\n\r\n"),
+        "GET /a HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
+        sized(gold).replace("/a", "/on"),
+        sized("{}").replace("/a", "/on"),
+    ];
+    let routes = served_by(&gateway, &requests).await;
+    assert_eq!(
+        routes,
+        [
+            "gold", "any", "any", "other", "other", "other", "other", "any", "other", "other",
+            "gold", "other"
+        ]
+    );
+    let got = origin.requests();
+    assert_eq!(got[0].body, gold.as_bytes(), "it is sent on as it came");
+    assert_eq!(got[5].body.len(), long.len(), "also one that is too long to look at");
+}
+
+#[tokio::test]
+async fn a_coded_body_chooses_the_route_and_goes_on_as_it_came() {
+    let origin = Origin::answering(|_| Answer::nothing().read_body().and(Answer::ok())).await;
+    let config = format!(
+        "server: {{ address: 127.0.0.1, port: 0 }}\nweir.admin.port: 0\n\
+         spring.cloud.gateway.server.webflux.routes:\n\
+         - {{ id: gold, uri: '{}', predicates: [ 'Path=/a', 'ReadBody=/type, gold' ] }}\n",
+        origin.uri()
+    );
+    let gateway = spawn_weir(env!("CARGO_BIN_EXE_weir"), &["run", "{config}"], &config);
+    let text = "{\"type\":\"gold\"}";
+    let zstd = zstd::encode_all(text.as_bytes(), 3).expect("memory");
+    for (coding, coded) in [("gzip", gzip(text)), ("zstd", zstd)] {
+        let head = post(
+            &format!(
+                "Content-Encoding: {coding}\r\nExpect: 100-continue\r\nContent-Length: {}\r\n",
+                coded.len()
+            ),
+            "",
+        );
+        let mut client = Client::connect(gateway.address()).await;
+        client.send(head).await;
+        assert_eq!(client.read_interim().await.status, 100, "the body is asked for");
+        client.send(coded.clone()).await;
+        assert_eq!(client.read_response().await.status, 200);
+        assert_eq!(origin.requests().last().expect("a request").body, coded);
+    }
+    let mut client = Client::connect(gateway.address()).await;
+    let cut = post("Content-Encoding: gzip\r\nContent-Length: 4\r\n", "\x1f\x0bxx");
+    assert_eq!(client.exchange(cut).await.status, 404, "what cannot be decoded does not match");
 }

@@ -52,6 +52,23 @@ async fn another_server_lets_requests_pass_and_says_who_they_are_from() {
 }
 
 #[tokio::test]
+async fn another_server_is_asked_on_few_connections() {
+    let origin = Origin::start().await;
+    let (kept, closing) =
+        (Origin::start().await, Origin::answering(|_| Answer::ok().close()).await);
+    for auth in [&kept, &closing] {
+        let gateway = gateway(&origin, &forward_auth(&auth.uri()), "");
+        for _ in 0..20 {
+            // A connection that was closed meanwhile is not noticed by the client.
+            assert_eq!(get(gateway.address(), "").await.status, 200);
+        }
+    }
+    assert_eq!(kept.requests().len(), 20);
+    // How soon one is ready again is a matter of threads.
+    assert!(kept.connections() < 10, "{} connections", kept.connections());
+}
+
+#[tokio::test]
 async fn another_server_turns_requests_away_in_its_own_words() {
     let origin = Origin::start().await;
     let fields = &["Location: https://login.example/?back=1", "Set-Cookie: t=2"];

@@ -4,6 +4,8 @@ mod apis;
 mod apis_table;
 mod body;
 mod breakers;
+mod caches;
+mod caches_table;
 mod describe;
 mod gateway;
 mod limits;
@@ -242,6 +244,10 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::Audit => gateway::audit(&call),
         Operation::Explain => gateway::explain(call).await,
         Operation::ListBreakers => Ok(breakers::list(&call)),
+        Operation::ListCaches => Ok(caches::list(&call)),
+        Operation::GetCache => caches::get(call).await,
+        Operation::EmptyCaches => Ok(caches::empty_all(&call)),
+        Operation::EmptyCache => caches::empty_one(call).await,
         Operation::ListLimits => limits::list(&call),
         Operation::GetLimit => limits::get(call).await,
         Operation::SetLimit => limits::set(call).await,

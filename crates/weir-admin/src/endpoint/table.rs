@@ -3,6 +3,7 @@
 use http::StatusCode;
 
 use super::apis_table::API_ENDPOINTS;
+use super::caches_table::CACHE_ENDPOINTS;
 use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter};
 use super::upstreams_table::UPSTREAM_ENDPOINTS;
 use crate::access::Intent;
@@ -134,7 +135,7 @@ const HEALTH_ANSWERS: &[Answer] = &[
 
 /// All endpoints.
 pub(crate) fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
-    ENDPOINTS.iter().chain(UPSTREAM_ENDPOINTS).chain(API_ENDPOINTS)
+    ENDPOINTS.iter().chain(CACHE_ENDPOINTS).chain(UPSTREAM_ENDPOINTS).chain(API_ENDPOINTS)
 }
 
 /// The actuator, in the order of the document.

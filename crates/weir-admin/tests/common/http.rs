@@ -67,6 +67,8 @@ fn hooks(ready: Arc<AtomicBool>) -> Hooks {
     let level = Arc::new(Mutex::new(None));
     let (read, set) = (Arc::clone(&level), level);
     Hooks {
+        caches: Arc::new(|_| None),
+        empty_caches: Arc::new(|name| name.is_none()),
         prometheus: Arc::new(|| "requests_total 5\n".into()),
         ready,
         info: Arc::new(|| json!({ "build": { "name": "weir" } })),

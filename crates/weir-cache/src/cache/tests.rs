@@ -38,6 +38,7 @@ fn outcome(cache: &Arc<ResponseCache>, head: &RequestHead, answer: &str, now_ms:
         Looked::Hit(stored) => format!("hit {}", String::from_utf8_lossy(&stored.content)),
         Looked::Wait => "wait".to_owned(),
         Looked::Pass => "pass".to_owned(),
+        Looked::Refresh(..) => "refresh".to_owned(),
         Looked::Fetch(flight) => {
             let (top, body) = answer.split_once("\n\n").unwrap_or((answer, ""));
             let top = response(top);
@@ -180,12 +181,15 @@ fn stale_responses_are_used_meanwhile_and_on_errors() {
     let answer = format!("HTTP/1.1 200 OK\n{line}\n\nx");
     assert_eq!(outcome(&cache, &head, &answer, 0), "fetch");
     let key = key_of(&head);
-    let Looked::Fetch(flight) = cache.look(&key, &head, false, 15_000) else { panic!("no fetch") };
+    let Looked::Refresh(stored, flight) = cache.look(&key, &head, false, 15_000) else {
+        panic!("no refresh")
+    };
+    assert_eq!(stored.content, b"x", "at once");
     assert!(matches!(cache.look(&key, &head, false, 15_000), Looked::Hit(_)), "meanwhile");
     assert!(matches!(cache.look(&key, &head, false, 20_000), Looked::Wait), "no longer");
     let fallback = flight.fallback.as_ref().expect("the old one");
     assert!(fallback.is_usable_on_error(69_999) && !fallback.is_usable_on_error(70_000));
-    assert_eq!(cache.counts().stale, 1);
+    assert_eq!((cache.counts().stale, cache.counts().misses), (2, 1));
 }
 
 #[test]
@@ -218,6 +222,19 @@ fn memory_is_bounded() {
     assert!(cache.counts().entries > 5, "{:?}", cache.counts());
     cache.clear();
     assert_eq!(cache.counts().entries, 0);
+}
+
+#[test]
+fn what_was_being_fetched_when_it_was_emptied_is_not_kept() {
+    let (cache, head) = (cache(), request("GET / HTTP/1.1"));
+    let key = key_of(&head);
+    let Looked::Fetch(flight) = cache.look(&key, &head, false, 0) else { panic!("no fetch") };
+    cache.clear();
+    let life = Lifetime { fresh_ms: 10, stale_ms: 0, stale_if_error_ms: 0 };
+    let top = response("HTTP/1.1 200 OK");
+    flight.land(&key, &head, Stored::new(&top, b"old".to_vec(), life, 1));
+    assert_eq!(outcome(&cache, &head, "HTTP/1.1 200 OK\n\nnew", 1), "fetch");
+    assert_eq!(outcome(&cache, &head, "", 2), "hit new");
 }
 
 #[test]

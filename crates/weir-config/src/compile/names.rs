@@ -10,9 +10,6 @@ use crate::diagnostic::Code;
 use crate::spring::key;
 use crate::value::nearest;
 
-/// Predicates of SCG that exist in Java only.
-const JAVA_PREDICATES: &[&str] = &["ReadBody"];
-
 /// Filters that only Spring Cloud Gateway Server MVC has, and what to write instead.
 const MVC_FILTERS: &[(&str, &str)] = &[
     ("LoadBalancer", "write `lb://NAME` as the uri of the route, and remove the filter"),
@@ -65,9 +62,6 @@ impl Registry {
         let name = &named.name;
         let near = nearest(bare(name), self.predicates.keys().copied());
         let help = match near {
-            _ if JAVA_PREDICATES.contains(&name.as_str()) => {
-                "it exists in Java only; match on Path, Method, Header, Query or Cookie".to_owned()
-            }
             Some(near) => format!("did you mean `{near}`?"),
             None => format!(
                 "weir runs no Java predicates; say what it tests with `weir.predicates.{name}: \
@@ -78,10 +72,8 @@ impl Registry {
         let message = format!("there is no predicate `{name}`");
         let problem = Problem::new(Code::UnknownPredicate, part, message, help);
         match near {
-            None if !JAVA_PREDICATES.contains(&name.as_str()) => {
-                problem.paste(format!("weir.predicates.{name}: [Header=X-Tenant]"))
-            }
-            _ => problem,
+            None => problem.paste(format!("weir.predicates.{name}: [Header=X-Tenant]")),
+            Some(_) => problem,
         }
     }
 

@@ -15,6 +15,7 @@ use weir_filter::{Answer, OAuthClient, TokenPlace};
 
 use crate::http::{Ask, Failure, shown};
 use crate::keys::metadata_of;
+use crate::pool::Pool;
 
 const BYTES_MAX: usize = 1 << 20;
 /// A token is not used any more so long before it expires: it has to arrive.
@@ -43,7 +44,7 @@ struct TokenAnswer {
 
 impl AccessTokens {
     /// A token of `client`; fetched, unless somebody else has done that meanwhile.
-    pub async fn token(&self, client: &OAuthClient) -> Answer {
+    pub async fn token(&self, client: &OAuthClient, pool: &Pool) -> Answer {
         let fetch = self.fetch_of(&client.id);
         let mut failed = fetch.lock().await;
         if let Some(token) = client.token(now_ms()) {
@@ -54,7 +55,7 @@ impl AccessTokens {
         {
             return Answer::Nobody(why.clone());
         }
-        match fetched(client).await {
+        match fetched(client, pool).await {
             Ok((token, life_s)) => {
                 *failed = None;
                 // A short life is used to half of it.
@@ -85,11 +86,11 @@ fn now_ms() -> i64 {
 }
 
 /// A new token, and how many seconds it lives.
-async fn fetched(client: &OAuthClient) -> Result<(String, u64), Failure> {
+async fn fetched(client: &OAuthClient, pool: &Pool) -> Result<(String, u64), Failure> {
     let timeout = Duration::from_millis(client.timeout_ms);
     let url = match &client.place {
         TokenPlace::Endpoint(url) => url.clone(),
-        TokenPlace::Issuer(issuer) => metadata_of(issuer, "token_endpoint").await?,
+        TokenPlace::Issuer(issuer) => metadata_of(issuer, "token_endpoint", pool).await?,
     };
     let mut form = "grant_type=client_credentials".to_owned();
     if !client.scopes.is_empty() {
@@ -97,6 +98,8 @@ async fn fetched(client: &OAuthClient) -> Result<(String, u64), Failure> {
     }
     let mut ask = Ask::get(&url, timeout, BYTES_MAX);
     ask.method = Method::POST;
+    // Two tokens are as good as one.
+    ask.is_repeatable = true;
     ask.headers.push((CONTENT_TYPE, "application/x-www-form-urlencoded".to_owned()));
     let (id, secret) = (encoded(&client.client_id), encoded(&client.client_secret));
     if client.in_form {
@@ -106,7 +109,7 @@ async fn fetched(client: &OAuthClient) -> Result<(String, u64), Failure> {
         ask.headers.push((AUTHORIZATION, format!("Basic {credentials}")));
     }
     ask.body = Some(form);
-    let answer: TokenAnswer = ask.send().await?.success()?.json()?;
+    let answer: TokenAnswer = ask.send_by(pool).await?.success()?.json()?;
     if answer.access_token.is_empty() || !answer.access_token.bytes().all(|b| b.is_ascii_graphic())
     {
         return Err(Failure::Nonsense(format!("{} gave no token", shown(&url))));

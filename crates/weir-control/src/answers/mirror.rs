@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use weir_filter::Copied;
 
 use crate::http::{Ask, Failure};
+use crate::pool::Pool;
 
 /// Copies on their way at the same time; more are dropped.
 const AT_ONCE: usize = 256;
@@ -33,13 +34,13 @@ impl Default for Mirrors {
 
 impl Mirrors {
     /// Sends a copy, if there is room for it. Nobody waits for it.
-    pub fn send(&self, copied: Copied) {
+    pub fn send(&self, copied: Copied, pool: Pool) {
         let Ok(room) = Arc::clone(&self.0).try_acquire_owned() else {
             return count(&copied.route, "dropped");
         };
         tokio::spawn(async move {
             let _room = room;
-            let outcome = match send(&copied).await {
+            let outcome = match send(&copied, &pool).await {
                 Ok(status) if status == copied.status => "same",
                 Ok(status) => {
                     let (route, own) = (&copied.route, copied.status);
@@ -56,7 +57,7 @@ impl Mirrors {
     }
 }
 
-async fn send(copied: &Copied) -> Result<u16, Failure> {
+async fn send(copied: &Copied, pool: &Pool) -> Result<u16, Failure> {
     let nonsense = |error: &dyn std::fmt::Display| Failure::Nonsense(error.to_string());
     let mut ask = Ask::get(&copied.url, Duration::from_millis(copied.timeout_ms), BODY_BYTES_MAX);
     ask.method = Method::from_bytes(copied.method.as_bytes()).map_err(|error| nonsense(&error))?;
@@ -66,7 +67,7 @@ async fn send(copied: &Copied) -> Result<u16, Failure> {
         ask.fields.push((name, value.clone()));
     }
     ask.content.clone_from(&copied.content);
-    Ok(ask.send().await?.status.as_u16())
+    Ok(ask.send_by(pool).await?.status.as_u16())
 }
 
 fn count(route: &str, outcome: &'static str) {

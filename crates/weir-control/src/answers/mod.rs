@@ -22,6 +22,7 @@ pub use self::mirror::{mirrors_metrics, mirrors_prometheus};
 use self::password::Passwords;
 use self::redis::Redis;
 use crate::plane::Plane;
+use crate::pool::Pool;
 
 /// A question, and where the answer goes.
 pub type Inquiry = (Question, oneshot::Sender<Answer>);
@@ -44,12 +45,14 @@ struct Desk {
     passwords: Passwords,
     access_tokens: AccessTokens,
     mirrors: Mirrors,
+    /// Connections of all that ask by HTTP.
+    pool: Pool,
 }
 
 impl Desk {
     fn take(self: &Arc<Self>, (question, mut asker): Inquiry) {
         if let Question::Mirror(copied) = question {
-            return self.mirrors.send(*copied);
+            return self.mirrors.send(*copied, self.pool.clone());
         }
         let desk = Arc::clone(self);
         tokio::spawn(async move {
@@ -68,9 +71,11 @@ impl Desk {
     async fn answer(&self, question: &Question) -> Answer {
         match question {
             Question::Bucket(question) => self.redis.take(question).await,
-            Question::Subrequest(question) => subrequest::ask(question).await,
-            Question::Password { hash, password } => self.passwords.check(hash, password).await,
-            Question::AccessToken(client) => self.access_tokens.token(client).await,
+            Question::Subrequest(question) => subrequest::ask(question, &self.pool).await,
+            Question::Password { hash, password, client } => {
+                self.passwords.check(hash, password, *client).await
+            }
+            Question::AccessToken(client) => self.access_tokens.token(client, &self.pool).await,
             // The worker's own business, and nobody's.
             Question::Pause(_) | Question::Mirror(_) => Answer::Passed,
             Question::Content => Answer::Nobody("the worker has the content".to_owned()),

@@ -1,54 +1,177 @@
-//! Passwords against bcrypt hashes: tens of milliseconds of work each, so on threads of their own.
+//! Passwords against bcrypt hashes: tens of milliseconds of work each, so on threads of their own,
+//! which run behind the workers where cores are short.
+//!
+//! Half of the threads are as many as one address gets, so that whoever tries passwords does not
+//! hold up everybody else. Equal questions are one check.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::num::NonZero;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore, oneshot};
 use weir_filter::Answer;
 
-/// Checks at the same time. More would take the cores from the workers.
-const AT_ONCE: usize = 2;
+/// Checks at the same time at least, and at most.
+const AT_ONCE: std::ops::RangeInclusive<usize> = 2..=8;
+/// Addresses that are remembered at most though nothing of theirs waits any more.
+const SPENT_MAX: usize = 1_000;
+/// How far behind the workers a check runs: `nice`.
+const NICE: i32 = 10;
 
-/// Bounds how many passwords are checked at a time.
+/// Shares out how many passwords are checked at a time.
 #[derive(Debug)]
-pub(super) struct Passwords(Arc<Semaphore>);
+pub(super) struct Passwords {
+    all: Arc<Semaphore>,
+    share: usize,
+    shares: Mutex<HashMap<IpAddr, Arc<Semaphore>>>,
+    /// Checks that somebody waits for.
+    asked: Mutex<HashMap<Asked, Arc<OnceCell<bool>>>>,
+}
+
+/// A hash and a password.
+type Asked = (Arc<str>, String);
+
+/// The right to make a check; kept until the work is done, also when nobody waits for it any more.
+type Turn = [OwnedSemaphorePermit; 2];
 
 impl Default for Passwords {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(AT_ONCE)))
+        let cores = available_parallelism().map_or(1, NonZero::get);
+        Self::new(cores.clamp(*AT_ONCE.start(), *AT_ONCE.end()))
     }
 }
 
 impl Passwords {
-    /// Whether `hash` was made of `password`.
-    pub async fn check(&self, hash: &Arc<str>, password: &str) -> Answer {
-        let Ok(turn) = Arc::clone(&self.0).acquire_owned().await else {
-            return Answer::Nobody("nobody checks passwords any more".to_owned());
-        };
-        let (hash, password) = (Arc::clone(hash), password.to_owned());
-        let checking = tokio::task::spawn_blocking(move || {
-            // Kept until the work is done, also when nobody waits for it any more.
-            let _turn = turn;
-            bcrypt::verify(password, &hash)
+    fn new(at_once: usize) -> Self {
+        Self {
+            all: Arc::new(Semaphore::new(at_once)),
+            share: (at_once / 2).max(1),
+            shares: Mutex::default(),
+            asked: Mutex::default(),
+        }
+    }
+
+    /// Whether `hash` was made of `password`, which came from `client`.
+    pub async fn check(&self, hash: &Arc<str>, password: &str, client: IpAddr) -> Answer {
+        let waiting = self.wait((Arc::clone(hash), password.to_owned()));
+        let checked = waiting.cell.get_or_try_init(|| async {
+            let turn = self.turn(client).await?;
+            verify(waiting.asked.clone(), turn).await
         });
-        match checking.await {
-            Ok(Ok(right)) => Answer::Password(right),
-            Ok(Err(error)) => Answer::Nobody(error.to_string()),
-            Err(error) => Answer::Nobody(error.to_string()),
+        match checked.await {
+            Ok(right) => Answer::Password(*right),
+            Err(why) => Answer::Nobody(why),
+        }
+    }
+
+    async fn turn(&self, client: IpAddr) -> Result<Turn, String> {
+        let ended = |_| "nobody checks passwords any more".to_owned();
+        let own = self.share_of(client).acquire_owned().await.map_err(ended)?;
+        let of_all = Arc::clone(&self.all).acquire_owned().await.map_err(ended)?;
+        Ok([own, of_all])
+    }
+
+    fn share_of(&self, client: IpAddr) -> Arc<Semaphore> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if shares.len() >= SPENT_MAX {
+            shares.retain(|_, share| Arc::strong_count(share) > 1);
+        }
+        Arc::clone(shares.entry(client).or_insert_with(|| Arc::new(Semaphore::new(self.share))))
+    }
+
+    fn wait(&self, asked: Asked) -> Waiting<'_> {
+        let mut all = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let cell = Arc::clone(all.entry(asked.clone()).or_default());
+        Waiting { passwords: self, asked, cell }
+    }
+}
+
+/// One who waits for a check; nothing of it stays when the last one has gone.
+struct Waiting<'a> {
+    passwords: &'a Passwords,
+    asked: Asked,
+    cell: Arc<OnceCell<bool>>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut all = self.passwords.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        // The map's, and this one's.
+        if Arc::strong_count(&self.cell) == 2 {
+            all.remove(&self.asked);
         }
     }
 }
 
+/// Makes the check, on a thread of its own: its start is nothing beside the work.
+async fn verify((hash, password): Asked, turn: Turn) -> Result<bool, String> {
+    let (done, checked) = oneshot::channel();
+    let work = move || {
+        // Where the system refuses it, checks run beside the workers.
+        let _ = rustix::process::setpriority_process(None, NICE);
+        let right = bcrypt::verify(password, &hash).map_err(|error| error.to_string());
+        drop(turn);
+        // Refused only if nobody wants to know any more.
+        let _ = done.send(right);
+    };
+    let thread = std::thread::Builder::new().name("weir-password".into());
+    thread.spawn(work).map_err(|error| format!("no thread for the check: {error}"))?;
+    checked.await.unwrap_or_else(|_| Err("the check was given up".to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Passwords;
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::pin::pin;
+    use std::sync::Arc;
+
     use weir_filter::Answer;
+
+    use super::Passwords;
+
+    /// The example of Spring's documentation: `password`.
+    const HASH: &str = "$2a$10$dXJ3SW6G7P50lGmMkkmwe.20cQQubK3.HZWzG3YB1tlRy.fqvM/BG";
+
+    const fn client(n: u8) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::new(10, 0, 0, n))
+    }
 
     #[tokio::test]
     async fn passwords_are_checked() {
         let passwords = Passwords::default();
-        // The example of Spring's documentation.
-        let hash = "$2a$10$dXJ3SW6G7P50lGmMkkmwe.20cQQubK3.HZWzG3YB1tlRy.fqvM/BG".into();
-        assert_eq!(passwords.check(&hash, "password").await, Answer::Password(true));
-        assert_eq!(passwords.check(&hash, "Password").await, Answer::Password(false));
+        let (hash, one) = (HASH.into(), client(1));
+        assert_eq!(passwords.check(&hash, "password", one).await, Answer::Password(true));
+        assert_eq!(passwords.check(&hash, "Password", one).await, Answer::Password(false));
+    }
+
+    #[tokio::test]
+    async fn one_address_leaves_room_for_others() {
+        let passwords = Passwords::new(4);
+        let first = passwords.turn(client(1)).await.expect("a turn");
+        let second = passwords.turn(client(1)).await.expect("a turn");
+        let mut third = pin!(passwords.turn(client(1)));
+        tokio::select! {
+            biased;
+            _ = &mut third => panic!("more than its share"),
+            turn = passwords.turn(client(2)) => drop(turn.expect("a turn")),
+        }
+        drop(first);
+        drop(third.await.expect("its turn"));
+        drop(second);
+    }
+
+    #[tokio::test]
+    async fn equal_questions_are_one_check() {
+        let passwords = Passwords::default();
+        let hash = HASH.into();
+        let first = passwords.wait((Arc::clone(&hash), "a".to_owned()));
+        first.cell.set(true).expect("an answer");
+        assert_eq!(passwords.check(&hash, "a", client(1)).await, Answer::Password(true));
+        assert_eq!(passwords.check(&hash, "b", client(1)).await, Answer::Password(false));
+        drop(first);
+        assert!(passwords.asked.lock().expect("a lock").is_empty());
+        assert_eq!(passwords.check(&hash, "a", client(1)).await, Answer::Password(false));
     }
 }

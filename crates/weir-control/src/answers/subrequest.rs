@@ -6,6 +6,7 @@ use http::{HeaderName, Method};
 use weir_filter::{Answer, LocalResponse, Subrequest};
 
 use crate::http::{Answer as HttpAnswer, Ask};
+use crate::pool::Pool;
 
 /// Longest body of an answer that goes to the client.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -21,8 +22,8 @@ const OF_CONNECTION: [&str; 7] = [
 ];
 
 /// Sends the request and gives what comes back.
-pub(super) async fn ask(question: &Subrequest) -> Answer {
-    match send(question).await {
+pub(super) async fn ask(question: &Subrequest, pool: &Pool) -> Answer {
+    match send(question, pool).await {
         Ok(answer) => Answer::Response(Box::new(response(answer))),
         Err(why) => {
             tracing::warn!(url = %crate::http::shown(&question.url), "not answered: {why}");
@@ -31,7 +32,7 @@ pub(super) async fn ask(question: &Subrequest) -> Answer {
     }
 }
 
-async fn send(question: &Subrequest) -> Result<HttpAnswer, String> {
+async fn send(question: &Subrequest, pool: &Pool) -> Result<HttpAnswer, String> {
     let method = Method::from_bytes(question.method.as_bytes());
     let mut ask =
         Ask::get(&question.url, Duration::from_millis(question.timeout_ms), BODY_BYTES_MAX);
@@ -41,7 +42,7 @@ async fn send(question: &Subrequest) -> Result<HttpAnswer, String> {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| error.to_string())?;
         ask.fields.push((name, value.clone()));
     }
-    ask.send().await.map_err(|error| error.to_string())
+    ask.send_by(pool).await.map_err(|error| error.to_string())
 }
 
 fn response(answer: HttpAnswer) -> LocalResponse {

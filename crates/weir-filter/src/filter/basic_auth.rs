@@ -122,10 +122,13 @@ impl Behaviour for BasicAuth {
         if !self.0.only.is_empty() && !self.0.only.contains(&user) {
             return Ok(self.refuse());
         }
-        Ok(match self.0.users.check(&user, &password) {
+        Ok(match self.0.users.check(&user, &password, context.now_ms) {
             Checked::Right => self.pass(context, &user),
             Checked::Wrong => self.refuse(),
-            Checked::Ask(hash) => Verdict::Ask(Box::new(Question::Password { hash, password })),
+            Checked::Ask(hash) => {
+                let client = context.peer.ip();
+                Verdict::Ask(Box::new(Question::Password { hash, password, client }))
+            }
         })
     }
 
@@ -137,7 +140,7 @@ impl Behaviour for BasicAuth {
         let given = Self::given(context).filter(|(user, _)| self.0.users.contains(user));
         Ok(match (answer, given) {
             (Answer::Password(true), Some((user, password))) => {
-                self.0.users.remember(&user, &password);
+                self.0.users.remember(&user, &password, context.now_ms);
                 self.pass(context, &user)
             }
             (Answer::Nobody(_), _) => {

@@ -18,8 +18,8 @@ const TYPES: &str = "text/html,text/xml,text/plain,text/css,text/javascript,appl
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "Compress",
-    doc: r#"Sends responses in `br` or `gzip`, as the client prefers by `Accept-Encoding`, where their
-type is one of `types` and their length is not known or at least `minSize`. A response that has a
+    doc: r#"Sends responses in `br`, `zstd` or `gzip`, as the client prefers by `Accept-Encoding`, where
+their type is one of `types` and their length is not known or at least `minSize`. A response that has a
 coding already, a range, or `Cache-Control: no-transform` goes as it is. Streams are passed on as they
 come. `server.compression.enabled` gives every route one. A filter of weir's own.
 
@@ -36,7 +36,12 @@ GET / HTTP/1.1
     args: &[
         optional("types", ArgKind::List, Some(TYPES), "Types; `text/*` is any of its kind."),
         optional("minSize", ArgKind::DataSize, Some("2KB"), "Shorter ones are not worth it."),
-        optional("codings", ArgKind::List, Some("br,gzip"), "Those that are made, best first."),
+        optional(
+            "codings",
+            ArgKind::List,
+            Some("br,zstd,gzip"),
+            "Those that are made, best first.",
+        ),
     ],
     shortcut: Shortcut::Positions(0),
     compatibility: Compatibility::Same,
@@ -68,7 +73,7 @@ fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
         let found = Coding::ALL.into_iter().find(|coding| coding.name() == lower(name));
         found.ok_or_else(|| {
             ArgError::new("codings", format!("weir does not make `{name}`"))
-                .help("write `br`, `gzip`, or both")
+                .help("write one or more of `br`, `zstd` and `gzip`")
         })
     });
     let mut codings: Vec<Coding> = named.collect::<Result<_, _>>()?;

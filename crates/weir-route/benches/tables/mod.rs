@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use weir_route::predicate::{BuildContext, PredicateOptions, find};
-use weir_route::{Predicates, Request, RequestParts, Route, RouteGroup, parse_shortcut};
+use weir_route::{Content, Predicates, Request, RequestParts, Route, RouteGroup, parse_shortcut};
 use weir_wire::RequestHead;
 
 /// A route of `predicates`, each a shortcut such as `Path=/a`; `None` if one is refused.
@@ -90,6 +90,14 @@ impl Ask {
     /// The same from another peer, with other dice.
     pub fn from(self, peer: IpAddr, dice: u64) -> Self {
         Self { peer, dice, ..self }
+    }
+
+    /// The same with this body, if it was read.
+    #[allow(dead_code, reason = "not every bench has bodies")]
+    pub fn with_content(mut self, body: &Option<&str>) -> Self {
+        let read = |body: &str| serde_json::from_str(body).map_or(Content::Unusable, Content::Json);
+        self.parts.content = body.map_or(Content::Unread, read);
+        self
     }
 
     /// Becomes a copy of `other` in the memory it has, as a worker reads one request after another.

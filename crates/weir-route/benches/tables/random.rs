@@ -12,6 +12,10 @@ use weir_route::predicate::PredicateOptions;
 
 use super::Ask;
 
+/// Bodies of requests, as JSON; one that is none, and one that was not read.
+pub const BODIES: [Option<&str>; 5] =
+    [None, Some(""), Some("{\"t\":\"a\"}"), Some("{\"t\":\"b\"}"), Some("{\"t\":null}")];
+
 /// A route as text: order and predicates.
 #[derive(Clone, Debug)]
 pub struct Written {
@@ -33,7 +37,8 @@ pub struct Asked {
 impl Asked {
     pub fn ask(&self) -> Ask {
         let peer: IpAddr = self.peer.parse().expect("an address");
-        Ask::new(self.method, &self.host, &self.target, &self.fields).from(peer, self.dice)
+        let ask = Ask::new(self.method, &self.host, &self.target, &self.fields);
+        ask.from(peer, self.dice).with_content(&BODIES[(self.dice % 5) as usize])
     }
 }
 
@@ -183,6 +188,9 @@ fn other() -> impl Strategy<Value = String> {
         "Method=GET",
         "Method=POST,PUT",
         "Method=",
+        "ReadBody=/t",
+        "ReadBody=/t,a",
+        "ReadBody=/t,[ab]",
         "Header=X-A",
         "Header=X-A,1",
         "Header=x-a,2",

@@ -78,6 +78,7 @@ impl Predicate {
             | Self::Before(_)
             | Self::Between(_)
             | Self::CloudFoundryRouteService(_)
+            | Self::ReadBody(_)
             | Self::Version(_)
             | Self::Weight(_) => None,
         }

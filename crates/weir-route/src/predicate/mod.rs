@@ -12,6 +12,7 @@ mod method;
 mod named_value;
 mod path;
 mod query;
+mod read_body;
 mod remote_addr;
 #[cfg(test)]
 mod spec_tests;
@@ -43,6 +44,7 @@ pub use named_value::ValuePattern;
 pub use path::Path;
 pub use query::{Query, query_values};
 pub(crate) use query::{query_octets, query_parameters};
+pub use read_body::ReadBody;
 pub use remote_addr::RemoteAddr;
 pub use version::{Version, parse_version};
 pub use weight::Weight;
@@ -135,6 +137,8 @@ pub enum Predicate {
     Path(Path),
     /// See [`Query`].
     Query(Query),
+    /// See [`ReadBody`].
+    ReadBody(Box<ReadBody>),
     /// See [`RemoteAddr`].
     RemoteAddr(Box<RemoteAddr>),
     /// See [`Version`].
@@ -170,6 +174,7 @@ pub static SPECS: &[&Spec<Build>] = &[
     &method::SPEC,
     &path::SPEC,
     &query::SPEC,
+    &read_body::SPEC,
     &remote_addr::SPEC,
     &version::SPEC,
     &weight::SPEC,
@@ -202,6 +207,7 @@ impl Predicate {
             Self::Method(method) => Ok(method.matches(request)),
             Self::Path(path) => path.matches(request),
             Self::Query(query) => query.matches(request),
+            Self::ReadBody(body) => body.matches(request),
             Self::RemoteAddr(remote) => Ok(remote.matches(request)),
             Self::Version(version) => version.matches(request),
             Self::Weight(weight) => Ok(weight.matches(request, groups)),
@@ -222,6 +228,7 @@ impl Predicate {
             | Self::Header(_)
             | Self::Method(_)
             | Self::Query(_)
+            | Self::ReadBody(_)
             | Self::RemoteAddr(_)
             | Self::Version(_)
             | Self::Weight(_)
@@ -242,6 +249,7 @@ impl Predicate {
             Self::Method(method) => method.subject(request),
             Self::Path(path) => path.subject(request),
             Self::Query(query) => query.subject(request),
+            Self::ReadBody(body) => body.subject(request),
             Self::RemoteAddr(remote) => remote.subject(request),
             Self::Version(version) => version.subject(request),
             Self::Weight(weight) => weight.subject(request, groups),
@@ -271,6 +279,7 @@ impl Predicate {
             | Self::Cookie(_)
             | Self::Header(_)
             | Self::Query(_)
+            | Self::ReadBody(_)
             | Self::RemoteAddr(_)
             | Self::Weight(_)
             | Self::XForwardedRemoteAddr(_) => None,
@@ -286,12 +295,18 @@ impl Predicate {
             Self::Cookie(_) | Self::Header(_) | Self::Host(_) => 0,
             Self::Method(_) | Self::Query(_) => 0,
             Self::Between(between) => size_of_val(&**between),
+            Self::ReadBody(body) => size_of_val(&**body),
             Self::RemoteAddr(remote) => size_of_val(&**remote),
             Self::Version(version) => size_of_val(&**version),
             Self::Weight(weight) => size_of_val(&**weight),
             Self::XForwardedRemoteAddr(remote) => size_of_val(&**remote),
         };
         own + self.to_string().len()
+    }
+
+    /// Whether what it says depends on the body of a request.
+    pub fn reads_body(&self) -> bool {
+        matches!(self, Self::ReadBody(_))
     }
 
     /// This predicate if it is a weight.
@@ -314,6 +329,7 @@ impl fmt::Display for Predicate {
             Self::Method(method) => method.fmt(f),
             Self::Path(path) => path.fmt(f),
             Self::Query(query) => query.fmt(f),
+            Self::ReadBody(body) => body.fmt(f),
             Self::RemoteAddr(remote) => remote.fmt(f),
             Self::Version(version) => version.fmt(f),
             Self::Weight(weight) => weight.fmt(f),

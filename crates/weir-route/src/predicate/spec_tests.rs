@@ -1,8 +1,8 @@
 //! Self-tests of the registry: it is sorted, documented and true. The examples in `doc` are run.
 //!
 //! An example is a fence of the kind `example`: the predicate, then requests that match (`+`) and
-//! that do not (`-`). Headers follow behind `|`, and so does what is no header: `@peer`, `@now`;
-//! and behind the predicate `@version-header` sets where a request states its API version.
+//! that do not (`-`). Headers follow behind `|`, and so does what is no header: `@peer`, `@now`,
+//! `@body`; and behind the predicate `@version-header` sets where a request states its API version.
 
 use weir_wire::RequestHead;
 
@@ -10,7 +10,7 @@ use super::{
     ApiVersionSource, Build, BuildContext, Predicate, PredicateOptions, SPECS, WeightGroups, find,
 };
 use crate::definition::parse_shortcut;
-use crate::request::{Request, RequestParts, Vars};
+use crate::request::{Content, Request, RequestParts, Vars};
 use crate::spec::Spec;
 use crate::value::Moment;
 
@@ -59,14 +59,18 @@ fn holds(predicate: &Predicate, line: &str) -> bool {
     head.receive_target(path.as_bytes(), query, None);
     let mut peer = "127.0.0.1".parse().expect("an address");
     let mut now_ms = 0;
+    let mut content = Content::Unusable;
     for (name, value) in fields {
         match name {
             "@peer" => peer = value.parse().expect("an address"),
+            "@body" => {
+                content = serde_json::from_str(value).map_or(Content::Unusable, Content::Json);
+            }
             "@now" => now_ms = Moment::parse(value).expect("a moment").millis(),
             _ => head.fields.append(name.as_bytes(), value.as_bytes()),
         }
     }
-    let parts = RequestParts::of(&head);
+    let parts = RequestParts { content, ..RequestParts::of(&head) };
     let request = Request { head: &head, parts: &parts, peer, now_ms, dice: 1 };
     let groups = WeightGroups::new(predicate.weight());
     let matched = predicate.matches(&request, &groups) == Ok(true);

@@ -7,7 +7,6 @@ use std::task::Poll;
 use std::time::Duration;
 
 use weir_cache::{Asked, Flight, KeyParts, Looked, ResponseCache, Stored, asked, key, lifetime};
-use weir_filter::Target;
 use weir_route::Route;
 use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::RequestHead;
@@ -16,6 +15,7 @@ use weir_wire::http1::{BodyKind, RequestFraming};
 use super::content::finish_with;
 use super::downstream::Client;
 use super::exchange::{Exchange, Next};
+use super::refresh::{Onward, begin};
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::pacer::now_ns;
@@ -37,7 +37,7 @@ pub(crate) struct Storing {
 }
 
 /// Answers a request from the cache of its route, if it can be; `None` if it is to be sent. Then
-/// the exchange knows whether its response is to be kept. `target` is where it goes, unless that is
+/// the exchange knows whether its response is to be kept. Where `to` leads counts, unless that is
 /// an instance of the route's service: they all have the same.
 pub(super) async fn look(
     worker: &Rc<Worker>,
@@ -45,9 +45,10 @@ pub(super) async fn look(
     x: &mut Exchange,
     framing: RequestFraming,
     snapshot: &Snapshot,
-    (route, target): (&Route<RouteTarget>, Option<&Target>),
+    to: Onward<'_>,
 ) -> Result<Option<Next>, ProxyError> {
     x.storing = None;
+    let route = to.route;
     let filter = route.target.chain.cache();
     let Some((filter, cache)) = filter.and_then(|filter| Some((filter, filter.cache()?))) else {
         return Ok(None);
@@ -58,8 +59,10 @@ pub(super) async fn look(
         Asked::Fresh if !filter.updates_on_no_cache() => return Ok(None),
         asked => asked == Asked::Fresh,
     };
-    let target = target.map(|target| format!("{}:{}", target.host, target.port));
-    let target = target.unwrap_or_default();
+    let target = match to.service {
+        None => format!("{}:{}", to.target.host, to.target.port),
+        Some(_) => String::new(),
+    };
     let parts = KeyParts { route: &route.id, target: &target, host: &x.client_host };
     let key = key(&parts, &x.request);
     let until_ns = now_ns().saturating_add(u64::try_from(WAIT.as_nanos()).unwrap_or(u64::MAX));
@@ -74,6 +77,13 @@ pub(super) async fn look(
                 let (request, ttl_ms) = (x.request.clone(), filter.ttl_ms());
                 x.storing = Some(Box::new(Storing { flight, key, request, ttl_ms }));
                 return Ok(None);
+            }
+            Looked::Refresh(stored, flight) => {
+                let (request, ttl_ms) = (x.request.clone(), filter.ttl_ms());
+                let storing = Storing { flight, key, request, ttl_ms };
+                begin(worker, client, x, framing, snapshot, to, storing);
+                let next = give(worker, client, x, framing, snapshot, route, &stored).await?;
+                return Ok(Some(next));
             }
             Looked::Wait if now_ns() < until_ns => {
                 landed(worker, client, x, cache, &key, until_ns).await?;

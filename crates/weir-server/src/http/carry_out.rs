@@ -14,10 +14,11 @@ use super::attempts::{Attempts, Done};
 use super::cached::{look, rescue};
 use super::content::edit_request;
 use super::downstream::Client;
-use super::exchange::{Exchange, Next, find};
+use super::exchange::{Exchange, Next, awaits_content, find, find_by_content, unread};
 use super::forward::forward;
 use super::local::answer;
 use super::mocked::mocked;
+use super::refresh::Onward;
 use super::replay::{Body, content_of, keep_body};
 use super::steps::{Step, start, waited};
 use crate::error::{ErrorKind, ProxyError};
@@ -68,7 +69,7 @@ async fn steps(
             }
             Step::Dispatch(path) => {
                 let path = path.to_owned();
-                dispatch(worker, client, x, snapshot, path.as_bytes())?
+                dispatch(worker, client, x, snapshot, &mut framing, path.as_bytes()).await?
             }
             Step::Forward { route, target, service, preserve_host } => {
                 let chosen = service.is_none() && matches!(target, Cow::Owned(_));
@@ -77,8 +78,8 @@ async fn steps(
                     return forward(worker, client, x, framing, snapshot, route, to, preserve_host)
                         .await;
                 }
-                let own = service.is_none().then_some(&**target);
-                let found = look(worker, client, x, framing, snapshot, (route, own)).await?;
+                let to = Onward { route, target: &target, service, chosen, preserve_host };
+                let found = look(worker, client, x, framing, snapshot, to).await?;
                 if let Some(next) = found {
                     return Ok(next);
                 }
@@ -100,7 +101,7 @@ async fn steps(
                         // What another route answers is not this one's response.
                         x.storing = None;
                         x.request.fields.remove(b"origin");
-                        dispatch(worker, client, x, snapshot, path.as_bytes())?
+                        dispatch(worker, client, x, snapshot, &mut framing, path.as_bytes()).await?
                     }
                 }
             }
@@ -110,11 +111,12 @@ async fn steps(
 
 /// Looks for the route of `path`, as Spring's DispatcherHandler does once more: method, query,
 /// fields and body stay.
-fn dispatch<'s>(
+async fn dispatch<'s>(
     worker: &'s Worker,
-    client: &Client,
+    client: &mut Client,
     x: &mut Exchange,
     snapshot: &'s Snapshot,
+    framing: &mut RequestFraming,
     path: &[u8],
 ) -> Result<Step<'s>, ProxyError> {
     x.dispatches += 1;
@@ -127,7 +129,12 @@ fn dispatch<'s>(
     x.vars.clear();
     x.parts.path.read(x.request.path());
     x.parts.host.read(&x.client_host);
-    let found = find(worker, snapshot, client, x);
+    x.parts.content = unread(framing.body);
+    let dice = worker.roll();
+    let mut found = find(worker, snapshot, client, x, dice);
+    if awaits_content(&found, x) {
+        find_by_content(worker, snapshot, client, x, (framing, dice), &mut found).await?;
+    }
     x.parts.give_back();
     if let Some(why) = found.ambiguity {
         return Err(ProxyError::with(ErrorKind::AmbiguousPath, why.to_string()));

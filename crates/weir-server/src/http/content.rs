@@ -22,7 +22,7 @@ use crate::error::{ErrorKind, ProxyError, body_error_text};
 use crate::net::poll_read;
 use crate::worker::Worker;
 
-fn failed(error: FilterError) -> ProxyError {
+pub(super) fn failed(error: FilterError) -> ProxyError {
     ProxyError::with(ErrorKind::Filter, error.0)
 }
 
@@ -176,7 +176,7 @@ pub(super) async fn finish_with(
         && let Some(coding) =
             compress.apply(&x.request, &mut x.response, Some(content.len() as u64))
     {
-        let mut encoder = Encoder::new(coding);
+        let mut encoder = Encoder::new(coding).map_err(failed)?;
         encoder.write(&content);
         content = encoder.finish();
     }
@@ -185,7 +185,7 @@ pub(super) async fn finish_with(
 
 /// Reads a response's body to its end, while what is left of the request is sent. `None` if it has
 /// more than `max` bytes of content; then all that came is still in the upstream's carry.
-async fn collect(
+pub(super) async fn collect(
     worker: &Worker,
     client: &mut Client,
     x: &mut Exchange,
@@ -279,7 +279,7 @@ impl Collecting {
 }
 
 /// Keeps the connection of a response that was read to its end, if it can be.
-fn release(
+pub(super) fn release(
     worker: &Worker,
     x: &mut Exchange,
     outgoing: &Outgoing<'_>,

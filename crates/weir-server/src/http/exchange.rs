@@ -8,10 +8,11 @@ use std::sync::Arc;
 use memchr::memchr2;
 use weir_auth::Claims;
 use weir_filter::cors::CorsDecision;
-use weir_filter::{Copied, Failure};
+use weir_filter::{Answer, Copied, Failure};
 use weir_limit::Valve;
 use weir_route::index::Ahead;
-use weir_route::{Request, RequestParts, Route, Vars};
+use weir_route::predicate::Predicate;
+use weir_route::{Content, Request, RequestParts, Route, Vars};
 use weir_snapshot::{Ambiguity, RouteTarget, Snapshot};
 use weir_wire::http1::{BodyKind, RequestFraming};
 use weir_wire::{RequestHead, ResponseHead};
@@ -20,6 +21,7 @@ use super::buffers::Carry;
 use super::cached::Storing;
 use super::carry_out::carry_out;
 use super::choice::Chosen;
+use super::content::look;
 use super::downstream::Client;
 use super::entry::enter;
 use super::finish::finish;
@@ -86,6 +88,8 @@ pub(crate) struct Exchange {
     pub(crate) copied: Option<Box<Copied>>,
     /// What a cache waits for.
     pub(crate) storing: Option<Box<Storing>>,
+    /// No client has sent it: its response is for a cache only.
+    pub(crate) is_refresh: bool,
     pub(crate) record: Record,
 }
 
@@ -142,6 +146,7 @@ impl Default for Exchange {
             dispatches: 0,
             copied: None,
             storing: None,
+            is_refresh: false,
             record: Record::new(None, 0),
         }
     }
@@ -176,6 +181,7 @@ impl Exchange {
         self.failure = None;
         self.dispatches = 0;
         self.storing = None;
+        self.is_refresh = false;
         self.copied = None;
         self.down.clear();
         for relay in [&mut self.upload, &mut self.download] {
@@ -204,6 +210,7 @@ pub(crate) async fn exchange(
     others_first().await;
     x.parts.path.read(x.request.path());
     x.parts.host.read(&x.client_host);
+    x.parts.content = unread(framing.body);
     // What was fetched for one request has come by the time that others were looked at.
     if snapshot.index.is_large() {
         look_ahead(snapshot, client, x);
@@ -212,8 +219,9 @@ pub(crate) async fn exchange(
         }
     }
     framing.upgrade = framing.upgrade && may_upgrade(x, framing.body);
-    let found = match admitted {
-        Ok(()) => find(worker, snapshot, client, x),
+    let dice = worker.roll();
+    let mut found = match admitted {
+        Ok(()) => find(worker, snapshot, client, x, dice),
         Err(error) => return Box::pin(refuse(worker, client, x, snapshot, error)).await,
     };
     let guarded = match &snapshot.security {
@@ -226,11 +234,16 @@ pub(crate) async fn exchange(
             }
         },
     };
+    let mut read = Ok(());
+    if guarded.is_ok() && awaits_content(&found, x) {
+        let by = (&mut framing, dice);
+        read = Box::pin(find_by_content(worker, snapshot, client, x, by, &mut found)).await;
+    }
     x.parts.give_back();
     let route = found.route;
     let mut step = match guarded {
         Err(local) => Ok(Step::Answer(None, local)),
-        Ok(()) => decide(worker, client, x, snapshot, found),
+        Ok(()) => read.and_then(|()| decide(worker, client, x, snapshot, found)),
     };
     while let Ok(Step::Wait(waiting)) = step {
         step = Box::pin(waited(worker, client, x, snapshot, &mut framing, waiting)).await;
@@ -340,12 +353,52 @@ fn asked<'a>(client: &Client, head: &'a RequestHead, parts: &'a RequestParts) ->
     Request { head, parts, peer: client.peer.ip(), now_ms: 0, dice: 0 }
 }
 
+/// What is known of a body before it is read.
+pub(super) fn unread(body: BodyKind) -> Content {
+    match body {
+        BodyKind::None | BodyKind::Length(0) => Content::Unusable,
+        _ => Content::Unread,
+    }
+}
+
+/// Whether the route that was found may not be that of the request: only its body tells. Of all
+/// routes that might match, the first was found; if it does not look at the body, it is the one
+/// (`docs/decisions/0042-route-by-body.md`).
+pub(super) fn awaits_content(found: &Found<'_>, x: &Exchange) -> bool {
+    matches!(x.parts.content, Content::Unread)
+        && found.route.is_some_and(|route| route.all_predicates().any(Predicate::reads_body))
+}
+
+/// Finds the route of a request anew once its body has been read, which is sent on as it came.
+/// There is none if it cannot be read.
+pub(super) async fn find_by_content<'s>(
+    worker: &'s Worker,
+    snapshot: &'s Snapshot,
+    client: &mut Client,
+    x: &mut Exchange,
+    (framing, dice): (&mut RequestFraming, u64),
+    found: &mut Found<'s>,
+) -> Result<(), ProxyError> {
+    found.route = None;
+    x.vars.clear();
+    x.record.counted = RouteNumber::default();
+    x.parts.content = match look(worker, client, x, framing, &snapshot.settings).await? {
+        Answer::Content(content) => {
+            serde_json::from_slice(&content).map_or(Content::Unusable, Content::Json)
+        }
+        _ => Content::Unusable,
+    };
+    *found = find(worker, snapshot, client, x, dice);
+    Ok(())
+}
+
 /// The route of a request that was cut up, and what the rules for paths and origins say of it.
 pub(super) fn find<'s>(
     worker: &'s Worker,
     snapshot: &'s Snapshot,
     client: &Client,
     x: &mut Exchange,
+    dice: u64,
 ) -> Found<'s> {
     if let Some(reserved) = &worker.reserved
         && reserved.takes(x.request.path())
@@ -358,11 +411,8 @@ pub(super) fn find<'s>(
         return Found { route: None, cors: CorsDecision::NotCors, ambiguity: None };
     }
     super::panic::point("predicates", &x.request);
-    let request = Request {
-        now_ms: worker.deadlines.wall_ms(),
-        dice: worker.roll(),
-        ..asked(client, &x.request, &x.parts)
-    };
+    let request =
+        Request { now_ms: worker.deadlines.wall_ms(), dice, ..asked(client, &x.request, &x.parts) };
     let scratch = &mut worker.lookup.borrow_mut();
     let near = |target: &RouteTarget| {
         fetch(std::slice::from_ref(target));

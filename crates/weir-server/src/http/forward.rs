@@ -19,6 +19,7 @@ use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
 use super::local::write_head;
 use super::prepare::{local_ip, prepare, prepare_again};
+use super::refresh::refreshed;
 use super::relay::{Relay, RelayError};
 use super::respond::relay;
 use super::timing::Timing;
@@ -149,6 +150,9 @@ pub(super) async fn deliver(
 ) -> Result<Next, ProxyError> {
     if x.choice.is_some() {
         answered(x);
+    }
+    if x.is_refresh {
+        return Box::pin(refreshed(worker, client, x, outgoing, upstream, response)).await;
     }
     if route.target.chain.takes_response() {
         let all = collected(worker, client, x, outgoing, route, upstream, response);

@@ -25,6 +25,7 @@ mod mocked;
 pub(crate) mod pace;
 mod panic;
 mod prepare;
+mod refresh;
 pub(crate) mod relay;
 mod relay_error;
 mod replay;

@@ -3,7 +3,7 @@
 use std::io;
 use std::task::{Context, Poll};
 
-use weir_filter::{Coding, Encoder};
+use weir_filter::Encoder;
 use weir_wire::http1::{BodyDecoder, BodyKind, write_chunk_size, write_last_chunk};
 
 use super::buffers::{Carry, ReadBuffer};
@@ -155,9 +155,9 @@ impl Relay {
         self.withheld = names;
     }
 
-    /// Sends the content, which is framed in chunks, in this coding.
-    pub(crate) fn encode(&mut self, coding: Coding) {
-        self.encoder = Some(Box::new(Encoder::new(coding)));
+    /// Sends the content, which is framed in chunks, as `encoder` makes it.
+    pub(crate) fn encode(&mut self, encoder: Encoder) {
+        self.encoder = Some(Box::new(encoder));
     }
 
     /// What has been framed for the receiver and not been written yet.

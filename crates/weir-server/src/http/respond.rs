@@ -4,13 +4,14 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use weir_filter::Coding;
 use weir_filter::forwarding::nominated;
+use weir_filter::{Coding, Encoder};
 use weir_route::Route;
 use weir_snapshot::RouteTarget;
 use weir_wire::Version;
 use weir_wire::http1::{BodyKind, Connection, ResponseFraming};
 
+use super::content::failed;
 use super::downstream::{Client, write_all};
 use super::exchange::{Exchange, Next};
 use super::forward::Outgoing;
@@ -91,7 +92,7 @@ fn begin(
     x.download.restart(body, sent);
     x.download.withhold(withheld);
     if let Some(coding) = coding {
-        x.download.encode(coding);
+        x.download.encode(Encoder::new(coding).map_err(failed)?);
     }
     finish_head(&mut x.response, x.request.version, keep, x.download.lead())?;
     x.record.status = x.response.status;

@@ -32,7 +32,7 @@ pub(crate) struct Client {
 #[derive(Default)]
 pub(crate) struct Ask {
     pub(crate) method: Method,
-    /// Below `/actuator/gateway`, unless it starts with `/weir/`.
+    /// Below `/actuator/gateway`, unless it starts with `/weir/` or, below `/actuator`, `/caches`.
     pub(crate) target: String,
     pub(crate) media: Option<&'static str>,
     pub(crate) body: Vec<u8>,
@@ -146,7 +146,11 @@ impl Client {
     }
 
     fn request(&self, ask: Ask) -> anyhow::Result<Request<Full<Bytes>>> {
-        let base = if ask.target.starts_with("/weir/") { "" } else { "/actuator/gateway" };
+        let base = match ask.target.as_str() {
+            target if target.starts_with("/weir/") => "",
+            target if target.starts_with("/caches") => "/actuator",
+            _ => "/actuator/gateway",
+        };
         let target = format!("{}{base}{}", self.prefix, ask.target);
         let mut request = Request::builder()
             .method(ask.method)

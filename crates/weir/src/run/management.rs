@@ -102,7 +102,8 @@ fn hooks(
     let published = control.published();
     let metrics = gateway.metrics().clone();
     let (pipelines, flowing) = (gateway.pipelines(), gateway.pipelines());
-    let [counting, shown, judged, listed, drained] = [(); 5].map(|()| Arc::clone(registries));
+    let [counting, shown, judged, listed, drained, cached, emptied] =
+        [(); 7].map(|()| Arc::clone(registries));
     // Not held: the control ends before what is asked of it.
     let limited = Arc::downgrade(control);
     let counted = metrics.clone();
@@ -124,6 +125,8 @@ fn hooks(
         drain: Arc::new(move |name, instance, is_drained| {
             upstreams::drain(drained.directory(), name, instance, is_drained)
         }),
+        caches: Arc::new(move |name| caches::show(&cached.lasting().caches, name)),
+        empty_caches: Arc::new(move |name| caches::empty(&emptied.lasting().caches, name)),
         discovery: Arc::new(move || judged.health()),
         ready: Arc::clone(ready),
         info: Arc::new(

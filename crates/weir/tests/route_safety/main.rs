@@ -100,6 +100,7 @@ fn ask(snapshot: &Snapshot, target: &str, fields: &[(&str, &str)]) -> Explanatio
         target: target.to_owned(),
         headers,
         peer: None,
+        body: None,
         dice: 0,
     };
     explain(snapshot, &question)

@@ -1,0 +1,55 @@
+//! The endpoints for caches of responses.
+
+use http::StatusCode;
+
+use super::describe::{Answer, Endpoint, Operation, Parameter};
+use super::table::{FORBIDDEN, OK_OBJECT, UNAUTHORIZED, read, write};
+
+const CACHE: Parameter = Parameter {
+    place: "path",
+    name: "name",
+    kind: "string",
+    doc: "Id of its route, or `response-cache` for the one that routes share.",
+};
+const NO_CACHE: Answer = (StatusCode::NOT_FOUND, Some("Error"), "No route uses it.");
+const EMPTIED: Answer = (StatusCode::NO_CONTENT, None, "Empty; what is being fetched is not kept.");
+
+/// In the order of the document.
+pub(crate) static CACHE_ENDPOINTS: &[Endpoint] = &[
+    read(
+        "/caches",
+        "caches",
+        Operation::ListCaches,
+        "Caches of responses, with what they hold and have done.",
+        &[OK_OBJECT],
+    ),
+    Endpoint {
+        parameters: &[CACHE],
+        ..read(
+            "/caches/{name}",
+            "caches",
+            Operation::GetCache,
+            "One cache.",
+            &[OK_OBJECT, NO_CACHE],
+        )
+    },
+    write(
+        "DELETE",
+        "/caches",
+        "caches",
+        Operation::EmptyCaches,
+        "Empties all caches.",
+        &[EMPTIED, UNAUTHORIZED, FORBIDDEN],
+    ),
+    Endpoint {
+        parameters: &[CACHE],
+        ..write(
+            "DELETE",
+            "/caches/{name}",
+            "caches",
+            Operation::EmptyCache,
+            "Empties a cache.",
+            &[EMPTIED, UNAUTHORIZED, FORBIDDEN, NO_CACHE],
+        )
+    },
+];

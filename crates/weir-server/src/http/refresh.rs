@@ -1,0 +1,167 @@
+//! A response of a cache that is no longer fresh: the client has it, another one is fetched in the
+//! background (`stale-while-revalidate`, RFC 5861).
+//!
+//! The fetch is an exchange of its own, with the route's breaker, retries and choice of an
+//! instance, but without a client: its response goes to the cache and nowhere else.
+
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use weir_filter::Target;
+use weir_route::{Predicates, Route};
+use weir_snapshot::{RouteTarget, Snapshot, Upstream as RouteUpstream};
+use weir_wire::http1::{RequestFraming, ResponseFraming};
+
+use super::attempts::Attempts;
+use super::body::Carry;
+use super::cached::{Storing, dismiss, keep, wants};
+use super::choice::{Balancer, end};
+use super::content::{collect, release};
+use super::downstream::Client;
+use super::exchange::{Exchange, Next};
+use super::forward::Outgoing;
+use super::panic::contained;
+use super::upstream::Upstream;
+use crate::error::ProxyError;
+use crate::executor::spawn;
+use crate::net::Socket;
+use crate::worker::{HeldSnapshot, Worker};
+
+/// Refreshes of one worker at a time; beyond, the old response is given without one.
+const REFRESHES_MAX: usize = 64;
+
+/// Where a request goes on.
+#[derive(Clone, Copy)]
+pub(super) struct Onward<'s> {
+    pub(super) route: &'s Route<RouteTarget>,
+    pub(super) target: &'s Arc<Target>,
+    /// The service that `target` is an instance of.
+    pub(super) service: Option<Balancer<'s>>,
+    /// A filter took `target` from the request.
+    pub(super) chosen: bool,
+    pub(super) preserve_host: bool,
+}
+
+/// Starts a refresh of what `storing` is for, unless as many run as may.
+pub(super) fn begin(
+    worker: &Rc<Worker>,
+    client: &Client,
+    x: &mut Exchange,
+    framing: RequestFraming,
+    snapshot: &Snapshot,
+    to: Onward<'_>,
+    storing: Storing,
+) {
+    let held = worker.snapshot();
+    // Under another configuration the next request will do.
+    let is_same = std::ptr::eq(&**held, snapshot);
+    let Some(route) = kept_of(to.route).filter(|_| is_same) else { return };
+    if Rc::strong_count(&worker.refreshes) > REFRESHES_MAX {
+        return;
+    }
+    let mut own = worker.take_exchange();
+    own.request = x.request.clone();
+    // All who ask get it: it is not about what this client has.
+    own.request.fields.remove(b"if-none-match");
+    own.request.fields.remove(b"if-modified-since");
+    own.client_host.clone_from(&x.client_host);
+    own.choice = x.choice.take();
+    own.storing = Some(Box::new(storing));
+    own.is_refresh = true;
+    let client = Client {
+        stream: Socket::nobody(),
+        peer: client.peer,
+        carry: Carry::default(),
+        deadline: worker.deadline(),
+        keep_alive: client.keep_alive,
+        requests: 0,
+        accepted_ms: client.accepted_ms,
+        ended: false,
+        refused: false,
+    };
+    let to = (Arc::clone(to.target), to.service.is_some(), to.chosen, to.preserve_host);
+    let refresh = run(Rc::clone(worker), held, (route, to), own, client, framing);
+    // Not started: others may fetch, as the flight is over.
+    let _ = spawn(refresh);
+}
+
+/// The route as a task of its own may hold it; `None` if it does not lead to an upstream.
+fn kept_of(route: &Route<RouteTarget>) -> Option<Route<RouteTarget>> {
+    let upstream = match &route.target.upstream {
+        RouteUpstream::Http(target) => RouteUpstream::Http(Arc::clone(target)),
+        RouteUpstream::Balanced(service) => RouteUpstream::Balanced(Arc::clone(service)),
+        RouteUpstream::Clustered(cluster) => RouteUpstream::Clustered(Arc::clone(cluster)),
+        RouteUpstream::Forward(_) | RouteUpstream::Mock(_) | RouteUpstream::None => return None,
+    };
+    let of = &route.target;
+    let series = AtomicU32::new(of.series.load(Ordering::Relaxed));
+    let (chain, policy) = (of.chain.clone(), of.policy.clone());
+    Some(Route {
+        group: route.group.clone(),
+        position: route.position,
+        order: route.order,
+        target: RouteTarget { chain, upstream, policy, series },
+        // It has matched.
+        predicates: Predicates::default(),
+        id: Arc::clone(&route.id),
+    })
+}
+
+async fn run(
+    worker: Rc<Worker>,
+    snapshot: HeldSnapshot,
+    (route, to): (Route<RouteTarget>, (Arc<Target>, bool, bool, bool)),
+    mut x: Box<Exchange>,
+    mut client: Client,
+    framing: RequestFraming,
+) {
+    let _running = Rc::clone(&worker.refreshes);
+    let (target, is_balanced, chosen, preserve_host) = to;
+    let service = match &route.target.upstream {
+        RouteUpstream::Balanced(service) if is_balanced => Some(Balancer::Service(service)),
+        RouteUpstream::Clustered(cluster) if is_balanced => Some(Balancer::Cluster(cluster)),
+        _ => None,
+    };
+    let call = Attempts::new(&worker, &snapshot, &route, framing, preserve_host);
+    let called = call.run(&mut client, &mut x, (target, service, chosen));
+    let outcome = contained(pin!(called)).await;
+    match outcome {
+        Some(Ok(_)) => {}
+        Some(Err(error)) => {
+            tracing::debug!(route = %route.id, "no fresh response for the cache: {error:?}");
+            x.record.error = Some(error.kind);
+        }
+        // What it was at is not known: nothing of it is used again.
+        None => return,
+    }
+    if x.choice.is_some() {
+        end(&mut x);
+    }
+    worker.give_exchange(x);
+}
+
+/// Keeps the response of a refresh; after an error the old one stays.
+pub(super) async fn refreshed(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    outgoing: &Outgoing<'_>,
+    mut upstream: Box<Upstream>,
+    response: ResponseFraming,
+) -> Result<Next, ProxyError> {
+    if x.response.status >= 500 {
+        return Ok(Next::Abort);
+    }
+    let Some(max) = wants(worker, x, response.body) else { return Ok(Next::Abort) };
+    match collect(worker, client, x, &mut upstream, response.body, max).await? {
+        Some(content) => {
+            release(worker, x, outgoing, upstream, response);
+            outgoing.snapshot.forwarding.response(&mut x.response, false);
+            keep(worker, x, &content);
+        }
+        None => dismiss(worker, x),
+    }
+    Ok(Next::Abort)
+}
