@@ -1,7 +1,8 @@
 //! A service whose instances are chosen by rules. What is known of an instance outlives the
 //! configuration: it is kept by the names of the cluster and the instance.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, TryLockError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
@@ -12,6 +13,11 @@ use crate::instance::Instance;
 use crate::member::{Member, MemberState, Taken};
 use crate::rules::Rules;
 use crate::service::{Instances, Service};
+
+/// Of so many instances the usable ones are counted for each request; of more, now and then.
+const COUNTED_AT_ONCE: usize = 32;
+/// Time between two counts.
+const COUNT_MS: u64 = 20;
 
 /// Instances under rules.
 #[derive(Debug)]
@@ -33,6 +39,10 @@ struct Formed {
     group: Group,
     /// In the order of the group.
     seats: Vec<Seat>,
+    /// When usable instances were counted last, of many.
+    counted_ms: AtomicU64,
+    /// What that came to: too few.
+    panics: AtomicBool,
 }
 
 /// What counts of one instance when a choice is made.
@@ -96,16 +106,14 @@ impl Cluster {
         let seats = formed.seats.as_slice();
         let at = |n: usize| seats.get(n);
         let is_left = |member: &Arc<Member>| !tried.iter().any(|one| Arc::ptr_eq(one, member));
-        let panics = self.panics(seats, now_ms);
+        let panics = self.panics(&formed, now_ms);
         let good = |member: &Arc<Member>| {
             is_left(member) && (member.is_usable(now_ms) || panics && !member.is_drained())
         };
-        let seated = |member: Arc<Member>| {
-            let seat = seats.iter().find(|seat| Arc::ptr_eq(&seat.member, &member))?;
-            Some((Taken::of(member), Arc::clone(&seat.instance)))
-        };
-        if let Some(member) = self.bound(asked, seats).filter(good) {
-            return seated(member);
+        let seated =
+            |seat: &Seat| (Taken::of(Arc::clone(&seat.member)), Arc::clone(&seat.instance));
+        if let Some(seat) = self.bound(asked, seats).filter(|seat| good(&seat.member)) {
+            return Some(seated(seat));
         }
         let hint = asked.hint.as_deref();
         let fits = |n| {
@@ -122,31 +130,45 @@ impl Cluster {
             .or_else(|| choose(&|_, member| good(member)))
             // Rather one that may be away than none.
             .or_else(|| choose(&|_, member| is_left(member) && !member.is_drained()))?;
+        let seat = at(found)?;
         if self.rules.same_instance {
-            self.last.store(Some(Arc::clone(&found)));
+            self.last.store(Some(Arc::clone(&seat.member)));
         }
-        seated(found)
+        Some(seated(seat))
     }
 
     /// The instance that a request is bound to, if any.
-    fn bound(&self, asked: &Asked, seats: &[Seat]) -> Option<Arc<Member>> {
+    fn bound<'s>(&self, asked: &Asked, seats: &'s [Seat]) -> Option<&'s Seat> {
         if let Some(id) = &asked.instance
             && let Some(seat) = seats.iter().find(|seat| seat.instance.id == *id)
         {
-            return Some(Arc::clone(&seat.member));
+            return Some(seat);
         }
         if !self.rules.same_instance {
             return None;
         }
         let last = self.last.load_full()?;
-        seats.iter().any(|seat| Arc::ptr_eq(&seat.member, &last)).then_some(last)
+        seats.iter().find(|seat| Arc::ptr_eq(&seat.member, &last))
     }
 
-    /// Whether so few are usable that all are used.
-    fn panics(&self, seats: &[Seat], now_ms: u64) -> bool {
+    /// Whether so few are usable that all are used. Of many instances, whether it was so a moment
+    /// ago.
+    fn panics(&self, formed: &Formed, now_ms: u64) -> bool {
         if self.rules.panic_percent == 0 {
             return false;
         }
+        let seats = formed.seats.as_slice();
+        if seats.len() <= COUNTED_AT_ONCE {
+            return self.is_short(seats, now_ms);
+        }
+        if formed.counted_ms.load(Ordering::Relaxed).saturating_add(COUNT_MS) <= now_ms {
+            formed.counted_ms.store(now_ms, Ordering::Relaxed);
+            formed.panics.store(self.is_short(seats, now_ms), Ordering::Relaxed);
+        }
+        formed.panics.load(Ordering::Relaxed)
+    }
+
+    fn is_short(&self, seats: &[Seat], now_ms: u64) -> bool {
         let usable = seats.iter().filter(|seat| seat.member.is_usable(now_ms)).count();
         // Drained ones are not counted: that they are away is wanted.
         let all = seats.iter().filter(|seat| !seat.member.is_drained()).count();
@@ -166,7 +188,7 @@ impl Cluster {
 
     /// Whether so few instances are usable that all are used but those that are drained.
     pub fn uses_all(&self, now_ms: u64) -> bool {
-        self.panics(&self.formed().seats, now_ms)
+        self.is_short(&self.formed().seats, now_ms)
     }
 
     /// What takes requests now, with the description of each: what a check looks at.
@@ -192,13 +214,24 @@ impl Cluster {
         all.collect()
     }
 
+    /// Makes a group of the list of the moment, if that is new.
+    pub(crate) fn form(&self) {
+        drop(self.formed());
+    }
+
+    /// The group of the moment. While a thread makes a new one, others use the one before.
     fn formed(&self) -> Arc<Formed> {
         let formed = self.formed.load_full();
         let now = self.service.listed();
         if Arc::ptr_eq(&formed.of, &now) {
             return formed;
         }
-        let _one = self.forming.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = match self.forming.try_lock() {
+            Ok(one) => one,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return formed,
+        };
+        let now = self.service.listed();
         let formed = self.formed.load_full();
         if Arc::ptr_eq(&formed.of, &now) {
             return formed;
@@ -234,7 +267,7 @@ impl Formed {
         let members =
             seats.iter().map(|seat| (Arc::clone(&seat.member), weight(&seat.instance, rules)));
         let group = Group::new(members.collect(), rules.balance, rules.slow_start_ms);
-        Self { of, group, seats }
+        Self { of, group, seats, counted_ms: AtomicU64::new(0), panics: AtomicBool::new(false) }
     }
 }
 
@@ -441,6 +474,19 @@ mod tests {
         member(&cluster, 4).checked(true, 0);
         member(&cluster, 2).checked(true, 0);
         assert_eq!(ports(&cluster, &Asked::default(), 0), [2, 4]);
+    }
+
+    #[test]
+    fn of_many_the_usable_ones_are_counted_now_and_then() {
+        let many = vec![&[][..]; 2 * COUNTED_AT_ONCE];
+        let cluster = cluster(Rules { panic_percent: 50, ..Rules::default() }, &many);
+        let now_ms = 1_000;
+        assert!(cluster.choose(Asked::default(), now_ms).is_some());
+        for (away, _) in cluster.members().iter().skip(1) {
+            away.checked(false, now_ms);
+        }
+        assert_eq!(ports(&cluster, &Asked::default(), now_ms + 1), [1]);
+        assert_eq!(ports(&cluster, &Asked::default(), now_ms + COUNT_MS).len(), 12);
     }
 
     #[test]
