@@ -197,8 +197,9 @@ impl Group {
         hash: u64,
         now_ms: u64,
     ) -> Option<usize> {
+        let now_ns = now_ms.saturating_mul(1_000_000);
         let cost = |entry: &(Arc<Member>, u32)| {
-            let cost = match (entry.0.recent_ns(), entry.0.active()) {
+            let cost = match (entry.0.recent_ns(now_ns), entry.0.active()) {
                 // One that nothing is known of is tried, but not by all at once.
                 (0, 1..) => f64::MAX / 2.0,
                 (recent, _) => recent as f64 * under_way(&entry.0),
@@ -397,6 +398,11 @@ mod tests {
             two.members[0].0.reached(500_000, n * 1_000_000_000);
         }
         assert_eq!(shares(&two, 10, 0), [10, 0], "what was long ago is forgotten");
+        two.members[0].0.reached(50_000_000, 60_000_000_000);
+        two.members[1].0.reached(1_000_000, 60_000_000_000);
+        assert_eq!(shares(&two, 10, 60_000), [0, 10]);
+        two.members[1].0.reached(1_000_000, 120_000_000_000);
+        assert_eq!(shares(&two, 10, 120_000), [10, 0], "one that is given nothing is tried again");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod limits;
 mod mock;
 mod origin;
 mod pipelines;
+mod places;
 mod reference;
 mod routes;
 mod run;

@@ -2,21 +2,14 @@ package weir.bench.eureka;
 
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
-import org.springframework.boot.web.embedded.netty.NettyReactiveWebServerFactory;
-import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.ComponentScan;
 import org.springframework.context.annotation.FilterType;
 
-/** Spring Cloud Gateway. Its server is Netty, although Tomcat is on the class path for others. */
+/** Spring Cloud Gateway. */
 @SpringBootApplication
 @ComponentScan(excludeFilters = @ComponentScan.Filter(type = FilterType.REGEX, pattern = ".*"))
 public class Gateway {
     public static void main(String[] arguments) {
         SpringApplication.run(Gateway.class, arguments);
-    }
-
-    @Bean
-    NettyReactiveWebServerFactory server() {
-        return new NettyReactiveWebServerFactory();
     }
 }
