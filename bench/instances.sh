@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # What instances cost: CPU of the gateway's process for each keep-alive request through `lb://` with 1, 10
 # and 1,000 instances, from a static list and from a registry with Eureka's answers, and under rules, beside the
-# same route with `http://`, all in turn. The instances are addresses of 127.0.0.0/8 with one origin
+# same route with `http://`, all in turn. `http-1000` is the floor for 1,000 instances: as many `http://` routes,
+# asked for one after the other, so that there are as many connections and nothing is balanced. The
+# instances are addresses of 127.0.0.0/8 with one origin
 # behind them, which therefore listens on 0.0.0.0.
 # Needs `cargo build --release`, wrk, curl and python3; loads loopback only; four minutes.
 # Usage: bench/instances.sh [ROUNDS]
@@ -38,6 +40,8 @@ rules="round-robin least-requests peak-ewma"
     for count in 1 10 1000; do route "$source-$count" "lb://$source-$count"; done
   done
   for balance in $rules; do route "$balance-1000" "lb://$balance-1000"; done
+  n=0
+  for address in $(addresses 1000); do route "http-1000/$((n++))" "http://$address"; done
 } >"$work/weir.yml"
 "$weir" run "$work/weir.yml" >"$work/weir.log" 2>&1 & pids+=($!)
 pid=$!
@@ -49,13 +53,25 @@ hz=$(getconf CLK_TCK)
 cpu() {
   local before count
   before=$(ticks)
-  count=$(wrk -t1 -c32 -d"$2"s "http://$gateway/$1" | awk '/requests in/ { print $1 } /Non-2xx/ { bad = 1 } END { exit bad }')
+  count=$(wrk -t1 -c32 -d"$2"s -s "$work/$([ "$1" = http-1000 ] && echo in-turn || echo plain).lua" "http://$gateway/$1" | awk '/requests in/ { print $1 } /Non-2xx/ { bad = 1 } END { exit bad }')
   awk -v t=$(($(ticks) - before)) -v hz="$hz" -v n="$count" 'BEGIN { printf "%.3f\n", t * 1e6 / hz / n }'
 }
 median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
-rows="http static-1 static-10 static-1000 eureka-1 eureka-10 eureka-1000 round-robin-1000 least-requests-1000 peak-ewma-1000"
+cat >"$work/in-turn.lua" <<'LUA'
+local requests, n = {}, 0
+init = function(args)
+  for i = 0, 999 do requests[i] = wrk.format("GET", "/http-1000/" .. i) end
+end
+request = function()
+  n = (n + 1) % 1000
+  return requests[n]
+end
+LUA
+: >"$work/plain.lua"
+rows="http http-1000 static-1 static-10 static-1000 eureka-1 eureka-10 eureka-1000 round-robin-1000 least-requests-1000 peak-ewma-1000"
 for row in $rows; do
-  [ "$(curl -s -o /dev/null -w '%{http_code}' "http://$gateway/$row")" = 200 ]
+  path=$([ "$row" = http-1000 ] && echo http-1000/0 || echo "$row")
+  [ "$(curl -s -o /dev/null -w '%{http_code}' "http://$gateway/$path")" = 200 ]
   cpu "$row" 1 >/dev/null # connections to all instances
 done
 for round in $(seq "$rounds"); do

@@ -1,23 +1,17 @@
 //! A service whose instances are chosen by rules. What is known of an instance outlives the
 //! configuration: it is kept by the names of the cluster and the instance.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::choice::{Asked, Choice};
 use crate::directory::Directory;
-use crate::group::{Group, chance_of, hash_of};
+use crate::formed::{Formed, Seat, weight};
 use crate::instance::Instance;
 use crate::member::{Member, MemberState, Taken};
 use crate::rules::Rules;
-use crate::service::{Instances, Service};
-
-/// Of so many instances the usable ones are counted for each request; of more, now and then.
-const COUNTED_AT_ONCE: usize = 32;
-/// Time between two counts.
-const COUNT_MS: u64 = 20;
+use crate::service::Service;
 
 /// Instances under rules.
 #[derive(Debug)]
@@ -30,27 +24,6 @@ pub struct Cluster {
     forming: Mutex<()>,
     /// The instance that was chosen last, where requests stay with one.
     last: ArcSwapOption<Member>,
-}
-
-/// What a list of instances came to.
-#[derive(Debug)]
-struct Formed {
-    of: Arc<Instances>,
-    group: Group,
-    /// In the order of the group.
-    seats: Vec<Seat>,
-    /// When usable instances were counted last, of many.
-    counted_ms: AtomicU64,
-    /// What that came to: too few.
-    panics: AtomicBool,
-}
-
-/// What counts of one instance when a choice is made.
-#[derive(Debug)]
-struct Seat {
-    instance: Arc<Instance>,
-    member: Arc<Member>,
-    is_near: bool,
 }
 
 /// One instance as operators see it.
@@ -106,7 +79,7 @@ impl Cluster {
         let seats = formed.seats.as_slice();
         let at = |n: usize| seats.get(n);
         let is_left = |member: &Arc<Member>| !tried.iter().any(|one| Arc::ptr_eq(one, member));
-        let panics = self.panics(&formed, now_ms);
+        let panics = formed.panics(self.rules.panic_percent, now_ms);
         let good = |member: &Arc<Member>| {
             is_left(member) && (member.is_usable(now_ms) || panics && !member.is_drained())
         };
@@ -151,30 +124,6 @@ impl Cluster {
         seats.iter().find(|seat| Arc::ptr_eq(&seat.member, &last))
     }
 
-    /// Whether so few are usable that all are used. Of many instances, whether it was so a moment
-    /// ago.
-    fn panics(&self, formed: &Formed, now_ms: u64) -> bool {
-        if self.rules.panic_percent == 0 {
-            return false;
-        }
-        let seats = formed.seats.as_slice();
-        if seats.len() <= COUNTED_AT_ONCE {
-            return self.is_short(seats, now_ms);
-        }
-        if formed.counted_ms.load(Ordering::Relaxed).saturating_add(COUNT_MS) <= now_ms {
-            formed.counted_ms.store(now_ms, Ordering::Relaxed);
-            formed.panics.store(self.is_short(seats, now_ms), Ordering::Relaxed);
-        }
-        formed.panics.load(Ordering::Relaxed)
-    }
-
-    fn is_short(&self, seats: &[Seat], now_ms: u64) -> bool {
-        let usable = seats.iter().filter(|seat| seat.member.is_usable(now_ms)).count();
-        // Drained ones are not counted: that they are away is wanted.
-        let all = seats.iter().filter(|seat| !seat.member.is_drained()).count();
-        (usable as u64) * 100 < (all as u64) * u64::from(self.rules.panic_percent)
-    }
-
     /// Passes `member` over for a while, unless too many are already.
     pub(crate) fn eject(&self, member: &Member, now_ms: u64) {
         let Some(outlier) = &self.rules.outlier else { return };
@@ -188,7 +137,7 @@ impl Cluster {
 
     /// Whether so few instances are usable that all are used but those that are drained.
     pub fn uses_all(&self, now_ms: u64) -> bool {
-        self.is_short(&self.formed().seats, now_ms)
+        self.formed().is_short(self.rules.panic_percent, now_ms)
     }
 
     /// What takes requests now, with the description of each: what a check looks at.
@@ -242,45 +191,6 @@ impl Cluster {
     }
 }
 
-impl Formed {
-    fn of(service: &Service, of: Arc<Instances>, rules: &Rules, directory: &Directory) -> Self {
-        let mut usable: Vec<&Arc<Instance>> =
-            of.all.iter().filter(|instance| instance.unused.is_none()).collect();
-        if let Some(subset) = &rules.subset {
-            // Each gateway takes those that score highest for it: of many gateways, all
-            // instances have about as many.
-            let seed = hash_of(subset.of.as_bytes());
-            usable.sort_by_key(|one| std::cmp::Reverse(chance_of(seed, &one.target)));
-            usable.truncate(subset.size.max(1));
-        }
-        let cluster = format!("lb:{}", service.name().to_ascii_lowercase());
-        let is_near = |instance: &Instance| match (&rules.zone, instance.zone()) {
-            (Some(own), Some(zone)) => own.eq_ignore_ascii_case(zone),
-            _ => false,
-        };
-        let seat = |instance: &Arc<Instance>| Seat {
-            member: directory.member(&cluster, (*instance.target).clone()),
-            is_near: is_near(instance),
-            instance: Arc::clone(instance),
-        };
-        let seats: Vec<Seat> = usable.into_iter().map(seat).collect();
-        let members =
-            seats.iter().map(|seat| (Arc::clone(&seat.member), weight(&seat.instance, rules)));
-        let group = Group::new(members.collect(), rules.balance, rules.slow_start_ms);
-        Self { of, group, seats, counted_ms: AtomicU64::new(0), panics: AtomicBool::new(false) }
-    }
-}
-
-/// What metadata says, as Spring has it (class `WeightedServiceInstanceListSupplier`), or the
-/// registry; 1 where weights do not count.
-fn weight(instance: &Instance, rules: &Rules) -> u32 {
-    if !rules.weighted {
-        return 1;
-    }
-    let written = instance.metadata.get("weight").and_then(|text| text.trim().parse().ok());
-    written.unwrap_or(instance.weight).max(1)
-}
-
 /// Why a member is given nothing.
 fn against(member: &MemberState) -> Option<String> {
     if member.is_drained {
@@ -301,6 +211,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::formed::{COUNT_MS, COUNTED_AT_ONCE};
     use crate::group::Balance;
     use crate::rules::{Hint, Outlier, Sticky, Subset};
 

@@ -190,9 +190,6 @@ impl Loader {
     /// that documents without a condition import. With the active profiles: everything else. Ask
     /// again after the answers, as what was read may import more.
     pub fn imports(&mut self, active: Option<&[String]>) -> Vec<Import> {
-        if let Some(active) = active {
-            self.documents.decrypt(active, false);
-        }
         self.imports.wanted(&mut self.documents, active)
     }
 
@@ -219,9 +216,7 @@ impl Loader {
         for import in self.imports(Some(&active)) {
             self.answer(&import, Outcome::NotRead);
         }
-        self.documents.decrypt(&active, true);
-        let mut problems = std::mem::take(&mut self.documents.problems);
-        problems.extend(self.documents.condition_problems());
+        let mut problems = self.documents.finish(&active);
         let profiles = self.documents.active_profiles();
         let layers = self.documents.layers(&profiles);
         let mut settings = property::settings(&layers, &mut problems);

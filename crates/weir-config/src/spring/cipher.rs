@@ -14,6 +14,14 @@ const PREFIX: &str = "{cipher}";
 const TOLD_MAX: usize = 16;
 
 impl Documents {
+    /// Everything is read: what is encrypted is decrypted. Gives what is wrong with the texts.
+    pub fn finish(&mut self, active: &[String]) -> Vec<Diagnostic> {
+        self.decrypt(active, true);
+        let mut problems = std::mem::take(&mut self.problems);
+        problems.extend(self.condition_problems());
+        problems
+    }
+
     /// Decrypts every value that is encrypted. Unless it `is_last`, the key may still come with
     /// an import, and nothing is told.
     pub fn decrypt(&mut self, active: &[String], is_last: bool) {

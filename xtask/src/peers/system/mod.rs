@@ -1,8 +1,8 @@
-//! `cargo xtask peers system`: a real Eureka server, real services that register there, and weir and
-//! Spring Cloud Gateway before them with the same configuration.
+//! `cargo xtask peers system`: a real Eureka server, real services that register there, and before
+//! them weir and Spring Cloud Gateway with the same configuration.
 //!
-//! The Java side is `bench/eureka` and `bench/eureka-client`. Everything listens on free ports of 127.0.0.1 and ends with
-//! this process.
+//! The Java side is `bench/eureka` and `bench/eureka-client`. Everything listens on free ports of
+//! 127.0.0.1 and ends with this process.
 
 mod traffic;
 
