@@ -32,8 +32,11 @@ impl Registry {
         let asked: Arc<AtomicU64> = Arc::default();
         let (own_ports, own_asked) = (Arc::clone(&ports), Arc::clone(&asked));
         let origin = Origin::answering(move |received| {
-            if received.method() != "GET" {
-                return Answer::status(200, &[], "");
+            match (received.method().as_str(), received.target().as_str()) {
+                ("GET", "/eureka/apps") => {}
+                // No changes since the last answer: each is the whole list.
+                ("GET", _) => return Answer::status(404, &[], ""),
+                _ => return Answer::status(200, &[], ""),
             }
             own_asked.fetch_add(1, Ordering::Relaxed);
             let ports = own_ports.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,7 +117,8 @@ async fn replaced(weir: &Weir, size: Size, rules: &str) -> Tally {
         current = fresh;
     }
     let served = current.iter().filter(|one| !one.requests().is_empty()).count();
-    let load = traffic.finish().tally;
+    // The instances are served by this thread: it must not wait for those who ask them.
+    let load = tokio::task::spawn_blocking(move || traffic.finish()).await.expect("clients").tally;
     let mut tally = Tally { requests: load.requests, ..Tally::default() };
     let in_flight = CLIENTS * rounds;
     tally.check(load.failures <= in_flight, || {
