@@ -9,8 +9,9 @@ use weir_filter::Target;
 pub(crate) const REST_MS: u64 = 5_000;
 /// The longest such rest.
 const REST_MS_MAX: u64 = 60_000;
-/// How fast a long connect time is forgotten: to a third in so many nanoseconds.
-const DECAY_NS: f64 = 10e9;
+/// How fast a long time is forgotten: to a third in so many nanoseconds. Longer, and a pause of the
+/// whole machine would make all members look as slow as the slowest one for as long.
+const DECAY_NS: f64 = 1e9;
 /// What was measured so lately counts in full.
 const STILL_NS: u64 = 500_000_000;
 /// An ejection lasts so long at most, unless its base time is longer.

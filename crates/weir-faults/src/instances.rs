@@ -40,7 +40,7 @@ impl Registry {
             }
             own_asked.fetch_add(1, Ordering::Relaxed);
             let ports = own_ports.lock().unwrap_or_else(PoisonError::into_inner);
-            Answer::status(200, &["Content-Type: application/json"], &apps(&ports))
+            Answer::status(200, &["Content-Type: application/json"], apps(&ports))
         })
         .await;
         Self { origin, ports, asked }
