@@ -241,13 +241,9 @@ impl Group {
     }
 
     fn in_turn(&self, may: impl Fn(usize, &Arc<Member>) -> bool, now_ms: u64) -> Option<usize> {
-        let count = self.members.len();
         if self.is_even {
-            // The next turn, not the next place: or who follows one that is away had two shares.
-            return (0..count).find_map(|_| {
-                let place = self.turn.fetch_add(1, Ordering::Relaxed).checked_rem(count)?;
-                self.members.get(place).filter(|(member, _)| may(place, member)).map(|_| place)
-            });
+            let may = |place| self.members.get(place).is_some_and(|(member, _)| may(place, member));
+            return next_in_turn(&self.turn, self.members.len(), may);
         }
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         let mut total = 0;
@@ -278,6 +274,23 @@ impl Group {
         let steps = (since * SLOW_STEPS / self.slow_start_ms.max(1)).max(1);
         weight * steps as f64 / SLOW_STEPS as f64
     }
+}
+
+/// The next of `count` places that `may`. Turns of those that may not are used up: or who follows
+/// one that is away would have its share, too.
+pub(crate) fn next_in_turn(
+    turn: &AtomicUsize,
+    count: usize,
+    may: impl Fn(usize) -> bool,
+) -> Option<usize> {
+    let from = turn.fetch_add(1, Ordering::Relaxed).checked_rem(count)?;
+    // From one's own turn on: others take turns meanwhile, and no place may be missed.
+    let place = |skipped: usize| (from + skipped) % count;
+    let skipped = (0..count).find(|skipped| may(place(*skipped)))?;
+    if skipped > 0 {
+        turn.fetch_add(skipped, Ordering::Relaxed);
+    }
+    Some(place(skipped))
 }
 
 fn under_way(member: &Member) -> f64 {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use arc_swap::ArcSwap;
 use weir_filter::Target;
 
+use crate::group::next_in_turn;
 use crate::instance::Instance;
 
 /// How long an instance that could not be reached is passed over, while others can be.
@@ -93,13 +94,13 @@ impl Service {
         if usable.is_empty() {
             return None;
         }
-        // The next turn, not the next place: or who follows one that rests had two shares.
-        let in_turn = || {
-            let place = self.turn.fetch_add(1, Ordering::Relaxed).checked_rem(usable.len())?;
-            usable.get(place).filter(|one| !away.contains(&one.target))
+        let next = |may: &dyn Fn(&Usable) -> bool| {
+            let may = |place: usize| {
+                usable.get(place).is_some_and(|one| !away.contains(&one.target) && may(one))
+            };
+            next_in_turn(&self.turn, usable.len(), may).and_then(|place| usable.get(place))
         };
-        let turns = || (0..usable.len()).filter_map(|_| in_turn());
-        let found = turns().find(|one| !one.rests(now_ms)).or_else(|| turns().next());
+        let found = next(&|one| !one.rests(now_ms)).or_else(|| next(&|_| true));
         found.map(|one| Arc::clone(&one.target))
     }
 

@@ -84,7 +84,10 @@ pub fn run(args: &SystemArgs) -> anyhow::Result<()> {
     };
 
     let mut first = Some(first);
-    let counted = under(&mut || Ok(drop(first.take())))?;
+    let counted = under(&mut || {
+        drop(first.take());
+        Ok(())
+    })?;
     told("a service stops", counted);
     let mut again = None;
     let counted = under(&mut || {
