@@ -268,7 +268,11 @@ mod tests {
         assert_eq!(ports(&own, &Asked::default(), 0), [3]);
         member(&own, 3).drain(true);
         assert_eq!(ports(&own, &Asked::default(), 0), [2]);
-        assert_eq!(ports(&cluster(rules, PLAIN), &Asked::default(), 0), [1, 2, 3, 4]);
+        for balance in [Balance::RoundRobin, Balance::LeastConnections, Balance::PeakEwma] {
+            let rules = Rules { balance, ..rules.clone() };
+            let nobody = cluster(rules, PLAIN);
+            assert_eq!(shares(&nobody, &Asked::default(), 40, 0).len(), 4, "{balance:?}");
+        }
     }
 
     #[test]

@@ -237,6 +237,10 @@ impl Group {
                 }
             }
         }
+        if best.is_none() {
+            // See [`next_in_turn`].
+            self.turn.fetch_sub(1, Ordering::Relaxed);
+        }
         best.map(|(place, _)| place)
     }
 
@@ -286,7 +290,11 @@ pub(crate) fn next_in_turn(
     let from = turn.fetch_add(1, Ordering::Relaxed).checked_rem(count)?;
     // From one's own turn on: others take turns meanwhile, and no place may be missed.
     let place = |skipped: usize| (from + skipped) % count;
-    let skipped = (0..count).find(|skipped| may(place(*skipped)))?;
+    let Some(skipped) = (0..count).find(|skipped| may(place(*skipped))) else {
+        // No turn is taken: with two looks for each request every other place would be left out.
+        turn.fetch_sub(1, Ordering::Relaxed);
+        return None;
+    };
     if skipped > 0 {
         turn.fetch_add(skipped, Ordering::Relaxed);
     }
