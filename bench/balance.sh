@@ -39,6 +39,7 @@ instances slow 5 5 5 5 5 5 5 5 5 50
     done
   done
 } >"$work/weir.yml"
+: >"$work/weir.log"
 "$weir" run "$work/weir.yml" >"$work/weir.log" 2>&1 & pids+=($!)
 gateway[weir]=$(wait_for "$work/weir.log" listening)
 

@@ -31,6 +31,7 @@ spring.cloud.gateway.server.webflux.routes:
 - { id: svc, uri: "lb://svc", predicates: [ "Path=/svc" ], filters: [ "SetPath=/ok" ] }
 - { id: ruled, uri: "lb://ruled", predicates: [ "Path=/ruled" ], filters: [ "SetPath=/ok" ] }
 YML
+: >"$work/weir.log"
 "$weir" run "$work/weir.yml" >"$work/weir.log" 2>&1 & pids+=($!)
 gateway=$(wait_for "$work/weir.log" listening)
 for path in svc ruled; do [ "$(curl -s -o /dev/null -w '%{http_code}' "http://$gateway/$path")" = 200 ]; done

@@ -43,6 +43,7 @@ rules="round-robin least-requests peak-ewma"
   n=0
   for address in $(addresses 1000); do route "http-1000/$((n++))" "http://$address"; done
 } >"$work/weir.yml"
+: >"$work/weir.log"
 "$weir" run "$work/weir.yml" >"$work/weir.log" 2>&1 & pids+=($!)
 pid=$!
 gateway=$(wait_for "$work/weir.log" listening)
