@@ -20,9 +20,9 @@ wait_for() { # log, word
 }
 
 # Starts an upstream; sets origin (address and port).
-start_origin() {
+start_origin() { # address, 127.0.0.1 if not given
   : >"$work/origin.log"
-  "$weir" origin --listen 127.0.0.1:0 --quiet >"$work/origin.log" 2>&1 & pids+=($!)
+  "$weir" origin --listen "${1-127.0.0.1}:0" --quiet >"$work/origin.log" 2>&1 & pids+=($!)
   origin=$(wait_for "$work/origin.log" listening)
 }
 

@@ -100,11 +100,8 @@ fn judge(name: String, path: &Path, format: Format) -> anyhow::Result<Judged> {
             .collect();
         if !fresh.is_empty() {
             given.extend(fresh.into_iter().map(|name| {
-                let value = if name.ends_with("URI") || name.ends_with("URL") {
-                    "http://host:8080"
-                } else {
-                    "8080"
-                };
+                let is_uri = ["URI", "URL", "ENDPOINT"].iter().any(|end| name.ends_with(end));
+                let value = if is_uri { "http://host:8080" } else { "8080" };
                 (name, value.to_owned())
             }));
             continue;

@@ -1,17 +1,17 @@
 //! A service whose instances are chosen by rules. What is known of an instance outlives the
 //! configuration: it is kept by the names of the cluster and the instance.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, TryLockError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::choice::{Asked, Choice};
 use crate::directory::Directory;
-use crate::group::{Group, chance_of, hash_of};
+use crate::formed::{Formed, Seat, weight};
 use crate::instance::Instance;
 use crate::member::{Member, MemberState, Taken};
 use crate::rules::Rules;
-use crate::service::{Instances, Service};
+use crate::service::Service;
 
 /// Instances under rules.
 #[derive(Debug)]
@@ -24,23 +24,6 @@ pub struct Cluster {
     forming: Mutex<()>,
     /// The instance that was chosen last, where requests stay with one.
     last: ArcSwapOption<Member>,
-}
-
-/// What a list of instances came to.
-#[derive(Debug)]
-struct Formed {
-    of: Arc<Instances>,
-    group: Group,
-    /// In the order of the group.
-    seats: Vec<Seat>,
-}
-
-/// What counts of one instance when a choice is made.
-#[derive(Debug)]
-struct Seat {
-    instance: Arc<Instance>,
-    member: Arc<Member>,
-    is_near: bool,
 }
 
 /// One instance as operators see it.
@@ -96,16 +79,14 @@ impl Cluster {
         let seats = formed.seats.as_slice();
         let at = |n: usize| seats.get(n);
         let is_left = |member: &Arc<Member>| !tried.iter().any(|one| Arc::ptr_eq(one, member));
-        let panics = self.panics(seats, now_ms);
+        let panics = formed.panics(self.rules.panic_percent, now_ms);
         let good = |member: &Arc<Member>| {
             is_left(member) && (member.is_usable(now_ms) || panics && !member.is_drained())
         };
-        let seated = |member: Arc<Member>| {
-            let seat = seats.iter().find(|seat| Arc::ptr_eq(&seat.member, &member))?;
-            Some((Taken::of(member), Arc::clone(&seat.instance)))
-        };
-        if let Some(member) = self.bound(asked, seats).filter(good) {
-            return seated(member);
+        let seated =
+            |seat: &Seat| (Taken::of(Arc::clone(&seat.member)), Arc::clone(&seat.instance));
+        if let Some(seat) = self.bound(asked, seats).filter(|seat| good(&seat.member)) {
+            return Some(seated(seat));
         }
         let hint = asked.hint.as_deref();
         let fits = |n| {
@@ -122,35 +103,25 @@ impl Cluster {
             .or_else(|| choose(&|_, member| good(member)))
             // Rather one that may be away than none.
             .or_else(|| choose(&|_, member| is_left(member) && !member.is_drained()))?;
+        let seat = at(found)?;
         if self.rules.same_instance {
-            self.last.store(Some(Arc::clone(&found)));
+            self.last.store(Some(Arc::clone(&seat.member)));
         }
-        seated(found)
+        Some(seated(seat))
     }
 
     /// The instance that a request is bound to, if any.
-    fn bound(&self, asked: &Asked, seats: &[Seat]) -> Option<Arc<Member>> {
+    fn bound<'s>(&self, asked: &Asked, seats: &'s [Seat]) -> Option<&'s Seat> {
         if let Some(id) = &asked.instance
             && let Some(seat) = seats.iter().find(|seat| seat.instance.id == *id)
         {
-            return Some(Arc::clone(&seat.member));
+            return Some(seat);
         }
         if !self.rules.same_instance {
             return None;
         }
         let last = self.last.load_full()?;
-        seats.iter().any(|seat| Arc::ptr_eq(&seat.member, &last)).then_some(last)
-    }
-
-    /// Whether so few are usable that all are used.
-    fn panics(&self, seats: &[Seat], now_ms: u64) -> bool {
-        if self.rules.panic_percent == 0 {
-            return false;
-        }
-        let usable = seats.iter().filter(|seat| seat.member.is_usable(now_ms)).count();
-        // Drained ones are not counted: that they are away is wanted.
-        let all = seats.iter().filter(|seat| !seat.member.is_drained()).count();
-        (usable as u64) * 100 < (all as u64) * u64::from(self.rules.panic_percent)
+        seats.iter().find(|seat| Arc::ptr_eq(&seat.member, &last))
     }
 
     /// Passes `member` over for a while, unless too many are already.
@@ -166,7 +137,7 @@ impl Cluster {
 
     /// Whether so few instances are usable that all are used but those that are drained.
     pub fn uses_all(&self, now_ms: u64) -> bool {
-        self.panics(&self.formed().seats, now_ms)
+        self.formed().is_short(self.rules.panic_percent, now_ms)
     }
 
     /// What takes requests now, with the description of each: what a check looks at.
@@ -192,13 +163,24 @@ impl Cluster {
         all.collect()
     }
 
+    /// Makes a group of the list of the moment, if that is new.
+    pub(crate) fn form(&self) {
+        drop(self.formed());
+    }
+
+    /// The group of the moment. While a thread makes a new one, others use the one before.
     fn formed(&self) -> Arc<Formed> {
         let formed = self.formed.load_full();
         let now = self.service.listed();
         if Arc::ptr_eq(&formed.of, &now) {
             return formed;
         }
-        let _one = self.forming.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = match self.forming.try_lock() {
+            Ok(one) => one,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return formed,
+        };
+        let now = self.service.listed();
         let formed = self.formed.load_full();
         if Arc::ptr_eq(&formed.of, &now) {
             return formed;
@@ -207,45 +189,6 @@ impl Cluster {
         self.formed.store(Arc::clone(&new));
         new
     }
-}
-
-impl Formed {
-    fn of(service: &Service, of: Arc<Instances>, rules: &Rules, directory: &Directory) -> Self {
-        let mut usable: Vec<&Arc<Instance>> =
-            of.all.iter().filter(|instance| instance.unused.is_none()).collect();
-        if let Some(subset) = &rules.subset {
-            // Each gateway takes those that score highest for it: of many gateways, all
-            // instances have about as many.
-            let seed = hash_of(subset.of.as_bytes());
-            usable.sort_by_key(|one| std::cmp::Reverse(chance_of(seed, &one.target)));
-            usable.truncate(subset.size.max(1));
-        }
-        let cluster = format!("lb:{}", service.name().to_ascii_lowercase());
-        let is_near = |instance: &Instance| match (&rules.zone, instance.zone()) {
-            (Some(own), Some(zone)) => own.eq_ignore_ascii_case(zone),
-            _ => false,
-        };
-        let seat = |instance: &Arc<Instance>| Seat {
-            member: directory.member(&cluster, (*instance.target).clone()),
-            is_near: is_near(instance),
-            instance: Arc::clone(instance),
-        };
-        let seats: Vec<Seat> = usable.into_iter().map(seat).collect();
-        let members =
-            seats.iter().map(|seat| (Arc::clone(&seat.member), weight(&seat.instance, rules)));
-        let group = Group::new(members.collect(), rules.balance, rules.slow_start_ms);
-        Self { of, group, seats }
-    }
-}
-
-/// What metadata says, as Spring has it (class `WeightedServiceInstanceListSupplier`), or the
-/// registry; 1 where weights do not count.
-fn weight(instance: &Instance, rules: &Rules) -> u32 {
-    if !rules.weighted {
-        return 1;
-    }
-    let written = instance.metadata.get("weight").and_then(|text| text.trim().parse().ok());
-    written.unwrap_or(instance.weight).max(1)
 }
 
 /// Why a member is given nothing.
@@ -268,6 +211,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::formed::{COUNT_MS, COUNTED_AT_ONCE};
     use crate::group::Balance;
     use crate::rules::{Hint, Outlier, Sticky, Subset};
 
@@ -324,7 +268,11 @@ mod tests {
         assert_eq!(ports(&own, &Asked::default(), 0), [3]);
         member(&own, 3).drain(true);
         assert_eq!(ports(&own, &Asked::default(), 0), [2]);
-        assert_eq!(ports(&cluster(rules, PLAIN), &Asked::default(), 0), [1, 2, 3, 4]);
+        for balance in [Balance::RoundRobin, Balance::LeastConnections, Balance::PeakEwma] {
+            let rules = Rules { balance, ..rules.clone() };
+            let nobody = cluster(rules, PLAIN);
+            assert_eq!(shares(&nobody, &Asked::default(), 40, 0).len(), 4, "{balance:?}");
+        }
     }
 
     #[test]
@@ -441,6 +389,19 @@ mod tests {
         member(&cluster, 4).checked(true, 0);
         member(&cluster, 2).checked(true, 0);
         assert_eq!(ports(&cluster, &Asked::default(), 0), [2, 4]);
+    }
+
+    #[test]
+    fn of_many_the_usable_ones_are_counted_now_and_then() {
+        let many = vec![&[][..]; 2 * COUNTED_AT_ONCE];
+        let cluster = cluster(Rules { panic_percent: 50, ..Rules::default() }, &many);
+        let now_ms = 1_000;
+        assert!(cluster.choose(Asked::default(), now_ms).is_some());
+        for (away, _) in cluster.members().iter().skip(1) {
+            away.checked(false, now_ms);
+        }
+        assert_eq!(ports(&cluster, &Asked::default(), now_ms + 1), [1]);
+        assert_eq!(ports(&cluster, &Asked::default(), now_ms + COUNT_MS).len(), 12);
     }
 
     #[test]

@@ -12,6 +12,8 @@ use crate::service::Service;
 
 /// Most services a registry may list; further ones are left out and counted.
 const SERVICES_MAX: usize = 100_000;
+/// So few members are never looked through for those that nobody holds.
+const MEMBERS_FULL_MIN: usize = 64;
 
 /// A registry's place in the order in which registries are asked, and its name. The first one with
 /// an instance of a service serves it (Spring class `CompositeReactiveDiscoveryClient`).
@@ -44,6 +46,8 @@ struct State {
     reports: BTreeMap<Source, Report>,
     /// What is known of the upstreams of pipelines, by pipeline and address.
     members: HashMap<(String, String, u16), Weak<Member>>,
+    /// With so many of them, those that nobody holds are looked for.
+    members_full: usize,
     /// Services under rules, the newest one last.
     clusters: Vec<Weak<Cluster>>,
 }
@@ -89,7 +93,11 @@ impl Directory {
         if let Some(member) = state.members.get(&key).and_then(Weak::upgrade) {
             return member;
         }
-        state.members.retain(|_, member| member.strong_count() > 0);
+        if state.members.len() >= state.members_full {
+            state.members.retain(|_, member| member.strong_count() > 0);
+            // Twice what is held: a look at all is paid for by as many new ones.
+            state.members_full = MEMBERS_FULL_MIN.max(2 * state.members.len());
+        }
         let member = Arc::new(Member::new(Arc::new(target)));
         state.members.insert(key, Arc::downgrade(&member));
         member
@@ -104,7 +112,7 @@ impl Directory {
 
     /// The clusters there are, by name; of two with one name that of the newer configuration.
     pub fn clusters(&self) -> Vec<Arc<Cluster>> {
-        let held: Vec<_> = self.lock().clusters.iter().filter_map(Weak::upgrade).collect();
+        let held = self.enlisted();
         let by_name = held.into_iter().map(|one| (one.name().to_ascii_lowercase(), one));
         by_name.collect::<BTreeMap<_, _>>().into_values().collect()
     }
@@ -134,6 +142,8 @@ impl Directory {
         };
         let changed = now.map(&seen).unwrap_or_default() != seen(&before);
         state.settle();
+        drop(state);
+        self.form();
         changed
     }
 
@@ -142,6 +152,17 @@ impl Directory {
         let mut state = self.lock();
         state.reports.retain(|source, _| keep(*source));
         state.settle();
+        drop(state);
+        self.form();
+    }
+
+    /// Prepares the new lists for requests, so that no worker has to.
+    fn form(&self) {
+        self.enlisted().iter().for_each(|cluster| cluster.form());
+    }
+
+    fn enlisted(&self) -> Vec<Arc<Cluster>> {
+        self.lock().clusters.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// What a registry has listed last.

@@ -1,5 +1,6 @@
 //! Upstreams of pipelines and clusters: which one takes the next connection, message or request.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weir_filter::Target;
@@ -13,6 +14,11 @@ const SLOW_STEPS: u64 = 100;
 const LOAD_MAX: f64 = 1.25;
 /// So much under way is no load: with a few requests, shares are less than one.
 const LOAD_MIN: f64 = 8.0;
+/// So many members at most are looked at for the one with the fewest requests: of a thousand, a
+/// look at all would cost more than the request.
+const LOOKS_MAX: usize = 64;
+/// So often at most chance is asked for a member that may be taken, before all are looked at.
+const DRAWS_MAX: usize = 16;
 
 /// Who is next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +28,8 @@ pub enum Balance {
     RoundRobin,
     /// The fewest connections or calls under way, by weight.
     LeastConnections,
-    /// The shortest connect time lately, times what is under way.
+    /// Of two by chance, the one with the shorter time lately, times what is under way (power of
+    /// two choices, Mitzenmacher 2001).
     PeakEwma,
     /// The same for the same client address, as long as it is up (rendezvous hashing).
     HashIp,
@@ -52,7 +59,11 @@ pub struct Group {
     members: Vec<(Arc<Member>, u32)>,
     balance: Balance,
     slow_start_ms: u64,
-    /// Current weights of the smooth round robin, by member.
+    /// All have the same share at any time.
+    is_even: bool,
+    /// Counts turns where all have the same share, and varies chance.
+    turn: AtomicUsize,
+    /// Current weights of the smooth round robin, by member, where shares differ.
     turns: Mutex<Vec<i64>>,
 }
 
@@ -61,7 +72,10 @@ impl Group {
     /// share only after `slow_start_ms`.
     pub fn new(members: Vec<(Arc<Member>, u32)>, balance: Balance, slow_start_ms: u64) -> Self {
         let turns = Mutex::new(vec![0; members.len()]);
-        Self { members, balance, slow_start_ms, turns }
+        let mut weights = members.iter().map(|(_, weight)| weight);
+        let first = weights.next();
+        let is_even = slow_start_ms == 0 && weights.all(|weight| Some(weight) == first);
+        Self { members, balance, slow_start_ms, is_even, turn: AtomicUsize::new(0), turns }
     }
 
     /// Whether it leads nowhere.
@@ -86,67 +100,158 @@ impl Group {
         let usable = |n, member: &Arc<Member>| is_left(n, member) && member.is_usable(now_ms);
         let found =
             self.choose(usable, hash, now_ms).or_else(|| self.choose(is_left, hash, now_ms))?;
-        Some(Taken::of(found))
+        self.members.get(found).map(|(member, _)| Taken::of(Arc::clone(member)))
     }
 
-    /// Whose turn it is of those that `may`, which is asked by place and member.
+    /// The place of the one whose turn it is of those that `may`, which is asked by place and
+    /// member.
     pub(crate) fn choose(
         &self,
         may: impl Fn(usize, &Arc<Member>) -> bool,
         hash: u64,
         now_ms: u64,
-    ) -> Option<Arc<Member>> {
-        let all = || {
-            let able = self.members.iter().enumerate().filter(|(n, (member, _))| may(*n, member));
-            able.map(|(_, entry)| entry)
-        };
-        let least = |cost: &dyn Fn(&Member) -> f64| {
-            let cost = |entry: &&(Arc<Member>, u32)| cost(&entry.0) / self.share(entry, now_ms);
-            all().min_by(|a, b| cost(a).total_cmp(&cost(b))).map(|(m, _)| Arc::clone(m))
-        };
-        let under_way = |member: &Member| member.active() as f64 + 1.0;
-        let score = |member: &Member| {
-            let chance = chance_of(hash, &member.target);
-            // Of weighted rendezvous hashing: the least of these is the greatest score.
-            -((chance >> 11) as f64 / (1_u64 << 53) as f64).max(f64::MIN_POSITIVE).ln()
-        };
+    ) -> Option<usize> {
         match self.balance {
             Balance::RoundRobin => self.in_turn(may, now_ms),
-            Balance::LeastConnections => match all().map(|(m, _)| m.active()).min() {
-                // At rest the turn decides, or the first would take all.
-                Some(0) => self.in_turn(|n, m| may(n, m) && m.active() == 0, now_ms),
-                _ => least(&under_way),
-            },
-            Balance::PeakEwma => least(&|member| match (member.recent_ns(), member.active()) {
-                // One that nothing is known of is tried, but not by all at once.
-                (0, 1..) => f64::MAX / 2.0,
-                (recent, _) => recent as f64 * under_way(member),
-            }),
-            Balance::HashIp | Balance::Random => least(&score),
+            Balance::LeastConnections if self.is_even => self.least_from_turn(may),
+            Balance::LeastConnections => {
+                match self.able(&may).map(|(_, (m, _))| m.active()).min() {
+                    // At rest the turn decides, or the first would take all.
+                    Some(0) => self.in_turn(|n, m| may(n, m) && m.active() == 0, now_ms),
+                    _ => self.least(&may, |entry| under_way(&entry.0) / self.share(entry, now_ms)),
+                }
+            }
+            Balance::PeakEwma => self.of_two(may, hash, now_ms),
+            Balance::Random if self.is_even => {
+                self.drawn(hash, &may).next().or_else(|| self.rendezvous(&may, hash, now_ms))
+            }
+            Balance::HashIp | Balance::Random => self.rendezvous(&may, hash, now_ms),
             Balance::Hash => {
-                let total: f64 = all().map(|entry| self.share(entry, now_ms)).sum();
-                let active: usize = all().map(|(m, _)| m.active()).sum();
+                let total: f64 = self.able(&may).map(|(_, entry)| self.share(entry, now_ms)).sum();
+                let active: usize = self.able(&may).map(|(_, (member, _))| member.active()).sum();
                 let bound = |entry: &(Arc<Member>, u32)| {
                     let share = self.share(entry, now_ms) / total;
                     (LOAD_MAX * share * (active as f64 + 1.0)).ceil().max(LOAD_MIN)
                 };
-                let below = all().filter(|entry| under_way(&entry.0) <= bound(entry));
-                let cost =
-                    |entry: &&(Arc<Member>, u32)| score(&entry.0) / self.share(entry, now_ms);
-                let found = below.min_by(|a, b| cost(a).total_cmp(&cost(b)));
-                found.map(|(member, _)| Arc::clone(member))
+                let below = |n: usize, member: &Arc<Member>| {
+                    let entry = self.members.get(n);
+                    may(n, member) && entry.is_some_and(|one| under_way(member) <= bound(one))
+                };
+                self.rendezvous(&below, hash, now_ms)
             }
         }
     }
 
-    fn in_turn(
+    /// Those that `may`, with their places.
+    fn able<'g>(
+        &'g self,
+        may: &'g impl Fn(usize, &Arc<Member>) -> bool,
+    ) -> impl Iterator<Item = (usize, &'g (Arc<Member>, u32))> {
+        self.members.iter().enumerate().filter(|(n, (member, _))| may(*n, member))
+    }
+
+    /// The one with the least cost.
+    fn least(
+        &self,
+        may: &impl Fn(usize, &Arc<Member>) -> bool,
+        cost: impl Fn(&(Arc<Member>, u32)) -> f64,
+    ) -> Option<usize> {
+        let least = self.able(may).min_by(|(_, a), (_, b)| cost(a).total_cmp(&cost(b)));
+        least.map(|(n, _)| n)
+    }
+
+    /// The same one for the same hash (weighted rendezvous hashing).
+    fn rendezvous(
+        &self,
+        may: &impl Fn(usize, &Arc<Member>) -> bool,
+        hash: u64,
+        now_ms: u64,
+    ) -> Option<usize> {
+        self.least(may, |entry| {
+            let chance = chance_of(hash, &entry.0.target);
+            // The least of these is the greatest score.
+            let score = -((chance >> 11) as f64 / (1_u64 << 53) as f64).max(f64::MIN_POSITIVE).ln();
+            score / self.share(entry, now_ms)
+        })
+    }
+
+    /// Places by chance of those that `may`; ends when it has asked too often.
+    fn drawn<'g>(
+        &'g self,
+        hash: u64,
+        may: &'g impl Fn(usize, &Arc<Member>) -> bool,
+    ) -> impl Iterator<Item = usize> + 'g {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) as u64;
+        let seed = hash ^ turn.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (0..DRAWS_MAX as u64).filter_map(move |draw| {
+            let bits = spread(seed.wrapping_add(draw));
+            let place = (u128::from(bits) * self.members.len() as u128) >> 64;
+            let place = usize::try_from(place).ok()?;
+            self.members.get(place).filter(|(member, _)| may(place, member)).map(|_| place)
+        })
+    }
+
+    fn of_two(
         &self,
         may: impl Fn(usize, &Arc<Member>) -> bool,
+        hash: u64,
         now_ms: u64,
-    ) -> Option<Arc<Member>> {
+    ) -> Option<usize> {
+        let now_ns = now_ms.saturating_mul(1_000_000);
+        let cost = |entry: &(Arc<Member>, u32)| {
+            let cost = match (entry.0.recent_ns(now_ns), entry.0.active()) {
+                // One that nothing is known of is tried, but not by all at once.
+                (0, 1..) => f64::MAX / 2.0,
+                (recent, _) => recent as f64 * under_way(&entry.0),
+            };
+            cost / self.share(entry, now_ms)
+        };
+        let mut drawn = self.drawn(hash, &may);
+        let first = drawn.next();
+        let second = drawn.find(|place| Some(*place) != first);
+        match (first, second) {
+            (Some(a), Some(b)) => {
+                let cost = |place: usize| self.members.get(place).map_or(f64::MAX, cost);
+                Some(if cost(b) < cost(a) { b } else { a })
+            }
+            // Few may be taken.
+            _ => self.least(&may, cost),
+        }
+    }
+
+    /// The one with the fewest under way of those next in turn; one with none at once.
+    fn least_from_turn(&self, may: impl Fn(usize, &Arc<Member>) -> bool) -> Option<usize> {
+        let from = self.turn.fetch_add(1, Ordering::Relaxed).checked_rem(self.members.len())?;
+        let (before, after) = self.members.split_at_checked(from)?;
+        let after = after.iter().enumerate().map(|(n, entry)| (n + from, entry));
+        let mut best: Option<(usize, usize)> = None;
+        for (looks, (place, (member, _))) in after.chain(before.iter().enumerate()).enumerate() {
+            if looks >= LOOKS_MAX && best.is_some() {
+                break;
+            }
+            let active = member.active();
+            if best.is_none_or(|(_, least)| active < least) && may(place, member) {
+                best = Some((place, active));
+                if active == 0 {
+                    break;
+                }
+            }
+        }
+        if best.is_none() {
+            // See [`next_in_turn`].
+            self.turn.fetch_sub(1, Ordering::Relaxed);
+        }
+        best.map(|(place, _)| place)
+    }
+
+    fn in_turn(&self, may: impl Fn(usize, &Arc<Member>) -> bool, now_ms: u64) -> Option<usize> {
+        if self.is_even {
+            let may = |place| self.members.get(place).is_some_and(|(member, _)| may(place, member));
+            return next_in_turn(&self.turn, self.members.len(), may);
+        }
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         let mut total = 0;
-        let mut best: Option<(&Arc<Member>, &mut i64)> = None;
+        let mut best: Option<(usize, &mut i64)> = None;
         for (n, (entry, turn)) in self.members.iter().zip(turns.iter_mut()).enumerate() {
             if !may(n, &entry.0) {
                 continue;
@@ -155,12 +260,12 @@ impl Group {
             *turn += weight;
             total += weight;
             if best.as_ref().is_none_or(|(_, most)| *turn > **most) {
-                best = Some((&entry.0, turn));
+                best = Some((n, turn));
             }
         }
-        let (member, turn) = best?;
+        let (place, turn) = best?;
         *turn -= total;
-        Some(Arc::clone(member))
+        Some(place)
     }
 
     /// The weight a member has now: less while it starts slowly.
@@ -173,6 +278,31 @@ impl Group {
         let steps = (since * SLOW_STEPS / self.slow_start_ms.max(1)).max(1);
         weight * steps as f64 / SLOW_STEPS as f64
     }
+}
+
+/// The next of `count` places that `may`. Turns of those that may not are used up: or who follows
+/// one that is away would have its share, too.
+pub(crate) fn next_in_turn(
+    turn: &AtomicUsize,
+    count: usize,
+    may: impl Fn(usize) -> bool,
+) -> Option<usize> {
+    let from = turn.fetch_add(1, Ordering::Relaxed).checked_rem(count)?;
+    // From one's own turn on: others take turns meanwhile, and no place may be missed.
+    let place = |skipped: usize| (from + skipped) % count;
+    let Some(skipped) = (0..count).find(|skipped| may(place(*skipped))) else {
+        // No turn is taken: with two looks for each request every other place would be left out.
+        turn.fetch_sub(1, Ordering::Relaxed);
+        return None;
+    };
+    if skipped > 0 {
+        turn.fetch_add(skipped, Ordering::Relaxed);
+    }
+    Some(place(skipped))
+}
+
+fn under_way(member: &Member) -> f64 {
+    member.active() as f64 + 1.0
 }
 
 /// A number that is the same for the same bytes, on every machine and in every version (FNV-1a).
@@ -260,15 +390,40 @@ mod tests {
     }
 
     #[test]
+    fn of_a_thousand_idle_ones_each_has_its_turn_and_who_is_away_adds_to_no_neighbour() {
+        for balance in [Balance::RoundRobin, Balance::LeastConnections] {
+            let many = group(&[1; 1_000], balance, 0);
+            assert_eq!(shares(&many, 3_000, 0), [3; 1_000]);
+        }
+        let ten = group(&[1; 10], Balance::RoundRobin, 0);
+        ten.members[4].0.unreached(0);
+        assert_eq!(shares(&ten, 90, 1), [10, 10, 10, 10, 0, 10, 10, 10, 10, 10]);
+        let most = group(&[1; 300], Balance::LeastConnections, 0);
+        (0..299).for_each(|n| most.members[n].0.unreached(0));
+        assert_eq!(shares(&most, 5, 1)[299], 5, "one beyond the looks is found");
+    }
+
+    #[test]
     fn who_was_slow_lately_gets_less() {
         let two = group(&[1, 1], Balance::PeakEwma, 0);
         two.members[0].0.reached(50_000_000, 1);
         two.members[1].0.reached(1_000_000, 1);
         assert_eq!(shares(&two, 10, 0), [0, 10]);
+        let many = group(&[1; 20], Balance::PeakEwma, 0);
+        many.members.iter().for_each(|(member, _)| member.reached(1_000_000, 1));
+        many.members[3].0.reached(10_000_000, 1);
+        let got = shares(&many, 2_000, 0);
+        assert_eq!(got[3], 0, "{got:?}");
+        assert!(got.iter().enumerate().all(|(n, got)| n == 3 || *got > 50), "{got:?}");
         for n in 1..60 {
             two.members[0].0.reached(500_000, n * 1_000_000_000);
         }
         assert_eq!(shares(&two, 10, 0), [10, 0], "what was long ago is forgotten");
+        two.members[0].0.reached(50_000_000, 60_000_000_000);
+        two.members[1].0.reached(1_000_000, 60_000_000_000);
+        assert_eq!(shares(&two, 10, 60_000), [0, 10]);
+        two.members[1].0.reached(1_000_000, 120_000_000_000);
+        assert_eq!(shares(&two, 10, 120_000), [10, 0], "one that is given nothing is tried again");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 mod choice;
 mod cluster;
 mod directory;
+mod formed;
 mod group;
 mod instance;
 mod member;

@@ -9,8 +9,11 @@ use weir_filter::Target;
 pub(crate) const REST_MS: u64 = 5_000;
 /// The longest such rest.
 const REST_MS_MAX: u64 = 60_000;
-/// How fast a long connect time is forgotten: to a third in so many nanoseconds.
-const DECAY_NS: f64 = 10e9;
+/// How fast a long time is forgotten: to a third in so many nanoseconds. Longer, and a pause of the
+/// whole machine would make all members look as slow as the slowest one for as long.
+const DECAY_NS: f64 = 1e9;
+/// What was measured so lately counts in full.
+const STILL_NS: u64 = 500_000_000;
 /// An ejection lasts so long at most, unless its base time is longer.
 const EJECTION_MS_MAX: u64 = 300_000;
 
@@ -113,7 +116,7 @@ impl Member {
         let now = match took_ns >= before {
             true => took_ns,
             false => {
-                let kept = (-(since as f64) / DECAY_NS).exp();
+                let kept = kept(since);
                 (before as f64 * kept + took_ns as f64 * (1.0 - kept)) as u64
             }
         };
@@ -190,9 +193,14 @@ impl Member {
         self.active.load(Ordering::Relaxed)
     }
 
-    /// How long it took lately, in nanoseconds; 0 if nothing is known.
-    pub(crate) fn recent_ns(&self) -> u64 {
-        self.connect_ns.load(Ordering::Relaxed)
+    /// How long it took lately, in nanoseconds; 0 if nothing is known. What was long ago counts
+    /// less: one that was slow once and has been given nothing since is tried again.
+    pub(crate) fn recent_ns(&self, now_ns: u64) -> u64 {
+        let recent = self.connect_ns.load(Ordering::Relaxed);
+        match now_ns.saturating_sub(self.sampled_ns.load(Ordering::Relaxed)) {
+            since if since < STILL_NS || recent == 0 => recent,
+            since => ((recent as f64 * kept(since)) as u64).max(1),
+        }
     }
 
     /// Since when it is up, in milliseconds; 0 if always.
@@ -217,6 +225,11 @@ impl Member {
             check_failure: failure.filter(|_| !is_up),
         }
     }
+}
+
+/// How much of a time counts that was measured so long ago.
+fn kept(since_ns: u64) -> f64 {
+    (-(since_ns as f64) / DECAY_NS).exp()
 }
 
 /// What is under way at a member; it ends when this is dropped.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use arc_swap::ArcSwap;
 use weir_filter::Target;
 
+use crate::group::next_in_turn;
 use crate::instance::Instance;
 
 /// How long an instance that could not be reached is passed over, while others can be.
@@ -53,11 +54,11 @@ impl Service {
     pub fn set(&self, instances: Vec<Arc<Instance>>) {
         let new = Instances::of(instances);
         let old = self.instances.load();
-        for one in &new.usable {
-            // Who cannot be reached does not become reachable by another one's coming.
-            if let Some(known) = old.usable.iter().find(|known| known.target == one.target) {
-                let until = known.rests_until_ms.load(Ordering::Relaxed);
-                one.rests_until_ms.store(until, Ordering::Relaxed);
+        let until = |one: &Usable| one.rests_until_ms.load(Ordering::Relaxed);
+        // Who cannot be reached does not become reachable by another one's coming.
+        for resting in old.usable.iter().filter(|one| until(one) > 0) {
+            for one in new.usable.iter().filter(|one| one.target == resting.target) {
+                one.rests_until_ms.store(until(resting), Ordering::Relaxed);
             }
         }
         self.instances.store(Arc::new(new));
@@ -93,10 +94,13 @@ impl Service {
         if usable.is_empty() {
             return None;
         }
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed).checked_rem(usable.len())?;
-        let (before, from) = usable.split_at_checked(turn)?;
-        let from_turn = || from.iter().chain(before).filter(|one| !away.contains(&one.target));
-        let found = from_turn().find(|one| !one.rests(now_ms)).or_else(|| from_turn().next());
+        let next = |may: &dyn Fn(&Usable) -> bool| {
+            let may = |place: usize| {
+                usable.get(place).is_some_and(|one| !away.contains(&one.target) && may(one))
+            };
+            next_in_turn(&self.turn, usable.len(), may).and_then(|place| usable.get(place))
+        };
+        let found = next(&|one| !one.rests(now_ms)).or_else(|| next(&|_| true));
         found.map(|one| Arc::clone(&one.target))
     }
 
@@ -154,6 +158,8 @@ mod tests {
         let target = |at: usize| Arc::clone(&service.instances()[at].target);
         service.unreached(&target(0), 1_000);
         assert_eq!(picks(1_001), [2, 3]);
+        let second = (0..30).filter_map(|_| service.pick(1_001)).filter(|one| one.port == 2);
+        assert_eq!(second.count(), 15, "neither gets what the first one would");
         service.set(list(&[1, 2, 4]));
         assert_eq!(picks(1_002), [2, 4]);
         assert!(service.rests(&service.instances()[0], 1_002));

@@ -216,8 +216,7 @@ impl Loader {
         for import in self.imports(Some(&active)) {
             self.answer(&import, Outcome::NotRead);
         }
-        let mut problems = std::mem::take(&mut self.documents.problems);
-        problems.extend(self.documents.condition_problems());
+        let mut problems = self.documents.finish(&active);
         let profiles = self.documents.active_profiles();
         let layers = self.documents.layers(&profiles);
         let mut settings = property::settings(&layers, &mut problems);

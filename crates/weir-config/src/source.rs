@@ -3,6 +3,7 @@
 //! A [`Span`] is four small numbers that every node of a tree can afford; a [`Place`] is what an
 //! operator reads. [`Sources`] turns one into the other.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 /// Largest text taken, in bytes. Offsets are 31 bits wide; a route file of 1,000,000 routes has
@@ -116,7 +117,12 @@ const BLOCK_BYTES: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub struct Sources {
     list: Vec<Entry>,
+    /// Texts that no finding may show.
+    hidden: Vec<String>,
 }
+
+/// A shorter text is not looked for: it may stand anywhere.
+const HIDDEN_BYTES_MIN: usize = 4;
 
 #[derive(Debug)]
 struct Entry {
@@ -134,6 +140,22 @@ impl Sources {
         let number = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
         self.list.push(Entry { name, text, lines: OnceLock::new(), blocks: OnceLock::new() });
         number
+    }
+
+    /// No finding shows this text from now on.
+    pub(crate) fn keep_secret(&mut self, text: &str) {
+        if text.len() >= HIDDEN_BYTES_MIN {
+            self.hidden.push(text.to_owned());
+        }
+    }
+
+    /// `text` without what no finding may show.
+    pub(crate) fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let hide = |text: Cow<'t, str>, secret: &String| match text.contains(secret) {
+            true => Cow::Owned(text.replace(secret, "******")),
+            false => text,
+        };
+        self.hidden.iter().fold(Cow::Borrowed(text), hide)
     }
 
     /// Number of texts.

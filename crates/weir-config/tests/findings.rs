@@ -373,3 +373,37 @@ fn fallbacks_lead_to_a_route() {
     assert!(text.contains("goes to `forward:/away`, and no route takes that path"), "{text}");
     assert!(text.contains("write a route with the predicate `Path=/away`"), "{text}");
 }
+
+/// `s3cret`, encrypted under `key` by Spring's own class.
+const ENCRYPTED: &str = "9dd7885e7e380746f63027e0a7efb89a4813e7a68bca4ad4613f6a3a135c10e7";
+
+#[test]
+fn encrypted_values_are_plain_to_weir_and_to_no_finding() {
+    let text = format!(
+        "pass: '{{cipher}}{ENCRYPTED}'\nserver.port: ${{pass}}\nspring.cloud.gateway.routes:\n\
+         - {{ id: a, uri: 'http://h', predicates: [ 'Path=/a' ] }}\n"
+    );
+    let load = |variables: &[(&str, &str)]| {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let mut loader = Loader::new(variables.iter().map(own).collect(), &[], Vec::new());
+        loader.add(Source::new("application.yml", text.as_str(), Format::Yaml));
+        let loaded = loader.load();
+        let told = loaded.diagnostics.iter().filter(|found| is_told(found));
+        let told: Vec<_> =
+            told.map(|found| render(found, loaded.sources(), Style::Plain)).collect();
+        told.join("\n")
+    };
+    let told = load(&[("ENCRYPT_KEY", "key")]);
+    assert!(told.contains("error[invalid-value]") && told.contains("******"), "{told}");
+    assert!(!told.contains("s3cret"), "{told}");
+    for (variables, help) in [
+        (&[][..], "set `encrypt.key`"),
+        (&[("ENCRYPT_KEY", "other")], "another `encrypt.key`"),
+        (&[("ENCRYPT_KEY", "key"), ("ENCRYPT_SALT", "x")], "hexadecimal"),
+        (&[("ENCRYPT_KEY", "-----BEGIN RSA PRIVATE KEY-----")], "is an RSA key"),
+    ] {
+        let told = load(variables);
+        assert!(told.contains("error[cipher-unreadable]") && told.contains(help), "{told}");
+        assert!(told.contains("application.yml:1:7"), "{told}");
+    }
+}

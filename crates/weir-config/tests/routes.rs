@@ -151,7 +151,7 @@ fn the_locator_makes_a_route_for_each_service() {
     check(instances, "");
     check(
         "spring.cloud.gateway.discovery.locator.enabled: true",
-        "1: property-unsupported the locator finds no services: no registry is configured",
+        "1: no-instances the locator finds no services: no registry is configured",
     );
 }
 

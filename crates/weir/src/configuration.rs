@@ -14,6 +14,7 @@ use weir_limit::Valves;
 use weir_mock::MockTable;
 
 use crate::imports::{Imported, Reach, Reader};
+use crate::places::{self, Places};
 
 /// Endings of configuration files. Of two files with one name the later ending wins, as in Spring.
 const ENDINGS: &[&str] = &["json", "yaml", "yml", "properties"];
@@ -22,7 +23,8 @@ const ENDINGS: &[&str] = &["json", "yaml", "yml", "properties"];
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ConfigArgs {
     /// Files, or directories with an `application.yml`; of two files the later one wins. Without
-    /// any, `application.yml` is looked for here and in `config/`.
+    /// any, `spring.config.location` counts, else `application.yml` is looked for here and in
+    /// `config/`.
     #[arg(value_name = "CONFIG")]
     pub configs: Vec<PathBuf>,
     /// Active profiles, instead of `spring.profiles.active`; the last one wins.
@@ -61,23 +63,23 @@ impl ConfigArgs {
     /// The files there are, profiles aside.
     ///
     /// # Errors
-    /// A file or directory that is not there, or none at all.
+    /// A file or directory that is not there.
     pub fn files(&self) -> anyhow::Result<Vec<PathBuf>> {
+        self.files_at(&places::outside(&self.set)?)
+    }
+
+    fn files_at(&self, places: &Places) -> anyhow::Result<Vec<PathBuf>> {
+        if self.configs.is_empty() {
+            return places.files();
+        }
         let mut files = Vec::new();
         for config in &self.configs {
             if config.is_dir() {
-                let inside = applications(config, "application");
-                if inside.is_empty() && applications(config, "bootstrap").is_empty() {
-                    bail!("there is no application.yml in {}", config.display());
-                }
-                files.extend(inside);
+                let is_bootstrapped = !applications(config, "bootstrap").is_empty();
+                files.extend(places.inside(config, is_bootstrapped)?);
             } else {
                 files.push(config.clone());
             }
-        }
-        if self.configs.is_empty() {
-            files.extend(applications(Path::new("."), "application"));
-            files.extend(applications(Path::new("config"), "application"));
         }
         Ok(files)
     }
@@ -166,7 +168,7 @@ impl ConfigArgs {
             .with_mock_table(&lasting.mock_table)
             .with_files(FILES);
         let mut loader = loader.with_seed(RandomState::new().build_hasher().finish());
-        let (files, bootstraps) = (self.files()?, self.bootstraps());
+        let (files, bootstraps) = (self.files_at(&Places::of(&loader)?)?, self.bootstraps());
         for file in &bootstraps {
             loader.add_bootstrap(read(file, None, None)?);
         }

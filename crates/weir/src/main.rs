@@ -13,6 +13,7 @@ mod limits;
 mod mock;
 mod origin;
 mod pipelines;
+mod places;
 mod reference;
 mod routes;
 mod run;

@@ -11,6 +11,7 @@ mod dice;
 mod disk;
 mod drain;
 mod files;
+mod instances;
 mod kill;
 mod nginx;
 mod oversize;

@@ -12,7 +12,8 @@ use tokio::runtime::Builder;
 use crate::tally::{Size, Tally};
 use crate::weir::Weir;
 use crate::{
-    abort, change, cut, disk, drain, files, kill, oversize, slow, stale, transfer, unreachable,
+    abort, change, cut, disk, drain, files, instances, kill, oversize, slow, stale, transfer,
+    unreachable,
 };
 
 /// Time between two looks at whether to stop.
@@ -93,6 +94,11 @@ pub static SCENARIOS: &[Scenario] = &[
         name: "reloads",
         about: "whole configurations change under the same traffic: nothing fails",
         run: |weir, size| Box::pin(change::configurations(weir, size)),
+    },
+    Scenario {
+        name: "instances-change",
+        about: "instances join, leave and are killed: only what was in flight to the killed fails",
+        run: |weir, size| Box::pin(instances::come_and_go(weir, size)),
     },
     Scenario {
         name: "drains",

@@ -20,6 +20,7 @@ mod routes;
 pub mod shapes;
 mod stats;
 mod subject;
+mod system;
 pub mod tools;
 pub mod usage;
 
@@ -59,6 +60,8 @@ enum Measure {
     Wire(crate::wire::WireArgs),
     /// What a request costs `weir bench`, wrk, wrk2, ab, hey and oha: 3 minutes
     Bench(generators::GeneratorArgs),
+    /// weir and Spring Cloud Gateway with a real Eureka and its services: 2 minutes
+    System(system::SystemArgs),
     /// Becomes another program on given cores
     #[command(hide = true)]
     Launch(launch::LaunchArgs),
@@ -149,6 +152,7 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<()> {
         Measure::Scg(args) => proxy::run_scg(args),
         Measure::Wire(args) => crate::wire::run(args),
         Measure::Bench(args) => generators::run(args),
+        Measure::System(args) => system::run(args),
         Measure::Launch(args) => launch::run(args),
     }
 }

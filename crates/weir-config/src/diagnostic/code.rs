@@ -101,6 +101,8 @@ codes! {
     PlaceholderLoop = "placeholder-loop", Mistake, Error;
     /// A placeholder without a value and without a default.
     PlaceholderUnknown = "placeholder-unknown", Mistake, Warning;
+    /// A `{cipher}` value that cannot be decrypted.
+    CipherUnreadable = "cipher-unreadable", Mistake, Error;
     /// A property that nobody knows.
     UnknownProperty = "unknown-property", Mistake, Warning;
     /// A property that is known, but somewhere else.
@@ -157,7 +159,8 @@ codes! {
     UriUnsupported = "uri-unsupported", Unsupported, Error;
     /// A property of Spring Cloud Gateway that weir does not follow.
     PropertyUnsupported = "property-unsupported", Unsupported, Warning;
-    /// A service that neither the configuration nor a registry can list: its routes answer 503.
+    /// A service that neither the configuration nor a registry can list: its routes answer 503, and
+    /// the locator makes none.
     NoInstances = "no-instances", Unsupported, Warning;
     /// The old prefix is honoured; Spring Cloud Gateway 4.3 and later ignore it.
     OldPrefix = "old-prefix", Deviation, Note;

@@ -27,7 +27,8 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Strin
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
-    let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.as_str());
+    let (message, help) = (sources.hide(&diagnostic.message), sources.hide(&diagnostic.help));
+    let title = level.primary_title(&*message).id(diagnostic.code.as_str());
     let mut group = Group::with_title(title);
     let excerpt = diagnostic.at.and_then(|span| Some((span, sources.excerpt(span)?)));
     if let Some((span, excerpt)) = excerpt {
@@ -50,8 +51,8 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Strin
             ),
         };
     }
-    if !diagnostic.help.is_empty() {
-        group = group.element(Level::HELP.message(diagnostic.help.as_str()));
+    if !help.is_empty() {
+        group = group.element(Level::HELP.message(&*help));
     }
     let renderer = match style {
         Style::Plain => Renderer::plain(),
@@ -86,8 +87,8 @@ pub fn to_json(diagnostic: &Diagnostic, sources: &Sources) -> Value {
         "file": place.as_ref().map(|place| place.file.to_string()),
         "line": place.as_ref().map(|place| place.line),
         "column": place.as_ref().map(|place| place.column),
-        "message": diagnostic.message,
-        "help": diagnostic.help,
+        "message": sources.hide(&diagnostic.message),
+        "help": sources.hide(&diagnostic.help),
     })
 }
 

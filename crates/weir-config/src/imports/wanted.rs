@@ -36,6 +36,9 @@ impl Imports {
         documents: &mut Documents,
         active: Option<&[String]>,
     ) -> Vec<Import> {
+        if let Some(active) = active {
+            documents.decrypt(active, false);
+        }
         let mut wanted = Vec::new();
         for asked in asked(documents, active) {
             if asked.text.is_empty() {

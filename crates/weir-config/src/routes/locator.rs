@@ -47,7 +47,7 @@ pub(super) fn each<'t>(
              http://localhost:8761/eureka/`, or list instances below `{INSTANCES}`"
         );
         let at = enabled.key_span();
-        problems.push(Diagnostic::new(Code::PropertyUnsupported, message).at(at).help(help));
+        problems.push(Diagnostic::new(Code::NoInstances, message).at(at).help(help));
     }
     for (id, instance, place) in services {
         let place = place.unwrap_or(enabled);

@@ -6,6 +6,7 @@
 //! ([`Rank`]). It knows nothing of gateways.
 
 mod builder;
+mod cipher;
 mod environment;
 mod expand;
 mod ini;

@@ -39,6 +39,7 @@ tests! {
     large_transfers_hold_no_memory "large-transfers"
     route_changes_cost_no_request "route-changes"
     reloads_cost_no_request "reloads"
+    instances_come_and_go_and_cost_no_request "instances-change"
     drains_lose_nothing_in_flight "drains"
     acknowledged_changes_are_there_after_a_kill "kills"
     a_failing_disk_is_never_a_success "failing-disk"
