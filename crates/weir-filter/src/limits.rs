@@ -10,7 +10,7 @@ use weir_limit::{
 
 use crate::arrivals::{CostSource, DeadlineSource, class_of, priority};
 use crate::context::RequestContext;
-use crate::ticket::Ticket;
+use crate::ticket::{RateFields, Ticket};
 
 /// A limit of `weir.limits`, or one that a filter brings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct LimitDefinition {
     pub priority: Option<String>,
     /// What tells how long a request can wait.
     pub deadline: Option<DeadlineSource>,
+    /// Which answers have RateLimit fields.
+    pub fields: RateFields,
 }
 
 impl LimitDefinition {
@@ -193,7 +195,7 @@ pub(crate) fn ticket(
         class: definition.priority.as_ref().map_or(CLASS_DEFAULT, |name| class_of(head, name)),
         patience_ns: definition.deadline.as_ref().and_then(|source| source.patience_ns(head)),
     };
-    Ticket { valve: Arc::clone(valve), arrival, keyed }
+    Ticket { valve: Arc::clone(valve), arrival, keyed, fields: definition.fields }
 }
 
 fn key_of(definition: &LimitDefinition, context: &RequestContext<'_>) -> Key {
@@ -271,6 +273,14 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
         "key" => limit.key = KeySource::parse(text)?,
         "cost" => limit.cost = CostSource::parse(text)?,
         "priority" => limit.priority = Some(priority(text)?),
+        "fields" => {
+            limit.fields = match text {
+                "refused" => RateFields::Refused,
+                "always" => RateFields::Always,
+                "never" => RateFields::Never,
+                _ => return Err(format!("`{text}` is none of refused, always, never")),
+            };
+        }
         "deadline" => limit.deadline = Some(DeadlineSource::parse(text)?),
         _ => return Err(format!("a limit has no `{name}`; it has {}", LIMIT_FIELDS.join(", "))),
     }
@@ -313,11 +323,12 @@ pub const LIMIT_FIELDS: &[&str] = &[
     "cost",
     "priority",
     "deadline",
+    "fields",
 ];
 
 /// Of those the ones that say what a request is asked for: they hold for one configuration, not for
 /// the limit.
-pub const REQUEST_FIELDS: &[&str] = &["key", "cost", "priority", "deadline"];
+pub const REQUEST_FIELDS: &[&str] = &["key", "cost", "priority", "deadline", "fields"];
 
 #[cfg(test)]
 mod tests {
@@ -359,6 +370,8 @@ mod tests {
         check("priority", "high", false);
         check("deadline", "grpc-timeout", true);
         check("deadline", "tomorrow", false);
+        check("fields", "always", true);
+        check("fields", "yes", false);
         check("ageing", "5s", true);
         check("warm-up", "10s", true);
         check("warm-up", "2d", false);

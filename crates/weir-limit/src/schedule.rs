@@ -84,6 +84,31 @@ impl Schedule {
         }
     }
 
+    /// How many may pass at `now_ns`, and how long it takes from then until one more may.
+    pub fn left(&self, now_ns: u64) -> (u64, u64) {
+        let mut rested = self.clone();
+        rested.rest(now_ns);
+        let most = match self.mode {
+            Mode::Pace => self.burst,
+            Mode::Window => self.rate.of_a_second(),
+        };
+        // Slots come in the order of time: the first that is not due is found by halving.
+        let (mut due, mut later) = (0, most);
+        while due < later {
+            let middle = due + (later - due) / 2;
+            match rested.at(middle) <= now_ns {
+                true => due = middle + 1,
+                false => later = middle,
+            }
+        }
+        (due, rested.at(due).saturating_sub(now_ns))
+    }
+
+    /// How long the next one has to wait.
+    pub fn wait_ns(&self, now_ns: u64) -> u64 {
+        self.at(0).saturating_sub(now_ns)
+    }
+
     /// One passes that takes as many slots as it costs.
     pub fn take(&mut self, cost: u64) {
         self.taken = self.taken.saturating_add(cost);

@@ -123,6 +123,15 @@ impl Valve {
         }
     }
 
+    /// How many would pass at once now, and how long it takes until one more would, in nanoseconds.
+    /// `None` without a rate.
+    pub fn left(&self, now_ns: u64) -> Option<(u64, u64)> {
+        let core = self.lock();
+        let schedule = core.schedule.as_ref()?;
+        let is_held = core.queue.len() > 0 || core.paused;
+        Some(if is_held { (0, schedule.wait_ns(now_ns)) } else { schedule.left(now_ns) })
+    }
+
     /// Whether an operator has paused it.
     pub fn is_paused(&self) -> bool {
         self.lock().paused

@@ -26,6 +26,7 @@ mod resolve;
 mod server;
 mod sys;
 mod timer;
+mod traffic;
 mod worker;
 
 pub use error::{ErrorKind, ProxyError, Side};

@@ -23,6 +23,7 @@ use crate::metrics::WorkerCounters;
 use crate::reserved::Reserved;
 use crate::resolve::Resolver;
 use crate::sys::give_back_memory;
+use crate::traffic::Traffic;
 
 /// Exchanges kept for reuse.
 const SPARE_EXCHANGES_MAX: usize = 256;
@@ -45,6 +46,8 @@ pub(crate) struct Worker {
     pub(crate) tokens: RefCell<TokenCache>,
     pub(crate) counters: Arc<WorkerCounters>,
     pub(crate) drain: Arc<DrainState>,
+    /// What it counts for a pipeline, if it serves one.
+    pub(crate) traffic: Option<Arc<Traffic>>,
     pub(crate) log: Option<Rc<LogBuffer>>,
     pub(crate) scratch: RefCell<ReadBuffer>,
     pub(crate) lookup: RefCell<Scratch>,
@@ -86,6 +89,7 @@ impl Worker {
             tokens: RefCell::default(),
             counters,
             drain,
+            traffic: None,
             log: log.map(Rc::new),
             scratch: RefCell::new(scratch),
             lookup: RefCell::default(),
@@ -108,6 +112,7 @@ impl Worker {
         &self,
         shared: Arc<ArcSwap<Snapshot>>,
         drain: Arc<DrainState>,
+        traffic: &Arc<Traffic>,
     ) -> Rc<Self> {
         let mut shared = Cache::new(shared);
         let snapshot = Arc::clone(shared.load());
@@ -119,6 +124,7 @@ impl Worker {
             tokens: RefCell::default(),
             counters: Arc::clone(&self.counters),
             drain,
+            traffic: Some(Arc::clone(traffic)),
             log: self.log.clone(),
             scratch: RefCell::new(scratch),
             lookup: RefCell::default(),

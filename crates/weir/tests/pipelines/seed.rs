@@ -70,7 +70,13 @@ async fn requests_have_their_turns() {
     assert_eq!(client.get("/ok").await.status, 200);
     assert_eq!(client.get("/ok").await.status, 503, "its turn is in an hour");
     assert_eq!(origin.requests().len(), 1);
-    assert_eq!(status(&gateway, "proxy").await["protocol"], "http");
+    let shown = status(&gateway, "proxy").await;
+    assert_eq!(shown["protocol"], "http");
+    let counts = &shown["counts"];
+    assert_eq!(counts["messages"], 2, "{counts}");
+    let sent = origin.only_request().head().len() as u64;
+    assert!(counts["sent_bytes"].as_u64() >= Some(sent), "{counts}");
+    assert!(counts["received_bytes"].as_u64() > Some(0), "{counts}");
 }
 
 #[test]
