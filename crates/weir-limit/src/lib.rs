@@ -12,6 +12,7 @@ mod bandwidth;
 mod breaker;
 mod buckets;
 mod budget;
+mod express;
 mod queue;
 mod rate;
 mod schedule;

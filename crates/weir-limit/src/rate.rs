@@ -71,6 +71,12 @@ impl Rate {
         Self::new(whole.saturating_mul(UNIT).saturating_add(rest), period)
     }
 
+    /// From one event to the next, in nanoseconds, rounded up.
+    pub fn interval_ns(self) -> u64 {
+        let time = u128::from(self.period_ns) * u128::from(UNIT);
+        u64::try_from(time.div_ceil(u128::from(self.thousandths))).unwrap_or(u64::MAX)
+    }
+
     /// How long `count` events take, in nanoseconds, rounded down.
     pub fn time_of(self, count: u64) -> u64 {
         let time = u128::from(count) * u128::from(self.period_ns) * u128::from(UNIT)

@@ -27,6 +27,17 @@ pub(crate) struct Schedule {
     warmth_ns: u64,
 }
 
+/// An even schedule as whole numbers, for who has no lock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gait {
+    /// When the next slot is.
+    pub next_ns: u64,
+    /// From one slot to the next, rounded up.
+    pub interval_ns: u64,
+    /// How much earlier a slot may be after a rest.
+    pub rest_ns: u64,
+}
+
 impl Schedule {
     /// The schedule of these settings, cold; `None` without a rate.
     pub fn new(settings: &LimitSettings) -> Option<Self> {
@@ -62,6 +73,26 @@ impl Schedule {
                     (self.anchor_ns, self.taken) = (now_ns, 0);
                 }
             }
+        }
+    }
+
+    /// What it comes to while nobody waits; `None` where slots are not even.
+    pub fn gait(&self) -> Option<Gait> {
+        (self.mode == Mode::Pace && self.warm_up_ns == 0).then(|| Gait {
+            next_ns: self.at(0),
+            interval_ns: self.rate.interval_ns(),
+            rest_ns: self.rate.time_of(self.burst - 1),
+        })
+    }
+
+    /// Slots up to this time were taken by its [`Gait`].
+    pub fn went_to(&mut self, next_ns: u64) {
+        let (from_ns, interval_ns) = (self.at(0), self.rate.interval_ns());
+        let slots = next_ns.saturating_sub(from_ns) / interval_ns;
+        // One behind the other they are counted, so that what was rounded up does not add up.
+        match from_ns.saturating_add(slots.saturating_mul(interval_ns)) == next_ns {
+            true => self.take(slots),
+            false => (self.anchor_ns, self.taken) = (next_ns, 0),
         }
     }
 
