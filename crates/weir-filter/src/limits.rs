@@ -228,13 +228,7 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
             let rate = Rate::parse(text).map_err(|why| format!("`{text}` is not a rate: {why}"))?;
             settings.rate = Some(rate);
         }
-        "mode" => {
-            settings.mode = match text {
-                "pace" | "bucket" => Mode::Pace,
-                "window" => Mode::Window,
-                _ => return Err(format!("`{text}` is none of pace, bucket, window")),
-            };
-        }
+        "mode" | "order" | "enforce" | "fields" => return choose(limit, name, text),
         "burst" => settings.burst = whole(1)?,
         "concurrency" => {
             settings.concurrency = Some(match text {
@@ -256,33 +250,32 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
             settings.warm_up_ns = warm_up_ns;
         }
         "ageing" => settings.ageing_ns = duration_ns()?,
-        "order" => {
-            settings.order = match text {
-                "fifo" => Order::Fifo,
-                "fair" => Order::Fair,
-                _ => return Err(format!("`{text}` is neither fifo nor fair")),
-            };
-        }
-        "enforce" => {
-            settings.enforce = match text {
-                "true" => true,
-                "false" => false,
-                _ => return Err(format!("`{text}` is neither true nor false")),
-            };
-        }
         "key" => limit.key = KeySource::parse(text)?,
         "cost" => limit.cost = CostSource::parse(text)?,
         "priority" => limit.priority = Some(priority(text)?),
-        "fields" => {
-            limit.fields = match text {
-                "refused" => RateFields::Refused,
-                "always" => RateFields::Always,
-                "never" => RateFields::Never,
-                _ => return Err(format!("`{text}` is none of refused, always, never")),
-            };
-        }
         "deadline" => limit.deadline = Some(DeadlineSource::parse(text)?),
         _ => return Err(format!("a limit has no `{name}`; it has {}", LIMIT_FIELDS.join(", "))),
+    }
+    Ok(())
+}
+
+/// Applies a setting that is one of a few words.
+fn choose(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<(), String> {
+    let settings = &mut limit.settings;
+    match (name, text) {
+        ("mode", "pace" | "bucket") => settings.mode = Mode::Pace,
+        ("mode", "window") => settings.mode = Mode::Window,
+        ("mode", _) => return Err(format!("`{text}` is none of pace, bucket, window")),
+        ("order", "fifo") => settings.order = Order::Fifo,
+        ("order", "fair") => settings.order = Order::Fair,
+        ("order", _) => return Err(format!("`{text}` is neither fifo nor fair")),
+        ("enforce", "true") => settings.enforce = true,
+        ("enforce", "false") => settings.enforce = false,
+        ("enforce", _) => return Err(format!("`{text}` is neither true nor false")),
+        (_, "refused") => limit.fields = RateFields::Refused,
+        (_, "always") => limit.fields = RateFields::Always,
+        (_, "never") => limit.fields = RateFields::Never,
+        _ => return Err(format!("`{text}` is none of refused, always, never")),
     }
     Ok(())
 }
