@@ -33,6 +33,9 @@ const SPARE_BYTES_MAX: usize = 64 * 1024;
 /// How long a client may be idle at least while others wait for it to leave.
 const IDLE_MS_MIN: u64 = 1_000;
 
+/// How much is read of what may be a head while requests wait: most heads in one piece.
+const HEAD_READ_BYTES: usize = 2 * 1024;
+
 /// The snapshot a request holds. Counted within the worker: counting in the `Arc` would have all
 /// workers write to one place for each request.
 pub(crate) type HeldSnapshot = Rc<Arc<Snapshot>>;
@@ -57,6 +60,8 @@ pub(crate) struct Worker {
     pub(crate) inquiries: Option<Inquiries>,
     /// How long a client may be idle now, beside its own keep-alive timeout.
     pub(crate) idle_ms_max: Cell<u64>,
+    /// Requests that wait for their turn at a limit.
+    pub(crate) waiting: Cell<usize>,
     shared: RefCell<Cache<Arc<ArcSwap<Snapshot>>, Arc<Snapshot>>>,
     seen: RefCell<HeldSnapshot>,
     #[expect(clippy::vec_box, reason = "an exchange stays where it is: it is large")]
@@ -98,6 +103,7 @@ impl Worker {
             files,
             inquiries,
             idle_ms_max: Cell::new(u64::MAX),
+            waiting: Cell::default(),
             seen: RefCell::new(Rc::new(snapshot)),
             shared: RefCell::new(shared),
             spare: RefCell::default(),
@@ -133,6 +139,7 @@ impl Worker {
             files: Arc::clone(&self.files),
             inquiries: self.inquiries.clone(),
             idle_ms_max: Cell::new(u64::MAX),
+            waiting: Cell::default(),
             seen: RefCell::new(Rc::new(snapshot)),
             shared: RefCell::new(shared),
             spare: RefCell::default(),
@@ -151,6 +158,12 @@ impl Worker {
             *seen = Rc::new(Arc::clone(current));
         }
         Rc::clone(&seen)
+    }
+
+    /// How much to read of what may be a head. While requests wait, the next one may have to wait as
+    /// well, with all that was read of its body.
+    pub(crate) fn head_read_max(&self) -> usize {
+        if self.waiting.get() > 0 { HEAD_READ_BYTES } else { usize::MAX }
     }
 
     /// 64 random bits (splitmix64).

@@ -289,6 +289,28 @@ async fn a_response_that_a_filter_collects_waits_for_its_bandwidth() {
 }
 
 #[tokio::test]
+async fn bodies_of_requests_that_wait_arrive_whole() {
+    let origin = Origin::start().await;
+    let gateway =
+        gateway(&origin, "Throttle=slow", "weir.limits:\n  slow: { rate: 1/h, max-wait: 10h }");
+    assert_eq!(get(gateway.address(), "/a").await.status, 200);
+    let body = "y".repeat(100_000);
+    let post = format!("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n{body}");
+    let mut waiting = Vec::new();
+    for depth in 1..=3 {
+        let mut client = Client::connect(gateway.address()).await;
+        client.send(&post).await;
+        until(&gateway, "slow", "depth", depth).await;
+        waiting.push(client);
+    }
+    assert_eq!(change(&gateway, "slow", json!({ "rate": "1000/s" })).await.status, 200);
+    for client in &mut waiting {
+        assert_eq!(client.read_response().await.status, 200);
+    }
+    assert_eq!(origin.requests().iter().filter(|one| one.body == body.as_bytes()).count(), 3);
+}
+
+#[tokio::test]
 async fn answers_that_pass_say_what_is_left_if_they_are_to() {
     let origin = Origin::start().await;
     let limits = "weir.limits:\n  told: { rate: 3/h, burst: 2, max-wait: 1s, fields: always }\n  \

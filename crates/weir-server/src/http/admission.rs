@@ -56,7 +56,8 @@ pub(super) async fn wait(
     slot: Arc<Slot>,
 ) -> Result<Option<Box<LocalResponse>>, ProxyError> {
     let started = now_ns();
-    let mut place = Place { valve: &ticket.valve, slot: &slot, left: false };
+    worker.waiting.update(|count| count + 1);
+    let mut place = Place { worker, valve: &ticket.valve, slot: &slot, left: false };
     worker.deadlines.refresh();
     client.deadline.set(LOOK);
     let ended = poll_fn(|cx| {
@@ -104,6 +105,7 @@ fn queue_timing(wait_ns: u64) -> Vec<u8> {
 
 /// Leaves the queue when it is dropped: when the client has gone, or the request panics.
 struct Place<'a> {
+    worker: &'a Worker,
     valve: &'a Arc<Valve>,
     slot: &'a Slot,
     left: bool,
@@ -111,6 +113,7 @@ struct Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
+        self.worker.waiting.update(|count| count - 1);
         // One that was let pass at this moment has used its turn, and gives back its place.
         if !self.left && self.valve.leave(self.slot) && self.valve.holds() {
             arm_if(self.valve, self.valve.done(Ended::Unknown, now_ns()));
