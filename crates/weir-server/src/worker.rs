@@ -160,8 +160,8 @@ impl Worker {
         Rc::clone(&seen)
     }
 
-    /// How much to read of what may be a head. While requests wait, the next one may have to wait as
-    /// well, with all that was read of its body.
+    /// How much to read of what may be a head. While requests wait, the next one may have to wait
+    /// as well, with all that was read of its body.
     pub(crate) fn head_read_max(&self) -> usize {
         if self.waiting.get() > 0 { HEAD_READ_BYTES } else { usize::MAX }
     }
