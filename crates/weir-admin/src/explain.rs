@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use weir_balance::{Instance, InstanceState};
 use weir_filter::cors::CorsDecision;
-use weir_filter::forwarding::Hop;
+use weir_filter::forwarding::{Hop, via};
 use weir_filter::{ChainEntry, RequestContext, Target, Verdict};
 use weir_route::index::Scratch;
 use weir_route::{Content, Request, RequestParts, Route, Vars};
@@ -403,6 +403,10 @@ impl Running {
             upgrade: false,
         };
         snapshot.forwarding.request(&mut self.head, &hop);
+        // The process that serves has a name of its own.
+        if let Some(name) = snapshot.settings.via.name("weir-…") {
+            via::append(&mut self.head.fields, weir_wire::Version::Http11, name);
+        }
         let mut head = Vec::new();
         self.head.write_to(&mut head);
         told.upstream = Some(format!("{}:{}", target.host, target.port));

@@ -1,5 +1,5 @@
 //! Ctrl-C ends a run cleanly: the watch is stopped, answers in flight are waited for, and the
-//! report so far is written. A second Ctrl-C ends the process.
+//! report so far is written. A second Ctrl-C writes it without waiting, a third ends the process.
 
 use crate::driver::Watch;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,7 @@ fn listen(runtime: &tokio::runtime::Runtime) {
     while runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
         let watch = CURRENT.lock().ok().and_then(|current| current.upgrade());
         match watch {
-            Some(watch) if !watch.stopped() => watch.stop(),
+            Some(watch) if !watch.hurried() => watch.stop(),
             None if !PENDING.swap(true, Ordering::Relaxed) => {}
             Some(_) | None => std::process::exit(130),
         }

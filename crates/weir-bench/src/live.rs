@@ -31,10 +31,10 @@ impl View {
             return Self { done, thread: None };
         }
         let title = format!("weir bench {target}  ({} connections)", plan.connections);
-        let (watch, flag) = (watch.clone(), done.clone());
+        let (watch, flag, grace) = (watch.clone(), done.clone(), plan.drain);
         let thread = std::thread::spawn(move || match screen {
-            true => draw(&title, &watch, &flag),
-            false => print_lines(&watch, &flag),
+            true => draw(&title, &watch, &flag, grace),
+            false => print_lines(&watch, &flag, grace),
         });
         Self { done, thread: Some(thread) }
     }
@@ -49,11 +49,31 @@ impl View {
     }
 }
 
-/// Slices every worker has surely published: all but the newest.
-fn settled(watch: &Watch) -> Vec<Slice> {
-    let mut slices = watch.slices();
-    slices.pop();
-    slices
+/// After the end of a second, the longest that a worker takes to publish its slice.
+const PUBLISHED_AFTER: Duration = Duration::from_millis(500);
+
+/// The seconds that are over and that every worker has surely published, also those in which
+/// nothing was sent or answered.
+fn settled(slices: Vec<Slice>, elapsed: Duration) -> Vec<Slice> {
+    let seconds = elapsed.saturating_sub(PUBLISHED_AFTER).as_secs();
+    let mut slices = slices.into_iter().peekable();
+    let of = |second| {
+        let known = slices.next_if(|slice| slice.second == second);
+        known.unwrap_or(Slice { second, ..Slice::default() })
+    };
+    (0..seconds).map(of).collect()
+}
+
+/// What a run waits for that has sent its last request; `None` while it sends.
+fn waiting(awaited: usize, grace: Duration) -> Option<String> {
+    let answers = if awaited == 1 { "answer" } else { "answers" };
+    (awaited > 0).then(|| {
+        format!(
+            "the last request is sent; waiting up to {} (--grace) for {awaited} {answers}; Ctrl-C \
+             shows the report now",
+            show_time(grace.as_nanos() as f64)
+        )
+    })
 }
 
 /// One second in one line.
@@ -69,9 +89,9 @@ fn line(slice: &Slice) -> String {
     )
 }
 
-fn print_lines(watch: &Watch, done: &AtomicBool) {
+fn print_lines(watch: &Watch, done: &AtomicBool, grace: Duration) {
     let started = Instant::now();
-    let mut next = 0;
+    let (mut next, mut told) = (0, false);
     let mut print = |slices: Vec<Slice>| {
         for slice in slices.iter().filter(|slice| slice.second >= next) {
             eprintln!("{}", line(slice));
@@ -80,7 +100,14 @@ fn print_lines(watch: &Watch, done: &AtomicBool) {
     };
     while !done.load(Ordering::Relaxed) {
         std::thread::park_timeout(Duration::from_millis(500));
-        print(settled(watch));
+        if done.load(Ordering::Relaxed) {
+            break;
+        }
+        print(settled(watch.slices(), started.elapsed()));
+        if let Some(what) = waiting(watch.awaited(), grace).filter(|_| !told) {
+            eprintln!("{what}");
+            told = true;
+        }
     }
     print(whole(watch.slices(), started.elapsed()));
 }
@@ -91,13 +118,17 @@ fn whole(mut slices: Vec<Slice>, elapsed: Duration) -> Vec<Slice> {
     slices
 }
 
-fn draw(title: &str, watch: &Watch, done: &AtomicBool) {
+fn draw(title: &str, watch: &Watch, done: &AtomicBool, grace: Duration) {
     let backend = ratatui::backend::CrosstermBackend::new(std::io::stderr());
-    let Ok(mut terminal) = ratatui::Terminal::new(backend) else { return print_lines(watch, done) };
+    let Ok(mut terminal) = ratatui::Terminal::new(backend) else {
+        return print_lines(watch, done, grace);
+    };
+    let started = Instant::now();
     crossterm::execute!(std::io::stderr(), crossterm::terminal::EnterAlternateScreen).ok();
     while !done.load(Ordering::Relaxed) {
-        let slices = settled(watch);
-        terminal.draw(|frame| render(frame, title, &slices)).ok();
+        let slices = settled(watch.slices(), started.elapsed());
+        let hint = waiting(watch.awaited(), grace).unwrap_or_else(|| "Ctrl-C ends".to_owned());
+        terminal.draw(|frame| render(frame, title, &slices, &hint)).ok();
         std::thread::park_timeout(Duration::from_millis(250));
     }
     crossterm::execute!(
@@ -108,11 +139,11 @@ fn draw(title: &str, watch: &Watch, done: &AtomicBool) {
     .ok();
 }
 
-fn render(frame: &mut ratatui::Frame<'_>, title: &str, slices: &[Slice]) {
+fn render(frame: &mut ratatui::Frame<'_>, title: &str, slices: &[Slice], hint: &str) {
     let rows = [Constraint::Length(3), Constraint::Fill(1), Constraint::Fill(1)];
     let [top, rates, times] = Layout::vertical(rows).areas(frame.area());
     let summary = slices.last().map(line).unwrap_or_else(|| "the first second…".to_owned());
-    let text = vec![Line::from(title.to_owned()), Line::from(summary), Line::from("Ctrl-C ends")];
+    let text = vec![Line::from(title.to_owned()), Line::from(summary), Line::from(hint)];
     frame.render_widget(Paragraph::new(text), top);
     let points = |value: &dyn Fn(&Slice) -> f64| -> Vec<(f64, f64)> {
         slices.iter().map(|slice| (slice.second as f64, value(slice))).collect()
@@ -151,7 +182,7 @@ fn chart<'a>(title: &'a str, lines: &[Curve<'a>], label: &dyn Fn(f64) -> String)
 mod tests {
     use std::time::Duration;
 
-    use super::{line, render, whole};
+    use super::{line, render, settled, waiting, whole};
     use crate::record::Slice;
 
     fn slice(second: u64) -> Slice {
@@ -172,11 +203,26 @@ mod tests {
     }
 
     #[test]
+    fn a_second_in_which_nothing_happened_is_shown_too() {
+        let shown = settled(vec![slice(0), slice(2), slice(3)], Duration::from_millis(3_600));
+        let expected = [slice(0), Slice { second: 1, ..Slice::default() }, slice(2)];
+        assert_eq!(shown, expected);
+        assert_eq!(settled(vec![slice(0)], Duration::from_millis(1_400)), [], "not published yet");
+    }
+
+    #[test]
+    fn what_is_waited_for_is_told() {
+        assert_eq!(waiting(0, Duration::from_secs(10)), None);
+        let told = waiting(1, Duration::from_secs(10)).unwrap();
+        assert!(told.contains("up to 10.0s (--grace) for 1 answer;"), "{told}");
+    }
+
+    #[test]
     fn the_screen_shows_the_newest_second_and_both_charts() {
         let backend = ratatui::backend::TestBackend::new(80, 24);
         let mut terminal = ratatui::Terminal::new(backend).unwrap();
         let slices: Vec<_> = (0..5).map(slice).collect();
-        terminal.draw(|frame| render(frame, "weir bench x", &slices)).unwrap();
+        terminal.draw(|frame| render(frame, "weir bench x", &slices, "")).unwrap();
         let screen = terminal.backend().to_string();
         for want in ["weir bench x", "1,234/s", "rate", "response time", "p99", "1,357"] {
             assert!(screen.contains(want), "{want} is not in\n{screen}");

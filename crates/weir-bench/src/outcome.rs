@@ -5,7 +5,7 @@ use crate::driver::{Run, ThreadUse};
 use crate::environment::Environment;
 use crate::network::Network;
 use crate::process::ServerUse;
-use crate::record::{FAILURES, FailureCount, Slice};
+use crate::record::{FAILURES, Failure, FailureCount, Slice};
 use crate::verdict::{Judged, Verdict};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -250,6 +250,32 @@ impl Outcome {
         self.slices.iter().map(|slice| slice.ok + slice.failed).sum()
     }
 
+    /// The seconds that the run filled. What is left at its end is no second, and would look like
+    /// one in which the rate fell. A run of less than a second keeps what there is.
+    pub fn whole_seconds(&self) -> &[Slice] {
+        let whole = self.wall_s.floor();
+        let count = self.slices.partition_point(|slice| (slice.second as f64) < whole);
+        self.slices.get(..count).filter(|slices| !slices.is_empty()).unwrap_or(&self.slices)
+    }
+
+    /// Requests that were given up without an answer. Their times count, as lower bounds.
+    pub fn unanswered(&self) -> u64 {
+        let answered = [Failure::Status.name(), Failure::Check.name()];
+        let given_up = self.failures.iter().filter(|(name, _)| !answered.contains(&name.as_str()));
+        given_up.map(|(_, failure)| failure.count).sum()
+    }
+
+    /// What is to be said of times that are no answer's; `None` if there are none.
+    pub fn censored(&self) -> Option<String> {
+        let count = self.unanswered();
+        (count > 0).then(|| {
+            format!(
+                "{count} without an answer count as long as they were waited for: their times, and \
+                 mean and max with them, are lower bounds"
+            )
+        })
+    }
+
     /// Share of failed requests.
     pub fn failed_share(&self) -> f64 {
         self.failed as f64 / (self.ok + self.failed).max(1) as f64
@@ -283,7 +309,34 @@ fn late_successes(slices: &[Slice], end_s: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::Distribution;
+    use super::{Distribution, Outcome};
+    use crate::record::{FailureCount, Slice};
+
+    #[test]
+    fn the_rest_of_a_second_is_no_second() {
+        let check = |wall_s: f64, seconds: &[u64], expected: usize| {
+            let slice = |second: &u64| Slice { second: *second, ..Slice::default() };
+            let slices = seconds.iter().map(slice).collect();
+            let outcome = Outcome { wall_s, slices, ..Outcome::default() };
+            assert_eq!(outcome.whole_seconds().len(), expected, "{wall_s} {seconds:?}");
+        };
+        check(2.004, &[0, 1, 2], 2);
+        check(12.0, &[0, 1, 12], 2);
+        check(0.7, &[0], 1);
+        check(0.0, &[], 0);
+    }
+
+    #[test]
+    fn requests_without_an_answer_are_told_of() {
+        let failure = |name: &str, count| {
+            (name.to_owned(), FailureCount { count, ..FailureCount::default() })
+        };
+        let failures = [failure("timed out", 3), failure("unexpected status", 5)].into();
+        let outcome = Outcome { failures, ..Outcome::default() };
+        assert_eq!(outcome.unanswered(), 3);
+        assert!(outcome.censored().unwrap().starts_with("3 without an answer"));
+        assert_eq!(Outcome::default().censored(), None);
+    }
 
     #[test]
     fn a_distribution_keeps_what_its_histogram_knew() {

@@ -148,14 +148,14 @@ fn failures_stay_in_the_percentiles() {
     let got = check("/silent", "-n 4 -c 4 --timeout 300ms", (1, 0, &[("timed out", 4)]));
     // To the precision of the histogram, three digits.
     assert!(got.response.min_ns >= 299_000_000, "a timeout is a lower bound");
-    let flags = "-c 4 -d 300ms --drain 200ms";
+    let flags = "-c 4 -d 300ms --grace 200ms";
     check("/silent", flags, (1, 0, &[("unfinished at the end", 4)]));
 }
 
 /// Four connections wait for ever: the other slots are due and never sent, and all are counted.
 #[test]
 fn slots_that_were_never_sent_are_counted() {
-    let flags = "-c 4 -R 100 -d 1s --drain 100ms --arrival constant";
+    let flags = "-c 4 -R 100 -d 1s --grace 100ms --arrival constant";
     let failures = [("never sent", 96), ("unfinished at the end", 4)];
     let got = check("/silent", flags, (1, 0, &failures));
     assert_eq!((got.offered, got.response.count), (Some(100), 100));

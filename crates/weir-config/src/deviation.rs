@@ -47,6 +47,12 @@ pub static DEVIATIONS: &[Deviation] = &[
         switch: None,
     },
     Deviation {
+        topic: "Via",
+        weir: "neither requests nor responses have it, although RFC 9110 asks a proxy for it",
+        scg: "the same",
+        switch: Some("weir.forward.via: true, or a name"),
+    },
+    Deviation {
         topic: "Max-Forwards of OPTIONS",
         weir: "counted down; answered with 200 at 0 (RFC 9110)",
         scg: "passed on",

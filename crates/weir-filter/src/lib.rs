@@ -47,4 +47,4 @@ pub use oauth::{OAuthClient, TokenPlace};
 pub use question::{Answer, BucketQuestion, Copied, Question, Subrequest};
 pub use redis::RedisSettings;
 pub use status::{constant, reason};
-pub use ticket::Ticket;
+pub use ticket::{RateFields, Ticket};

@@ -10,7 +10,7 @@ use weir_limit::{
 
 use crate::arrivals::{CostSource, DeadlineSource, class_of, priority};
 use crate::context::RequestContext;
-use crate::ticket::Ticket;
+use crate::ticket::{RateFields, Ticket};
 
 /// A limit of `weir.limits`, or one that a filter brings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct LimitDefinition {
     pub priority: Option<String>,
     /// What tells how long a request can wait.
     pub deadline: Option<DeadlineSource>,
+    /// Which answers have RateLimit fields.
+    pub fields: RateFields,
 }
 
 impl LimitDefinition {
@@ -193,7 +195,7 @@ pub(crate) fn ticket(
         class: definition.priority.as_ref().map_or(CLASS_DEFAULT, |name| class_of(head, name)),
         patience_ns: definition.deadline.as_ref().and_then(|source| source.patience_ns(head)),
     };
-    Ticket { valve: Arc::clone(valve), arrival, keyed }
+    Ticket { valve: Arc::clone(valve), arrival, keyed, fields: definition.fields }
 }
 
 fn key_of(definition: &LimitDefinition, context: &RequestContext<'_>) -> Key {
@@ -226,13 +228,7 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
             let rate = Rate::parse(text).map_err(|why| format!("`{text}` is not a rate: {why}"))?;
             settings.rate = Some(rate);
         }
-        "mode" => {
-            settings.mode = match text {
-                "pace" | "bucket" => Mode::Pace,
-                "window" => Mode::Window,
-                _ => return Err(format!("`{text}` is none of pace, bucket, window")),
-            };
-        }
+        "mode" | "order" | "enforce" | "fields" => return choose(limit, name, text),
         "burst" => settings.burst = whole(1)?,
         "concurrency" => {
             settings.concurrency = Some(match text {
@@ -254,25 +250,32 @@ pub fn set_limit(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<
             settings.warm_up_ns = warm_up_ns;
         }
         "ageing" => settings.ageing_ns = duration_ns()?,
-        "order" => {
-            settings.order = match text {
-                "fifo" => Order::Fifo,
-                "fair" => Order::Fair,
-                _ => return Err(format!("`{text}` is neither fifo nor fair")),
-            };
-        }
-        "enforce" => {
-            settings.enforce = match text {
-                "true" => true,
-                "false" => false,
-                _ => return Err(format!("`{text}` is neither true nor false")),
-            };
-        }
         "key" => limit.key = KeySource::parse(text)?,
         "cost" => limit.cost = CostSource::parse(text)?,
         "priority" => limit.priority = Some(priority(text)?),
         "deadline" => limit.deadline = Some(DeadlineSource::parse(text)?),
         _ => return Err(format!("a limit has no `{name}`; it has {}", LIMIT_FIELDS.join(", "))),
+    }
+    Ok(())
+}
+
+/// Applies a setting that is one of a few words.
+fn choose(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<(), String> {
+    let settings = &mut limit.settings;
+    match (name, text) {
+        ("mode", "pace" | "bucket") => settings.mode = Mode::Pace,
+        ("mode", "window") => settings.mode = Mode::Window,
+        ("mode", _) => return Err(format!("`{text}` is none of pace, bucket, window")),
+        ("order", "fifo") => settings.order = Order::Fifo,
+        ("order", "fair") => settings.order = Order::Fair,
+        ("order", _) => return Err(format!("`{text}` is neither fifo nor fair")),
+        ("enforce", "true") => settings.enforce = true,
+        ("enforce", "false") => settings.enforce = false,
+        ("enforce", _) => return Err(format!("`{text}` is neither true nor false")),
+        (_, "refused") => limit.fields = RateFields::Refused,
+        (_, "always") => limit.fields = RateFields::Always,
+        (_, "never") => limit.fields = RateFields::Never,
+        _ => return Err(format!("`{text}` is none of refused, always, never")),
     }
     Ok(())
 }
@@ -313,11 +316,12 @@ pub const LIMIT_FIELDS: &[&str] = &[
     "cost",
     "priority",
     "deadline",
+    "fields",
 ];
 
 /// Of those the ones that say what a request is asked for: they hold for one configuration, not for
 /// the limit.
-pub const REQUEST_FIELDS: &[&str] = &["key", "cost", "priority", "deadline"];
+pub const REQUEST_FIELDS: &[&str] = &["key", "cost", "priority", "deadline", "fields"];
 
 #[cfg(test)]
 mod tests {
@@ -359,6 +363,8 @@ mod tests {
         check("priority", "high", false);
         check("deadline", "grpc-timeout", true);
         check("deadline", "tomorrow", false);
+        check("fields", "always", true);
+        check("fields", "yes", false);
         check("ageing", "5s", true);
         check("warm-up", "10s", true);
         check("warm-up", "2d", false);

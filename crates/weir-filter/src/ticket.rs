@@ -13,6 +13,20 @@ pub struct Ticket {
     pub arrival: Arrival,
     /// Whether the limit is one of a key (429) or of all (503).
     pub keyed: bool,
+    /// Which answers tell of the limit.
+    pub fields: RateFields,
+}
+
+/// Which answers have `RateLimit` and `RateLimit-Policy`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RateFields {
+    /// Those of requests that were refused.
+    #[default]
+    Refused,
+    /// Those of requests that passed, too.
+    Always,
+    /// None.
+    Never,
 }
 
 impl PartialEq for Ticket {

@@ -14,6 +14,7 @@ mod bandwidth;
 mod breaker;
 mod buckets;
 mod budget;
+mod express;
 mod queue;
 mod rate;
 mod schedule;

@@ -71,11 +71,25 @@ impl Rate {
         Self::new(whole.saturating_mul(UNIT).saturating_add(rest), period)
     }
 
+    /// From one event to the next, in nanoseconds, rounded up.
+    pub fn interval_ns(self) -> u64 {
+        let time = u128::from(self.period_ns) * u128::from(UNIT);
+        u64::try_from(time.div_ceil(u128::from(self.thousandths))).unwrap_or(u64::MAX)
+    }
+
     /// How long `count` events take, in nanoseconds, rounded down.
     pub fn time_of(self, count: u64) -> u64 {
         let time = u128::from(count) * u128::from(self.period_ns) * u128::from(UNIT)
             / u128::from(self.thousandths);
         u64::try_from(time).unwrap_or(u64::MAX)
+    }
+
+    /// The same as a whole number of events in as few seconds as have one.
+    pub fn quota(self) -> (u64, u64) {
+        // 333.3 in a second are 3333 in ten.
+        let is_whole = |factor: &u64| (self.thousandths * factor).is_multiple_of(UNIT);
+        let factor = [1, 10, 100].into_iter().find(is_whole).unwrap_or(UNIT);
+        (self.thousandths * factor / UNIT, self.period_ns / SECOND_NS * factor)
     }
 
     /// Events of a second, rounded up; at least 1.
@@ -121,6 +135,18 @@ mod tests {
             assert!(Rate::parse(bad).is_err(), "{bad}");
         }
         assert!(Rate::parse("99999999999999999999/s").is_err());
+    }
+
+    #[test]
+    fn a_quota_is_a_whole_number() {
+        let check = |text: &str, expected: (u64, u64)| {
+            assert_eq!(Rate::parse(text).expect("a rate").quota(), expected, "{text}");
+        };
+        check("500/s", (500, 1));
+        check("333.3/s", (3_333, 10));
+        check("0.25/min", (25, 6_000));
+        check("0.125/s", (125, 1_000));
+        check("30/h", (30, 3_600));
     }
 
     #[test]

@@ -27,6 +27,17 @@ pub(crate) struct Schedule {
     warmth_ns: u64,
 }
 
+/// An even schedule as whole numbers, for who has no lock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gait {
+    /// When the next slot is.
+    pub next_ns: u64,
+    /// From one slot to the next, rounded up.
+    pub interval_ns: u64,
+    /// How much earlier a slot may be after a rest.
+    pub rest_ns: u64,
+}
+
 impl Schedule {
     /// The schedule of these settings, cold; `None` without a rate.
     pub fn new(settings: &LimitSettings) -> Option<Self> {
@@ -65,6 +76,26 @@ impl Schedule {
         }
     }
 
+    /// What it comes to while nobody waits; `None` where slots are not even.
+    pub fn gait(&self) -> Option<Gait> {
+        (self.mode == Mode::Pace && self.warm_up_ns == 0).then(|| Gait {
+            next_ns: self.at(0),
+            interval_ns: self.rate.interval_ns(),
+            rest_ns: self.rate.time_of(self.burst - 1),
+        })
+    }
+
+    /// Slots up to this time were taken by its [`Gait`].
+    pub fn went_to(&mut self, next_ns: u64) {
+        let (from_ns, interval_ns) = (self.at(0), self.rate.interval_ns());
+        let slots = next_ns.saturating_sub(from_ns) / interval_ns;
+        // One behind the other they are counted, so that what was rounded up does not add up.
+        match from_ns.saturating_add(slots.saturating_mul(interval_ns)) == next_ns {
+            true => self.take(slots),
+            false => (self.anchor_ns, self.taken) = (next_ns, 0),
+        }
+    }
+
     /// When the one may pass before whom slots for a cost of `ahead` are taken.
     pub fn at(&self, ahead: u64) -> u64 {
         let count = self.taken.saturating_add(ahead);
@@ -82,6 +113,31 @@ impl Schedule {
                 self.anchor_ns.saturating_add(windows.saturating_mul(SECOND_NS))
             }
         }
+    }
+
+    /// How many may pass at `now_ns`, and how long it takes from then until one more may.
+    pub fn left(&self, now_ns: u64) -> (u64, u64) {
+        let mut rested = self.clone();
+        rested.rest(now_ns);
+        let most = match self.mode {
+            Mode::Pace => self.burst,
+            Mode::Window => self.rate.of_a_second(),
+        };
+        // Slots come in the order of time: the first that is not due is found by halving.
+        let (mut due, mut later) = (0, most);
+        while due < later {
+            let middle = due + (later - due) / 2;
+            match rested.at(middle) <= now_ns {
+                true => due = middle + 1,
+                false => later = middle,
+            }
+        }
+        (due, rested.at(due).saturating_sub(now_ns))
+    }
+
+    /// How long the next one has to wait.
+    pub fn wait_ns(&self, now_ns: u64) -> u64 {
+        self.at(0).saturating_sub(now_ns)
     }
 
     /// One passes that takes as many slots as it costs.

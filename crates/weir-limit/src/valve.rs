@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::adaptive::{Adaptive, Ended};
 use crate::arrival::{Admission, Arrival, CLASSES, Reason, Refusal, Slot};
 use crate::bandwidth::{Bandwidth, Stream, Way};
+use crate::express::Express;
 use crate::queue::{Comer, Key, Queue};
-use crate::schedule::Schedule;
+use crate::schedule::{Gait, Schedule};
 use crate::settings::{Concurrency, LimitSettings, Order};
 
 /// Upper bounds of the buckets of waits, in milliseconds; the last bucket has none.
@@ -20,6 +21,7 @@ pub struct Valve {
     /// Whether concurrency is limited.
     holds: AtomicBool,
     bandwidth: Arc<Bandwidth>,
+    express: Express,
     core: Mutex<Core>,
 }
 
@@ -81,19 +83,15 @@ pub struct Counts {
 impl Valve {
     /// A valve.
     pub fn new(name: &str, settings: LimitSettings) -> Self {
-        let schedule = Schedule::new(&settings);
-        let holds = AtomicBool::new(settings.concurrency.is_some());
-        let bandwidth = Arc::new(Bandwidth::new(&settings));
-        let core = Core {
-            adaptive: adaptive(&settings),
-            settings,
-            schedule,
-            in_service: 0,
-            paused: false,
-            queue: Queue::default(),
-            counts: Counts::default(),
+        let valve = Self {
+            name: name.to_owned(),
+            holds: AtomicBool::new(settings.concurrency.is_some()),
+            bandwidth: Arc::new(Bandwidth::new(&settings)),
+            express: Express::new(),
+            core: Mutex::new(Core::new(settings)),
         };
-        Self { name: name.to_owned(), holds, bandwidth, core: Mutex::new(core) }
+        valve.with(|_| ());
+        valve
     }
 
     /// Name in the configuration, in metrics and for operators.
@@ -119,8 +117,19 @@ impl Valve {
             baseline_ns,
             moved_bytes: self.bandwidth.moved(),
             bandwidth_waits: self.bandwidth.waited(),
+            admitted: core.counts.admitted + self.express.admitted(),
             ..core.counts.clone()
         }
+    }
+
+    /// How many would pass at once now, and how long it takes until one more would, in nanoseconds.
+    /// `None` without a rate.
+    pub fn left(&self, now_ns: u64) -> Option<(u64, u64)> {
+        self.with(|core| {
+            let schedule = core.schedule.as_ref()?;
+            let is_held = core.queue.len() > 0 || core.paused;
+            Some(if is_held { (0, schedule.wait_ns(now_ns)) } else { schedule.left(now_ns) })
+        })
     }
 
     /// Whether an operator has paused it.
@@ -129,12 +138,11 @@ impl Valve {
     }
 
     /// One arrives. Whoever passes calls [`Valve::done`] at its end if [`Valve::holds`] says so.
-    pub fn arrive(&self, mut arrival: Arrival, now_ns: u64) -> Admission {
-        let mut core = self.lock();
-        if core.settings.order == Order::Fifo {
-            arrival.key = Key::default();
+    pub fn arrive(&self, arrival: Arrival, now_ns: u64) -> Admission {
+        match self.express.pass(arrival.cost.max(1), now_ns) {
+            true => Admission::Pass,
+            false => self.with(|core| core.arrive(arrival, now_ns)),
         }
-        core.arrive(arrival, now_ns)
     }
 
     /// Whether who passes must say when it has ended.
@@ -149,109 +157,110 @@ impl Valve {
 
     /// Lets pass whose turn has come; gives when the next turn is, if anybody waits for one.
     pub fn release(&self, now_ns: u64) -> Option<u64> {
-        let (due, passed) = {
-            let mut core = self.lock();
+        let (due, passed) = self.with(|core| {
             let mut passed = Vec::new();
             while let Some(slot) = core.next(now_ns) {
                 passed.push(slot);
             }
             (core.due(), passed)
-        };
+        });
         passed.iter().for_each(|slot| slot.tell(true));
         due
     }
 
     /// One that passed has ended; lets the next one pass where that made room.
     pub fn done(&self, ended: Ended, now_ns: u64) -> Option<u64> {
-        {
-            let mut core = self.lock();
+        self.with(|core| {
             let in_service = core.in_service;
             if let Some(adaptive) = &mut core.adaptive {
                 adaptive.ended(ended, in_service, now_ns);
             }
             core.in_service = core.in_service.saturating_sub(1);
-        }
+        });
         self.release(now_ns)
     }
 
     /// One that waited has left. Gives whether it had already been let pass.
     pub fn leave(&self, slot: &Slot) -> bool {
-        let mut core = self.lock();
-        let waited = core.take_out(slot);
-        core.counts.cancelled += u64::from(waited);
+        let waited = self.with(|core| {
+            let waited = core.take_out(slot);
+            core.counts.cancelled += u64::from(waited);
+            waited
+        });
         !waited && slot.has_passed()
     }
 
     /// Refuses one that has waited until its own deadline; gives whether it waited still.
     pub fn expire(&self, slot: &Slot) -> bool {
-        let mut core = self.lock();
-        let waited = core.take_out(slot);
-        core.counts.refused_deadline += u64::from(waited);
-        waited
+        self.with(|core| {
+            let waited = core.take_out(slot);
+            core.counts.refused_deadline += u64::from(waited);
+            waited
+        })
     }
 
     /// Goes over to other settings: who waits waits on, with the new distance. Gives when the next
     /// turn is.
     pub fn change(&self, settings: LimitSettings, now_ns: u64) -> Option<u64> {
-        {
-            let mut core = self.lock();
-            if core.settings == settings {
-                return core.due();
+        let is_other = self.with(|core| {
+            let is_other = core.settings != settings;
+            if is_other {
+                self.bandwidth.set(&settings);
+                self.holds.store(settings.concurrency.is_some(), Ordering::Relaxed);
+                core.change(settings, now_ns);
             }
-            match (&mut core.schedule, settings.rate) {
-                (Some(schedule), Some(_)) => schedule.change(&settings, now_ns),
-                _ => {
-                    core.schedule = Schedule::new(&settings);
-                    // Who waits already has earned no burst by a rate that was not there.
-                    if let Some(schedule) = &mut core.schedule {
-                        schedule.skip_to(now_ns);
-                    }
-                }
-            }
-            match (&mut core.adaptive, settings.concurrency) {
-                (Some(adaptive), Some(Concurrency::Adaptive)) => {
-                    adaptive.bound(settings.concurrency_min, settings.concurrency_max);
-                }
-                _ => core.adaptive = adaptive(&settings),
-            }
-            self.bandwidth.set(&settings);
-            self.holds.store(settings.concurrency.is_some(), Ordering::Relaxed);
-            core.settings = settings;
+            is_other
+        });
+        match is_other {
+            true => self.release(now_ns),
+            false => self.with(|core| core.due()),
         }
-        self.release(now_ns)
     }
 
     /// Lets nobody pass until [`Valve::resume`]; who arrives waits.
     pub fn pause(&self) {
-        self.lock().paused = true;
+        self.with(|core| core.paused = true);
     }
 
     /// Undoes [`Valve::pause`]; gives when the next turn is.
     pub fn resume(&self, now_ns: u64) -> Option<u64> {
-        {
-            let mut core = self.lock();
+        self.with(|core| {
             core.paused = false;
             // A pause is not a rest: it earns no burst.
             if let Some(schedule) = &mut core.schedule {
                 schedule.skip_to(now_ns);
             }
-        }
+        });
         self.release(now_ns)
     }
 
     /// Refuses all who wait; gives how many.
     pub fn flush(&self) -> usize {
-        let mut refused = Vec::new();
-        {
-            let mut core = self.lock();
+        let refused = self.with(|core| {
+            let mut refused = Vec::new();
             while let Some((entry, _)) = core.queue.pop() {
                 refused.push(entry.slot);
             }
-        }
+            refused
+        });
         refused.iter().for_each(|slot| slot.tell(false));
         refused.len()
     }
 
+    /// Works on the core, with nobody passing beside it.
+    fn with<T>(&self, work: impl FnOnce(&mut Core) -> T) -> T {
+        let mut core = self.lock();
+        if let (Some(next_ns), Some(schedule)) = (self.express.close(), &mut core.schedule) {
+            schedule.went_to(next_ns);
+        }
+        let result = work(&mut core);
+        if let Some(gait) = core.gait() {
+            self.express.open(gait);
+        }
+        result
+    }
+
+    /// The core, to be read.
     fn lock(&self) -> MutexGuard<'_, Core> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -263,7 +272,51 @@ fn adaptive(settings: &LimitSettings) -> Option<Adaptive> {
 }
 
 impl Core {
-    fn arrive(&mut self, arrival: Arrival, now_ns: u64) -> Admission {
+    fn new(settings: LimitSettings) -> Self {
+        Self {
+            schedule: Schedule::new(&settings),
+            adaptive: adaptive(&settings),
+            settings,
+            in_service: 0,
+            paused: false,
+            queue: Queue::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// By what one may pass without the lock; `None` if it has to be asked for.
+    fn gait(&self) -> Option<Gait> {
+        let is_plain = self.queue.len() == 0 && !self.paused && self.settings.concurrency.is_none();
+        match &self.schedule {
+            Some(schedule) => schedule.gait().filter(|_| is_plain),
+            None => is_plain.then(Gait::default),
+        }
+    }
+
+    fn change(&mut self, settings: LimitSettings, now_ns: u64) {
+        match (&mut self.schedule, settings.rate) {
+            (Some(schedule), Some(_)) => schedule.change(&settings, now_ns),
+            _ => {
+                self.schedule = Schedule::new(&settings);
+                // Who waits already has earned no burst by a rate that was not there.
+                if let Some(schedule) = &mut self.schedule {
+                    schedule.skip_to(now_ns);
+                }
+            }
+        }
+        match (&mut self.adaptive, settings.concurrency) {
+            (Some(adaptive), Some(Concurrency::Adaptive)) => {
+                adaptive.bound(settings.concurrency_min, settings.concurrency_max);
+            }
+            _ => self.adaptive = adaptive(&settings),
+        }
+        self.settings = settings;
+    }
+
+    fn arrive(&mut self, mut arrival: Arrival, now_ns: u64) -> Admission {
+        if self.settings.order == Order::Fifo {
+            arrival.key = Key::default();
+        }
         let is_empty = self.queue.len() == 0;
         if is_empty && let Some(schedule) = &mut self.schedule {
             schedule.rest(now_ns);

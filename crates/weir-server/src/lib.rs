@@ -28,6 +28,7 @@ mod resolve;
 mod server;
 mod sys;
 mod timer;
+mod traffic;
 mod worker;
 
 pub use descriptors::FilesPlan;

@@ -23,6 +23,7 @@ use crate::metrics::WorkerCounters;
 use crate::reserved::Reserved;
 use crate::resolve::Resolver;
 use crate::sys::give_back_memory;
+use crate::traffic::Traffic;
 
 /// Exchanges kept for reuse.
 const SPARE_EXCHANGES_MAX: usize = 256;
@@ -31,6 +32,9 @@ const SPARE_BYTES_MAX: usize = 64 * 1024;
 
 /// How long a client may be idle at least while others wait for it to leave.
 const IDLE_MS_MIN: u64 = 1_000;
+
+/// How much is read of what may be a head while requests wait: most heads in one piece.
+const HEAD_READ_BYTES: usize = 2 * 1024;
 
 /// The snapshot a request holds. Counted within the worker: counting in the `Arc` would have all
 /// workers write to one place for each request.
@@ -45,6 +49,8 @@ pub(crate) struct Worker {
     pub(crate) tokens: RefCell<TokenCache>,
     pub(crate) counters: Arc<WorkerCounters>,
     pub(crate) drain: Arc<DrainState>,
+    /// What it counts for a pipeline, if it serves one.
+    pub(crate) traffic: Option<Arc<Traffic>>,
     pub(crate) log: Option<Rc<LogBuffer>>,
     pub(crate) scratch: RefCell<ReadBuffer>,
     pub(crate) lookup: RefCell<Scratch>,
@@ -56,6 +62,8 @@ pub(crate) struct Worker {
     pub(crate) refreshes: Rc<()>,
     /// How long a client may be idle now, beside its own keep-alive timeout.
     pub(crate) idle_ms_max: Cell<u64>,
+    /// Requests that wait for their turn at a limit.
+    pub(crate) waiting: Cell<usize>,
     shared: RefCell<Cache<Arc<ArcSwap<Snapshot>>, Arc<Snapshot>>>,
     seen: RefCell<HeldSnapshot>,
     #[expect(clippy::vec_box, reason = "an exchange stays where it is: it is large")]
@@ -88,6 +96,7 @@ impl Worker {
             tokens: RefCell::default(),
             counters,
             drain,
+            traffic: None,
             log: log.map(Rc::new),
             scratch: RefCell::new(scratch),
             lookup: RefCell::default(),
@@ -97,6 +106,7 @@ impl Worker {
             inquiries,
             refreshes: Rc::default(),
             idle_ms_max: Cell::new(u64::MAX),
+            waiting: Cell::default(),
             seen: RefCell::new(Rc::new(snapshot)),
             shared: RefCell::new(shared),
             spare: RefCell::default(),
@@ -111,6 +121,7 @@ impl Worker {
         &self,
         shared: Arc<ArcSwap<Snapshot>>,
         drain: Arc<DrainState>,
+        traffic: &Arc<Traffic>,
     ) -> Rc<Self> {
         let mut shared = Cache::new(shared);
         let snapshot = Arc::clone(shared.load());
@@ -122,6 +133,7 @@ impl Worker {
             tokens: RefCell::default(),
             counters: Arc::clone(&self.counters),
             drain,
+            traffic: Some(Arc::clone(traffic)),
             log: self.log.clone(),
             scratch: RefCell::new(scratch),
             lookup: RefCell::default(),
@@ -131,6 +143,7 @@ impl Worker {
             inquiries: self.inquiries.clone(),
             refreshes: Rc::default(),
             idle_ms_max: Cell::new(u64::MAX),
+            waiting: Cell::default(),
             seen: RefCell::new(Rc::new(snapshot)),
             shared: RefCell::new(shared),
             spare: RefCell::default(),
@@ -149,6 +162,12 @@ impl Worker {
             *seen = Rc::new(Arc::clone(current));
         }
         Rc::clone(&seen)
+    }
+
+    /// How much to read of what may be a head. While requests wait, the next one may have to wait
+    /// as well, with all that was read of its body.
+    pub(crate) fn head_read_max(&self) -> usize {
+        if self.waiting.get() > 0 { HEAD_READ_BYTES } else { usize::MAX }
     }
 
     /// 64 random bits (splitmix64).

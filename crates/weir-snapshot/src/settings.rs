@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use weir_filter::forwarding::via::Via;
 use weir_wire::http1::HeadLimits;
 
 use crate::ambiguity::AmbiguousPaths;
@@ -69,8 +70,8 @@ pub struct Settings {
     pub ambiguous_paths: AmbiguousPaths,
     /// `weir.server.underscore-fields=keep`.
     pub underscore_fields: bool,
-    /// `weir.server.via` (false).
-    pub via: bool,
+    /// `weir.forward.via` (false).
+    pub via: Via,
     /// `weir.server.connections-max` per process.
     pub connections_max: usize,
     /// `httpclient.connect-timeout` (30 s).
@@ -378,7 +379,7 @@ impl Default for Settings {
             progress_window: Duration::from_secs(30),
             ambiguous_paths: AmbiguousPaths::default(),
             underscore_fields: false,
-            via: false,
+            via: Via::Off,
             connections_max: 100_000,
             connect_timeout: Duration::from_secs(30),
             response_timeout: None,

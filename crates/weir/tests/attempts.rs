@@ -229,7 +229,7 @@ async fn a_failed_request_goes_to_its_fallback_with_its_body() {
     let nobody = format!("http://{}", closed_port());
     let filters = "  - AddRequestHeader=X-Before,1\n  - name: CircuitBreaker\n    args: { name: b, \
                    fallbackUri: 'forward:/away/{rest}' }\n  - AddResponseHeader=X-Not,1";
-    let routes = fallback(&other);
+    let routes = format!("{}\nweir.forward.via: edge\n", fallback(&other));
     let gateway = gateway_at("/a/{rest}", &nobody, filters, &routes);
     let post = "POST /a/r?q=1 HTTP/1.1\r\nHost: gw\r\nOrigin: http://gw\r\nContent-Length: 3\r\n\
                 \r\nabc";
@@ -246,6 +246,7 @@ async fn a_failed_request_goes_to_its_fallback_with_its_body() {
         assert_eq!(request.field("host").as_deref(), Some(&*other.address().to_string()));
         assert_eq!(request.field("origin"), None);
         assert_eq!(request.all("x-before"), ["1"]);
+        assert_eq!(request.all("via"), ["1.1 edge"]);
     }
     let class = |at: usize| requests[at].field("execution-exception-type").expect("a class");
     assert!(class(0).ends_with("AnnotatedConnectException"), "{}", class(0));

@@ -75,7 +75,7 @@ async fn who_would_wait_too_long_is_refused_with_the_time_to_come_back() {
     assert_eq!(refused.status, 503);
     let seconds: u64 = refused.field("retry-after").expect("a time").parse().expect("seconds");
     assert!((3_500..=3_599).contains(&seconds), "{seconds}");
-    assert_eq!(refused.field("ratelimit-policy").as_deref(), Some("\"route:a\";q=1;w=1"));
+    assert_eq!(refused.field("ratelimit-policy").as_deref(), Some("\"route:a\";q=1;w=3600"));
     assert_eq!(origin.requests().len(), 1);
     let metrics = get(gateway.admin(), "/actuator/prometheus").await.text();
     let row = "weir_limit_refused_total{limit=\"route:a\",reason=\"wait\"} 1";
@@ -273,6 +273,70 @@ async fn bodies_wait_for_their_bandwidth_both_ways() {
 }
 
 #[tokio::test]
+async fn a_response_that_a_filter_collects_waits_for_its_bandwidth() {
+    let body = format!("{{\"a\":1,\"b\":\"{}\"}}", "y".repeat(100_000));
+    let fields = ["Content-Type: application/json"];
+    let origin = Origin::answering(move |_| Answer::status(200, &fields, &body)).await;
+    let filters = "Throttle=big\n  - RemoveJsonAttributesResponseBody=a";
+    let gateway = gateway(&origin, filters, "weir.limits:\n  big: { bandwidth: 1KB/s }");
+    let mut down = begin(&gateway, "GET /a/down HTTP/1.1\r\nHost: a").await;
+    until_more(&gateway, "big", "bandwidthWaits", 0).await;
+    assert!(limit(&gateway, "big").await["movedBytes"].as_u64() < Some(100_000));
+    assert_eq!(change(&gateway, "big", json!({ "bandwidth": "1GB/s" })).await.status, 200);
+    let expected = format!("{{\"b\":\"{}\"}}", "y".repeat(100_000));
+    assert_eq!(down.read_response().await.text(), expected);
+    until(&gateway, "big", "movedBytes", expected.len() as u64).await;
+}
+
+#[tokio::test]
+async fn bodies_of_requests_that_wait_arrive_whole() {
+    let origin = Origin::start().await;
+    let gateway =
+        gateway(&origin, "Throttle=slow", "weir.limits:\n  slow: { rate: 1/h, max-wait: 10h }");
+    assert_eq!(get(gateway.address(), "/a").await.status, 200);
+    let body = "y".repeat(100_000);
+    let post = format!("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n{body}");
+    let mut waiting = Vec::new();
+    for depth in 1..=3 {
+        let mut client = Client::connect(gateway.address()).await;
+        client.send(&post).await;
+        until(&gateway, "slow", "depth", depth).await;
+        waiting.push(client);
+    }
+    assert_eq!(change(&gateway, "slow", json!({ "rate": "1000/s" })).await.status, 200);
+    for client in &mut waiting {
+        assert_eq!(client.read_response().await.status, 200);
+    }
+    assert_eq!(origin.requests().iter().filter(|one| one.body == body.as_bytes()).count(), 3);
+}
+
+#[tokio::test]
+async fn answers_that_pass_say_what_is_left_if_they_are_to() {
+    let origin = Origin::start().await;
+    let limits = "weir.limits:\n  told: { rate: 3/h, burst: 2, max-wait: 1s, fields: always }\n  \
+                  silent: { rate: 1/h, max-wait: 1s, fields: never }";
+    let routes = format!(
+        "- {{ id: b, uri: '{}', predicates: [ 'Path=/b' ], filters: [ Throttle=silent ] }}\n",
+        origin.uri()
+    );
+    let gateway = gateway(&origin, "Throttle=told", &format!("{routes}{limits}"));
+    let fields = |answer: &Response| {
+        ["ratelimit-policy", "ratelimit"].map(|name| answer.field(name).unwrap_or_default())
+    };
+    let policy = "\"told\";q=3;w=3600".to_owned();
+    let first = get(gateway.address(), "/a").await;
+    assert_eq!(fields(&first), [policy.clone(), "\"told\";r=1".to_owned()]);
+    let [named, left] = fields(&get(gateway.address(), "/a").await);
+    assert_eq!(named, policy);
+    let seconds = left.strip_prefix("\"told\";r=0;t=").expect("when there is more");
+    assert!((1_100..=1_200).contains(&seconds.parse::<u64>().expect("seconds")), "{left}");
+    assert_eq!(get(gateway.address(), "/b").await.field("ratelimit"), None);
+    let refused = get(gateway.address(), "/b").await;
+    assert_eq!((refused.status, refused.field("ratelimit-policy")), (503, None));
+    assert!(refused.field("retry-after").is_some());
+}
+
+#[tokio::test]
 async fn a_queue_survives_a_reload_and_can_be_paused_and_emptied() {
     let origin = Origin::start().await;
     let limits = "weir.limits:\n  slow: { rate: 1/h, max-wait: 10h }";
@@ -321,7 +385,6 @@ fn a_pipeline_refuses_a_limit_that_it_cannot_keep() {
     check(tcp, "{ rate: 5/s, cost: 'header:X-Cost' }", "here `cost` is a number");
     check(tcp, "{ concurrency: adaptive }", "here `concurrency` is a number");
     check(tcp, "{ rate: 5/s, deadline: grpc-timeout }", "no `priority` and no `deadline`");
-    check("protocol: dubbo", "{ bandwidth: 1MB/s }", "messages have none");
 }
 
 #[test]
@@ -345,6 +408,7 @@ fn nonsense_is_refused_with_its_place() {
     check("{ rate: 5/s, deadline: soon }", "write `grpc-timeout` or `header:NAME`");
     check("{ concurrency: adaptive, concurrency-min: 2000 }", "higher than `concurrency-max`");
     check("{ bandwidth: 10/min }", "`10/min` is no bandwidth");
+    check("{ rate: 5/s, fields: often }", "`often` is none of refused, always, never");
     check("{ concurrency: 5, warm-up: 10s }", "`warm-up` is for a rate");
 }
 

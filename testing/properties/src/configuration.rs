@@ -9,10 +9,11 @@ use weir_config::{Format, Loader, Source, Style, render};
 /// If it does not hold.
 pub fn configuration(input: &[u8]) {
     let Some((first, rest)) = input.split_first() else { return };
-    let format = match first % 3 {
+    let format = match first % 4 {
         0 => Format::Yaml,
         1 => Format::Properties,
-        _ => Format::Json,
+        2 => Format::Json,
+        _ => Format::Ini,
     };
     let text = String::from_utf8_lossy(rest).into_owned();
     let mut loader = Loader::new(Vec::new(), &[], Vec::new());

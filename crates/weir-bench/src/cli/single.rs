@@ -78,9 +78,9 @@ pub(super) struct LoadArgs {
     /// Longest time for one request
     #[arg(long, value_parser = units::duration, default_value = "10s")]
     pub(super) timeout: Duration,
-    /// Longest wait for answers at the end
-    #[arg(long, value_parser = units::duration, default_value = "10s")]
-    pub(super) drain: Duration,
+    /// Longest wait for answers once the last request was sent
+    #[arg(long, alias = "drain", value_parser = units::duration, default_value = "10s")]
+    pub(super) grace: Duration,
 }
 
 /// How requests of an open loop are spread.
@@ -181,7 +181,7 @@ impl LoadArgs {
         plan.threads = self.threads.unwrap_or(cores).clamp(1, most);
         plan.warmup = self.warmup;
         plan.timeout = self.timeout;
-        plan.drain = self.drain;
+        plan.drain = self.grace;
         plan.seed = self.seed;
         Ok(())
     }

@@ -16,24 +16,42 @@ use crate::clock::{Clock, Nanos, SECOND, nanos};
 use crate::plan::Plan;
 use crate::record::{Failure, Instants, Record, Slice};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Backlog that is due when sending stops may still be sent for so long.
-const GRACE: Nanos = SECOND / 20;
+const LATE: Nanos = SECOND / 20;
 
 /// How others follow a run and end it early.
 #[derive(Debug, Default)]
 pub struct Watch {
     stop: AtomicBool,
+    /// Answers that are not waited for any more.
+    hurry: AtomicBool,
+    /// Requests in flight of the workers that have stopped sending.
+    awaited: AtomicUsize,
     slices: Mutex<BTreeMap<u64, Slice>>,
 }
 
 impl Watch {
-    /// Asks the workers to stop sending and to drain.
+    /// Asks the workers to stop sending and to wait for answers in flight; when they do so already,
+    /// or are asked a second time, to wait no longer.
     pub fn stop(&self) {
+        if self.stopped() || self.awaited() > 0 {
+            self.hurry.store(true, Ordering::Relaxed);
+        }
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether answers in flight are to be waited for no longer.
+    pub fn hurried(&self) -> bool {
+        self.hurry.load(Ordering::Relaxed)
+    }
+
+    /// How many answers are waited for after the last request was sent.
+    pub fn awaited(&self) -> usize {
+        self.awaited.load(Ordering::Relaxed)
     }
 
     /// Whether [`Watch::stop`] was called.

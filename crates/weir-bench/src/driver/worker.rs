@@ -4,7 +4,7 @@
 use super::connection::{Connection, Heads, Phase};
 use super::socket::thread_use;
 use super::source::Source;
-use super::{GRACE, Shared, ThreadUse};
+use super::{LATE, Shared, ThreadUse};
 use crate::arrival::{Arrival, Think};
 use crate::clock::{Nanos, SECOND};
 use crate::dice::Dice;
@@ -39,6 +39,8 @@ pub(super) struct Worker<'a> {
     pub(super) active: usize,
     /// Slices that others have seen.
     published: usize,
+    /// Answers it has said that it waits for.
+    told_awaited: usize,
     users_left: usize,
     /// Connections opened so far: each goes to the next address.
     pub(super) address: usize,
@@ -70,6 +72,7 @@ impl<'a> Worker<'a> {
             scratch: vec![0; SCRATCH_BYTES],
             active: 0,
             published: 0,
+            told_awaited: 0,
             users_left: mine,
             address: number,
             first_user: number,
@@ -134,7 +137,9 @@ impl<'a> Worker<'a> {
             if self.finished_sending(now) {
                 let drain = self.plan.drain.as_nanos() as Nanos;
                 let until = *drain_until.get_or_insert(now.saturating_add(drain));
-                if self.active == 0 || now >= until {
+                self.tell_awaited(self.active);
+                if self.active == 0 || now >= until || self.shared.watch.hurried() {
+                    self.tell_awaited(0);
                     return Ok(());
                 }
             }
@@ -177,7 +182,7 @@ impl<'a> Worker<'a> {
             Source::Users(_) => now >= deadline || self.users_left == 0,
             Source::Open(open) => {
                 (open.exhausted && open.wakes_at().is_none())
-                    || now >= deadline.saturating_add(GRACE)
+                    || now >= deadline.saturating_add(LATE)
             }
         }
     }
@@ -198,7 +203,7 @@ impl<'a> Worker<'a> {
         }
         loop {
             let Source::Open(open) = &mut self.source else { return };
-            let late = self.shared.deadline().saturating_add(GRACE);
+            let late = self.shared.deadline().saturating_add(LATE);
             if now >= late {
                 return;
             }
@@ -278,6 +283,15 @@ impl<'a> Worker<'a> {
             self.shared.watch.publish(slice);
         }
         self.published = closed.len();
+    }
+
+    /// Shows how many answers this worker still waits for.
+    fn tell_awaited(&mut self, count: usize) {
+        let awaited = &self.shared.watch.awaited;
+        let order = std::sync::atomic::Ordering::Relaxed;
+        awaited.fetch_add(count, order);
+        awaited.fetch_sub(self.told_awaited, order);
+        self.told_awaited = count;
     }
 
     /// A few times a second: timeouts, slices, the stop signal.

@@ -59,8 +59,9 @@ pub fn render(stored: &Stored) -> anyhow::Result<String> {
         surroundings(outcome, &mut body);
     }
     let one = (stored.outcomes.len() == 1).then_some(outcome).flatten();
+    let seconds = one.map_or(0, |outcome| outcome.whole_seconds().len());
     let data = serde_json::json!({
-        "outcome": one, "points": stored.points, "tables": stored.tables,
+        "whole_seconds": seconds, "outcome": one, "points": stored.points, "tables": stored.tables,
         "title": stored.title, "about": stored.about
     });
     // "</" must not end the script element early.
@@ -105,7 +106,7 @@ fn single(outcome: &Outcome, out: &mut String) {
     tiles(outcome, out);
     out.push_str("<h2>Rate, errors and latency over time</h2><div class=chart id=over-time></div>");
     out.push_str("<h2>Response times over time</h2>");
-    out.push_str(&heatmap::render(&outcome.slices));
+    out.push_str(&heatmap::render(outcome.whole_seconds()));
     out.push_str("<h2>Percentile spectrum</h2><div class=chart id=spectrum></div>");
     latencies(outcome, out);
     generator(outcome, out);
@@ -196,6 +197,9 @@ fn latencies(outcome: &Outcome, out: &mut String) {
         );
     }
     out.push_str("</table>");
+    if let Some(note) = outcome.censored() {
+        let _ = write!(out, "<p class=soft>{note}.</p>");
+    }
 }
 
 fn generator(outcome: &Outcome, out: &mut String) {

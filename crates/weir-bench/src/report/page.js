@@ -26,7 +26,7 @@
   };
   const outcome = data.outcome;
   if (outcome) {
-    const slices = outcome.slices, seconds = slices.map((s) => s.second);
+    const slices = outcome.slices.slice(0, data.whole_seconds), seconds = slices.map((s) => s.second);
     draw("over-time", {
       scales: { x: { time: false }, ms: { distr: 3 } },
       axes: [axis({ label: "seconds" }), axis({ label: "per second", size: 70 }),
@@ -50,6 +50,7 @@
     const one = spectrum(outcome.response), two = spectrum(outcome.service);
     const xs = [...new Set([...one.keys(), ...two.keys()])].sort((a, b) => a - b);
     draw("spectrum", {
+      padding: [null, 40, null, null], // the last label stands on the edge
       scales: { x: { time: false, distr: 3 }, y: { distr: 3 } },
       axes: [axis({ label: "percentile", values: (_, v) => v.map((x) =>
         Number.isInteger(Math.log10(x)) ? "p" + +(100 * (1 - 1 / x)).toPrecision(6) : "") }),

@@ -87,6 +87,9 @@ fn latencies(outcome: &Outcome, out: &mut String) {
         }
         let _ = writeln!(out);
     }
+    if let Some(note) = outcome.censored() {
+        let _ = writeln!(out, "  {note}");
+    }
     let _ = writeln!(out);
 }
 

@@ -259,15 +259,6 @@ impl Reading<'_, '_> {
                 self.fields.wrong(written.at, message, help);
                 return None;
             }
-            let protocol = self.fields.text("protocol").map(|protocol| protocol.text);
-            let of_messages = matches!(protocol.as_deref(), Some("frame" | "dubbo"));
-            if of_messages && known.settings.bandwidth.or(known.settings.stream_bandwidth).is_some()
-            {
-                let message = format!("the limit `{}` has a bandwidth", known.name);
-                let help = "messages have none: use a limit with `rate` or `concurrency`";
-                self.fields.wrong(written.at, message, help);
-                return None;
-            }
             let by_ip = known.key == KeySource::Ip;
             let cost = match known.cost {
                 CostSource::Fixed(cost) => cost,

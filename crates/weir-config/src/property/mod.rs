@@ -81,6 +81,8 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     /// An IP address, or `localhost`.
     Address,
+    /// `true`, `false`, or a name for Via.
+    Via,
     /// A tree of its own.
     Tree,
 }
@@ -206,6 +208,7 @@ mod tests {
                 Kind::SizeBetween(..) => &["5000"],
                 Kind::OneOf(list) => list,
                 Kind::Address => &["127.0.0.7"],
+                Kind::Via => &["edge"],
                 Kind::Tree => &[],
             };
             let changes = samples.iter().filter_map(|text| Value::parse(spec.kind, text).ok());

@@ -55,7 +55,7 @@ fn of(spec: &PropertySpec) -> Value {
         Kind::Int(min, max) => {
             json!({ "type": ["integer", "string"], "minimum": min, "maximum": max })
         }
-        Kind::Bool => json!({ "type": ["boolean", "string"] }),
+        Kind::Bool | Kind::Via => json!({ "type": ["boolean", "string"] }),
         Kind::Duration | Kind::DataSize | Kind::SizeBetween(..) => {
             json!({ "type": ["string", "integer"] })
         }
@@ -224,6 +224,7 @@ fn takes(kind: Kind) -> String {
             names.join(", ")
         }
         Kind::Address => "IP address".to_owned(),
+        Kind::Via => "true, false or a name".to_owned(),
         Kind::Tree => "tree".to_owned(),
     }
 }

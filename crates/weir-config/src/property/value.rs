@@ -3,6 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use weir_filter::forwarding::via::Via;
+
 use super::Kind;
 use crate::value;
 
@@ -59,6 +61,10 @@ impl Value {
                 Ok(Self::List(parts.map(str::to_owned).collect()))
             }
             Kind::OneOf(list) => one_of(trimmed, list),
+            Kind::Via => Via::parse(trimmed).map(|_| Self::Text(trimmed.to_owned())).ok_or_else(|| {
+                "write `true`, `false`, or a name of letters, digits and `-.:`, such as `edge-1`"
+                    .to_owned()
+            }),
             Kind::Address => address(trimmed).map(Self::Address).ok_or_else(|| {
                 "write an IP address such as `127.0.0.1`, `0.0.0.0` or `::1`".to_owned()
             }),

@@ -1,5 +1,7 @@
 //! weir's own properties.
 
+use weir_filter::forwarding::via::Via;
+
 use super::{Kind, PropertySpec, Usage};
 use weir_snapshot::AmbiguousPaths;
 use weir_snapshot::{AccessLog, AccessLogFormat, ScgLine, Secret};
@@ -234,13 +236,14 @@ pub(super) static WEIR: &[PropertySpec] = &[
         Usage::Sets(|s, v| s.underscore_fields = v.text() == "keep"),
     ),
     PropertySpec::new(
-        "weir.server.via",
-        Kind::Bool,
+        "weir.forward.via",
+        Kind::Via,
         Some("false"),
-        "Adds `Via: 1.1 weir-…`, a name of this process alone, to every request that is passed on, \
-         and answers 508 to one that has it. Where the upstream's port is the gateway's own, this \
-         is done anyway.",
-        Usage::Sets(|s, v| s.via = v.bool()),
+        "Adds Via to the requests and responses that are passed on: `true` with a name of this \
+         process alone (`1.1 weir-…`), a name with that one. A request that has the name already \
+         is answered with 508, so gateways behind one another need different names. Where the \
+         upstream's port is the gateway's own, requests have Via anyway.",
+        Usage::Sets(|s, v| s.via = Via::parse(v.text()).unwrap_or_default()),
     ),
     PropertySpec::new(
         "weir.pool.queue-max",

@@ -91,6 +91,12 @@ GET / HTTP/1.1
             None,
             "`grpc-timeout` or `header:NAME`: who would wait longer than that is refused.",
         ),
+        optional(
+            "fields",
+            ArgKind::Text,
+            Some("refused"),
+            "Answers with `RateLimit` and `RateLimit-Policy`: `refused`, `always` or `never`.",
+        ),
     ],
     shortcut: Shortcut::Positions(1),
     compatibility: Compatibility::Same,

@@ -9,6 +9,7 @@
 mod elements;
 mod hop_by_hop;
 mod options;
+pub mod via;
 
 use std::net::{IpAddr, SocketAddr};
 

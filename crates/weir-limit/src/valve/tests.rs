@@ -395,3 +395,55 @@ proptest! {
         }
     }
 }
+
+fn said(admission: &Admission) -> (&'static str, Option<u64>) {
+    match admission {
+        Admission::Pass => ("passes", None),
+        Admission::Wait(_, due_ns) => ("waits", *due_ns),
+        Admission::Refused(refusal) => ("refused", refusal.wait_ns),
+    }
+}
+
+proptest! {
+    /// Whoever passes without the lock would have passed with it, at the same time.
+    #[test]
+    fn without_the_lock_the_same_pass(
+        (twos, fives) in (0_u32..8, 0_u32..5),
+        burst in 1_u64..5,
+        steps in proptest::collection::vec((0_u64..3_000_000, 1_u64..4, 0_u8..12), 1..80),
+    ) {
+        // Intervals are whole: what is rounded elsewhere is a nanosecond at most.
+        let per_second = 2_u64.pow(twos) * 5_u64.pow(fives);
+        let settings = |per_second: u64| LimitSettings {
+            burst,
+            wait_max_ns: 20 * MS,
+            ..rate(&format!("{per_second}/s"))
+        };
+        let valve = Valve::new("a", settings(per_second));
+        let mut core = Core::new(settings(per_second));
+        let mut now_ns = 3_600 * SECOND;
+        for (pause_ns, cost, what) in steps {
+            now_ns += pause_ns;
+            match what {
+                0 => {
+                    let rate = settings(per_second << (cost - 1));
+                    if rate != core.settings {
+                        core.change(rate.clone(), now_ns);
+                        while core.next(now_ns).is_some() {}
+                    }
+                    valve.change(rate, now_ns);
+                }
+                1 | 2 => {
+                    while core.next(now_ns).is_some() {}
+                    prop_assert_eq!(valve.release(now_ns), core.due());
+                }
+                _ => {
+                    let arrival = Arrival { cost, ..one(1) };
+                    let found = said(&valve.arrive(arrival, now_ns));
+                    prop_assert_eq!(found, said(&core.arrive(arrival, now_ns)));
+                }
+            }
+            prop_assert_eq!(valve.counts().admitted, core.counts.admitted);
+        }
+    }
+}

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use weir_filter::{LocalResponse, Ticket};
+use weir_filter::{LocalResponse, RateFields, Ticket};
 use weir_limit::{Admission, Ended, Reason, Refusal, Slot, Valve, Way};
 
 use super::downstream::Client;
@@ -36,6 +36,7 @@ pub(super) fn admit(worker: &Worker, x: &mut Exchange, ticket: &Ticket) -> Admit
     match ticket.valve.arrive(ticket.arrival, now_ns()) {
         Admission::Pass => {
             hold(worker, x, ticket);
+            tell(x, ticket);
             Admitted::Yes
         }
         Admission::Wait(slot, due) => {
@@ -55,7 +56,8 @@ pub(super) async fn wait(
     slot: Arc<Slot>,
 ) -> Result<Option<Box<LocalResponse>>, ProxyError> {
     let started = now_ns();
-    let mut place = Place { valve: &ticket.valve, slot: &slot, left: false };
+    worker.waiting.update(|count| count + 1);
+    let mut place = Place { worker, valve: &ticket.valve, slot: &slot, left: false };
     worker.deadlines.refresh();
     client.deadline.set(LOOK);
     let ended = poll_fn(|cx| {
@@ -89,6 +91,7 @@ pub(super) async fn wait(
         }
         Ok(()) => {
             hold(worker, x, ticket);
+            tell(x, ticket);
             x.cors_fields.push(("Server-Timing".into(), queue_timing(waited_ns)));
             Ok(None)
         }
@@ -102,6 +105,7 @@ fn queue_timing(wait_ns: u64) -> Vec<u8> {
 
 /// Leaves the queue when it is dropped: when the client has gone, or the request panics.
 struct Place<'a> {
+    worker: &'a Worker,
     valve: &'a Arc<Valve>,
     slot: &'a Slot,
     left: bool,
@@ -109,6 +113,7 @@ struct Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
+        self.worker.waiting.update(|count| count - 1);
         // One that was let pass at this moment has used its turn, and gives back its place.
         if !self.left && self.valve.leave(self.slot) && self.valve.holds() {
             arm_if(self.valve, self.valve.done(Ended::Unknown, now_ns()));
@@ -161,22 +166,40 @@ fn ended(record: &Record, took_ns: u64) -> Ended {
     }
 }
 
+/// Says on the answer of one that passed what is left, if it is to.
+fn tell(x: &mut Exchange, ticket: &Ticket) {
+    if ticket.fields == RateFields::Always
+        && let Some((left, wait_ns)) = ticket.valve.left(now_ns())
+        && let Some(told) = rate_fields(ticket, left, wait_ns)
+    {
+        x.cors_fields.extend(told.map(|(name, value)| (name.into(), value)));
+    }
+}
+
+/// The policy of a limit with a rate, and how many more would pass now; if none, when one will
+/// (draft-ietf-httpapi-ratelimit-headers-10).
+fn rate_fields(ticket: &Ticket, left: u64, wait_ns: u64) -> Option<[(&'static str, Vec<u8>); 2]> {
+    let (quota, seconds) = ticket.valve.settings().rate?.quota();
+    let name = ticket.valve.name().replace(['"', '\\'], "");
+    let policy = format!("\"{name}\";q={quota};w={seconds}");
+    let left = match left {
+        0 => format!("\"{name}\";r=0;t={}", wait_ns.div_ceil(1_000_000_000).max(1)),
+        _ => format!("\"{name}\";r={left}"),
+    };
+    Some([("RateLimit-Policy", policy.into_bytes()), ("RateLimit", left.into_bytes())])
+}
+
 /// 429 if the limit is one of a key, else 503, with what the client needs to come back in time
 /// (RFC 9110 section 10.2.3; draft-ietf-httpapi-ratelimit-headers).
 fn refused(ticket: &Ticket, refusal: Refusal) -> LocalResponse {
     let seconds = refusal.retry_ns.div_ceil(1_000_000_000);
-    let name = ticket.valve.name();
-    let settings = ticket.valve.settings();
     let mut fields = vec![("Retry-After".to_owned(), seconds.max(1).to_string().into_bytes())];
     if let Some(wait_ns) = refusal.wait_ns {
         fields.push(("Server-Timing".to_owned(), queue_timing(wait_ns)));
     }
-    if let Some(rate) = settings.rate {
-        let quoted = name.replace(['"', '\\'], "");
-        let policy = format!("\"{quoted}\";q={};w=1", rate.of_a_second());
-        fields.push(("RateLimit-Policy".to_owned(), policy.into_bytes()));
-        let left = format!("\"{quoted}\";r=0;t={}", seconds.max(1));
-        fields.push(("RateLimit".to_owned(), left.into_bytes()));
+    if ticket.fields != RateFields::Never {
+        let told = rate_fields(ticket, 0, refusal.retry_ns);
+        fields.extend(told.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)));
     }
     let status = if ticket.keyed { 429 } else { 503 };
     LocalResponse { status, fields, body: Vec::new() }

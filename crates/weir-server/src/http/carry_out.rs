@@ -101,6 +101,7 @@ async fn steps(
                         // What another route answers is not this one's response.
                         x.storing = None;
                         x.request.fields.remove(b"origin");
+                        worker.identity.take_back(&mut x.request, &snapshot.settings.via);
                         dispatch(worker, client, x, snapshot, &mut framing, path.as_bytes()).await?
                     }
                 }

@@ -145,6 +145,7 @@ pub(super) async fn collected(
     };
     release(worker, x, outgoing, upstream, response);
     snapshot.forwarding.response(&mut x.response, false);
+    worker.identity.pass_back(&mut x.response, &snapshot.settings.via);
     match kept_max {
         Some(kept_max) if content.len() <= kept_max => cached::keep(worker, x, &content),
         _ => cached::dismiss(worker, x),

@@ -174,7 +174,7 @@ async fn first_bytes(worker: &Worker, client: &mut Client) -> First {
     let mut graced = false;
     poll_fn(|cx| {
         let mut scratch = worker.scratch.borrow_mut();
-        match poll_read(&mut client.stream, scratch.buffer()) {
+        match poll_read(&mut client.stream, scratch.buffer_of(worker.head_read_max())) {
             Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(First::Closed),
             Poll::Ready(Ok(count)) => {
                 return Poll::Ready(first_head(worker, client, &mut scratch, count));
@@ -251,7 +251,7 @@ async fn read_head(
                 }
             }
             let mut scratch = worker.scratch.borrow_mut();
-            match poll_read(&mut client.stream, scratch.buffer()) {
+            match poll_read(&mut client.stream, scratch.buffer_of(worker.head_read_max())) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(head_ended(client)),
                 Poll::Ready(Err(_)) => return Poll::Ready(Head::Closed),
                 Poll::Ready(Ok(count)) => {

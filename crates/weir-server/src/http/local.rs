@@ -1,6 +1,8 @@
 //! Answers the gateway gives itself: those of filters, and errors in Spring's shape.
 
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 use serde_json::json;
@@ -14,8 +16,11 @@ use weir_wire::{ResponseHead, Version};
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
 use super::framing::unframe;
+use super::pace::Pace;
 use super::relay::{Framing, Relay};
 use super::replay::pause;
+use super::upstream::poll_gone;
+use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
@@ -181,9 +186,13 @@ pub(super) async fn send(
     x.record.head_sent = true;
     x.record.sent_bytes = x.down.len() as u64;
     let (head, body) = x.down.split_at_checked(head_len).unwrap_or_default();
-    match spread_ms {
-        0 => write_in_time(client, &x.down).await?,
-        _ => {
+    match (&mut x.download.pace, spread_ms) {
+        (None, 0) => write_in_time(client, &x.down).await?,
+        (Some(pace), 0) => {
+            write_in_time(client, head).await?;
+            write_at_pace(worker, client, pace, body).await?;
+        }
+        (_, spread_ms) => {
             write_in_time(client, head).await?;
             write_slowly(worker, client, body, spread_ms).await?;
         }
@@ -199,6 +208,29 @@ async fn write_in_time(client: &mut Client, bytes: &[u8]) -> Result<(), ProxyErr
     let written = write_all(client, bytes).await;
     client.deadline.clear();
     written
+}
+
+/// Writes a body as its bandwidth lets it.
+async fn write_at_pace(
+    worker: &Worker,
+    client: &mut Client,
+    pace: &mut Pace,
+    mut body: &[u8],
+) -> Result<(), ProxyError> {
+    while !body.is_empty() {
+        let most = poll_fn(|cx| {
+            if poll_gone(worker, client) || worker.drain.phase() == Phase::Stopped {
+                return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
+            }
+            pace.poll(cx).map(Ok)
+        });
+        let most = most.await?;
+        let (now, rest) = body.split_at_checked(most).unwrap_or((body, &[]));
+        write_in_time(client, now).await?;
+        pace.moved(now.len());
+        body = rest;
+    }
+    Ok(())
 }
 
 /// Writes a body in equal parts, each behind a wait; it takes `spread_ms` milliseconds.

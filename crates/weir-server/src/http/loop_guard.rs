@@ -1,13 +1,14 @@
 //! Requests that go round: Via against loops, Max-Forwards for OPTIONS (RFC 9110 section 7.6).
 //!
 //! Spring Cloud Gateway adds no Via. weir does where the request may come back to it: when the
-//! upstream's port is the one it listens on itself, and everywhere with `weir.server.via`.
+//! upstream's port is the one it listens on itself, and everywhere with `weir.forward.via`.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 
+use weir_filter::forwarding::via::{self, Via};
 use weir_filter::{LocalResponse, Target};
-use weir_wire::{Fields, RequestHead, list_members};
+use weir_wire::{RequestHead, ResponseHead};
 
 use crate::error::{ErrorKind, ProxyError};
 
@@ -65,7 +66,7 @@ impl Identity {
     }
 
     /// Says in `head` that it went through here on its way to `target`, if it may come back or
-    /// `always`.
+    /// `setting` says so.
     ///
     /// # Errors
     /// It did before.
@@ -73,24 +74,31 @@ impl Identity {
         &self,
         head: &mut RequestHead,
         target: &Target,
-        always: bool,
+        setting: &Via,
     ) -> Result<(), ProxyError> {
-        if !always && target.port != self.port {
-            return Ok(());
+        let may_return = target.port == self.port;
+        let name = setting.name(&self.name).or(may_return.then_some(&*self.name));
+        let Some(name) = name else { return Ok(()) };
+        if via::names(&head.fields, name) {
+            let what = format!("the request went through {name} before");
+            return Err(ProxyError::with(ErrorKind::Loop, what));
         }
-        if self.is_in(&head.fields) {
-            return Err(ProxyError::with(ErrorKind::Loop, "the request went through here before"));
-        }
-        head.fields.append(b"via", format!("1.1 {}", self.name).as_bytes());
+        via::append(&mut head.fields, head.version, name);
         Ok(())
     }
 
-    fn is_in(&self, fields: &Fields) -> bool {
-        let mut members = fields.get_all(b"via").flat_map(list_members);
-        members.any(|member| {
-            let mut words = member.split(|byte| byte.is_ascii_whitespace());
-            words.any(|word| word == self.name.as_bytes())
-        })
+    /// Takes back what [`Self::pass`] wrote, for a request that goes another way after all.
+    pub(super) fn take_back(&self, head: &mut RequestHead, setting: &Via) {
+        let name = setting.name(&self.name).unwrap_or(&self.name);
+        let is_own = |value: &[u8]| via::is_by(value, name);
+        head.fields.retain(|field, value| !field.eq_ignore_ascii_case(b"via") || !is_own(value));
+    }
+
+    /// Says in `head` that it went through here on its way to the client, if `setting` says so.
+    pub(super) fn pass_back(&self, head: &mut ResponseHead, setting: &Via) {
+        if let Some(name) = setting.name(&self.name) {
+            via::append(&mut head.fields, head.version, name);
+        }
     }
 }
 
@@ -118,7 +126,7 @@ mod tests {
     use weir_filter::{Scheme, Target};
     use weir_wire::RequestHead;
 
-    use super::{Identity, spend_forward};
+    use super::{Identity, Via, spend_forward};
 
     fn head(method: &str, name: &str, value: &str) -> RequestHead {
         let mut head = RequestHead::default();
@@ -133,14 +141,17 @@ mod tests {
         let other = Identity::new(80, None);
         let target = |port| Target::new(Scheme::Http, "h".to_owned(), port);
         let mut head = head("GET", "Via", "1.0 fred, 1.1 weir (a comment)");
-        assert!(identity.pass(&mut head, &target(81), false).is_ok());
+        assert!(identity.pass(&mut head, &target(81), &Via::Off).is_ok());
         assert_eq!(head.fields.get_all(b"via").count(), 1, "it cannot come back from there");
-        assert!(identity.pass(&mut head, &target(80), false).is_ok());
-        assert!(other.pass(&mut head, &target(81), true).is_ok());
-        assert!(identity.pass(&mut head, &target(80), false).is_err());
-        assert!(other.pass(&mut head, &target(80), true).is_err());
+        assert!(identity.pass(&mut head, &target(80), &Via::Off).is_ok());
+        assert!(other.pass(&mut head, &target(81), &Via::Process).is_ok());
+        assert!(identity.pass(&mut head, &target(80), &Via::Off).is_err());
+        assert!(other.pass(&mut head, &target(80), &Via::Process).is_err());
         let names: Vec<_> = head.fields.get_all(b"via").collect();
         assert_eq!(names.len(), 3);
+        let named = Via::Named("edge".into());
+        assert!(identity.pass(&mut head, &target(81), &named).is_ok());
+        assert!(other.pass(&mut head, &target(81), &named).is_err(), "a shared name is a loop");
     }
 
     #[test]

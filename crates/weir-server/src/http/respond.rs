@@ -81,6 +81,7 @@ fn begin(
         _ => Vec::new(),
     };
     outgoing.snapshot.forwarding.response(&mut x.response, switching);
+    worker.identity.pass_back(&mut x.response, &outgoing.snapshot.settings.via);
     // A handshake is between client and upstream: no filter takes part in it, as in SCG.
     if switching {
         return Ok(None);

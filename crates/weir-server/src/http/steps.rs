@@ -196,7 +196,7 @@ fn run_filters<'s>(
             }
         },
     };
-    worker.identity.pass(&mut x.request, &target, snapshot.settings.via)?;
+    worker.identity.pass(&mut x.request, &target, &snapshot.settings.via)?;
     Ok(Step::Forward { route, target, service, preserve_host })
 }
 

@@ -1,8 +1,9 @@
 //! One end of a connection that carries messages.
 
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use crate::http::buffers::{Carry, ReadBuffer};
+use crate::http::pace::Pace;
 use crate::net::{Socket, poll_read, poll_write};
 
 /// Bytes that may wait to be sent before nothing more is taken for them.
@@ -14,6 +15,8 @@ const KEPT_BYTES_MAX: usize = 16 * 1024;
 #[derive(Debug)]
 pub(super) struct End {
     stream: Socket,
+    /// What paces the bytes that come, where something does.
+    pace: Option<Box<Pace>>,
     /// What came, and was not read yet.
     pub(super) carry: Carry,
     /// To be sent, from `sent` on.
@@ -38,9 +41,11 @@ enum Ending {
 }
 
 impl End {
-    pub(super) fn new(stream: Socket, carry: Carry) -> Self {
+    /// An end whose bytes come at this pace.
+    pub(super) fn new(stream: Socket, carry: Carry, pace: Option<Box<Pace>>) -> Self {
         Self {
             stream,
+            pace,
             carry,
             out: Vec::new(),
             sent: 0,
@@ -80,16 +85,27 @@ impl End {
     }
 
     /// Reads once; tells whether anything came, be it the end.
-    pub(super) fn fill(&mut self, scratch: &mut ReadBuffer) -> bool {
+    pub(super) fn fill(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> bool {
         if self.is_over || self.failed {
             return false;
         }
-        let Poll::Ready(read) = poll_read(&mut self.stream, scratch.buffer()) else { return false };
+        let max = match &mut self.pace {
+            None => usize::MAX,
+            Some(pace) => match pace.poll(cx) {
+                Poll::Ready(max) => max,
+                Poll::Pending => return false,
+            },
+        };
+        let polled = poll_read(&mut self.stream, scratch.buffer_of(max));
+        let Poll::Ready(read) = polled else { return false };
         match read {
             Ok(0) => self.is_over = true,
             Ok(count) => {
                 self.carry.push(scratch.read(count));
                 self.received_bytes += count as u64;
+                if let Some(pace) = &mut self.pace {
+                    pace.moved(count);
+                }
             }
             Err(_) => self.failed = true,
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
+use weir_limit::Way;
 use weir_snapshot::{FrameSettings, PipelineLimit};
 
 use super::balance::connect;
@@ -16,7 +17,7 @@ use super::end::End;
 use super::lifetime::converse;
 use super::near::{Cut, Near};
 use super::set::PipelineCounters;
-use super::turn::{Held, Place, Ruling, arrive, hold};
+use super::turn::{Held, Place, Ruling, arrive, hold, pace};
 use crate::http::buffers::ReadBuffer;
 
 /// Messages of one client that may wait for their turn, and for their answers; beyond, it is not
@@ -34,15 +35,17 @@ pub(super) async fn serve(
 ) -> Result<(), Cut> {
     let group = Arc::clone(&near.pipeline.upstream);
     let far = connect(near, &group).await?;
-    let mut upstream = End::new(far.stream, far.carry);
+    let mut upstream = End::new(far.stream, far.carry, pace(near, Way::Down));
     upstream.push(&near.introduction());
+    let pace = pace(near, Way::Up);
+    let client = End::new(near.stream.take(), std::mem::take(&mut near.carry), pace);
     let pipeline = Arc::clone(&near.pipeline);
     let limit = pipeline.limit.as_ref();
     let mut frames = Frames {
         settings,
         limit,
         peer: near.peer,
-        client: End::new(near.stream.take(), std::mem::take(&mut near.carry)),
+        client,
         upstream,
         waiting: VecDeque::new(),
         unanswered: VecDeque::new(),
@@ -89,7 +92,7 @@ struct Unanswered {
 impl Frames<'_> {
     fn poll(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Poll<Result<(), Cut>> {
         for _ in 0..TURN_MAX {
-            if self.requests(cx, scratch)? | self.replies(scratch)? {
+            if self.requests(cx, scratch)? | self.replies(cx, scratch)? {
                 continue;
             }
             let sent = self.flush();
@@ -119,7 +122,7 @@ impl Frames<'_> {
     }
 
     /// From the client to the upstream; tells whether anything moved.
-    fn requests(&mut self, cx: &Context<'_>, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
+    fn requests(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
         let mut moved = self.pass(cx)?;
         let takes = self.upstream.has_room()
             && self.client.has_room()
@@ -138,7 +141,7 @@ impl Frames<'_> {
                     self.upstream.end();
                 }
             }
-            None => moved |= self.client.fill(scratch),
+            None => moved |= self.client.fill(cx, scratch),
             Some(frame) => {
                 let message = self.client.carry.as_slice().get(..frame.len).unwrap_or_default();
                 let message = message.to_vec();
@@ -155,7 +158,7 @@ impl Frames<'_> {
     }
 
     fn arrive(&mut self, message: Vec<u8>) -> Result<(), Cut> {
-        self.counters.messages.fetch_add(1, Ordering::Relaxed);
+        self.counters.traffic.messages.fetch_add(1, Ordering::Relaxed);
         let ruling = self.limit.map_or(Ruling::Pass, |limit| arrive(limit, self.peer));
         match ruling {
             Ruling::Pass if self.waiting.is_empty() => self.send(message),
@@ -214,12 +217,12 @@ impl Frames<'_> {
     }
 
     /// From the upstream to the client; tells whether anything moved.
-    fn replies(&mut self, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
+    fn replies(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
         if !self.client.has_room() {
             return Ok(false);
         }
         if !self.pairs && !self.settings.replies.poll {
-            let moved = self.upstream.fill(scratch);
+            let moved = self.upstream.fill(cx, scratch);
             let bytes = self.upstream.carry.as_slice();
             self.client.push(bytes);
             let len = bytes.len();
@@ -231,7 +234,7 @@ impl Frames<'_> {
             if self.upstream.is_over && !self.upstream.carry.is_empty() {
                 return Err(Cut::Broken);
             }
-            return Ok(self.upstream.fill(scratch));
+            return Ok(self.upstream.fill(cx, scratch));
         };
         let message = self.upstream.carry.as_slice().get(..frame.len).unwrap_or_default();
         match frame.is_poll {

@@ -82,7 +82,7 @@ struct Entry {
 async fn serve(worker: Rc<Worker>, opening: Opening) {
     let Opening { listener, serves, current, counters, drain, stopped, listening } = opening;
     let beside = match serves {
-        Serves::Http(table) => Some(worker.beside(table, Arc::clone(&drain))),
+        Serves::Http(table) => Some(worker.beside(table, Arc::clone(&drain), &counters.traffic)),
         Serves::Stream => None,
     };
     let entry = Entry { worker: Rc::clone(&worker), beside, current, counters, drain };

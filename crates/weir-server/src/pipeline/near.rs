@@ -19,6 +19,8 @@ use crate::worker::Worker;
 
 /// How long it is read from a client that is told to go.
 const PARTING_MS: u64 = 2_000;
+/// Bytes that a client may send before there is somebody to take them.
+const EARLY_BYTES_MAX: usize = 64 * 1024;
 
 /// A client's side of a connection.
 pub(super) struct Near {
@@ -142,6 +144,36 @@ impl Near {
         })
         .await;
         self.deadline.clear();
+        result
+    }
+
+    /// Runs `work` for `time` at most, and no longer than the client is there. What it sends
+    /// meanwhile is kept.
+    pub(super) async fn while_present<T>(
+        &mut self,
+        time: Duration,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Cut> {
+        let mut work = pin!(work);
+        let Self { worker, stream, carry, deadline, drain, .. } = self;
+        worker.deadlines.refresh();
+        deadline.set(time);
+        let result = poll_fn(|cx| {
+            if let Poll::Ready(done) = work.as_mut().poll(cx) {
+                return Poll::Ready(Ok(done));
+            }
+            while carry.len() < EARLY_BYTES_MAX {
+                let mut scratch = worker.scratch.borrow_mut();
+                match poll_read(stream, scratch.buffer()) {
+                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(Cut::Gone)),
+                    Poll::Ready(Ok(count)) => carry.push(scratch.read(count)),
+                    Poll::Pending => break,
+                }
+            }
+            over(cx, worker, deadline, drain)
+        })
+        .await;
+        deadline.clear();
         result
     }
 

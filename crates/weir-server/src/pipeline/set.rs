@@ -15,6 +15,7 @@ use super::listening::{Opening, Order, Serves};
 use crate::drain::{DrainState, Listening, Phase};
 use crate::listener::{Asked, BindError, bind};
 use crate::pacer::now_ns;
+use crate::traffic::Traffic;
 
 /// What a pipeline counts over all workers.
 #[derive(Debug, Default)]
@@ -31,12 +32,8 @@ pub(crate) struct PipelineCounters {
     pub(crate) broken: AtomicU64,
     /// Turned away by rules, or for want of the right credentials.
     pub(crate) denied: AtomicU64,
-    /// Messages from clients, where they are told apart.
-    pub(crate) messages: AtomicU64,
-    /// Bytes from clients to upstreams.
-    pub(crate) sent: AtomicU64,
-    /// Bytes from upstreams to clients.
-    pub(crate) received: AtomicU64,
+    /// Messages and bytes.
+    pub(crate) traffic: Arc<Traffic>,
 }
 
 /// Bytes of one connection, added to those of its pipeline as they pass.
@@ -60,8 +57,8 @@ impl<'a> Tally<'a> {
             }
             more > 0
         };
-        add(&self.counters.sent, &mut self.sent, sent)
-            | add(&self.counters.received, &mut self.received, received)
+        add(&self.counters.traffic.sent, &mut self.sent, sent)
+            | add(&self.counters.traffic.received, &mut self.received, received)
     }
 }
 
@@ -274,9 +271,9 @@ impl Running {
                 ("expired", count(&counters.expired)),
                 ("broken", count(&counters.broken)),
                 ("denied", count(&counters.denied)),
-                ("messages", count(&counters.messages)),
-                ("sent_bytes", count(&counters.sent)),
-                ("received_bytes", count(&counters.received)),
+                ("messages", count(&counters.traffic.messages)),
+                ("sent_bytes", count(&counters.traffic.sent)),
+                ("received_bytes", count(&counters.traffic.received)),
             ],
             active: u64::try_from(active).unwrap_or_default(),
             members,

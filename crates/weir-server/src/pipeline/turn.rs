@@ -13,6 +13,7 @@ use super::balance::hash_of;
 use super::near::{Cut, Near};
 use crate::http::pace::Pace;
 use crate::pacer::{arm_if, now_ns};
+use crate::worker::Worker;
 
 /// How often a client that waits is looked at, to see whether it has gone.
 const LOOK: Duration = Duration::from_millis(250);
@@ -48,9 +49,18 @@ fn key_of(limit: &PipelineLimit, peer: SocketAddr) -> Key {
 
 /// What paces the bytes of a connection one way, where its limit has a bandwidth.
 pub(super) fn pace(near: &Near, way: Way) -> Option<Box<Pace>> {
-    let limit = near.pipeline.limit.as_ref()?;
-    let stream = limit.valve.stream(key_of(limit, near.peer), way)?;
-    let mut pace = Box::new(Pace::new(&near.worker.deadlines));
+    pace_of(&near.worker, near.pipeline.limit.as_ref()?, near.peer, way)
+}
+
+/// The same, for a connection that serves `peer` under `limit`.
+pub(super) fn pace_of(
+    worker: &Worker,
+    limit: &PipelineLimit,
+    peer: SocketAddr,
+    way: Way,
+) -> Option<Box<Pace>> {
+    let stream = limit.valve.stream(key_of(limit, peer), way)?;
+    let mut pace = Box::new(Pace::new(&worker.deadlines));
     pace.add(stream);
     Some(pace)
 }

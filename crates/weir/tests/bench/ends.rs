@@ -76,6 +76,29 @@ fn ctrl_c_ends_a_run_with_the_report_so_far() {
     assert!(text.contains("interrupted: this is the report so far"), "{text}");
 }
 
+/// A server that takes requests and never answers: what is waited for is told, and Ctrl-C shows the
+/// report without the rest of the wait.
+#[test]
+fn a_silent_server_is_waited_for_aloud_and_no_longer_than_wanted() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/", silent.local_addr().expect("an address"));
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_weir"))
+        .args(["bench", &url, "-c", "3", "-d", "100ms", "--grace", "1h", "--timeout", "1h"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("weir");
+    let lines = BufReader::new(bench.stderr.take().expect("its output")).lines();
+    let told = lines.map_while(Result::ok).find(|line| line.contains("--grace"));
+    assert!(told.expect("a line").contains("for 3 answers"), "what it waits for");
+    signal(&bench, Signal::INT);
+    let output = bench.wait_with_output().expect("its end");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(130), "{text}");
+    assert!(text.contains("unfinished at the end: 3"), "{text}");
+    assert!(text.contains("3 without an answer count as long as they were waited for"), "{text}");
+}
+
 /// Those that run more than once end with what the runs so far say, in the file too. They are
 /// interrupted in their second run, which a line on standard error announces.
 #[test]

@@ -267,16 +267,28 @@ async fn a_route_that_leads_to_the_gateway_itself_is_508() {
 }
 
 #[tokio::test]
-async fn every_request_has_via_if_so_configured() {
+async fn requests_and_responses_have_via_if_so_configured() {
     let origin = Origin::start().await;
-    let gateway = gateway(&origin, "weir.server.via: true");
+    let gateway = gateway(&origin, "weir.forward.via: true");
     let mut client = Client::connect(gateway.address()).await;
-    client.exchange("GET / HTTP/1.1\r\nHost: a\r\nVia: 1.0 fred\r\n\r\n").await;
+    let answer = client.exchange("GET / HTTP/1.1\r\nHost: a\r\nVia: 1.0 fred\r\n\r\n").await;
+    let back = answer.field("via").unwrap_or_default();
+    assert!(back.starts_with("1.1 weir-"), "{back}");
     let via = origin.only_request().all("via");
     assert_eq!((via.len(), via[0].as_str()), (2, "1.0 fred"));
     assert!(via[1].starts_with("1.1 weir-"), "{via:?}");
     let again = format!("GET / HTTP/1.1\r\nHost: a\r\nVia: 1.0 x, {}\r\n\r\n", via[1]);
     assert_eq!(client.exchange(again).await.status, 508);
+}
+
+#[tokio::test]
+async fn via_has_a_name_of_ones_choice_and_the_version_received() {
+    let origin = Origin::start().await;
+    let gateway = gateway(&origin, "weir.forward.via: edge-1");
+    let mut client = Client::connect(gateway.address()).await;
+    let answer = client.exchange("GET / HTTP/1.0\r\nHost: a\r\n\r\n").await;
+    assert_eq!(answer.field("via").as_deref(), Some("1.1 edge-1"));
+    assert_eq!(origin.only_request().all("via"), ["1.0 edge-1"]);
 }
 
 #[tokio::test]

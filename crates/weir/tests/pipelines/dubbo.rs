@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use weir_testkit::{Gateway, PATIENCE};
 
-use super::{gateway, status, until};
+use super::{gateway, status, until, widen_once_it_is_short};
 
 const REQUEST: u8 = 0xc2;
 const ONE_WAY: u8 = 0x82;
@@ -257,6 +257,20 @@ async fn over_the_limit_the_consumer_hears_it() {
     client.write_all(&call(ONE_WAY, 3, "org.demo.Hello", "tell").bytes()).await.expect("sent");
     let answer = ask(&mut client, &call(REQUEST, 4, "org.demo.Hello", "say")).await;
     assert_eq!((answer.id, answer.status), (4, 20));
+}
+
+#[tokio::test]
+async fn bytes_of_calls_wait_for_their_bandwidth() {
+    let more = "  limit: big\nweir.limits.big: { bandwidth: 1KB/s }\n";
+    let gateway = gateway(&config(&[provider("a", 1).await], more));
+    let mut client = connect(&gateway).await;
+    let calls: Vec<u8> =
+        (1..=200).flat_map(|id| call(REQUEST, id, "org.demo.Hello", "say").bytes()).collect();
+    client.write_all(&calls).await.expect("sent");
+    widen_once_it_is_short(&gateway).await;
+    for id in 1..=200 {
+        assert_eq!(read(&mut client).await.expect("an answer").id, id);
+    }
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use weir_testkit::{Gateway, PATIENCE};
 
-use super::{gateway, ini, status, until};
+use super::{gateway, ini, status, until, widen_once_it_is_short};
 
 /// A message: its length in two bytes, four bytes of key, a text.
 fn message(key: u32, text: &str) -> Vec<u8> {
@@ -131,6 +131,22 @@ async fn a_tap_paces_messages_of_one_connection() {
         assert_eq!(read(&mut client).await, Some(message(n, "x")));
     }
     assert!(start.elapsed().as_millis() >= 190, "19 steps of 10 ms: {:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn bytes_of_messages_wait_for_their_bandwidth() {
+    let config = format!(
+        "{}  limit: big\nweir.limits.big: {{ bandwidth: 1KB/s }}\n",
+        config(upstream(1).await, "")
+    );
+    let gateway = gateway(&config);
+    let mut client = connect(&gateway).await;
+    let messages: Vec<_> = (0..100).map(|key| message(key, &"x".repeat(500))).collect();
+    client.write_all(&messages.concat()).await.expect("sent");
+    widen_once_it_is_short(&gateway).await;
+    for message in messages {
+        assert_eq!(read(&mut client).await, Some(message));
+    }
 }
 
 #[tokio::test]

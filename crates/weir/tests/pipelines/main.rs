@@ -65,6 +65,24 @@ async fn eventually(mut holds: impl AsyncFnMut() -> bool) {
     }
 }
 
+/// Waits until bytes wait for the bandwidth of the limit `big`, then gives it more than enough.
+async fn widen_once_it_is_short(gateway: &Gateway) {
+    let limit = "/actuator/gateway/limits/big";
+    eventually(async || {
+        let text = get(gateway.admin(), limit).await.text();
+        let shown: Value = serde_json::from_str(&text).expect("JSON");
+        shown["bandwidthWaits"].as_u64() > Some(0)
+    })
+    .await;
+    let body = r#"{ "bandwidth": "1GB/s" }"#;
+    let post = format!(
+        "POST {limit} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    assert_eq!(Client::connect(gateway.admin()).await.exchange(post).await.status, 200);
+}
+
 /// A server that greets with its name and sends back what it gets, until the end.
 async fn echo(name: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

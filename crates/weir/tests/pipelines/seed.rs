@@ -4,7 +4,7 @@ use std::process::Command;
 
 use weir_testkit::{Client, Origin};
 
-use super::{echo, greeting, ini, status};
+use super::{echo, greeting, ini, status, until};
 
 const TCP: &str = "[pipeline.proxy]\nlisten = 0.0.0.0:8080\n\n[module.upstream]\nname = proxy\n\
                    upstream = 192.168.122.150:80\n";
@@ -70,7 +70,13 @@ async fn requests_have_their_turns() {
     assert_eq!(client.get("/ok").await.status, 200);
     assert_eq!(client.get("/ok").await.status, 503, "its turn is in an hour");
     assert_eq!(origin.requests().len(), 1);
-    assert_eq!(status(&gateway, "proxy").await["protocol"], "http");
+    let shown = status(&gateway, "proxy").await;
+    assert_eq!(shown["protocol"], "http");
+    until(&gateway, "proxy", |found| found["counts"]["messages"] == 2).await;
+    let counts = &status(&gateway, "proxy").await["counts"];
+    let sent = origin.only_request().head().len() as u64;
+    assert!(counts["sent_bytes"].as_u64() >= Some(sent), "{counts}");
+    assert!(counts["received_bytes"].as_u64() > Some(0), "{counts}");
 }
 
 #[test]

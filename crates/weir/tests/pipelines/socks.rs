@@ -215,6 +215,17 @@ async fn bind_waits_for_one_who_comes() {
 }
 
 #[tokio::test]
+async fn nobody_is_awaited_for_a_client_that_has_left() {
+    let gateway = gateway(OPEN);
+    let mut client = v5(&gateway).await;
+    client.write_all(&request(2, "127.0.0.1:0".parse().unwrap())).await.expect("a request");
+    let bound = granted(&mut client).await;
+    drop(client);
+    until(&gateway, "s", |found| found["active"] == 0).await;
+    assert!(TcpStream::connect(bound).await.is_err(), "nobody listens any more");
+}
+
+#[tokio::test]
 async fn datagrams_pass_while_the_connection_lasts() {
     let gateway = gateway(OPEN);
     let server = UdpSocket::bind("127.0.0.1:0").await.expect("a port");

@@ -3,7 +3,9 @@
 use tokio::io::AsyncWriteExt as _;
 use weir_testkit::{Client, PATIENCE, closed_port};
 
-use super::{echo, eventually, gateway, get, greeting, rest, status, until};
+use super::{
+    echo, eventually, gateway, get, greeting, rest, status, until, widen_once_it_is_short,
+};
 
 #[tokio::test]
 async fn each_direction_ends_on_its_own_and_much_passes() {
@@ -168,23 +170,7 @@ async fn bytes_wait_for_their_bandwidth() {
     let (_, mut stream) = greeting(gateway.pipeline("front")).await;
     let bytes = vec![7; 100_000];
     stream.write_all(&bytes).await.expect("a write");
-    let limit = "/actuator/gateway/limits/big";
-    let waits = async || {
-        let text = get(gateway.admin(), limit).await.text();
-        let shown: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        shown["bandwidthWaits"].as_u64()
-    };
-    let start = std::time::Instant::now();
-    while waits().await == Some(0) {
-        assert!(start.elapsed() < PATIENCE, "nothing waits");
-    }
-    let body = r#"{ "bandwidth": "1GB/s" }"#;
-    let post = format!(
-        "POST {limit} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    assert_eq!(Client::connect(gateway.admin()).await.exchange(post).await.status, 200);
+    widen_once_it_is_short(&gateway).await;
     let mut back = vec![0; bytes.len()];
     let reading = tokio::io::AsyncReadExt::read_exact(&mut stream, &mut back);
     tokio::time::timeout(PATIENCE, reading).await.expect("in time").expect("all of it");

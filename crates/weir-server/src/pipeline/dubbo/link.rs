@@ -17,6 +17,7 @@ use weir_wire::dubbo::{
 use super::{Message, take};
 use crate::descriptors::UpstreamFile;
 use crate::http::buffers::{Carry, ReadBuffer};
+use crate::http::pace::Pace;
 use crate::net::Socket;
 use crate::pacer::now_ns;
 use crate::pipeline::balance::dial;
@@ -50,6 +51,8 @@ pub(super) struct Link {
     started_ns: u64,
     /// What the provider gets in front of all else.
     introduction: Vec<u8>,
+    /// What paces what it says, until it is connected.
+    pace: Option<Box<Pace>>,
     _file: Option<UpstreamFile>,
 }
 
@@ -65,6 +68,7 @@ impl Link {
         member: &Arc<Member>,
         timeout: Duration,
         introduction: &[u8],
+        pace: Option<Box<Pace>>,
     ) -> Self {
         let (dialling, target) = (Rc::clone(worker), Arc::clone(&member.target));
         let connecting = async move {
@@ -87,6 +91,7 @@ impl Link {
             is_leaving: false,
             started_ns: now_ns(),
             introduction: introduction.to_vec(),
+            pace,
             _file: None,
         }
     }
@@ -186,7 +191,7 @@ impl Link {
             Ok(None) if end.is_over => {
                 return Some(Say::Gone("weir: the provider closed its connection"));
             }
-            Ok(None) => return end.fill(scratch).then_some(Say::Moved),
+            Ok(None) => return end.fill(cx, scratch).then_some(Say::Moved),
             Err(_) => return Some(Say::Gone("weir: the provider does not speak Dubbo2")),
         };
         if head.event {
@@ -208,7 +213,7 @@ impl Link {
             Ok((stream, file)) => {
                 self.member.reached(now_ns() - self.started_ns, now_ns());
                 self.worker.counters.upstream_opened();
-                let mut end = End::new(Socket::watched(stream), Carry::default());
+                let mut end = End::new(Socket::watched(stream), Carry::default(), self.pace.take());
                 end.push(&self.introduction);
                 for message in messages {
                     end.push(&message.bytes);

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use weir_balance::{Group, Member, Taken};
+use weir_limit::Way;
 use weir_snapshot::Pipeline;
 use weir_wire::dubbo::{
     Call, HEAD_BYTES, Head, Status, parse_head, set_id, write_error, write_heartbeat_reply,
@@ -26,7 +27,7 @@ use super::end::End;
 use super::lifetime::converse;
 use super::near::{Cut, Near};
 use super::set::PipelineCounters;
-use super::turn::{Held, Place, Ruling, arrive, hold};
+use super::turn::{Held, Place, Ruling, arrive, hold, pace, pace_of};
 use crate::http::buffers::ReadBuffer;
 use crate::pacer::now_ns;
 use crate::worker::Worker;
@@ -52,14 +53,16 @@ pub(super) async fn serve(
     counters: &PipelineCounters,
 ) -> Result<(), Cut> {
     let pipeline = Arc::clone(&near.pipeline);
+    let (introduction, pace) = (near.introduction(), pace(near, Way::Up));
+    let client = End::new(near.stream.take(), std::mem::take(&mut near.carry), pace);
     let mut calls = Calls {
         worker: Rc::clone(&near.worker),
         pipeline: &pipeline,
         counters,
         body_max,
         peer: near.peer,
-        introduction: near.introduction(),
-        client: End::new(near.stream.take(), std::mem::take(&mut near.carry)),
+        introduction,
+        client,
         links: Vec::new(),
         waiting: VecDeque::new(),
         waiting_bytes: 0,
@@ -137,7 +140,7 @@ impl UnderWay {
 impl Calls<'_> {
     fn poll(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Poll<Result<(), Cut>> {
         for _ in 0..TURN_MAX {
-            if self.pass(cx) | self.requests(scratch)? | self.replies(cx, scratch) {
+            if self.pass(cx) | self.requests(cx, scratch)? | self.replies(cx, scratch) {
                 continue;
             }
             let sent = self.flush();
@@ -192,7 +195,7 @@ impl Calls<'_> {
     }
 
     /// Reads one message of the consumer; tells whether anything came.
-    fn requests(&mut self, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
+    fn requests(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
         let takes = self.client.has_room()
             && self.waiting.len() < WAITING_MAX
             && self.waiting_bytes < WAITING_BYTES_MAX
@@ -204,7 +207,7 @@ impl Calls<'_> {
             if self.client.is_over && !self.client.carry.is_empty() {
                 return Err(Cut::Broken);
             }
-            return Ok(self.client.fill(scratch));
+            return Ok(self.client.fill(cx, scratch));
         };
         if head.event {
             // Its heartbeats end here; what else it may say of itself concerns nobody.
@@ -221,7 +224,7 @@ impl Calls<'_> {
     }
 
     fn arrive(&mut self, head: Head, bytes: Vec<u8>) {
-        self.counters.messages.fetch_add(1, Ordering::Relaxed);
+        self.counters.traffic.messages.fetch_add(1, Ordering::Relaxed);
         let way = match self.way(&head, &bytes) {
             Ok(way) => way,
             Err((status, why)) => return write_error(self.client.out(), &head, status, &why),
@@ -299,7 +302,9 @@ impl Calls<'_> {
         let known = self.links.iter().position(|link| link.is_to(&member) && !link.is_leaving());
         let at = known.unwrap_or_else(|| {
             let connect = self.pipeline.timeouts.connect;
-            let link = Link::new(&self.worker, &member, connect, &self.introduction);
+            let limit = self.pipeline.limit.as_ref();
+            let pace = limit.and_then(|limit| pace_of(&self.worker, limit, self.peer, Way::Down));
+            let link = Link::new(&self.worker, &member, connect, &self.introduction, pace);
             self.links.push(link);
             self.links.len() - 1
         });

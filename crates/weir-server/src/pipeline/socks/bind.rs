@@ -46,7 +46,7 @@ impl Client<'_> {
             let is_expected = expected.iter().any(|address| address.ip().to_canonical() == ip);
             rules.may_reach(peer) && (anyone || is_expected)
         };
-        let accepted = self.near.within(WAIT, accept(&listener, is_welcome)).await;
+        let accepted = self.near.while_present(WAIT, accept(&listener, is_welcome)).await;
         drop(listener);
         let (stream, peer) = match accepted {
             Ok(Ok(accepted)) => accepted,

@@ -211,7 +211,7 @@ impl<'a> Association<'a> {
         let to = SocketAddr::new(to, address.port());
         // As everywhere on its way, a datagram that finds no room is lost.
         let sent = self.outside.try_write(|socket| socket.send_to(data, to));
-        self.counters.sent.fetch_add(sent.unwrap_or(0) as u64, Ordering::Relaxed);
+        self.counters.traffic.sent.fetch_add(sent.unwrap_or(0) as u64, Ordering::Relaxed);
         if self.hosts.contains(&ip) {
             return;
         }
@@ -238,7 +238,7 @@ impl<'a> Association<'a> {
         let whole = self.buffer.get(start..HEAD_BYTES_MAX + count).unwrap_or_default();
         let sent = self.inside.try_write(|socket| socket.send_to(whole, client));
         if sent.is_ok() {
-            self.counters.received.fetch_add(count as u64, Ordering::Relaxed);
+            self.counters.traffic.received.fetch_add(count as u64, Ordering::Relaxed);
         }
         Poll::Ready(())
     }
