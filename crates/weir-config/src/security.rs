@@ -25,6 +25,8 @@ pub struct Security {
     pub verifier: Verifier,
     /// The keys of its issuer.
     pub keys: Arc<RemoteKeys>,
+    /// Responses have the headers that Spring Security adds.
+    pub response_headers: bool,
     /// Paths that need no token.
     permit: Vec<PathPattern>,
     /// Which configuration this is.
@@ -76,7 +78,8 @@ pub(crate) fn security(
     let permit = reading.permit(settings);
     (reading.problems.len() == before).then(|| {
         let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Security { verifier, keys, permit, epoch })
+        let response_headers = settings.security_headers;
+        Arc::new(Security { verifier, keys, response_headers, permit, epoch })
     })
 }
 
