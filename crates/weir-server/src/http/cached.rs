@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use weir_cache::{Asked, Flight, KeyParts, Looked, ResponseCache, Stored, asked, key, lifetime};
+use weir_cache::{
+    Asked, Flight, KeyParts, Looked, ResponseCache, Stored, announce, asked, key, lifetime,
+};
 use weir_config::{RouteTarget, Snapshot};
 use weir_filter::Target;
 use weir_route::Route;
@@ -209,7 +211,7 @@ pub(super) fn dismiss(worker: &Worker, x: &mut Exchange) {
     }
 }
 
-/// Keeps the response with this content, as it came from the upstream.
+/// Keeps the response with this content, as it came from the upstream, and has it say so.
 pub(super) fn keep(worker: &Worker, x: &mut Exchange, content: &[u8]) {
     let Some(storing) = x.storing.take() else { return };
     let Storing { flight, key, request, ttl_ms } = *storing;
@@ -217,5 +219,6 @@ pub(super) fn keep(worker: &Worker, x: &mut Exchange, content: &[u8]) {
     if let Some(lifetime) = lifetime(&x.response, ttl_ms) {
         let stored = Stored::new(&x.response, content.to_vec(), lifetime, now_ms);
         flight.land(&key, &request, stored);
+        announce(&mut x.response, lifetime);
     }
 }
