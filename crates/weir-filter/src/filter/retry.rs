@@ -134,6 +134,7 @@ impl Retry {
                 inner.statuses.contains(&status)
                     || status::is_known(status) && inner.series.contains(&(status / 100))
             }
+            Outcome::Unresolved => has(&["IOException", "UnknownHostException", "Exception"]),
             Outcome::Unreached => has(&["IOException", "ConnectException", "Exception"]),
             Outcome::Broken => has(&["IOException", "PrematureCloseException", "Exception"]),
             Outcome::TimedOut => has(&["TimeoutException", "Exception"]),

@@ -98,8 +98,7 @@ impl<'s> Attempts<'s> {
         let target = Arc::clone(&to.0);
         let failure = |outcome, limit_ns: Option<u64>| {
             let limit_ms = limit_ns.unwrap_or_default() / 1_000_000;
-            let upstream = format!("{}:{}", target.host, target.port);
-            Box::new(Failure::of(outcome, breaker.name(), limit_ms, &upstream))
+            Box::new(Failure::of(outcome, breaker.name(), limit_ms, &target.host, target.port))
         };
         let fallback = filter.fallback(&x.vars);
         let fallback = fallback.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))?;
@@ -390,9 +389,8 @@ fn restore(client: &mut Client, x: &mut Exchange, before: RequestHead, body: &Bo
 /// What an error says of the upstream; `None` if it says nothing.
 fn outcome_of(error: &ProxyError) -> Option<Outcome> {
     match error.kind {
-        ErrorKind::Resolve | ErrorKind::Connect | ErrorKind::ConnectTimeout => {
-            Some(Outcome::Unreached)
-        }
+        ErrorKind::Resolve => Some(Outcome::Unresolved),
+        ErrorKind::Connect | ErrorKind::ConnectTimeout => Some(Outcome::Unreached),
         ErrorKind::UpstreamClosed | ErrorKind::BadResponse => Some(Outcome::Broken),
         ErrorKind::ResponseTimeout | ErrorKind::UpstreamTooSlow => Some(Outcome::TimedOut),
         ErrorKind::BreakerStatus(status) => Some(Outcome::Status(status)),
