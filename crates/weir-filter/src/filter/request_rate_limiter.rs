@@ -63,8 +63,20 @@ GET / HTTP/1.1
              (`X-RateLimit-Remaining`).",
         ),
         optional("statusCode", ArgKind::Status, Some("429"), "Status of a refusal."),
-        optional("denyEmptyKey", ArgKind::Bool, Some("true"), "Refuses requests without a key."),
-        optional("emptyKeyStatus", ArgKind::Status, Some("403"), "Status of that refusal."),
+        optional(
+            "denyEmptyKey",
+            ArgKind::Bool,
+            None,
+            "Refuses requests without a key; `filter.request-rate-limiter.deny-empty-key` (true) \
+             if not given.",
+        ),
+        optional(
+            "emptyKeyStatus",
+            ArgKind::Status,
+            None,
+            "Status of that refusal; `filter.request-rate-limiter.empty-key-status-code` (403) if \
+             not given.",
+        ),
     ],
     shortcut: Shortcut::Positions(0),
     compatibility: Compatibility::Differs(
