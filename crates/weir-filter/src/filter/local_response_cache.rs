@@ -187,6 +187,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused_with_a_remedy() {
-        check_refused("LocalResponseCache=5m,100B", "size");
+        check_refused("LocalResponseCache=soon", "timeToLive");
+        check_refused("LocalResponseCache=5m,much", "size");
     }
 }

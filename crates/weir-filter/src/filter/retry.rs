@@ -56,7 +56,7 @@ GET / HTTP/1.1
             "The factor applies to the wait before, chance included.",
         ),
         optional("jitter.randomFactor", ArgKind::Text, None, "Share of a wait left to chance."),
-        optional("timeout", ArgKind::Duration, None, "How long all attempts may take together."),
+        optional("timeout", ArgKind::Duration, None, "After this time no further attempt begins."),
         optional(
             "series",
             ArgKind::List,
