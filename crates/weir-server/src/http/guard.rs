@@ -106,8 +106,8 @@ pub(super) fn protect(security: Option<&Security>, response: &mut ResponseHead) 
         return;
     }
     let fields = &mut response.fields;
-    let is_cached = response.status == 304 || CACHING.iter().any(|(name, _)| fields.contains(name));
-    if !is_cached {
+    let has_own = response.status == 304 || CACHING.iter().any(|(name, _)| fields.contains(name));
+    if !has_own {
         CACHING.iter().for_each(|(name, value)| fields.append(name, value));
     }
     for (name, value) in PROTECTIVE {

@@ -8,6 +8,7 @@
 
 mod case_file;
 mod comparison;
+mod coverage;
 mod deviations;
 mod message;
 mod normal;
@@ -110,6 +111,14 @@ fn the_page_is_made_from_the_list() {
         let used = list.entries.iter().any(|entry| entry.reasons.contains(name));
         assert!(used, "nothing differs because of {name:?}");
     }
+}
+
+#[test]
+fn every_filter_and_predicate_has_a_recording() {
+    let root = place("cases");
+    let files: Vec<_> =
+        case_file::names(&root).iter().map(|name| CaseFile::read(&root, name)).collect();
+    assert_eq!(coverage::unrecorded(&files), [""; 0]);
 }
 
 fn judge(
