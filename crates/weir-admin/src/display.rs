@@ -153,7 +153,7 @@ mod tests {
         check("http:///x", "http:///x");
     }
 
-    /// As recorded of SCG 5.0.3 in `tests/compat/cases/actuator/read.txt`.
+    /// As recorded of SCG 5.0.4 in `tests/compat/cases/actuator/read.txt`.
     fn check(predicates_yaml: &str, filters_yaml: &str, told: &str, filters_told: &[&str]) {
         let yaml = format!(
             "spring.cloud.gateway:\n  default-filters: [ 'AddResponseHeader=X-Default, 1' ]\n\

@@ -29,7 +29,7 @@ enum Entry {
     /// Responses depend on these fields: they are under longer keys.
     Varies(Arc<[Vec<u8>]>),
     Stored(Arc<Stored>),
-    /// What comes must not be kept, as was seen at this time.
+    /// What came at this time must not be kept: nobody waits for what comes next.
     Passes(i64),
 }
 
@@ -102,7 +102,7 @@ pub enum Looked {
     Refresh(Arc<Stored>, Flight),
     /// Somebody fetches it: wait ([`ResponseCache::poll_landed`]), then look again.
     Wait,
-    /// The request is to be sent, and what comes is not kept.
+    /// The request is to be sent beside another one for the same, and what comes is not kept.
     Pass,
 }
 
@@ -202,12 +202,10 @@ impl ResponseCache {
         now_ms: i64,
     ) -> Looked {
         let (key, entry) = self.find(key, head);
+        let passes = matches!(entry, Some(Entry::Passes(at_ms))
+            if now_ms < at_ms.saturating_add(PASS_MS));
         let found = match entry {
             Some(Entry::Stored(stored)) => Some(stored),
-            Some(Entry::Passes(at_ms)) if now_ms < at_ms.saturating_add(PASS_MS) => {
-                count(&self.misses);
-                return Looked::Pass;
-            }
             _ => None,
         };
         if let Some(stored) = &found
@@ -230,7 +228,7 @@ impl ResponseCache {
             if let Some(stored) = meanwhile {
                 return Looked::Hit(stored);
             }
-            if airborne.waiters.len() < WAITERS_MAX && !only_fresh {
+            if airborne.waiters.len() < WAITERS_MAX && !only_fresh && !passes {
                 return Looked::Wait;
             }
             count(&self.misses);

@@ -14,4 +14,4 @@ mod stored;
 pub use cache::{CacheCounts, Caches, Flight, Looked, ResponseCache};
 pub use key::{KeyParts, key};
 pub use rules::{Asked, Lifetime, asked, lifetime};
-pub use stored::Stored;
+pub use stored::{Stored, announce};

@@ -88,12 +88,8 @@ impl Stored {
         self.age_ms(now_ms) < fresh_ms.saturating_add(stale_if_error_ms)
     }
 
-    /// Seconds that it stays fresh.
-    fn left_s(&self, now_ms: i64) -> u64 {
-        self.lifetime.fresh_ms.saturating_sub(self.age_ms(now_ms)).div_ceil(1_000)
-    }
-
-    /// Makes `head` that of this response, with its age, and `max-age` as long as it stays fresh.
+    /// Makes `head` that of this response, with its age and its whole lifetime: caches behind this
+    /// one take the former from the latter.
     pub fn write_to(&self, head: &mut ResponseHead, now_ms: i64) {
         head.clear();
         head.set_status(self.status, &self.reason);
@@ -101,7 +97,7 @@ impl Stored {
             head.fields.append(name, value);
         }
         head.fields.append(b"Age", (self.age_ms(now_ms) / 1_000).to_string().as_bytes());
-        shorten(head, self.left_s(now_ms));
+        announce(head, self.lifetime);
     }
 
     /// Whether the client has it already (RFC 9110 section 13.1): a 304 will do.
@@ -123,8 +119,10 @@ impl Stored {
     }
 }
 
-/// Has `max-age` of a response say `seconds`, as SCG has it; adds it where there is none.
-pub(crate) fn shorten(head: &mut ResponseHead, seconds: u64) {
+/// Has a response that is kept say for how long, by `max-age` alone, as SCG does.
+pub fn announce(head: &mut ResponseHead, lifetime: Lifetime) {
+    head.fields.remove(b"expires");
+    head.fields.remove(b"pragma");
     let mut kept: Vec<Vec<u8>> = Vec::new();
     for line in head.fields.get_all(b"cache-control") {
         for part in line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
@@ -135,6 +133,7 @@ pub(crate) fn shorten(head: &mut ResponseHead, seconds: u64) {
             }
         }
     }
+    let seconds = lifetime.fresh_ms.div_ceil(1_000);
     kept.push(format!("max-age={seconds}").into_bytes());
-    head.fields.set(b"Cache-Control", &kept.join(&b", "[..]));
+    head.fields.set(b"Cache-Control", &kept.join(&b","[..]));
 }

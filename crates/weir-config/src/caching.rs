@@ -25,8 +25,7 @@ pub(crate) fn options(
     if let Some(time) = time {
         options.ttl_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     }
-    let size = |text: &str| value::data_size(text).filter(|bytes| *bytes >= 4096);
-    let size = read(layers, "size", "a size such as `64MB`, of at least 4KB", size, problems);
+    let size = read(layers, "size", "a size such as `64MB`", value::data_size, problems);
     options.bytes_max = size.unwrap_or(options.bytes_max);
     let strategy = |text: &str| match text.to_ascii_uppercase().replace('-', "_").as_str() {
         "SKIP_UPDATE_CACHE_ENTRY" => Some(false),

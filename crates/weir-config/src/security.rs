@@ -45,7 +45,8 @@ pub(crate) fn security(
     verifier.audiences = reading.texts("audiences").into_iter().map(|(text, _)| text).collect();
     reading.algorithms(&mut verifier);
     let permit = reading.permit(settings);
-    (reading.problems.len() == before).then(|| Arc::new(Security::new(verifier, keys, permit)))
+    (reading.problems.len() == before)
+        .then(|| Arc::new(Security::new(verifier, keys, permit, settings.security_headers)))
 }
 
 impl<'l> Reading<'_, 'l> {

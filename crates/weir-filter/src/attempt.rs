@@ -1,11 +1,15 @@
 //! How one attempt to get a response ended, as Retry and CircuitBreaker see it.
 
+use std::net::IpAddr;
+
 /// How one attempt to get a response ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// With a response of this status.
     Status(u16),
-    /// Nobody was reached: the name does not resolve, or the connection was refused.
+    /// The upstream's name does not resolve.
+    Unresolved,
+    /// Nobody was reached: the connection was refused, or took too long.
     Unreached,
     /// The connection broke before a response head, or what came is no HTTP.
     Broken,
@@ -31,8 +35,8 @@ pub struct Failure {
 
 impl Failure {
     /// What `outcome` of a call through the breaker `name` is in Java. `limit_ms` is its time
-    /// limit, `upstream` as in `host/127.0.0.1:80`.
-    pub fn of(outcome: Outcome, name: &str, limit_ms: u64, upstream: &str) -> Self {
+    /// limit, `host` and `port` are where it went.
+    pub fn of(outcome: Outcome, name: &str, limit_ms: u64, host: &str, port: u16) -> Self {
         let one = |class, message: String| Self {
             class,
             root_class: class,
@@ -51,12 +55,21 @@ impl Failure {
                      'circuitBreaker' (and no fallback has been configured)"
                 ),
             ),
-            Outcome::Unreached => Self {
-                class: "io.netty.channel.AbstractChannel$AnnotatedConnectException",
-                message: format!("Connection refused: {upstream}"),
-                root_class: "java.net.ConnectException",
-                root_message: "Connection refused".to_owned(),
+            Outcome::Unresolved => Self {
+                class: "java.net.UnknownHostException",
+                message: format!("Failed to resolve '{host}' [A(1), AAAA(28)] after 2 queries"),
+                root_class: "io.netty.resolver.dns.DnsErrorCauseException",
+                root_message: "Query failed with NXDOMAIN".to_owned(),
             },
+            Outcome::Unreached => {
+                let refused = "finishConnect(..) failed with error(-111): Connection refused";
+                Self {
+                    class: "io.netty.channel.AbstractChannel$AnnotatedConnectException",
+                    message: format!("{refused}: {}:{port}", inet_address(host)),
+                    root_class: "java.net.ConnectException",
+                    root_message: refused.to_owned(),
+                }
+            }
             Outcome::Broken => one(
                 "reactor.netty.http.client.PrematureCloseException",
                 "Connection prematurely closed BEFORE response".to_owned(),
@@ -68,4 +81,10 @@ impl Failure {
             ),
         }
     }
+}
+
+/// As Java shows an address that was not looked up; which one a name had is not known here.
+fn inet_address(host: &str) -> String {
+    let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    if is_address { format!("/{host}") } else { host.to_owned() }
 }

@@ -13,6 +13,8 @@ pub struct Security {
     pub verifier: Verifier,
     /// The keys of its issuer.
     pub keys: Arc<RemoteKeys>,
+    /// Responses have the headers that Spring Security adds.
+    pub response_headers: bool,
     /// Paths that need no token.
     permit: Vec<PathPattern>,
     /// Which configuration this is.
@@ -24,8 +26,14 @@ static EPOCHS: AtomicU64 = AtomicU64::new(0);
 
 impl Security {
     /// Tokens that `verifier` takes, signed with `keys`; paths of `permit` need none.
-    pub fn new(verifier: Verifier, keys: Arc<RemoteKeys>, permit: Vec<PathPattern>) -> Self {
-        Self { verifier, keys, permit, epoch: EPOCHS.fetch_add(1, Ordering::Relaxed) }
+    pub fn new(
+        verifier: Verifier,
+        keys: Arc<RemoteKeys>,
+        permit: Vec<PathPattern>,
+        response_headers: bool,
+    ) -> Self {
+        let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed);
+        Self { verifier, keys, response_headers, permit, epoch }
     }
 
     /// The number under which tokens are kept that hold with these keys: another one for each

@@ -120,6 +120,8 @@ pub struct Settings {
     pub kept_body_bytes_max: usize,
     /// `weir.security.ignore-spring-security` (false).
     pub ignore_spring_security: bool,
+    /// Where tokens are asked for, responses have the headers that Spring Security adds.
+    pub security_headers: bool,
     /// `weir.compat.*`.
     pub compat: Compat,
     /// Service registries.
@@ -401,6 +403,7 @@ impl Default for Settings {
             store_path: PathBuf::from("weir-data"),
             request_uri_allow: Vec::new(),
             ignore_spring_security: false,
+            security_headers: true,
             compat: Compat::default(),
             discovery: Discovery::default(),
         }

@@ -1,74 +1,11 @@
 //! RequestRateLimiter with a real Redis: what it keeps there, and what happens without it.
 
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
 
-use weir_testkit::{Client, Gateway, Origin, PATIENCE, Response, closed_port, spawn_weir};
+use weir_testkit::{Client, Gateway, Origin, PATIENCE, Redis, Response, closed_port, spawn_weir};
 
-/// A Redis of its own; ended when it is dropped.
-struct Redis {
-    process: Child,
-    address: SocketAddr,
-}
-
-impl Redis {
-    /// `None`, and a line that says so, where there is none on this machine.
-    fn start(address: SocketAddr) -> Option<Self> {
-        Self::start_with(address, &[])
-    }
-
-    fn start_with(address: SocketAddr, more: &[&str]) -> Option<Self> {
-        let port = address.port().to_string();
-        let mut command = Command::new("redis-server");
-        command.args(more);
-        command.args(["--bind", "127.0.0.1", "--port", &port, "--save", "", "--requirepass", "pw"]);
-        let process = match command.stdout(Stdio::null()).spawn() {
-            Ok(process) => process,
-            Err(error) => {
-                eprintln!("left out: redis-server: {error}");
-                return None;
-            }
-        };
-        let redis = Self { process, address };
-        let start = std::time::Instant::now();
-        while redis.command("PING") != "+PONG" {
-            assert!(start.elapsed() < PATIENCE, "Redis does not answer");
-            std::thread::yield_now();
-        }
-        Some(redis)
-    }
-
-    /// The first line of the answer, or what follows the length of a text.
-    fn command(&self, line: &str) -> String {
-        use std::io::{Read, Write};
-        let Ok(mut stream) = std::net::TcpStream::connect(self.address) else {
-            return String::new();
-        };
-        let mut answer = String::new();
-        let sent = stream.write_all(format!("AUTH pw\r\n{line}\r\nQUIT\r\n").as_bytes());
-        if sent.is_err() || stream.read_to_string(&mut answer).is_err() {
-            return String::new();
-        }
-        let mut lines = answer.lines().skip(1);
-        let first = lines.next().unwrap_or_default();
-        if first.starts_with('$') { lines.next().unwrap_or_default() } else { first }.to_owned()
-    }
-
-    /// Stops or wakes the process.
-    fn signal(&self, name: &str) {
-        let pid = self.process.id().to_string();
-        let sent = Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status();
-        assert!(sent.expect("a shell").success());
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        // Ended already, in some tests.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
+/// The password of every Redis here.
+const SECRET: &[&str] = &["--requirepass", "pw"];
 
 fn gateway(origin: &Origin, redis: SocketAddr, more: &str) -> Gateway {
     let config = format!(
@@ -99,9 +36,9 @@ fn left(answer: &Response) -> i64 {
 #[tokio::test]
 async fn buckets_are_shared_under_the_names_of_scg() {
     let origin = Origin::start().await;
-    let Some(redis) = Redis::start(closed_port()) else { return };
+    let Some(redis) = Redis::start(closed_port(), SECRET) else { return };
     let (first, second) =
-        (gateway(&origin, redis.address, ""), gateway(&origin, redis.address, ""));
+        (gateway(&origin, redis.address(), ""), gateway(&origin, redis.address(), ""));
     let answer = get(first.address(), "x").await;
     assert_eq!((answer.status, left(&answer)), (200, 600));
     assert_eq!(answer.field("x-ratelimit-burst-capacity").as_deref(), Some("1000"));
@@ -129,8 +66,8 @@ async fn buckets_are_shared_under_the_names_of_scg() {
 #[tokio::test]
 async fn what_another_gateway_has_taken_counts() {
     let origin = Origin::start().await;
-    let Some(redis) = Redis::start(closed_port()) else { return };
-    let gateway = gateway(&origin, redis.address, "");
+    let Some(redis) = Redis::start(closed_port(), SECRET) else { return };
+    let gateway = gateway(&origin, redis.address(), "");
     let now = redis.command("TIME").is_empty();
     assert!(!now);
     redis.command("SET request_rate_limiter.{a.x}.tokens 399");
@@ -148,7 +85,7 @@ async fn without_redis_requests_pass_and_it_is_told() {
         assert_eq!((answer.status, left(&answer)), (200, -1));
     }
     gateway.wait_for_output("Redis is away");
-    let Some(redis) = Redis::start(address) else { return };
+    let Some(redis) = Redis::start(address, SECRET) else { return };
     // It is tried again after a rest.
     let start = std::time::Instant::now();
     while left(&get(gateway.address(), "z").await) == -1 {
@@ -162,8 +99,8 @@ async fn without_redis_requests_pass_and_it_is_told() {
 #[tokio::test]
 async fn a_redis_that_hangs_holds_up_nobody_for_longer_than_the_bound() {
     let origin = Origin::start().await;
-    let Some(redis) = Redis::start(closed_port()) else { return };
-    let gateway = gateway(&origin, redis.address, "weir.redis.timeout: 100ms");
+    let Some(redis) = Redis::start(closed_port(), SECRET) else { return };
+    let gateway = gateway(&origin, redis.address(), "weir.redis.timeout: 100ms");
     assert_eq!(left(&get(gateway.address(), "x").await), 600);
     redis.signal("STOP");
     let answer = get(gateway.address(), "x").await;
@@ -182,9 +119,9 @@ async fn get_metrics(gateway: &Gateway) -> String {
 #[tokio::test]
 async fn a_password_that_is_wrong_is_no_secret_in_the_log() {
     let origin = Origin::start().await;
-    let Some(redis) = Redis::start(closed_port()) else { return };
-    let url = format!("spring.data.redis.url: 'redis://:guessed@{}'", redis.address);
-    let gateway = gateway(&origin, redis.address, &url);
+    let Some(redis) = Redis::start(closed_port(), SECRET) else { return };
+    let url = format!("spring.data.redis.url: 'redis://:guessed@{}'", redis.address());
+    let gateway = gateway(&origin, redis.address(), &url);
     assert_eq!(left(&get(gateway.address(), "x").await), -1);
     gateway.wait_for_output("Redis is away");
     assert!(!gateway.output().contains("guessed"), "{}", gateway.output());
@@ -209,14 +146,14 @@ async fn servers_of_a_cluster_are_found() {
         let file = folder.path().join(name).display().to_string();
         let secret = ["--masterauth", "pw"];
         let more = ["--cluster-enabled", "yes", "--cluster-config-file", &file];
-        Redis::start_with(cluster_port(), &[&more[..], &secret].concat())
+        Redis::start(cluster_port(), &[&more[..], &secret, SECRET].concat())
     };
     let (Some(first), Some(second)) = (node("a"), node("b")) else { return };
     assert_eq!(first.command("CLUSTER ADDSLOTSRANGE 0 8191"), "+OK");
     assert_eq!(second.command("CLUSTER ADDSLOTSRANGE 8192 16383"), "+OK");
     // Two servers that meet must not think that they are of the same age.
     assert_eq!(second.command("CLUSTER SET-CONFIG-EPOCH 2"), "+OK");
-    let meet = format!("CLUSTER MEET 127.0.0.1 {}", second.address.port());
+    let meet = format!("CLUSTER MEET 127.0.0.1 {}", second.address().port());
     assert_eq!(first.command(&meet), "+OK");
     let start = std::time::Instant::now();
     let is_up = |redis: &Redis| redis.command("CLUSTER INFO").contains("cluster_state:ok");
@@ -224,8 +161,8 @@ async fn servers_of_a_cluster_are_found() {
         assert!(start.elapsed() < PATIENCE * 3, "{}", first.command("CLUSTER INFO"));
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    let nodes = format!("spring.data.redis.cluster.nodes: '{}'", first.address);
-    let gateway = gateway(&origin, first.address, &nodes);
+    let nodes = format!("spring.data.redis.cluster.nodes: '{}'", first.address());
+    let gateway = gateway(&origin, first.address(), &nodes);
     for key in 0..20 {
         let who = format!("k{key}");
         assert_eq!(left(&get(gateway.address(), &who).await), 600, "{who}");

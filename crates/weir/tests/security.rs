@@ -82,6 +82,10 @@ impl Issuer {
 }
 
 fn start(issuer: &Issuer, upstream: &Origin) -> Gateway {
+    start_with(issuer, upstream, &[])
+}
+
+fn start_with(issuer: &Issuer, upstream: &Origin, settings: &[&str]) -> Gateway {
     let config = format!(
         "server.port: 0
 weir: {{ admin.port: -1, security.permit: [ '/public/**' ] }}
@@ -100,7 +104,8 @@ spring.cloud.gateway.server.webflux:
         issuer = issuer.uri(),
         upstream = upstream.uri(),
     );
-    Gateway::start(env!("CARGO_BIN_EXE_weir"), &["run", "{config}"], &config)
+    let args = [&["run", "{config}"], settings].concat();
+    Gateway::start(env!("CARGO_BIN_EXE_weir"), &args, &config)
 }
 
 async fn get(gateway: &Gateway, path: &str, token: Option<&str>) -> Response {
@@ -152,6 +157,29 @@ async fn tokens_open_what_they_may() {
         assert_eq!(get(&gateway, "/all/1", Some(token)).await.status, 401, "{token}");
     }
     assert_eq!(upstream.requests().len(), sent);
+}
+
+#[tokio::test]
+async fn responses_have_the_headers_of_spring_security_unless_they_have_their_own() {
+    let issuer = Issuer::start().await;
+    let upstream = Origin::answering(|asked| match asked.target().as_str() {
+        "/public/own" => Answer::status(200, &["X-Frame-Options: SAMEORIGIN", "Expires: 1"], ""),
+        _ => Answer::status(200, &[], ""),
+    })
+    .await;
+    let names = ["cache-control", "expires", "x-frame-options", "x-xss-protection"];
+    let check = async |settings: &[&str], path: &str, expected: [Option<&str>; 4]| {
+        let gateway = start_with(&issuer, &upstream, settings);
+        let answer = get(&gateway, path, None).await;
+        let found = names.map(|name| answer.field(name));
+        assert_eq!(found.each_ref().map(Option::as_deref), expected, "{path}");
+    };
+    let kept = Some("no-cache, no-store, max-age=0, must-revalidate");
+    check(&[], "/public/1", [kept, Some("0"), Some("DENY"), Some("0")]).await;
+    check(&[], "/all/1", [kept, Some("0"), Some("DENY"), Some("0")]).await;
+    check(&[], "/public/own", [None, Some("1"), Some("SAMEORIGIN"), Some("0")]).await;
+    let off = ["--set=weir.security.response-headers=false"];
+    check(&off, "/public/1", [None; 4]).await;
 }
 
 #[tokio::test]

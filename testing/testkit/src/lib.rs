@@ -13,6 +13,7 @@ pub mod judge;
 mod mutation;
 mod origin;
 mod received;
+mod redis;
 pub mod wire;
 
 use std::future::Future;
@@ -27,6 +28,7 @@ pub use gateway::{Gateway, spawn_weir};
 pub use mutation::mutate;
 pub use origin::Origin;
 pub use received::{Body, Received};
+pub use redis::Redis;
 
 /// How long anything is waited for: far longer than it takes, so that it only ends what hangs.
 pub const PATIENCE: Duration = Duration::from_secs(10);

@@ -314,6 +314,14 @@ pub(super) static FILTERS: &[PropertySpec] = &[
         Usage::Read,
     ),
     PropertySpec::new(
+        "weir.security.response-headers",
+        Kind::Bool,
+        Some("true"),
+        "Where tokens are asked for, every response has the headers that Spring Security adds: \
+         `Cache-Control: no-store`, `X-Frame-Options: DENY` and others, unless it has its own.",
+        Usage::Sets(|s, v| s.security_headers = v.bool()),
+    ),
+    PropertySpec::new(
         "weir.api-keys.*",
         Kind::Text,
         None,

@@ -216,7 +216,8 @@ pub(super) static GATEWAY: &[PropertySpec] = &[
         "trusted-proxies",
         Kind::Text,
         None,
-        "Java regex over a whole peer address: whose `Forwarded` and `X-Forwarded-*` are believed.",
+        "Java regex over a whole peer address: whose `Forwarded` and `X-Forwarded-*` are believed. \
+         Those of other peers are removed and made anew.",
         Usage::Read,
     ),
     PropertySpec::gateway(

@@ -1,4 +1,4 @@
-//! Table tests of CORS, mostly what SCG 5.0.3 was seen to do.
+//! Table tests of CORS, mostly what SCG 5.0.4 was seen to do.
 
 use std::sync::Arc;
 

@@ -51,7 +51,8 @@ GET /orders HTTP/1.1
     shortcut: Shortcut::Positions(1),
     compatibility: Compatibility::Differs(
         "it is always outside of Retry, wherever both are listed; calls that began before the \
-         breaker changed its state do not count for the new one",
+         breaker changed its state do not count for the new one; a fallback gets the request as \
+         all filters of the route left it",
     ),
     build,
 };

@@ -31,7 +31,13 @@ GET / HTTP/1.1
 GET / HTTP/1.1
 ```"#,
     args: &[
-        optional("timeToLive", ArgKind::Duration, Some("5m"), "How long a response is used."),
+        optional(
+            "timeToLive",
+            ArgKind::Duration,
+            None,
+            "How long a response is used; `filter.local-response-cache.time-to-live` (5m) if not \
+             given.",
+        ),
         optional(
             "size",
             ArgKind::DataSize,
@@ -114,9 +120,6 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     let ttl = args.duration("timeToLive")?;
     let ttl_ms = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
     let bytes = args.data_size("size")?;
-    if bytes.is_some_and(|bytes| bytes < 4096) {
-        return Err(ArgError::new("size", "nothing fits into it").help("write at least `4KB`"));
-    }
     let cache = &options.cache;
     Ok(Filter::LocalResponseCache(LocalResponseCache(Arc::new(Inner {
         ttl_ms: ttl_ms.unwrap_or(cache.ttl_ms),
@@ -184,6 +187,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused_with_a_remedy() {
-        check_refused("LocalResponseCache=5m,100B", "size");
+        check_refused("LocalResponseCache=soon", "timeToLive");
+        check_refused("LocalResponseCache=5m,much", "size");
     }
 }

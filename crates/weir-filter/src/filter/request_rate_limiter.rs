@@ -20,11 +20,13 @@ pub static SPEC: Spec<Build> = Spec {
     name: "RequestRateLimiter",
     doc: r#"Answers 429 to requests of a key that come faster than `replenishRate` a second, once a
 burst of `burstCapacity` is used up. The key comes from a key resolver, whose name
-`weir.key-resolvers` gives a meaning: `weir.key-resolvers.ipKeyResolver: ip`. A request without a
-key is answered 403, unless `denyEmptyKey` is false. Where `spring.data.redis.*` names a Redis, the
-buckets are kept there under SCG's names, so that all gateways of both kinds share them; a request
-that Redis does not answer in time passes. Elsewhere each gateway counts for itself. Arguments
-`bucket4j-rate-limiter.*` make it a limiter of Bucket4j, in this process.
+`weir.key-resolvers` gives a meaning: `weir.key-resolvers.ipKeyResolver: ip`. Without one the key is
+who the request is from: the subject of its token, or the name of its API key. A request without a
+key is answered 403, unless `denyEmptyKey`, or `filter.request-rate-limiter.deny-empty-key` for all,
+is false. Where `spring.data.redis.*` names a Redis, the buckets are kept there under SCG's names,
+so that all gateways of both kinds share them; a request that Redis does not answer in time passes.
+Elsewhere each gateway counts for itself. Arguments `bucket4j-rate-limiter.*` make it a limiter of
+Bucket4j, in this process.
 
 ```yaml
 filters:
@@ -63,8 +65,8 @@ GET / HTTP/1.1
              (`X-RateLimit-Remaining`).",
         ),
         optional("statusCode", ArgKind::Status, Some("429"), "Status of a refusal."),
-        optional("denyEmptyKey", ArgKind::Bool, Some("true"), "Refuses requests without a key."),
-        optional("emptyKeyStatus", ArgKind::Status, Some("403"), "Status of that refusal."),
+        optional("denyEmptyKey", ArgKind::Bool, None, "Refuses requests without a key (true)."),
+        optional("emptyKeyStatus", ArgKind::Status, None, "Status of that refusal (403)."),
     ],
     shortcut: Shortcut::Positions(0),
     compatibility: Compatibility::Differs(
@@ -127,8 +129,9 @@ pub struct RequestRateLimiter(Arc<Inner>);
 #[derive(Clone, Debug)]
 struct Inner {
     settings: BucketSettings,
-    /// `None`: the default resolver, the name of a user who has logged in.
-    key: Option<KeySource>,
+    key: KeySource,
+    /// Nothing tells the key: it is the principal, and nobody is known.
+    is_keyless: bool,
     status: u16,
     /// Status for a request without a key; `None` lets it pass.
     empty_status: Option<u16>,
@@ -150,7 +153,7 @@ enum Headers {
 /// What tells two of them apart.
 type What<'a> = (
     BucketSettings,
-    &'a Option<KeySource>,
+    &'a KeySource,
     (u16, Option<u16>),
     &'a Option<Arc<RedisSettings>>,
     &'a Headers,
@@ -219,10 +222,9 @@ impl Hash for RequestRateLimiter {
 }
 
 fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
-    let key = match args.text("key-resolver").map(str::trim).filter(|text| !text.is_empty()) {
-        None => None,
-        Some(text) => Some(resolver(text, options)?),
-    };
+    let name = args.text("key-resolver").map(str::trim).filter(|text| !text.is_empty());
+    let key = name.map_or(Ok(KeySource::Principal), |text| resolver(text, options))?;
+    let is_keyless = name.is_none() && options.nobody_is_known;
     // Read, so that they are not taken for a mistake.
     let _ = args.text("rate-limiter");
     let _ = (args.text("redis-rate-limiter"), args.text("bucket4j-rate-limiter"));
@@ -244,6 +246,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     Ok(Filter::RequestRateLimiter(RequestRateLimiter(Arc::new(Inner {
         settings,
         key,
+        is_keyless,
         status,
         empty_status: deny.then_some(empty),
         buckets: Arc::default(),
@@ -387,7 +390,7 @@ impl Behaviour for RequestRateLimiter {
 
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let inner = &*self.0;
-        let text = inner.key.as_ref().map(|key| key.text(context)).unwrap_or_default();
+        let text = inner.key.text(context);
         if text.is_empty() {
             return Ok(match inner.empty_status {
                 None => Verdict::Continue,
@@ -428,14 +431,14 @@ impl Behaviour for RequestRateLimiter {
     }
 
     fn variables(&self) -> Vec<&str> {
-        self.0.key.as_ref().and_then(KeySource::variable).into_iter().collect()
+        self.0.key.variable().into_iter().collect()
     }
 
     fn caution(&self) -> Option<String> {
-        let denies = self.0.key.is_none() && self.0.empty_status.is_some();
+        let denies = self.0.is_keyless && self.0.empty_status.is_some();
         denies.then(|| {
-            "without a key-resolver the key is the user who has logged in, and nobody logs in at \
-             weir: every request is refused"
+            "without a key-resolver the key is who the request is from, which the configuration \
+             does not tell: requests are refused"
                 .to_owned()
         })
     }

@@ -56,7 +56,7 @@ GET / HTTP/1.1
             "The factor applies to the wait before, chance included.",
         ),
         optional("jitter.randomFactor", ArgKind::Text, None, "Share of a wait left to chance."),
-        optional("timeout", ArgKind::Duration, None, "How long all attempts may take together."),
+        optional("timeout", ArgKind::Duration, None, "After this time no further attempt begins."),
         optional(
             "series",
             ArgKind::List,
@@ -134,6 +134,7 @@ impl Retry {
                 inner.statuses.contains(&status)
                     || status::is_known(status) && inner.series.contains(&(status / 100))
             }
+            Outcome::Unresolved => has(&["IOException", "UnknownHostException", "Exception"]),
             Outcome::Unreached => has(&["IOException", "ConnectException", "Exception"]),
             Outcome::Broken => has(&["IOException", "PrematureCloseException", "Exception"]),
             Outcome::TimedOut => has(&["TimeoutException", "Exception"]),

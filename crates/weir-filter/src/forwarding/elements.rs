@@ -1,6 +1,6 @@
 //! The gateway's own elements in Forwarded (RFC 7239) and X-Forwarded-*.
 //!
-//! Only requests of trusted peers come here, so nothing needs to be spared.
+//! What is there comes from a trusted peer: what others sent has been taken out before.
 
 use std::fmt::Write;
 use std::net::IpAddr;

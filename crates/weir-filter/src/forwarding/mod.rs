@@ -59,6 +59,8 @@ pub struct Hop<'a> {
 enum Trust {
     /// Taken out, none added.
     Remove,
+    /// Taken out, the gateway's own ones made.
+    Renew,
     /// Left alone.
     Pass,
     /// Kept, and added to.
@@ -114,8 +116,14 @@ impl Forwarding {
     /// Writes what the next hop gets. Runs after the filters.
     pub fn request(&self, head: &mut RequestHead, hop: &Hop<'_>) {
         let trust = self.trust(hop.peer.ip());
-        if trust == Trust::Append {
-            self.append_forwarded(head, hop);
+        match trust {
+            Trust::Remove | Trust::Pass => {}
+            Trust::Renew => {
+                // The client's are gone since `receive`; these are of filters.
+                Self::retain_forwarded(head, !self.forwarded, !self.x_forwarded.enabled);
+                self.append_forwarded(head, hop);
+            }
+            Trust::Append => self.append_forwarded(head, hop),
         }
         self.hop_by_hop.clean_request(&mut head.fields, hop.upgrade);
         let keep = hop.preserve_host && head.fields.contains(b"host");
@@ -139,7 +147,8 @@ impl Forwarding {
     fn trust(&self, peer: IpAddr) -> Trust {
         match (&self.trusted, self.untrusted) {
             (Some(_), _) if self.is_trusted(&peer.to_string()) => Trust::Append,
-            (Some(_), _) | (None, Untrusted::Strip) => Trust::Remove,
+            (Some(_), _) => Trust::Renew,
+            (None, Untrusted::Strip) => Trust::Remove,
             (None, Untrusted::Pass) => Trust::Pass,
             (None, Untrusted::Append) => Trust::Append,
         }
@@ -160,6 +169,10 @@ impl Forwarding {
         }
         let keep_forwarded = trust == Trust::Append && self.forwarded;
         let keep_x = trust == Trust::Append && self.x_forwarded.enabled;
+        Self::retain_forwarded(head, keep_forwarded, keep_x);
+    }
+
+    fn retain_forwarded(head: &mut RequestHead, keep_forwarded: bool, keep_x: bool) {
         head.fields.retain(|name, _| match Forwarded::of(name) {
             None => true,
             Some(Forwarded::Standard) => keep_forwarded,

@@ -201,10 +201,17 @@ fn without_trusted_proxies_incoming_fields_are_removed() {
 }
 
 #[test]
-fn an_untrusted_peer_says_nothing() {
+fn what_an_untrusted_peer_says_is_replaced() {
     let given = Given { options: trusted(), peer: "127.0.0.9:1", ..Given::default() };
-    given.check(INCOMING, "X-Real-IP: 1.2.3.4");
-    given.check("GET / HTTP/1.1", "");
+    let own = "Forwarded: proto=http;host=gw.example;for=\"127.0.0.9:1\"\n\
+               X-Forwarded-For: 127.0.0.9\nX-Forwarded-Proto: http\nX-Forwarded-Port: 80\n\
+               X-Forwarded-Host: gw.example";
+    given.check(INCOMING, &format!("X-Real-IP: 1.2.3.4\n{own}"));
+    given.check("GET / HTTP/1.1", own);
+    let x_forwarded = XForwarded { enabled: false, ..XForwarded::default() };
+    let options = ForwardingOptions { forwarded: false, x_forwarded, ..trusted() };
+    Given { options, peer: "127.0.0.9:1", ..Given::default() }
+        .check(INCOMING, "X-Real-IP: 1.2.3.4");
 }
 
 #[test]

@@ -49,6 +49,8 @@ pub(super) struct Attempts<'s> {
     retry: Option<&'s Retry>,
     /// When all attempts must have come to a response head.
     until_ns: Option<u64>,
+    /// When no further attempt begins; one that runs goes on, as in SCG.
+    again_until_ns: Option<u64>,
 }
 
 /// What a request is sent to.
@@ -64,7 +66,18 @@ impl<'s> Attempts<'s> {
     ) -> Self {
         let chain = &route.target.chain;
         let (breaker, retry) = (chain.breaker(), chain.retry());
-        Self { worker, snapshot, route, framing, preserve_host, breaker, retry, until_ns: None }
+        let (until_ns, again_until_ns) = (None, None);
+        Self {
+            worker,
+            snapshot,
+            route,
+            framing,
+            preserve_host,
+            breaker,
+            retry,
+            until_ns,
+            again_until_ns,
+        }
     }
 
     /// Makes the call, through the breaker if there is one.
@@ -98,8 +111,7 @@ impl<'s> Attempts<'s> {
         let target = Arc::clone(&to.0);
         let failure = |outcome, limit_ns: Option<u64>| {
             let limit_ms = limit_ns.unwrap_or_default() / 1_000_000;
-            let upstream = format!("{}:{}", target.host, target.port);
-            Box::new(Failure::of(outcome, breaker.name(), limit_ms, &upstream))
+            Box::new(Failure::of(outcome, breaker.name(), limit_ms, &target.host, target.port))
         };
         let fallback = filter.fallback(&x.vars);
         let fallback = fallback.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))?;
@@ -152,11 +164,11 @@ impl<'s> Attempts<'s> {
         }
     }
 
-    /// Bounds all attempts by `limit_ns` and the timeout of Retry.
+    /// Bounds all attempts by `limit_ns`, and the begin of the last one by the timeout of Retry.
     fn limit(&mut self, limit_ns: Option<u64>) {
         let retry_ns = self.retry.and_then(Retry::timeout_ms).map(ms_as_ns);
-        let least = [limit_ns, retry_ns].into_iter().flatten().min();
-        self.until_ns = least.map(|least| now_ns().saturating_add(least));
+        self.until_ns = limit_ns.map(|limit| now_ns().saturating_add(limit));
+        self.again_until_ns = retry_ns.map(|limit| now_ns().saturating_add(limit));
     }
 
     /// Attempts until one comes to a response that is not to be had again.
@@ -279,7 +291,8 @@ impl<'s> Attempts<'s> {
         let after_s = matches!(outcome, Outcome::Status(_)).then(|| retry_after_s(x)).flatten();
         let wait_ms = retry.wait_ms(sent, after_s, last_ms, worker.roll())?;
         let starts_ns = now_ns().saturating_add(ms_as_ns(wait_ms + ATTEMPT_MS_MIN));
-        if self.until_ns.is_some_and(|until| starts_ns >= until) {
+        let limits = [self.until_ns, self.again_until_ns];
+        if limits.into_iter().flatten().any(|until| starts_ns >= until) {
             return None;
         }
         if matches!(body, Body::Once) && x.upload.moved > 0 {
@@ -349,6 +362,9 @@ impl<'s> Attempts<'s> {
     fn outgoing(&self) -> Result<Outgoing<'s>, ProxyError> {
         let mut outgoing = Outgoing::new(self.snapshot, self.framing, self.route);
         if self.until_ns.is_some() {
+            // Counted from an old look at the clock it would end early, and leave time in which
+            // another attempt is begun for nothing.
+            self.worker.deadlines.refresh();
             let own = outgoing.response_timeout.unwrap_or(Duration::MAX);
             outgoing.response_timeout = Some(self.left(own)?);
         }
@@ -390,9 +406,8 @@ fn restore(client: &mut Client, x: &mut Exchange, before: RequestHead, body: &Bo
 /// What an error says of the upstream; `None` if it says nothing.
 fn outcome_of(error: &ProxyError) -> Option<Outcome> {
     match error.kind {
-        ErrorKind::Resolve | ErrorKind::Connect | ErrorKind::ConnectTimeout => {
-            Some(Outcome::Unreached)
-        }
+        ErrorKind::Resolve => Some(Outcome::Unresolved),
+        ErrorKind::Connect | ErrorKind::ConnectTimeout => Some(Outcome::Unreached),
         ErrorKind::UpstreamClosed | ErrorKind::BadResponse => Some(Outcome::Broken),
         ErrorKind::ResponseTimeout | ErrorKind::UpstreamTooSlow => Some(Outcome::TimedOut),
         ErrorKind::BreakerStatus(status) => Some(Outcome::Status(status)),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use weir_cache::{Asked, Flight, KeyParts, Looked, ResponseCache, Stored, asked, key, lifetime};
+use weir_cache::{
+    Asked, Flight, KeyParts, Looked, ResponseCache, Stored, announce, asked, key, lifetime,
+};
 use weir_route::Route;
 use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::RequestHead;
@@ -219,7 +221,7 @@ pub(super) fn dismiss(worker: &Worker, x: &mut Exchange) {
     }
 }
 
-/// Keeps the response with this content, as it came from the upstream.
+/// Keeps the response with this content, as it came from the upstream, and has it say so.
 pub(super) fn keep(worker: &Worker, x: &mut Exchange, content: &[u8]) {
     let Some(storing) = x.storing.take() else { return };
     let Storing { flight, key, request, ttl_ms } = *storing;
@@ -227,5 +229,6 @@ pub(super) fn keep(worker: &Worker, x: &mut Exchange, content: &[u8]) {
     if let Some(lifetime) = lifetime(&x.response, ttl_ms) {
         let stored = Stored::new(&x.response, content.to_vec(), lifetime, now_ms);
         flight.land(&key, &request, stored);
+        announce(&mut x.response, lifetime);
     }
 }

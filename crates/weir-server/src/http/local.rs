@@ -16,6 +16,7 @@ use weir_wire::{ResponseHead, Version};
 use super::downstream::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
 use super::framing::unframe;
+use super::guard::protect;
 use super::pace::Pace;
 use super::relay::{Framing, Relay};
 use super::replay::pause;
@@ -177,6 +178,7 @@ pub(super) async fn send(
     if !matches!(x.response.status, 204 | 304) {
         x.response.fields.append(b"content-length", body.len().to_string().as_bytes());
     }
+    protect(snapshot.security.as_deref(), &mut x.response);
     finish_head(&mut x.response, x.request.version, keep, &mut x.down)?;
     let head_len = x.down.len();
     if x.request.method() != b"HEAD" && !matches!(x.response.status, 204 | 304) {

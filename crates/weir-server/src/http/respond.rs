@@ -16,6 +16,7 @@ use super::downstream::{Client, write_all};
 use super::exchange::{Exchange, Next};
 use super::forward::Outgoing;
 use super::framing::frame_response;
+use super::guard::protect;
 use super::local::{after_last, filter_response, finish_head, write_head};
 use super::relay::RelayError;
 use super::timing::Timing;
@@ -95,6 +96,7 @@ fn begin(
     if let Some(coding) = coding {
         x.download.encode(Encoder::new(coding).map_err(failed)?);
     }
+    protect(outgoing.snapshot.security.as_deref(), &mut x.response);
     finish_head(&mut x.response, x.request.version, keep, x.download.lead())?;
     x.record.status = x.response.status;
     let fault = x.download.fill(&mut upstream.carry).err();

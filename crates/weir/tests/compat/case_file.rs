@@ -9,7 +9,8 @@ use crate::message::{Block, to_text};
 pub struct CaseFile {
     /// Path below `cases`, such as `filters/retry.txt`.
     pub name: String,
-    /// Sections that set the gateway up, with their titles: `config`, `file`, `profile`, `env`.
+    /// Sections that set the gateway up, with their titles: `config`, `file`, `profile`,
+    /// `env`, `with`.
     pub sections: Vec<(String, Vec<String>)>,
     /// Why the recorded gateway refused to start.
     pub start_failure: Option<Vec<String>>,
@@ -51,6 +52,12 @@ impl CaseFile {
             }
         }
         file
+    }
+
+    /// Whether it asks for `feature` in a section `with redis, security`.
+    pub fn wants(&self, feature: &str) -> bool {
+        let lists = self.sections.iter().filter_map(|(title, _)| title.strip_prefix("with "));
+        lists.flat_map(|list| list.split(',')).any(|name| name.trim() == feature)
     }
 
     /// Opens the block that `line` begins; `None` if it begins none.

@@ -145,7 +145,7 @@ const PAGE: &str = "\
 
 <!-- Made from deviations.txt by `crates/weir/tests/compat`; do not edit. -->
 
-Every case below `cases` was recorded from Spring Cloud Gateway 5.0.3 and is replayed against \
+Every case below `cases` was recorded from Spring Cloud Gateway 5.0.4 and is replayed against \
 weir. A case that is not in the list here gives the same status, fields, body and upstream \
 request. A case that is differs in what is shown, and in nothing else. With the settings under \
 *switch back*, it does not.

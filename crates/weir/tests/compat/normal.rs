@@ -25,6 +25,19 @@ static VOLATILE: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     .collect()
 });
 
+/// Lifetimes shrink and buckets fill while a case runs, by less than ten: these numbers are rounded
+/// to tens after so much is added.
+static ROUNDED: LazyLock<Vec<(Regex, u64)>> = LazyLock::new(|| {
+    let compile = |(pattern, added)| (Regex::new(pattern).expect("a regular expression"), added);
+    [
+        (r"(?i)^(cache-control: .*max-age=)(\d+)(.*)$", 9),
+        (r"(?i)^(x-ratelimit-remaining: )(\d+)()$", 0),
+    ]
+    .into_iter()
+    .map(compile)
+    .collect()
+});
+
 /// The ports of one exchange.
 pub struct Normal {
     upstream: u16,
@@ -39,7 +52,7 @@ impl Normal {
 
     /// `message` with placeholders.
     pub fn apply(&self, message: &Message) -> Message {
-        let head = message.head.iter().map(|line| self.text(line)).collect();
+        let head = message.head.iter().map(|line| rounded(&self.text(line))).collect();
         Message { head, body: self.text(&message.body), is_cut: message.is_cut }
     }
 
@@ -52,6 +65,17 @@ impl Normal {
         }
         text
     }
+}
+
+fn rounded(line: &str) -> String {
+    for (pattern, added) in ROUNDED.iter() {
+        if let Some([before, number, after]) = pattern.captures(line).map(|it| it.extract().1)
+            && let Ok(number) = number.parse::<u64>()
+        {
+            return format!("{before}{}{after}", number.saturating_add(*added) / 10 * 10);
+        }
+    }
+    line.to_owned()
 }
 
 /// `whole` for the port with its address, `bare` for the port alone.
@@ -75,7 +99,7 @@ fn port(text: &str, port: u16, whole: &str, bare: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Normal;
+    use super::{Normal, rounded};
 
     #[test]
     fn what_changes_becomes_a_placeholder() {
@@ -90,5 +114,15 @@ mod tests {
             r#"{"timestamp":"{timestamp}","requestId":"{requestId}"}"#,
         );
         check("Date: now", "Date: {date}");
+    }
+
+    #[test]
+    fn numbers_that_change_by_the_second_are_rounded() {
+        let check = |line: &str, expected: &str| assert_eq!(rounded(line), expected);
+        check("Cache-Control: public, max-age=1799, x", "Cache-Control: public, max-age=1800, x");
+        check("Cache-Control: max-age=0", "Cache-Control: max-age=0");
+        check("X-RateLimit-Remaining: 203", "X-RateLimit-Remaining: 200");
+        check("X-RateLimit-Remaining: -1", "X-RateLimit-Remaining: -1");
+        check("Access-Control-Max-Age: 61", "Access-Control-Max-Age: 61");
     }
 }

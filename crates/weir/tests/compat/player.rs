@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
-use weir_testkit::Gateway;
+use weir_testkit::{Gateway, Redis, closed_port};
 
 use crate::case_file::{CaseFile, Exchange};
 use crate::message::{Block, Message};
@@ -27,6 +27,8 @@ pub struct Seen {
 pub struct Player {
     upstream: Upstream,
     gateway: Gateway,
+    /// For files `with redis`; ended with the player.
+    _redis: Option<Redis>,
     /// Where the file has the actuator, if it lets it change routes.
     writable: Option<String>,
     connection: Option<Connection>,
@@ -44,10 +46,15 @@ impl Player {
     /// It refuses to start: what it said.
     pub fn start(file: &CaseFile, settings: &[String]) -> Result<Self, String> {
         let upstream = Upstream::start();
-        let address = format!("http://127.0.0.1:{}", upstream.port);
-        let port = upstream.port.to_string();
-        let fill =
-            |text: &str| text.replace("${UPSTREAM}", &address).replace("${UPSTREAM_PORT}", &port);
+        let redis = file.wants("redis").then(|| Redis::start(closed_port(), &[])).flatten();
+        let redis_port = redis.as_ref().map(|redis| redis.address().port().to_string());
+        let fill = |text: &str| {
+            let port = upstream.port.to_string();
+            text.replace("${UPSTREAM}", &format!("http://127.0.0.1:{port}"))
+                .replace("${UPSTREAM_PORT}", &port)
+                .replace("${REDIS_PORT}", redis_port.as_deref().unwrap_or_default())
+                .replace("${FOLDER}", ".")
+        };
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
         command.env_clear();
         let mut args: Vec<String> = "run application.yml --log=off --data=data \
@@ -68,6 +75,7 @@ impl Player {
                     let (name, value) = pair.split_once('=').expect("NAME=value");
                     command.env(name, fill(value));
                 }
+                ("with", _) => {}
                 _ => panic!("{}: unknown section `{title}`", file.name),
             }
         }
@@ -77,7 +85,7 @@ impl Player {
         if !gateway.starts() {
             return Err(gateway.output());
         }
-        Ok(Self { upstream, gateway, writable: writable(file), connection: None })
+        Ok(Self { upstream, gateway, _redis: redis, writable: writable(file), connection: None })
     }
 
     /// Plays one exchange.

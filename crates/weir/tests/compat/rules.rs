@@ -143,6 +143,15 @@ pub static RULES: &[Rule] = &[
         },
     },
     Rule {
+        what: "Age in answers of a cache",
+        why: "A cache has to tell it (RFC 9111, section 5.1); SCG's does not.",
+        apply: |pair| {
+            let age = |name: &str, _: &str| name == "age";
+            let is_new = pair.side == Side::Response && pair.recorded.field("age").is_none();
+            is_new && pair.weir.drop_fields(age) > 0
+        },
+    },
+    Rule {
         what: "spelling of JSON: order of members, blanks",
         why: "JSON is compared as JSON.",
         apply: |pair| {

@@ -16,6 +16,7 @@ import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.cloud.gateway.event.RefreshRoutesResultEvent;
 import org.springframework.context.ApplicationListener;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.support.GenericApplicationContext;
 import org.springframework.core.env.StandardEnvironment;
 import org.springframework.core.env.SystemEnvironmentPropertySource;
 
@@ -38,25 +39,32 @@ final class Gateway implements AutoCloseable {
 	}
 
 	/** Starts it, or throws what the gateway threw. The process environment is not seen by it. */
-	static Gateway start(CaseFile file, int upstreamPort) throws IOException {
+	static Gateway start(CaseFile file, int upstreamPort) throws IOException, InterruptedException {
 		Path folder = Files.createTempDirectory("compat-recorder");
+		Map<String, String> places = new LinkedHashMap<>();
+		places.put("${UPSTREAM}", "http://127.0.0.1:" + upstreamPort);
+		places.put("${UPSTREAM_PORT}", String.valueOf(upstreamPort));
+		places.put("${FOLDER}", folder.toString());
+		if (Feature.of(file).contains(Feature.REDIS)) {
+			places.put("${REDIS_PORT}", String.valueOf(new Redis().port));
+		}
 		List<String> profiles = new ArrayList<>();
 		Map<String, Object> variables = new LinkedHashMap<>();
 		for (CaseFile.Section section : file.sections) {
 			if (section.is("config")) {
-				put(folder.resolve("application.yml"), section, upstreamPort);
+				put(folder.resolve("application.yml"), section, places);
 			}
 			else if (section.is("file")) {
-				put(folder.resolve(section.argument()), section, upstreamPort);
+				put(folder.resolve(section.argument()), section, places);
 			}
 			else if (section.is("profile")) {
 				profiles.add(section.argument());
 			}
 			else if (section.is("env")) {
 				String[] pair = section.argument().split("=", 2);
-				variables.put(pair[0], pair[1].replace("${UPSTREAM}", "http://127.0.0.1:" + upstreamPort));
+				variables.put(pair[0], fill(pair[1], places));
 			}
-			else {
+			else if (!section.is("with")) {
 				throw new IOException(file.path + ": unknown section `" + section.title() + "`");
 			}
 		}
@@ -75,15 +83,21 @@ final class Gateway implements AutoCloseable {
 			.environment(environment)
 			.profiles(profiles.toArray(String[]::new))
 			.listeners(counter)
+			.initializers((each) -> Beans.register(file, (GenericApplicationContext) each))
 			.registerShutdownHook(false)
 			.run(arguments.toArray(String[]::new));
 		return new Gateway(context, refreshes);
 	}
 
-	private static void put(Path path, CaseFile.Section section, int upstreamPort) throws IOException {
-		String text = section.text().replace("${UPSTREAM}", "http://127.0.0.1:" + upstreamPort)
-			.replace("${UPSTREAM_PORT}", String.valueOf(upstreamPort));
-		Files.writeString(path, text, StandardCharsets.ISO_8859_1);
+	private static void put(Path path, CaseFile.Section section, Map<String, String> places) throws IOException {
+		Files.writeString(path, fill(section.text(), places), StandardCharsets.ISO_8859_1);
+	}
+
+	private static String fill(String text, Map<String, String> places) {
+		for (Map.Entry<String, String> place : places.entrySet()) {
+			text = text.replace(place.getKey(), place.getValue());
+		}
+		return text;
 	}
 
 	int port() {

@@ -14,6 +14,11 @@ import tools.jackson.databind.node.ObjectNode;
 /** Puts placeholders where a value changes from run to run, so that recording twice gives the same file. */
 final class Normal {
 
+	/** Lifetimes shrink and buckets fill while a case runs, by less than ten. */
+	private static final Pattern LIFETIME = Pattern.compile("(?i)^(cache-control: .*max-age=)(\\d+)(.*)");
+
+	private static final Pattern TOKENS = Pattern.compile("(?i)^(x-ratelimit-remaining: )(\\d+)()");
+
 	private static final Map<Pattern, String> VOLATILE = Map.of(
 			Pattern.compile("(\"timestamp\":\")[^\"]*\""), "$1{timestamp}\"",
 			Pattern.compile("(\"requestId\":\")[^\"]*\""), "$1{requestId}\"",
@@ -39,7 +44,7 @@ final class Normal {
 
 	Message apply(Message message) {
 		List<String> head = new ArrayList<>();
-		message.head.forEach((line) -> head.add(text(line)));
+		message.head.forEach((line) -> head.add(tens(TOKENS, 0, tens(LIFETIME, 9, text(line)))));
 		String body = sortIfKeyedByIdentity(text(message.body));
 		Message normal = new Message(head, body);
 		normal.cut = message.cut;
@@ -54,6 +59,15 @@ final class Normal {
 			text = each.getKey().matcher(text).replaceAll(each.getValue());
 		}
 		return text;
+	}
+
+	/** `line` with its number rounded to tens: down, or up with 9 added. */
+	private static String tens(Pattern pattern, int added, String line) {
+		Matcher matcher = pattern.matcher(line);
+		if (!matcher.matches()) {
+			return line;
+		}
+		return matcher.group(1) + (Long.parseLong(matcher.group(2)) + added) / 10 * 10 + matcher.group(3);
 	}
 
 	private static String port(String text, int port, String whole, String bare) {

@@ -41,22 +41,21 @@ public final class Recorder {
 		this.gateway = gateway;
 	}
 
-	/** Given one file, records it; given more, starts itself once for each. */
+	/** Starts itself once for each file, as `--one path`. */
 	public static void main(String[] arguments) throws Exception {
+		if (arguments.length == 2 && arguments[0].equals("--one")) {
+			recordOne(Path.of(arguments[1]));
+			System.exit(0);
+		}
 		List<Path> paths = new ArrayList<>();
 		for (String argument : arguments) {
 			paths.addAll(textFiles(Path.of(argument)));
 		}
 		int failures = 0;
-		if (paths.size() == 1) {
-			recordOne(paths.get(0));
+		for (Path path : paths) {
+			failures += recordInOwnProcess(path) == 0 ? 0 : 1;
 		}
-		else {
-			for (Path path : paths) {
-				failures += recordInOwnProcess(path) == 0 ? 0 : 1;
-			}
-			System.out.println(paths.size() + " files, " + failures + " failures");
-		}
+		System.out.println(paths.size() + " files, " + failures + " failures");
 		System.exit(failures == 0 ? 0 : 1);
 	}
 
@@ -70,12 +69,12 @@ public final class Recorder {
 
 	/**
 	 * A process for each file, because the gateway keeps configuration in static fields: the list of hop-by-hop
-	 * headers set by one context stays in force in the next.
+	 * headers set by one context stays in force in the next; and with the libraries that the file asks for.
 	 */
 	private static int recordInOwnProcess(Path path) throws IOException, InterruptedException {
 		String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
-		return new ProcessBuilder(java, "-XX:TieredStopAtLevel=1", "-classpath", System.getProperty("java.class.path"),
-				Recorder.class.getName(), path.toString())
+		return new ProcessBuilder(java, "-XX:TieredStopAtLevel=1", "-Xmx512m", "-classpath",
+				Feature.classPath(Feature.of(CaseFile.read(path))), Recorder.class.getName(), "--one", path.toString())
 			.inheritIO()
 			.start()
 			.waitFor();
