@@ -118,7 +118,7 @@ fn is_read(content_type: &str) -> bool {
 }
 
 fn read(media: &Media, content_type: &str, body: &[u8]) -> Result<Option<Value>, String> {
-    let shape = media.schema.as_ref().map(|schema| Shape::of(schema));
+    let shape = media.schema.as_ref().map(Shape::of);
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if is_json(content_type) {
         return serde_json::from_slice(body).map(Some).map_err(|error| format!("no JSON: {error}"));

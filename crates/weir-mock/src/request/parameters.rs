@@ -47,7 +47,7 @@ pub(super) fn from_query(parameter: &Parameter, pairs: &[(String, String)]) -> W
             .collect();
         return if members.is_empty() { Written::Nothing } else { Written::Members(members) };
     }
-    let shape = parameter.schema.as_ref().map(|schema| Shape::of(schema));
+    let shape = parameter.schema.as_ref().map(Shape::of);
     let is_object = shape.as_ref().is_some_and(|shape| shape.may_be("object"));
     let alone = |other: &str| shape.as_ref().is_some_and(|shape| shape.property(other).is_some());
     if is_object && parameter.style == Style::Form && parameter.explode {
@@ -70,7 +70,7 @@ pub(super) fn from_query(parameter: &Parameter, pairs: &[(String, String)]) -> W
 pub(super) fn check(parameter: &Parameter, written: Written, found: &mut Vec<Violation>) {
     let place = parameter.place.name();
     let location = vec![place.to_owned(), parameter.name.clone()];
-    let shape = parameter.schema.as_ref().map(|schema| Shape::of(schema));
+    let shape = parameter.schema.as_ref().map(Shape::of);
     let shape = shape.as_ref();
     let value = match written {
         Written::Nothing => {
