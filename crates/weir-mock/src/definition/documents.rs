@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
+use super::bundle::origin;
 use super::lines::line_of;
 
 /// Where documents live; what a file is called comes behind it.
@@ -58,6 +59,10 @@ impl ReadErrors {
     /// Each with its place, `file:line#pointer`, where it is in `text`, that of the first file.
     pub fn located(&self, file: &str, text: &str) -> Vec<(String, String)> {
         let each = self.0.iter().map(|error| {
+            if let Some((file, pointer)) = origin(&error.pointer) {
+                let place = if pointer.is_empty() { "" } else { "#" };
+                return (format!("{file}{place}{pointer}"), error.message.clone());
+            }
             let line = Some(&error.file).filter(|own| *own == file);
             let line = line.and_then(|_| line_of(text, &error.pointer));
             let line = line.map(|line| format!(":{line}")).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Definitions as they are read, whatever they are written as: one model comes of all.
 
 mod apifox;
+mod bundle;
 mod collect;
 mod documents;
 mod extension;

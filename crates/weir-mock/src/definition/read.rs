@@ -62,7 +62,7 @@ pub(super) enum Trust {
     Known,
 }
 
-fn kind(root: &Value) -> Option<Kind> {
+pub(super) fn kind(root: &Value) -> Option<Kind> {
     let has = |key: &str| root.get(key).is_some();
     let is_list = |value: Option<&Value>| value.is_some_and(Value::is_array);
     if has("openapi") || has("swagger") {
