@@ -96,8 +96,8 @@ mod tests {
 
     use super::*;
 
-    const FIRST: &str = r##"{ "openapi": "3.1.0", "info": { "title": "t", "version": "1" }, "paths": {
-        "/items": { "$ref": "paths/items.yaml#/items" } },
+    const FIRST: &str = r##"{ "openapi": "3.1.0", "info": { "title": "t", "version": "1" },
+        "paths": { "/items": { "$ref": "paths/items.yaml#/items" } },
         "components": { "schemas": { "Id": { "type": "integer" } } } }"##;
 
     fn load(file: &str) -> Result<String, String> {

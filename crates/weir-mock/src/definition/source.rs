@@ -322,7 +322,9 @@ mod tests {
     fn names_that_look_like_keywords_and_equal_last_parts_stay_apart() {
         let root = json!({
             "a": { "properties": {
-                "example": { "$ref": "#/x/T" }, "$ref": { "$ref": "#/y/T" }, "~": { "$ref": "#/x/~1z" }
+                "example": { "$ref": "#/x/T" },
+                "$ref": { "$ref": "#/y/T" },
+                "~": { "$ref": "#/x/~1z" },
             } },
             "x": { "T": { "type": "string" }, "/z": { "type": "null" } },
             "y": { "T": { "type": "integer" } },
