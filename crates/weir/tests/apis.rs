@@ -237,6 +237,9 @@ async fn a_definition_of_several_files_is_stored_as_one() {
     ok(&gateway, &["add", "shop", &first]);
     assert_eq!(get(&gateway, "/items/7", "Host: x").await.text(), "1");
     assert_eq!(get(&gateway, "/items/seven", "Host: x").await.status, 422);
-    file(&gateway, "models/id.yaml", "Id: { $ref: '#/Lost' }\n");
-    fails(&gateway, &["set", "shop", &first], &["/Lost"]);
+    let parameter = "{ name: id, in: path, required: true, schema: { type: integer } }";
+    let wrong = shop("1").replace(parameter, "{ $ref: 'models/id.yaml#/Place' }");
+    let wrong = file(&gateway, "wrong.yaml", &wrong);
+    file(&gateway, "models/id.yaml", "Place: { name: id }\n");
+    fails(&gateway, &["set", "shop", &wrong], &["models/id.yaml#/Place"]);
 }
