@@ -57,6 +57,7 @@ PY
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 status() { curl -s -o /dev/null -w '%{http_code}' -m 5 "$@" || true; }
 post() { status -X POST -H 'Content-Type: application/json' --data-binary "@$work/$2" "http://127.0.0.1:${port[$1]}/items"; }
+tell_errors() { echo "errors: $1: $2" | tee -a "$work/left-out" >&2; }
 left_out() { echo "left out: $1: $2" | tee -a "$work/left-out" >&2; }
 
 declare -A port pid
@@ -142,8 +143,8 @@ cpu() { # name, GET or POST, seconds
   local before script=() path=/items/1
   [ "$2" = GET ] || { script=(-s "$work/post.lua") path=/items; }
   before=$(ticks "$1")
-  taskset -c 1 wrk -t1 -c16 "-d${3}s" "${script[@]}" "http://127.0.0.1:${port[$1]}$path" >"$work/wrk"
-  if grep -q 'Non-2xx\|Socket errors' "$work/wrk"; then left_out "$1" "$2: $(grep 'Non-2xx\|Socket' "$work/wrk")"; fi
+  taskset -c 1 wrk -t1 -c16 --timeout 30s "-d${3}s" "${script[@]}" "http://127.0.0.1:${port[$1]}$path" >"$work/wrk"
+  if grep -q 'Non-2xx\|Socket errors' "$work/wrk"; then tell_errors "$1" "$2: $(grep 'Non-2xx\|Socket' "$work/wrk")"; fi
   awk -v t=$(($(ticks "$1") - before)) -v hz="$hz" '/requests in/ { n = $1 } /Requests\/sec/ { r = $2 }
     END { printf "%.2f %.0f\n", t * 1e6 / hz / n, r }' "$work/wrk"
 }
