@@ -94,7 +94,7 @@ impl Mocks {
                 format!("the path fits `{}` with {}", operation.path, each.join(", "))
             }
         };
-        let problem = check(target.api, operation, &target.values, call).err();
+        let problem = check(operation, &target.values, call).err();
         Explanation {
             api: Some(target.api.name.clone()),
             operation: Some(format!("{} {}", operation.method, operation.path)),

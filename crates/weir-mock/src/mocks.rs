@@ -272,8 +272,8 @@ impl Mocks {
         let checked = self.target_of_call(name, call).and_then(|target| {
             let Target { api, operation, values, mounted, .. } = target;
             let checked = match content {
-                Some(body) => check(api, operation, &values, &Call { body, ..*call }).map(drop),
-                None => check_all_but_content(api, operation, &values, call),
+                Some(body) => check(operation, &values, &Call { body, ..*call }).map(drop),
+                None => check_all_but_content(operation, &values, call),
             };
             let place = Some((api, operation));
             checked.map_err(|fault| Failed { fault, place, options: &mounted.options })?;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 
-use crate::definition::{Api, ParameterPlace};
+use crate::definition::{Api, ParameterPlace, Schema};
 
 /// Items of one definition at most.
 const ITEMS_MAX: usize = 10_000;
@@ -182,8 +182,8 @@ fn subject(api: &Api, collection: &str, variable: &str, is_item: bool) -> Subjec
         all.find(|one| one.place == ParameterPlace::Path && one.name == variable)
     });
     let schema = parameter.and_then(|parameter| parameter.schema.as_ref());
-    let schema = schema.and_then(|schema| api.documents.follow(schema.place.clone()).ok());
-    let text = |key: &str| schema.as_ref().and_then(|(_, value)| value.get(key)?.as_str());
+    let schema = schema.and_then(Schema::value);
+    let text = |key: &str| schema.and_then(|value| value.get(key)?.as_str());
     let identity = match (text("type"), text("format")) {
         (Some("integer" | "number"), _) => Identity::Number,
         (_, Some("uuid")) => Identity::Uuid,

@@ -224,3 +224,22 @@ paths:
     assert_eq!(get(&gateway, "/pets", "Host: x").await.text(), "[]");
     assert_eq!(admin(&gateway, "POST /weir/apis/cats/reset", "", "").await.status, 404);
 }
+
+#[tokio::test]
+async fn a_definition_of_several_files_is_stored_as_one() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = start(data.path());
+    std::fs::create_dir(gateway.directory().join("models")).expect("a folder");
+    let first = shop("1").replace("type: integer", "$ref: 'models/id.yaml#/Id'");
+    let first = file(&gateway, "shop.yaml", &first);
+    fails(&gateway, &["add", "shop", &first], &["shop.yaml:7#", "models/id.yaml"]);
+    file(&gateway, "models/id.yaml", "Id: { type: integer }\n");
+    ok(&gateway, &["add", "shop", &first]);
+    assert_eq!(get(&gateway, "/items/7", "Host: x").await.text(), "1");
+    assert_eq!(get(&gateway, "/items/seven", "Host: x").await.status, 422);
+    let parameter = "{ name: id, in: path, required: true, schema: { type: integer } }";
+    let wrong = shop("1").replace(parameter, "{ $ref: 'models/id.yaml#/Place' }");
+    let wrong = file(&gateway, "wrong.yaml", &wrong);
+    file(&gateway, "models/id.yaml", "Place: { name: id }\n");
+    fails(&gateway, &["set", "shop", &wrong], &["models/id.yaml#/Place"]);
+}

@@ -7,7 +7,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use weir_mock::{Api, ApiSources, MockSource, MockTable, Mocks, Mount, Options, Settings};
+use serde_json::Value;
+use weir_mock::{
+    Api, ApiSources, MockSource, MockTable, Mocks, Mount, Options, ReadErrors, Settings,
+};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fields::{Fields, Written};
@@ -52,16 +55,37 @@ impl FileAccess {
     /// What is wrong with it, with its place.
     pub fn definition(&self, path: &Path, name: &str) -> Result<Api, String> {
         let text = (self.read)(path).map_err(|error| error.to_string())?;
-        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let load =
-            |other: &str| (self.read)(&folder.join(other)).map_err(|error| error.to_string());
-        Api::read(name, &file, &text, &load).map_err(|errors| {
-            let each = errors.located(&file, &text).into_iter();
-            let each = each.map(|(place, message)| format!("{place}: {message}"));
-            each.collect::<Vec<_>>().join("\n")
-        })
+        let file = file_name(path);
+        let read = Api::read(name, &file, &text, &|other: &str| self.beside(path, other));
+        read.map_err(|errors| told(&errors, &file, &text))
     }
+
+    /// The definition `text` of a file with those that it leads to, in its folder or below, as one
+    /// document; `None` if it leads to none.
+    ///
+    /// # Errors
+    /// What cannot be read, with its place.
+    pub fn bundled(&self, path: &Path, text: &str) -> Result<Option<Value>, String> {
+        let file = file_name(path);
+        let bundled = Api::bundled(&file, text, &|other: &str| self.beside(path, other));
+        bundled.map_err(|errors| told(&errors, &file, text))
+    }
+
+    /// The text of a file that the one at `path` leads to.
+    fn beside(&self, path: &Path, other: &str) -> Result<String, String> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        (self.read)(&folder.join(other)).map_err(|error| error.to_string())
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn told(errors: &ReadErrors, file: &str, text: &str) -> String {
+    let each = errors.located(file, text).into_iter();
+    let each = each.map(|(place, message)| format!("{place}: {message}"));
+    each.collect::<Vec<_>>().join("\n")
 }
 
 /// Definitions by the names that uris have for them.

@@ -1,5 +1,7 @@
 //! A definition of the store as it is written: the document, and where and how it is served.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 use weir_config::CommonMocks;
 use weir_mock::{Api, Mount, ReadErrors, Settings};
@@ -85,18 +87,39 @@ impl Entry {
     /// # Errors
     /// All that is wrong with it, with places.
     pub fn mount(&self) -> Result<Mount, Vec<Problem>> {
-        let text = match self.members.get("definition") {
-            Some(Value::String(text)) => text.clone(),
-            Some(document) => serde_json::to_string_pretty(document).unwrap_or_default(),
-            None => String::new(),
-        };
         let alone = |other: &str| {
             Err(format!("`{other}` is another file, and one alone is stored: bundle them"))
         };
-        let api = Api::read(&self.name, &self.name, &text, &alone);
-        let mut problems = match &api {
-            Ok(_) => Vec::new(),
-            Err(errors) => told(errors, &self.name, &text),
+        let name = &self.name;
+        let api = match self.members.get("definition") {
+            Some(Value::String(text)) => Api::read(name, name, text, &alone),
+            document => Api::of_value(name, name, document.cloned().unwrap_or_default(), &alone),
+        };
+        self.mount_of(api.map_err(|errors| told(&errors, name, self.members.get("definition"))))
+    }
+
+    /// The same of an entry of the store, which was right when it was written.
+    ///
+    /// # Errors
+    /// What is wrong with it, as another version of weir may find.
+    pub(crate) fn mount_known(mut self) -> Result<Mount, Vec<Problem>> {
+        match self.members.get_mut("definition").map(Value::take) {
+            Some(document @ (Value::Object(_) | Value::Array(_))) => {
+                let api = Api::of_known(&self.name, &self.name, document);
+                self.mount_of(api.map_err(|errors| told(&errors, &self.name, None)))
+            }
+            Some(text) => {
+                self.members.insert("definition".to_owned(), text);
+                self.mount()
+            }
+            None => self.mount(),
+        }
+    }
+
+    fn mount_of(&self, api: Result<Api, Vec<Problem>>) -> Result<Mount, Vec<Problem>> {
+        let (api, mut problems) = match api {
+            Ok(api) => (Some(api), Vec::new()),
+            Err(problems) => (None, problems),
         };
         let mut found = Vec::new();
         let none = Value::Object(Map::new());
@@ -106,7 +129,7 @@ impl Entry {
             Problem::new(format!("/settings{}", misfit.pointer), misfit.message).help(misfit.help)
         }));
         match api {
-            Ok(api) if problems.is_empty() => Ok(Mount {
+            Some(api) if problems.is_empty() => Ok(Mount {
                 api: api.into(),
                 base_path: self.texts("base-path").into_iter().next(),
                 hosts: self.texts("host"),
@@ -136,8 +159,14 @@ pub fn with_common(mount: &Mount, common: &CommonMocks) -> Mount {
     mount
 }
 
-fn told(errors: &ReadErrors, name: &str, text: &str) -> Vec<Problem> {
-    let each = errors.located(name, text).into_iter();
+/// What is wrong with a definition, with lines where it is text, or would be as JSON.
+fn told(errors: &ReadErrors, name: &str, definition: Option<&Value>) -> Vec<Problem> {
+    let text = match definition {
+        Some(Value::String(text)) => Cow::Borrowed(text.as_str()),
+        Some(document) => serde_json::to_string_pretty(document).unwrap_or_default().into(),
+        None => Cow::Borrowed(""),
+    };
+    let each = errors.located(name, &text).into_iter();
     each.map(|(place, message)| Problem::new(place, message)).collect()
 }
 

@@ -6,6 +6,7 @@
 //! may block.
 
 mod entry;
+mod stored;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use weir_store::{AuditAction, AuditEntry, Store, StoreError};
 use crate::table::{Condition, Done, Problem, Refusal};
 pub use entry::Entry;
 use entry::with_common;
+use stored::read;
 
 /// How often, and how long each time, it is waited until no request uses what served before.
 const FREE_TRIES: u32 = 100;
@@ -296,23 +298,6 @@ impl Served {
         let mounted = mounted.map_err(|why| vec![Problem::new("", why)])?;
         Ok(Self { mount, mounted: Arc::new(mounted) })
     }
-}
-
-/// All that the store has, and what serves it.
-fn read(store: &Store, common: &CommonMocks) -> Result<(Shelf, Mocks), StoreError> {
-    let mut shelf = Shelf { common: common.clone(), ..Shelf::default() };
-    let mut mocks = Mocks::named(common.options.clone());
-    store.scan_apis::<StoreError>(|stored| {
-        let value = serde_json::from_slice(stored.bytes);
-        let value = value.map_err(|error| vec![Problem::new("", error.to_string())]);
-        let entry = value.and_then(|value| Entry::read(Some(stored.name), value));
-        let mount = entry.and_then(|entry| entry.mount());
-        let served = mount.and_then(|mount| Served::new(mount, common));
-        shelf.keep(&mut mocks, stored.name, stored.revision, served);
-        Ok(())
-    })?;
-    shelf.revision = store.apis_revision()?;
-    Ok((shelf, mocks))
 }
 
 /// What is wrong with a definition that makes the paths too many to be looked for.

@@ -12,7 +12,8 @@ use super::model::{
     Api, Code, Example, Kind, Media, Operation, Parameter, ParameterPlace, Recording, Response,
     Style, Warning,
 };
-use super::schema::{Schema, Schemas};
+use super::schema::{Schema, check};
+use super::source::find_sources;
 use crate::behaviour::Settings;
 
 /// Warnings of one definition that are kept.
@@ -91,9 +92,9 @@ impl Collected {
         root: Value,
     ) -> Result<Api, ReadError> {
         let has_field_rules = field_rules(&root, "", &mut self.warnings);
-        let mut documents = Documents::single(file, root)?;
-        let schemas = Schemas::new(&documents)?;
-        documents.rest();
+        let documents = Documents::single(file, root)?;
+        check(&documents)?;
+        find_sources(&mut self.operations, documents);
         Ok(Api {
             name: name.to_owned(),
             kind,
@@ -104,8 +105,7 @@ impl Collected {
             warnings: self.warnings,
             settings: Settings::default(),
             has_field_rules,
-            schemas,
-            documents,
+            files: [file.to_owned()].into(),
         })
     }
 }

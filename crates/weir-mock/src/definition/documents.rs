@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
+use super::bundle::origin;
 use super::lines::line_of;
 
 /// Where documents live; what a file is called comes behind it.
@@ -19,7 +20,7 @@ const NODES_MAX: usize = 4_000_000;
 /// Bytes of a file that is kept as text: larger ones would take long to read once more.
 const REST_BYTES_MAX: usize = 64 * 1024;
 /// Values within each other that can be read as JSON.
-const DEPTH_MAX: usize = 100;
+pub(super) const DEPTH_MAX: usize = 100;
 /// Bytes of one file at most.
 pub(crate) const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -58,6 +59,10 @@ impl ReadErrors {
     /// Each with its place, `file:line#pointer`, where it is in `text`, that of the first file.
     pub fn located(&self, file: &str, text: &str) -> Vec<(String, String)> {
         let each = self.0.iter().map(|error| {
+            if let Some((file, pointer)) = origin(&error.pointer) {
+                let place = if pointer.is_empty() { "" } else { "#" };
+                return (format!("{file}{place}{pointer}"), error.message.clone());
+            }
             let line = Some(&error.file).filter(|own| *own == file);
             let line = line.and_then(|_| line_of(text, &error.pointer));
             let line = line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -94,7 +99,7 @@ impl std::fmt::Display for ReadErrors {
 impl std::error::Error for ReadErrors {}
 
 /// A place in a document.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     /// File, as its path beside the first one.
     pub file: String,
@@ -220,6 +225,17 @@ impl Documents {
         Ok(all)
     }
 
+    /// A file as text that is read once it is needed. References are not looked at.
+    pub(super) fn of_text(file: &str, text: String) -> Self {
+        let document = Document { text: text.into(), value: OnceLock::new() };
+        Self { files: BTreeMap::from([(file.to_owned(), document)]), first: file.to_owned() }
+    }
+
+    /// The text of the first file, if it was made of one.
+    pub(super) fn text(&self) -> &str {
+        self.files.get(&self.first).map_or("", |document| &document.text)
+    }
+
     pub(crate) fn root(&self) -> &Value {
         self.files.get(&self.first).map_or(&Value::Null, Document::value)
     }
@@ -307,7 +323,7 @@ fn join(file: &str, other: &str) -> Result<String, String> {
 }
 
 /// Whether no more than `depth` values lie within each other.
-fn is_within(value: &Value, depth: usize) -> bool {
+pub(super) fn is_within(value: &Value, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     match value {
         Value::Object(members) => members.values().all(|member| is_within(member, depth)),

@@ -1,6 +1,7 @@
 //! Definitions as they are read, whatever they are written as: one model comes of all.
 
 mod apifox;
+mod bundle;
 mod collect;
 mod documents;
 mod extension;
@@ -12,6 +13,7 @@ mod openapi;
 mod postman;
 mod read;
 mod schema;
+mod source;
 mod swagger;
 mod yapi;
 
@@ -19,7 +21,7 @@ pub use documents::{Load, ReadError, ReadErrors};
 pub use lines::line_of;
 pub use model::{Api, Kind, Operation, Warning};
 
-pub(crate) use documents::{Place, ROOT};
+pub(crate) use documents::{Documents, Place, ROOT};
 pub(crate) use model::{
     Challenge, Code, Example, Media, Parameter, ParameterPlace, Recording, RequestBody, Response,
     Style,

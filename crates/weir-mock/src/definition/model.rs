@@ -5,8 +5,7 @@ use std::sync::atomic::AtomicUsize;
 
 use serde_json::Value;
 
-use super::documents::Documents;
-use super::schema::{Schema, Schemas};
+use super::schema::Schema;
 use crate::behaviour::Settings;
 use crate::request::Condition;
 use crate::template::Template;
@@ -62,14 +61,14 @@ pub struct Api {
     pub(crate) settings: Settings,
     /// Whether properties have placeholders of their own.
     pub(crate) has_field_rules: bool,
-    pub(crate) documents: Documents,
-    pub(crate) schemas: Schemas,
+    /// The files it was read from, as their paths beside the first.
+    pub(crate) files: Box<[String]>,
 }
 
 impl Api {
     /// The files it was read from, as their paths beside the first.
     pub fn files(&self) -> impl Iterator<Item = &str> {
-        self.documents.names()
+        self.files.iter().map(String::as_str)
     }
 }
 
@@ -97,6 +96,37 @@ pub struct Operation {
     pub(crate) in_turn: bool,
     /// How many answers were given in turn.
     pub(crate) turns: AtomicUsize,
+}
+
+impl Operation {
+    /// Its schemas.
+    pub(super) fn schemas_mut(&mut self) -> impl Iterator<Item = &mut Schema> {
+        let parameters = self.parameters.iter_mut().filter_map(|one| one.schema.as_mut());
+        let body = self.body.iter_mut().flat_map(|body| &mut body.media);
+        let (mut media, mut headers) = (Vec::new(), Vec::new());
+        for response in &mut self.responses {
+            media.extend(&mut response.media);
+            headers.extend(&mut response.headers);
+        }
+        let media = body.chain(media).filter_map(|one| one.schema.as_mut());
+        parameters.chain(media).chain(headers.into_iter().filter_map(|one| one.schema.as_mut()))
+    }
+
+    /// Gives memory back that it took to read it.
+    pub(super) fn shrink(&mut self) {
+        self.parameters.shrink_to_fit();
+        self.responses.shrink_to_fit();
+        self.recordings.shrink_to_fit();
+        let body = self.body.iter_mut().map(|body| &mut body.media);
+        let media = self.responses.iter_mut().map(|response| {
+            response.headers.shrink_to_fit();
+            &mut response.media
+        });
+        for all in body.chain(media) {
+            all.shrink_to_fit();
+            all.iter_mut().for_each(|one| one.examples.shrink_to_fit());
+        }
+    }
 }
 
 /// An answer that was given to a request.

@@ -12,7 +12,9 @@ use super::model::{
     Api, Challenge, Code, Example, Header, Kind, Media, Operation, Parameter, ParameterPlace,
     RequestBody, Response, Style,
 };
-use super::schema::{Schema, Schemas, Side, normalise};
+use super::read::Trust;
+use super::schema::{Schema, Side, check, normalise};
+use super::source::find_sources;
 use super::swagger;
 use crate::behaviour::{Override, Settings};
 
@@ -20,7 +22,13 @@ const METHODS: &[&str] =
     &["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
 
 /// Reads the definition `root`, that of the file `file`.
-pub(super) fn read(name: &str, file: &str, root: Value, load: Load<'_>) -> Result<Api, ReadErrors> {
+pub(super) fn read(
+    name: &str,
+    file: &str,
+    root: Value,
+    load: Load<'_>,
+    trust: Trust,
+) -> Result<Api, ReadErrors> {
     let mut documents = Documents::read(file, root, load)?;
     let version = version(&documents)?;
     if version < (3, 0) {
@@ -29,7 +37,9 @@ pub(super) fn read(name: &str, file: &str, root: Value, load: Load<'_>) -> Resul
     if version < (3, 1) {
         documents.change(normalise);
     }
-    let schemas = Schemas::new(&documents)?;
+    if trust == Trust::None {
+        check(&documents)?;
+    }
     let reader = Reader { documents: &documents };
     let root = Place::root(file);
     let (mut operations, mut errors) = (Vec::new(), ReadErrors(Vec::new()));
@@ -70,10 +80,9 @@ pub(super) fn read(name: &str, file: &str, root: Value, load: Load<'_>) -> Resul
         settings,
         has_field_rules: field_rules(documents.root(), "", &mut warnings),
         warnings,
-        schemas,
-        documents,
+        files: documents.names().map(str::to_owned).collect(),
     };
-    api.documents.rest();
+    find_sources(&mut api.operations, documents);
     Ok(api)
 }
 

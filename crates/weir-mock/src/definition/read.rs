@@ -13,9 +13,21 @@ impl Api {
     /// # Errors
     /// What is wrong with it, with its place.
     pub fn read(name: &str, file: &str, text: &str, load: Load<'_>) -> Result<Self, ReadErrors> {
-        let root = parse(file, text)?;
+        Self::of_value(name, file, parse(file, text)?, load)
+    }
+
+    /// The same of a definition that is read as JSON or YAML.
+    ///
+    /// # Errors
+    /// What is wrong with it, with its place.
+    pub fn of_value(
+        name: &str,
+        file: &str,
+        root: Value,
+        load: Load<'_>,
+    ) -> Result<Self, ReadErrors> {
         let read = match kind(&root) {
-            Some(Kind::OpenApi) => return openapi::read(name, file, root, load),
+            Some(Kind::OpenApi) => return openapi::read(name, file, root, load, Trust::None),
             Some(Kind::YApi) => yapi::read(name, file, root),
             Some(Kind::Postman) => postman::read(name, file, &root),
             Some(Kind::Har) => har::read(name, file, &root),
@@ -27,9 +39,30 @@ impl Api {
         };
         Ok(read?)
     }
+
+    /// The same of a definition of one file that was read without an error before. References
+    /// that nothing uses are not followed once more, which is most of the time that reading takes.
+    ///
+    /// # Errors
+    /// What is wrong with it, with its place.
+    pub fn of_known(name: &str, file: &str, root: Value) -> Result<Self, ReadErrors> {
+        let alone = |other: &str| Err(format!("`{other}` is another file"));
+        match kind(&root) {
+            Some(Kind::OpenApi) => openapi::read(name, file, root, &alone, Trust::Known),
+            _ => Self::of_value(name, file, root, &alone),
+        }
+    }
 }
 
-fn kind(root: &Value) -> Option<Kind> {
+/// What is known of a definition before it is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    None,
+    /// It was found to be right.
+    Known,
+}
+
+pub(super) fn kind(root: &Value) -> Option<Kind> {
     let has = |key: &str| root.get(key).is_some();
     let is_list = |value: Option<&Value>| value.is_some_and(Value::is_array);
     if has("openapi") || has("swagger") {

@@ -1,14 +1,14 @@
 //! Schemas of OpenAPI 3.0 and Swagger 2.0, brought into the form of JSON Schema 2020-12, and what
 //! validates against them.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use jsonschema::{Draft, PatternOptions, Registry, Validator};
 use serde_json::{Map, Value, json};
 
 use super::documents::{Documents, Place, ROOT, ReadError};
 use super::extension;
-use super::model::Api;
+use super::source::Source;
 
 /// Steps that matching one pattern may take.
 const BACKTRACKS_MAX: usize = 100_000;
@@ -21,69 +21,92 @@ pub(crate) enum Side {
     Response,
 }
 
-/// Where a schema is, and what validates against it once it was needed.
+/// A schema of a definition.
 #[derive(Debug)]
 pub(crate) struct Schema {
+    /// Where it is written.
     pub(crate) place: Place,
     pub(crate) side: Side,
-    validator: OnceLock<Box<Result<Validator, String>>>,
+    /// What it means; found once the definition is read ([`super::source::find_sources`]).
+    pub(super) source: Arc<Source>,
 }
 
 impl Schema {
     pub(crate) fn new(place: Place, side: Side) -> Self {
-        Self { place, side, validator: OnceLock::new() }
+        Self { place, side, source: Arc::default() }
     }
 
-    /// What validates against it; made at the first use.
-    ///
-    /// # Errors
-    /// Why the schema is none.
-    pub(crate) fn validator(&self, api: &Api) -> Result<&Validator, &str> {
-        let made = self.validator.get_or_init(|| {
-            let registry = api.schemas.registry(&api.documents, self.side);
-            Box::new(registry.and_then(|registry| build(registry, &self.place)))
-        });
-        Result::as_ref(made).map_err(String::as_str)
+    /// The schema itself, references followed.
+    pub(crate) fn value(&self) -> Option<&Value> {
+        let followed = self.source.documents().follow(self.source.place().clone());
+        followed.ok().map(|(_, value)| value)
+    }
+
+    /// What it means.
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
     }
 }
 
-/// All schemas of a definition, as a validator sees them. They take many times the memory of the
-/// document, so they are kept from the first validation on only.
-#[derive(Debug)]
+/// Documents that schemas are in, as a validator sees them. That takes many times the memory of
+/// the documents, so it is made for the first validation.
+#[derive(Debug, Default)]
 pub(crate) struct Schemas {
+    pub(super) documents: Documents,
     /// Whether a side does not see some properties.
     is_one_sided: bool,
-    request: OnceLock<Box<Result<Registry<'static>, String>>>,
-    response: OnceLock<Box<Result<Registry<'static>, String>>>,
+    /// Whether there is one schema only; then nothing else needs what its validator was made from.
+    is_alone: bool,
+    request: OnceLock<RegistryOrWhy>,
+    response: OnceLock<RegistryOrWhy>,
 }
+
+type RegistryOrWhy = Result<Arc<Registry<'static>>, String>;
 
 impl Schemas {
-    /// Of `documents`, which are normalised.
-    ///
-    /// # Errors
-    /// A document that is no schema's place, or a reference that leads nowhere.
-    pub(crate) fn new(documents: &Documents) -> Result<Self, ReadError> {
-        registry(documents, None)?;
-        Ok(Self {
-            is_one_sided: documents.files().any(|(_, root)| is_one_sided(root)),
-            request: OnceLock::new(),
-            response: OnceLock::new(),
-        })
+    /// Of `documents`, which are normalised and may have many schemas.
+    pub(super) fn new(documents: Documents) -> Self {
+        let is_one_sided = documents.files().any(|(_, root)| is_one_sided(root));
+        Self { documents, is_one_sided, ..Self::default() }
     }
 
-    fn registry(&self, documents: &Documents, side: Side) -> Result<&Registry<'static>, String> {
-        let (kept, mark) = match (self.is_one_sided, side) {
-            (false, _) => (&self.request, None),
-            (true, Side::Request) => (&self.request, Some("readOnly")),
-            (true, Side::Response) => (&self.response, Some("writeOnly")),
+    /// Of one schema.
+    pub(super) fn alone(documents: Documents, is_one_sided: bool) -> Self {
+        Self { documents, is_one_sided, is_alone: true, ..Self::default() }
+    }
+
+    pub(super) fn is_one_sided(&self) -> bool {
+        self.is_one_sided
+    }
+
+    /// What schemas are found in; `side` where sides differ.
+    pub(super) fn registry(&self, side: Option<Side>) -> RegistryOrWhy {
+        let (kept, mark) = match side {
+            None => (&self.request, None),
+            Some(Side::Request) => (&self.request, Some("readOnly")),
+            Some(Side::Response) => (&self.response, Some("writeOnly")),
         };
-        let made =
-            kept.get_or_init(|| Box::new(registry(documents, mark).map_err(|error| error.message)));
-        Result::as_ref(made).map_err(Clone::clone)
+        let make = || {
+            let made = registry(&self.documents, mark).map_err(|error| error.message);
+            made.map(Arc::new)
+        };
+        if self.is_alone { make() } else { kept.get_or_init(make).clone() }
     }
 }
 
-fn build(registry: &Registry<'static>, place: &Place) -> Result<Validator, String> {
+/// Whether every schema of `documents`, which are normalised, can be found.
+///
+/// # Errors
+/// A document that is no schema's place, or a reference that leads nowhere.
+pub(super) fn check(documents: &Documents) -> Result<(), ReadError> {
+    registry(documents, None).map(drop)
+}
+
+/// What validates against the schema at `place`.
+///
+/// # Errors
+/// Why it is none.
+pub(super) fn build(registry: &Registry<'static>, place: &Place) -> Result<Validator, String> {
     let schema = json!({ "$ref": place.uri() });
     let options = || {
         jsonschema::options()
@@ -122,7 +145,7 @@ fn registry(
     builder.prepare().map_err(|error| Place::root(&documents.first).error(error.to_string()))
 }
 
-fn is_one_sided(value: &Value) -> bool {
+pub(super) fn is_one_sided(value: &Value) -> bool {
     let is_set = |name: &str| value.get(name) == Some(&Value::Bool(true));
     match value {
         Value::Object(members) => {

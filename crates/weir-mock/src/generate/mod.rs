@@ -16,7 +16,7 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use crate::chance::Chance;
-use crate::definition::{Api, Place, Schema};
+use crate::definition::{Documents, Place, Schema};
 use merge::{absolute, merge};
 
 /// Values and schemas that are looked at for one answer, all tries together.
@@ -41,7 +41,7 @@ pub(crate) enum Mode {
 
 /// Makes values for one answer.
 pub(crate) struct Generator<'a> {
-    api: &'a Api,
+    schema: &'a Schema,
     mode: Mode,
     chance: Chance,
     now_ms: i64,
@@ -88,23 +88,23 @@ struct Resolved<'s> {
 }
 
 impl<'a> Generator<'a> {
-    pub(crate) fn new(api: &'a Api, mode: Mode, chance: Chance, now_ms: i64) -> Self {
-        Self { api, mode, chance, now_ms, nodes: Rc::default() }
+    pub(crate) fn new(schema: &'a Schema, mode: Mode, chance: Chance, now_ms: i64) -> Self {
+        Self { schema, mode, chance, now_ms, nodes: Rc::default() }
     }
 
-    /// A value that `schema` allows; `place` keeps apart what one answer is made of.
+    /// A value that the schema allows; `place` keeps apart what one answer is made of.
     ///
     /// # Errors
     /// Why there is none, with its place in the definition.
-    pub(crate) fn make(&self, schema: &Schema, place: &str) -> Result<Value, String> {
-        let at = schema.place.uri();
-        let validator = schema.validator(self.api).map_err(str::to_owned)?;
+    pub(crate) fn make(&self, place: &str) -> Result<Value, String> {
+        let source = self.schema.source();
+        let validator = source.validator().map_err(str::to_owned)?;
         let mut why = String::new();
         for attempt in 0..TRIES_MAX {
             let spot = Spot { pointer: place.to_owned(), name: String::new(), depth: 0, attempt };
             // What is plain and does not fit is made by chance.
             let by_chance = (attempt > 1).then(|| self.by_chance());
-            let value = match by_chance.as_ref().unwrap_or(self).of_place(&schema.place, &spot) {
+            let value = match by_chance.as_ref().unwrap_or(self).of_place(source.place(), &spot) {
                 Ok(value) => value,
                 Err(error) => {
                     why = error;
@@ -116,7 +116,12 @@ impl<'a> Generator<'a> {
                 Err(error) => why = format!("{}: {error}", error.instance_path()),
             }
         }
+        let at = self.schema.place.uri();
         Err(format!("{}: no value was found that the schema allows: {why}", short(&at)))
+    }
+
+    fn documents(&self) -> &'a Documents {
+        self.schema.source().documents()
     }
 
     fn by_chance(&self) -> Self {
@@ -144,7 +149,7 @@ impl<'a> Generator<'a> {
     }
 
     fn of_place(&self, place: &Place, spot: &Spot) -> Result<Value, String> {
-        let schema = self.api.documents.value(place).unwrap_or(&Value::Bool(true));
+        let schema = self.documents().value(place).unwrap_or(&Value::Bool(true));
         self.value(&place.file, schema, spot)
     }
 
@@ -202,9 +207,9 @@ impl<'a> Generator<'a> {
         let mut parts: Vec<(String, Value)> = Vec::new();
         if let Some(Value::String(reference)) = rest.remove("$ref") {
             let from = Place::root(file).at("$ref");
-            let target = self.api.documents.target(file, &reference);
+            let target = self.documents().target(file, &reference);
             let target = target.map_err(|why| from.error(why).to_string())?;
-            let found = self.api.documents.value(&target);
+            let found = self.documents().value(&target);
             let found = found.ok_or_else(|| from.error("it leads nowhere").to_string())?;
             parts.push((target.file, found.clone()));
         }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::value::{Shape, coerce, form_pairs};
 use super::{Call, Violation, violations};
-use crate::definition::{Api, Media, RequestBody};
+use crate::definition::{Media, RequestBody};
 use crate::problem::Fault;
 
 /// Elements of XML within each other, at most.
@@ -52,7 +52,6 @@ fn media_of<'d>(declared: &'d RequestBody, call: &Call<'_>) -> Result<(&'d Media
 
 /// The body as its schema sees it, if it is one that can be looked at.
 pub(super) fn check(
-    api: &Api,
     declared: &RequestBody,
     call: &Call<'_>,
     found: &mut Vec<Violation>,
@@ -65,7 +64,7 @@ pub(super) fn check(
         return Ok(None);
     }
     let (media, content_type) = media_of(declared, call)?;
-    let value = match read(api, media, &content_type, call.body) {
+    let value = match read(media, &content_type, call.body) {
         Ok(Some(value)) => value,
         Ok(None) => return Ok(None),
         Err(why) => {
@@ -74,7 +73,7 @@ pub(super) fn check(
         }
     };
     if let Some(schema) = &media.schema {
-        violations(api, schema, &value, &location, found);
+        violations(schema, &value, &location, found);
     }
     Ok(Some(value))
 }
@@ -118,13 +117,8 @@ fn is_read(content_type: &str) -> bool {
         || essence.starts_with("text/")
 }
 
-fn read(
-    api: &Api,
-    media: &Media,
-    content_type: &str,
-    body: &[u8],
-) -> Result<Option<Value>, String> {
-    let shape = media.schema.as_ref().map(|schema| Shape::of(api, schema));
+fn read(media: &Media, content_type: &str, body: &[u8]) -> Result<Option<Value>, String> {
+    let shape = media.schema.as_ref().map(Shape::of);
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if is_json(content_type) {
         return serde_json::from_slice(body).map(Some).map_err(|error| format!("no JSON: {error}"));

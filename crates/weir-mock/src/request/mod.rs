@@ -9,7 +9,7 @@ mod value;
 use serde_json::{Value, json};
 use weir_wire::Fields;
 
-use crate::definition::{Api, Operation, ParameterPlace};
+use crate::definition::{Operation, ParameterPlace};
 use crate::problem::Fault;
 
 pub(crate) use condition::Asked;
@@ -107,14 +107,13 @@ impl Violation {
 /// What is wrong with a request: the first of credential, media type, and all else. With the
 /// bodies of requests that are right, what they hold.
 pub(crate) fn check(
-    api: &Api,
     operation: &Operation,
     path_values: &[(&str, String)],
     call: &Call<'_>,
 ) -> Result<Option<Value>, Fault> {
-    let mut violations = check_head(api, operation, path_values, call)?;
+    let mut violations = check_head(operation, path_values, call)?;
     let body = match &operation.body {
-        Some(declared) => body::check(api, declared, call, &mut violations)?,
+        Some(declared) => body::check(declared, call, &mut violations)?,
         None => None,
     };
     if violations.is_empty() { Ok(body) } else { Err(Fault::Invalid(violations)) }
@@ -123,12 +122,11 @@ pub(crate) fn check(
 /// The same as far as the head of a request tells: of its body only whether it is there and of a
 /// declared type.
 pub(crate) fn check_all_but_content(
-    api: &Api,
     operation: &Operation,
     path_values: &[(&str, String)],
     call: &Call<'_>,
 ) -> Result<(), Fault> {
-    let mut violations = check_head(api, operation, path_values, call)?;
+    let mut violations = check_head(operation, path_values, call)?;
     if let Some(declared) = &operation.body {
         body::check_head(declared, call, &mut violations)?;
     }
@@ -145,7 +143,6 @@ pub(crate) fn needs_content(operation: &Operation, call: &Call<'_>) -> bool {
 /// # Errors
 /// It lacks a credential.
 fn check_head(
-    api: &Api,
     operation: &Operation,
     path_values: &[(&str, String)],
     call: &Call<'_>,
@@ -156,18 +153,17 @@ fn check_head(
     for parameter in &operation.parameters {
         let found = match parameter.place {
             ParameterPlace::Path => parameters::from_path(parameter, path_values),
-            ParameterPlace::Query => parameters::from_query(parameter, &pairs, api),
+            ParameterPlace::Query => parameters::from_query(parameter, &pairs),
             ParameterPlace::Header => parameters::from_header(parameter, call),
             ParameterPlace::Cookie => parameters::from_cookie(parameter, call),
         };
-        parameters::check(api, parameter, found, &mut violations);
+        parameters::check(parameter, found, &mut violations);
     }
     Ok(violations)
 }
 
 /// The violations of `value` against a schema, below `location`.
 pub(crate) fn violations(
-    api: &Api,
     schema: &crate::definition::Schema,
     value: &Value,
     location: &[String],
@@ -175,7 +171,7 @@ pub(crate) fn violations(
 ) {
     /// Violations of one value that are told.
     const TOLD_MAX: usize = 100;
-    let validator = match schema.validator(api) {
+    let validator = match schema.source().validator() {
         Ok(validator) => validator,
         Err(why) => {
             found.push(Violation::new(location.to_vec(), "schema", why));

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::value::{Shape, array, coerce, object};
 use super::{Call, Violation, violations};
-use crate::definition::{Api, Parameter, ParameterPlace, Style};
+use crate::definition::{Parameter, ParameterPlace, Style};
 
 /// What a request has of a parameter.
 pub(super) enum Written {
@@ -35,7 +35,7 @@ pub(super) fn from_cookie(parameter: &Parameter, call: &Call<'_>) -> Written {
     call.cookie(&parameter.name).map_or(Written::Nothing, Written::Text)
 }
 
-pub(super) fn from_query(parameter: &Parameter, pairs: &[(String, String)], api: &Api) -> Written {
+pub(super) fn from_query(parameter: &Parameter, pairs: &[(String, String)]) -> Written {
     let name = parameter.name.as_str();
     if parameter.style == Style::DeepObject {
         let members: Vec<(String, String)> = pairs
@@ -47,7 +47,7 @@ pub(super) fn from_query(parameter: &Parameter, pairs: &[(String, String)], api:
             .collect();
         return if members.is_empty() { Written::Nothing } else { Written::Members(members) };
     }
-    let shape = parameter.schema.as_ref().map(|schema| Shape::of(api, schema));
+    let shape = parameter.schema.as_ref().map(Shape::of);
     let is_object = shape.as_ref().is_some_and(|shape| shape.may_be("object"));
     let alone = |other: &str| shape.as_ref().is_some_and(|shape| shape.property(other).is_some());
     if is_object && parameter.style == Style::Form && parameter.explode {
@@ -67,15 +67,10 @@ pub(super) fn from_query(parameter: &Parameter, pairs: &[(String, String)], api:
     }
 }
 
-pub(super) fn check(
-    api: &Api,
-    parameter: &Parameter,
-    written: Written,
-    found: &mut Vec<Violation>,
-) {
+pub(super) fn check(parameter: &Parameter, written: Written, found: &mut Vec<Violation>) {
     let place = parameter.place.name();
     let location = vec![place.to_owned(), parameter.name.clone()];
-    let shape = parameter.schema.as_ref().map(|schema| Shape::of(api, schema));
+    let shape = parameter.schema.as_ref().map(Shape::of);
     let shape = shape.as_ref();
     let value = match written {
         Written::Nothing => {
@@ -99,7 +94,7 @@ pub(super) fn check(
         }
     };
     if let Some(schema) = &parameter.schema {
-        violations(api, schema, &value, &location, found);
+        violations(schema, &value, &location, found);
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode;
 use serde_json::{Map, Number, Value};
 
-use crate::definition::{Api, Place, Schema};
+use crate::definition::{Documents, Place, Schema};
 
 /// Schemas that one schema is made of and that are looked at for a type or property; some are made
 /// of themselves.
@@ -35,17 +35,18 @@ fn form_text(text: &[u8]) -> String {
 /// A schema by its place, as far as texts need to know it.
 #[derive(Clone)]
 pub(super) struct Shape<'a> {
-    api: &'a Api,
+    documents: &'a Documents,
     place: Place,
 }
 
 impl<'a> Shape<'a> {
-    pub(super) fn of(api: &'a Api, schema: &Schema) -> Self {
-        Self { api, place: schema.place.clone() }
+    pub(super) fn of(schema: &'a Schema) -> Self {
+        let source = schema.source();
+        Self { documents: source.documents(), place: source.place().clone() }
     }
 
     fn value(&self) -> Option<(Place, &'a Value)> {
-        self.api.documents.follow(self.place.clone()).ok()
+        self.documents.follow(self.place.clone()).ok()
     }
 
     /// Whether a value may be of this type, by `type` here or in what the schema is made of.
@@ -68,7 +69,7 @@ impl<'a> Shape<'a> {
         let mut waiting = vec![self.place.clone()];
         let mut seen = Vec::new();
         while let Some(place) = waiting.pop() {
-            let Ok((place, value)) = self.api.documents.follow(place) else { continue };
+            let Ok((place, value)) = self.documents.follow(place) else { continue };
             if seen.len() >= PARTS_MAX || seen.contains(&place) {
                 continue;
             }
@@ -87,7 +88,7 @@ impl<'a> Shape<'a> {
     /// The schema of the elements.
     pub(super) fn items(&self) -> Option<Self> {
         let (place, value) = self.value()?;
-        value.get("items").map(|_| Self { api: self.api, place: place.at("items") })
+        value.get("items").map(|_| Self { documents: self.documents, place: place.at("items") })
     }
 
     /// The schema of a property, here or in what the schema is made of.
@@ -95,7 +96,7 @@ impl<'a> Shape<'a> {
         let place = self.first_part(|place, value| {
             value.get("properties")?.get(name).map(|_| place.at("properties").at(name))
         })?;
-        Some(Self { api: self.api, place })
+        Some(Self { documents: self.documents, place })
     }
 }
 

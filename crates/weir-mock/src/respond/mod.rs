@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::behaviour::{DELAY_MS_MAX, Delay, Envelope, InjectedFault, Rule};
 use crate::chance::Chance;
-use crate::definition::{Api, Code, Example, Media, Operation, Response};
+use crate::definition::{Api, Code, Example, Media, Operation, Response, Schema};
 use crate::generate::{Generator, Mode};
 use crate::problem::Fault;
 use crate::request::body::{is_json, is_xml};
@@ -207,13 +207,13 @@ pub(crate) fn answer(matched: Matched<'_>) -> Result<Reply, Fault> {
 
 /// What is wrong with a request if it is refused, and else what is told of it.
 fn checked(matched: Matched<'_>, prefer: &Prefer) -> (Option<Fault>, Vec<Violation>) {
-    let Matched { api, operation, options, rule, .. } = matched;
+    let Matched { operation, options, rule, .. } = matched;
     let own = rule.and_then(|rule| rule.own.validation);
     let enforcement = prefer.validation.or(own).unwrap_or(options.validation);
     if enforcement == Enforcement::Off {
         return (None, Vec::new());
     }
-    match (check(api, operation, matched.path_values, matched.call), enforcement) {
+    match (check(operation, matched.path_values, matched.call), enforcement) {
         (Ok(_), _) => (None, Vec::new()),
         (Err(Fault::Invalid(violations)), Enforcement::Report) => (None, violations),
         (Err(_), Enforcement::Report) => (None, Vec::new()),
@@ -300,7 +300,7 @@ impl Making<'_> {
             let place = format!("header:{}", header.name);
             let value = header.example.clone().or_else(|| {
                 let schema = header.schema.as_ref()?;
-                self.generator().make(schema, &place).ok()
+                self.generator(schema).make(&place).ok()
             });
             let text = value.as_ref().map(text_of);
             if let Some(text) = text.filter(|text| !text.is_empty()) {
@@ -355,9 +355,9 @@ impl Making<'_> {
         evaluator.template(template, "").map_err(Fault::NoBody)
     }
 
-    fn generator(&self) -> Generator<'_> {
+    fn generator<'s>(&self, schema: &'s Schema) -> Generator<'s> {
         let mode = if self.dynamic { Mode::Dynamic } else { Mode::Static };
-        Generator::new(self.matched.api, mode, Chance::new(self.seed), self.matched.now_ms)
+        Generator::new(schema, mode, Chance::new(self.seed), self.matched.now_ms)
     }
 
     /// The body, and where it is from.
@@ -386,7 +386,7 @@ impl Making<'_> {
                 None => Ok((Vec::new(), "no schema".to_owned())),
             };
         };
-        let value = self.generator().make(schema, "").map_err(Fault::NoBody)?;
+        let value = self.generator(schema).make("").map_err(Fault::NoBody)?;
         let source = if self.dynamic { "made from the schema" } else { "sample of the schema" };
         Ok((self.written(&value, media, media_type), source.to_owned()))
     }
@@ -411,9 +411,7 @@ impl Making<'_> {
     fn written(&self, value: &Value, media: &Media, media_type: &str) -> Vec<u8> {
         match value {
             Value::String(text) if !is_json(media_type) => text.clone().into_bytes(),
-            value if is_xml(media_type) => {
-                xml::write(self.matched.api, media.schema.as_ref(), value).into_bytes()
-            }
+            value if is_xml(media_type) => xml::write(media.schema.as_ref(), value).into_bytes(),
             Value::Object(members) if media_type.starts_with("application/x-www-form-") => {
                 let pairs = members.iter().map(|(name, value)| {
                     let encode = |text: &str| {

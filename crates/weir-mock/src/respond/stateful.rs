@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::negotiate::choose;
 use super::{Making, Reply};
 use crate::chance::Chance;
-use crate::definition::Code;
+use crate::definition::{Code, Schema};
 use crate::problem::Fault;
 use crate::request::body::is_json;
 use crate::state::{Identity, State, Subject};
@@ -102,11 +102,10 @@ impl Making<'_> {
 
     /// What the schema of the answer requires of it.
     fn required(&self) -> Vec<String> {
-        let api = self.matched.api;
         let Ok((_, response)) = choose(self.matched.operation, None) else { return Vec::new() };
         let schema = response.media.iter().find_map(|media| media.schema.as_ref());
-        let schema = schema.and_then(|schema| api.documents.follow(schema.place.clone()).ok());
-        let required = schema.and_then(|(_, schema)| schema.get("required")?.as_array());
+        let schema = schema.and_then(Schema::value);
+        let required = schema.and_then(|schema| schema.get("required")?.as_array());
         let names = required.into_iter().flatten().filter_map(Value::as_str);
         names.map(str::to_owned).collect()
     }

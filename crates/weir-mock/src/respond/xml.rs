@@ -2,26 +2,27 @@
 
 use serde_json::Value;
 
-use crate::definition::{Api, Place, Schema};
+use crate::definition::{Documents, Place, Schema};
 
 /// Elements within each other at most.
 const DEPTH_MAX: usize = 128;
 
 /// A document.
-pub(super) fn write(api: &Api, schema: Option<&Schema>, value: &Value) -> String {
-    let place = schema.map(|schema| schema.place.clone());
+pub(super) fn write(schema: Option<&Schema>, value: &Value) -> String {
+    let none = Documents::default();
+    let documents = schema.map_or(&none, |schema| schema.source().documents());
+    let place = schema.map(|schema| schema.source().place().clone());
     // A reference names the root element, where nothing else does.
-    let reference =
-        place.as_ref().and_then(|place| api.documents.value(place)?.get("$ref")?.as_str());
+    let reference = place.as_ref().and_then(|place| documents.value(place)?.get("$ref")?.as_str());
     let named = reference.and_then(|text| text.rsplit('/').next()).unwrap_or("root").to_owned();
-    let place = place.and_then(|place| api.documents.follow(place).ok()).map(|(place, _)| place);
+    let place = place.and_then(|place| documents.follow(place).ok()).map(|(place, _)| place);
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>");
-    Writer { api, out: &mut out }.element(&named, place.as_ref(), value, 0);
+    Writer { documents, out: &mut out }.element(&named, place.as_ref(), value, 0);
     out
 }
 
 struct Writer<'a> {
-    api: &'a Api,
+    documents: &'a Documents,
     out: &'a mut String,
 }
 
@@ -30,7 +31,7 @@ impl Writer<'_> {
         if depth > DEPTH_MAX {
             return;
         }
-        let own = xml(self.api, place);
+        let own = xml(self.documents, place);
         let text = |key: &str| own.and_then(|own| own.get(key)).and_then(Value::as_str);
         let name = text("name").unwrap_or(name);
         let prefix = text("prefix").map(|prefix| format!("{prefix}:")).unwrap_or_default();
@@ -58,10 +59,11 @@ impl Writer<'_> {
         let mut inner = Vec::new();
         for (key, member) in members {
             let at = self.property(place, key);
-            let is_attribute = xml(self.api, at.as_ref())
+            let is_attribute = xml(self.documents, at.as_ref())
                 .is_some_and(|own| own.get("attribute") == Some(&Value::Bool(true)));
             if is_attribute {
-                let shown = xml(self.api, at.as_ref()).and_then(|own| own.get("name")?.as_str());
+                let shown =
+                    xml(self.documents, at.as_ref()).and_then(|own| own.get("name")?.as_str());
                 let shown = clean(shown.unwrap_or(key));
                 let text = escape(&super::text_of(member));
                 self.out.push_str(&format!(" {shown}=\"{text}\""));
@@ -79,7 +81,7 @@ impl Writer<'_> {
     /// A property that is an element, or as many as its array has.
     fn member(&mut self, key: &str, at: Option<&Place>, member: &Value, depth: usize) {
         let Value::Array(all) = member else { return self.element(key, at, member, depth + 1) };
-        let own = xml(self.api, at);
+        let own = xml(self.documents, at);
         let wrapper = own.and_then(|own| own.get("name")?.as_str()).unwrap_or(key);
         let is_wrapped = own.is_some_and(|own| own.get("wrapped") == Some(&Value::Bool(true)));
         let items = self.follow(at.map(|place| place.at("items")));
@@ -99,12 +101,12 @@ impl Writer<'_> {
     }
 
     fn follow(&self, place: Option<Place>) -> Option<Place> {
-        self.api.documents.follow(place?).ok().map(|(place, _)| place)
+        self.documents.follow(place?).ok().map(|(place, _)| place)
     }
 }
 
-fn xml<'a>(api: &'a Api, place: Option<&Place>) -> Option<&'a Value> {
-    api.documents.value(place?)?.get("xml")
+fn xml<'a>(documents: &'a Documents, place: Option<&Place>) -> Option<&'a Value> {
+    documents.value(place?)?.get("xml")
 }
 
 fn clean(name: &str) -> String {

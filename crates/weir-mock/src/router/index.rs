@@ -13,8 +13,8 @@ use super::paths::{Paths, too_many};
 use super::{Found, Rank, SHAPES_MAX};
 use crate::sorted::Sorted;
 
-/// Parts of the table, of which a change copies those that it touches.
-const SHARDS: usize = 4_096;
+/// Parts of the table, and their parts, of which a change copies those that it touches.
+const SHARDS: usize = 64;
 const SHARD_HASH: FixedState = FixedState::with_seed(0);
 
 type Shard = HashMap<Arc<[u8]>, Arc<Bucket>>;
@@ -22,8 +22,8 @@ type Shard = HashMap<Arc<[u8]>, Arc<Bucket>>;
 /// Paths by their keys, and whose they are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
-    /// None or [`SHARDS`].
-    shards: Vec<Arc<Shard>>,
+    /// None or [`SHARDS`], of as many each.
+    shards: Vec<Arc<Vec<Arc<Shard>>>>,
     /// How many definitions have paths of a shape, once for each prefix.
     shapes: Arc<BTreeMap<Shape, usize>>,
 }
@@ -60,13 +60,13 @@ impl Index {
     ) -> Result<(), String> {
         self.add_shapes(paths.shapes(), prefixes.len())?;
         if self.shards.is_empty() {
-            self.shards.resize_with(SHARDS, Arc::default);
+            self.shards.resize_with(SHARDS, || vec![Arc::default(); SHARDS].into());
         }
         for prefix in prefixes {
             for (at, path) in paths.iter().enumerate() {
                 let key = key_of(prefix, path);
-                let Some(shard) = self.shards.get_mut(shard_of(&key)) else { continue };
-                let bucket = Arc::make_mut(shard).entry(key).or_default();
+                let Some(shard) = self.shard_mut(&key) else { continue };
+                let bucket = shard.entry(key).or_default();
                 let owner = Owner { paths: Arc::clone(paths), at };
                 put(Arc::make_mut(bucket), rank, path, owner);
             }
@@ -79,8 +79,7 @@ impl Index {
         for prefix in prefixes {
             for path in paths.iter() {
                 let key = key_of(prefix, path);
-                let Some(shard) = self.shards.get_mut(shard_of(&key)) else { continue };
-                let shard = Arc::make_mut(shard);
+                let Some(shard) = self.shard_mut(&key) else { continue };
                 let Some(bucket) = shard.get_mut(&key) else { continue };
                 let groups = Arc::make_mut(bucket);
                 groups.iter_mut().for_each(|group| drop(group.remove(rank)));
@@ -109,7 +108,7 @@ impl Index {
         let last = Shape { segments: sought.segments(), mask: u64::MAX };
         for (shape, _) in self.shapes.range(first..=last) {
             sought.key(prefix, shape.mask, &mut key);
-            let bucket = self.shards.get(shard_of(&key)).and_then(|shard| shard.get(&*key));
+            let bucket = self.shard(&key).and_then(|shard| shard.get(&*key));
             let groups = bucket.into_iter().flat_map(|bucket| bucket.iter());
             let firsts = groups.filter_map(|group| {
                 let (rank, owner) = group.first()?;
@@ -120,6 +119,17 @@ impl Index {
             }
         }
         if methods.is_empty() { Found::Nothing } else { Found::Methods(methods) }
+    }
+
+    fn shard(&self, key: &[u8]) -> Option<&Shard> {
+        let (part, at) = shard_of(key);
+        self.shards.get(part)?.get(at).map(|shard| &**shard)
+    }
+
+    /// The same, copied if it is shared.
+    fn shard_mut(&mut self, key: &[u8]) -> Option<&mut Shard> {
+        let (part, at) = shard_of(key);
+        Arc::make_mut(self.shards.get_mut(part)?).get_mut(at).map(Arc::make_mut)
     }
 
     fn add_shapes(&mut self, more: &[Shape], times: usize) -> Result<(), String> {
@@ -173,7 +183,10 @@ fn key_of(prefix: &[u8], path: &Path) -> Arc<[u8]> {
     }
 }
 
-fn shard_of(key: &[u8]) -> usize {
-    // The remainder is smaller than `SHARDS`.
-    (SHARD_HASH.hash_one(key) % SHARDS as u64) as usize
+/// The part that a key is in, and where in it.
+fn shard_of(key: &[u8]) -> (usize, usize) {
+    let hash = SHARD_HASH.hash_one(key);
+    let (shards, rest) = (SHARDS as u64, hash / SHARDS as u64);
+    // The remainders are smaller than `SHARDS`.
+    ((hash % shards) as usize, (rest % shards) as usize)
 }

@@ -8,6 +8,7 @@ use http::{Method, StatusCode, header};
 use serde_json::{Map, Value, json};
 
 use super::{DefineArgs, RemoveArgs, SetArgs};
+use crate::configuration::FILES;
 use crate::routes::client::{Ask, Client, escaped};
 
 pub(super) fn add(client: &Client, args: &DefineArgs, json: bool) -> anyhow::Result<()> {
@@ -81,7 +82,7 @@ fn say(as_json: bool, what: &str, name: &str, revision: u64) {
 
 fn put(args: &DefineArgs, condition: Option<(header::HeaderName, String)>) -> anyhow::Result<Ask> {
     let mut entry = Map::new();
-    entry.insert("definition".to_owned(), read(&args.file)?.into());
+    entry.insert("definition".to_owned(), whole(&args.file, read(&args.file)?)?);
     if let Some(base_path) = &args.base_path {
         entry.insert("base-path".to_owned(), base_path.as_str().into());
     }
@@ -100,6 +101,12 @@ fn put(args: &DefineArgs, condition: Option<(header::HeaderName, String)>) -> an
         body: serde_json::to_vec(&entry)?,
         condition,
     })
+}
+
+/// A definition with the files that it refers to, which are in its folder or below.
+pub(super) fn whole(file: &Path, text: String) -> anyhow::Result<Value> {
+    let bundled = FILES.bundled(file, &text).map_err(anyhow::Error::msg)?;
+    Ok(bundled.unwrap_or(Value::String(text)))
 }
 
 /// A text; `-` is standard input.

@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::ImportArgs;
-use super::change::read;
+use super::change::{read, whole};
 use crate::configuration::FILES;
 use crate::routes::client::{Ask, Client};
 use crate::routes::import::progress;
@@ -82,7 +82,7 @@ impl Shipment<'_> {
         let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         if !matches!(ending, "jsonl" | "ndjson") {
             let name = file.file_stem().unwrap_or_default().to_string_lossy();
-            return self.add(&json!({ "name": name, "definition": text }));
+            return self.add(&json!({ "name": name, "definition": whole(file, text)? }));
         }
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let entry: Value = serde_json::from_str(line)

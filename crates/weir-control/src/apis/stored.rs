@@ -1,0 +1,102 @@
+//! The definitions that the store has, made ready to be served by all cores: it is most of the time
+//! that a start with many of them takes.
+
+use std::num::NonZeroUsize;
+
+use weir_config::CommonMocks;
+use weir_mock::{Mocks, Sorted};
+use weir_store::{Store, StoreError};
+
+use super::{Entry, Served, Shelf};
+use crate::table::Problem;
+
+/// Definitions, and bytes of them, that are read before they are made ready: what is read and not
+/// ready yet takes memory besides.
+const BATCH_MAX: usize = 2_000;
+const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Threads at most.
+const THREADS_MAX: usize = 16;
+
+/// A definition as it is stored.
+struct Record {
+    name: String,
+    revision: u64,
+    bytes: Vec<u8>,
+}
+
+/// What serves a definition, or what is wrong with it.
+type Ready = Result<Served, Vec<Problem>>;
+
+/// All that the store has, and what serves it.
+pub(super) fn read(store: &Store, common: &CommonMocks) -> Result<(Shelf, Mocks), StoreError> {
+    let mut all = All {
+        shelf: Shelf { common: common.clone(), kept: Sorted::default(), revision: 0 },
+        mocks: Mocks::named(common.options.clone()),
+        batch: Vec::new(),
+        bytes: 0,
+    };
+    store.scan_apis::<StoreError>(|stored| {
+        all.bytes += stored.bytes.len();
+        let (name, bytes) = (stored.name.to_owned(), stored.bytes.to_vec());
+        all.batch.push(Record { name, revision: stored.revision, bytes });
+        if all.batch.len() >= BATCH_MAX || all.bytes >= BATCH_BYTES_MAX {
+            all.keep_batch();
+        }
+        Ok(())
+    })?;
+    all.keep_batch();
+    all.shelf.revision = store.apis_revision()?;
+    Ok((all.shelf, all.mocks))
+}
+
+/// What was read so far.
+struct All {
+    shelf: Shelf,
+    mocks: Mocks,
+    /// Of which nothing is made yet.
+    batch: Vec<Record>,
+    bytes: usize,
+}
+
+impl All {
+    fn keep_batch(&mut self) {
+        self.bytes = 0;
+        let batch = std::mem::take(&mut self.batch);
+        let ready = ready_all(&batch, &self.shelf.common);
+        for (record, served) in batch.iter().zip(ready) {
+            self.shelf.keep(&mut self.mocks, &record.name, record.revision, served);
+        }
+    }
+}
+
+/// What serves each of `batch`, in its order.
+fn ready_all(batch: &[Record], common: &CommonMocks) -> Vec<Ready> {
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let share = batch.len().div_ceil(threads.min(THREADS_MAX)).max(1);
+    let ready_each =
+        |part: &[Record]| part.iter().map(|record| ready(record, common)).collect::<Vec<_>>();
+    let mut parts = batch.chunks(share);
+    let own = parts.next().unwrap_or_default();
+    std::thread::scope(|scope| {
+        let others: Vec<_> = parts
+            .map(|part| {
+                let spawned =
+                    std::thread::Builder::new().spawn_scoped(scope, move || ready_each(part));
+                (part, spawned)
+            })
+            .collect();
+        let mut all = ready_each(own);
+        for (part, spawned) in others {
+            let made = spawned.ok().and_then(|thread| thread.join().ok());
+            // Without a thread, it is made here.
+            all.extend(made.unwrap_or_else(|| ready_each(part)));
+        }
+        all
+    })
+}
+
+fn ready(record: &Record, common: &CommonMocks) -> Ready {
+    let value = serde_json::from_slice(&record.bytes);
+    let value = value.map_err(|error| vec![Problem::new("", error.to_string())])?;
+    Served::new(Entry::read(Some(&record.name), value)?.mount_known()?, common)
+}
