@@ -12,6 +12,7 @@ mod coding;
 mod content;
 mod context;
 pub mod cors;
+mod definition;
 pub mod filter;
 pub mod forwarding;
 mod header;
