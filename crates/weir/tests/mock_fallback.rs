@@ -4,6 +4,7 @@ use std::process::Command;
 
 use weir_testkit::{Answer, Client, Gateway, Origin, closed_port};
 
+const METRICS: &str = "GET /actuator/prometheus HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const PETS: &str = include_str!("../../../examples/petstore.yaml");
 
 fn gateway(uri: &str) -> Gateway {
@@ -56,7 +57,7 @@ async fn what_the_upstream_lacks_is_mocked() {
             assert!(answer.field("weir-mock").is_some_and(|why| why.contains("getPet")));
         }
         assert_eq!(origin.requests().len(), 2, "the upstream was asked first");
-        let page = Client::connect(gateway.admin()).await.get("/actuator/prometheus").await;
+        let page = Client::connect(gateway.admin()).await.exchange(METRICS).await;
         assert!(page.text().contains("weir_mock_fallbacks_total 2\n"));
     }
 }

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use weir_testkit::{Answer, Client, Gateway, Origin, Response};
 
+const METRICS: &str = "GET /actuator/prometheus HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const PETS: &str = include_str!("../../../examples/petstore.yaml");
 
 /// Headers too: `X-Left` must be there and a number.
@@ -59,7 +60,7 @@ async fn pass(path: &str, answer: Answer) -> (Response, Gateway) {
 }
 
 async fn counted(gateway: &Gateway, result: &str) -> bool {
-    let page = Client::connect(gateway.admin()).await.get("/actuator/prometheus").await.text();
+    let page = Client::connect(gateway.admin()).await.exchange(METRICS).await.text();
     page.contains(&format!("weir_filter_comparisons_total{{result=\"{result}\"}} 1\n"))
 }
 

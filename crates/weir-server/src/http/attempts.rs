@@ -137,11 +137,7 @@ impl<'s> Attempts<'s> {
         let fallback = filter.fallback(&x.vars);
         let fallback = fallback.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))?;
         let Some(call) = breaker.begin(now_ns()) else {
-            let Some(path) = fallback else {
-                let source = self.mock.and_then(|mock| mock.source(&x.request, Outcome::Open));
-                let source = source.ok_or_else(|| is_open(breaker))?;
-                return Ok(Done::Mock(source, Outcome::Open));
-            };
+            let Some(path) = fallback else { return self.refused(x, filter) };
             x.failure = Some(failure(Outcome::Open, None));
             return Ok(Done::Fallback(path));
         };
@@ -187,14 +183,28 @@ impl<'s> Attempts<'s> {
             }
             (None, Some((source, outcome))) => Ok(Done::Mock(source, outcome)),
             _ if filter.resumes() && !filter.has_fallback() && outcome != Outcome::TimedOut => {
-                let empty = LocalResponse { status: 200, ..LocalResponse::default() };
-                let (route, snapshot, framing) = (Some(self.route), self.snapshot, self.framing);
-                let next =
-                    answer(self.worker, client, x, framing, snapshot, route, (&empty, 0)).await?;
-                Ok(Done::Next(next))
+                self.answer_empty(client, x).await
             }
             _ => Err(error),
         }
+    }
+
+    /// What becomes of a request that the breaker does not let pass.
+    fn refused(&self, x: &Exchange, filter: &CircuitBreaker) -> Result<Done<'s>, ProxyError> {
+        let source = self.mock.and_then(|mock| mock.source(&x.request, Outcome::Open));
+        let source = source.ok_or_else(|| is_open(filter.breaker()))?;
+        Ok(Done::Mock(source, Outcome::Open))
+    }
+
+    async fn answer_empty(
+        &self,
+        client: &mut Client,
+        x: &mut Exchange,
+    ) -> Result<Done<'s>, ProxyError> {
+        let empty = LocalResponse { status: 200, ..LocalResponse::default() };
+        let (route, snapshot, framing) = (Some(self.route), self.snapshot, self.framing);
+        let next = answer(self.worker, client, x, framing, snapshot, route, (&empty, 0)).await?;
+        Ok(Done::Next(next))
     }
 
     /// Bounds all attempts by `limit_ns` and the timeout of Retry.
