@@ -62,7 +62,6 @@ struct Inner {
 }
 
 fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
-    let definition = Definition::of(args, options)?;
     let (mut statuses, mut is_for_unreachable) = (Vec::new(), false);
     for text in args.list("causes") {
         if text.eq_ignore_ascii_case(UNREACHABLE) {
@@ -75,6 +74,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
                 .help("write statuses from 400 to 599, and `unreachable`")
         })?);
     }
+    let definition = Definition::of(args, options)?;
     let inner = Inner { definition, statuses, is_for_unreachable };
     Ok(Filter::MockFallback(MockFallback(Arc::new(inner))))
 }
@@ -126,7 +126,7 @@ mod tests {
         assert!(explained.ends_with("(503, unreachable)"), "{explained}");
         for wrong in ["200", "gone"] {
             let written =
-                format!("name: MockFallback\n  args: {{ definition: p, causes: '{wrong}' }}");
+                format!("name: MockFallback\n  args:\n    definition: p\n    causes: {wrong}");
             check_refused(&written, "causes");
         }
     }
