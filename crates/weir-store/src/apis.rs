@@ -4,7 +4,8 @@
 use redb::{ReadTransaction, TableDefinition, TableError};
 
 use crate::error::{StoreError, StoreErrorKind};
-use crate::store::{Place, Store};
+use crate::place::Place;
+use crate::store::Store;
 use crate::transaction::{META, META_APIS_REVISION, Transaction};
 
 /// Name to record.
