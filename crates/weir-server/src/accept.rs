@@ -23,8 +23,8 @@ use crate::http::downstream::serve;
 use crate::listener::turn_away;
 use crate::metrics::{OpenConnection, WorkerCounters};
 use crate::net::Socket;
-use crate::poller::Watched;
-use crate::server::StartError;
+use crate::start_error::StartError;
+use crate::watched::Watched;
 use crate::worker::Worker;
 
 /// Time between two accepts when the system has no file descriptor left, whatever was counted.

@@ -14,21 +14,19 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use slab::Slab;
 
+use crate::places::{PLACES_MIN, TaskId, tidy};
 use crate::poller::Poller;
 
 /// Turns of tasks between two looks at what has happened: enough, most of the time, for all that is
 /// ready at once.
 const TURNS_MAX: usize = 256;
 
-/// Places for tasks, files or turns that are kept, used or not.
-const PLACES_MIN: usize = 256;
-
-/// Which task of a thread. A number is used again when its task has ended: whoever still holds it
-/// wakes another one, which finds nothing to do.
-pub(crate) type TaskId = u32;
+/// How often a worker lets go of what it holds only for speed.
+pub(crate) const TIDY: Duration = Duration::from_secs(1);
 
 /// What [`Executor::run`] was given.
 const MAIN: TaskId = TaskId::MAX;
@@ -209,13 +207,6 @@ pub(crate) fn here() -> io::Result<Rc<Executor>> {
 pub(crate) fn spawn(work: impl Future<Output = ()> + 'static) -> io::Result<()> {
     here()?.spawn(Box::pin(work));
     Ok(())
-}
-
-/// Lets go of the places that a crowd has left at the end of a list.
-pub(crate) fn tidy<T>(list: &mut Slab<T>) {
-    if list.capacity() > PLACES_MIN && list.len() <= list.capacity() / 2 {
-        list.shrink_to_fit();
-    }
 }
 
 /// Lets go of what this thread holds for tasks and files that are gone.

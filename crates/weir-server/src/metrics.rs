@@ -3,6 +3,7 @@
 //! Each worker writes its own counters; a scrape adds them up. Label values come from route
 //! definitions, statuses and a fixed set of methods, never from requests.
 
+mod own;
 mod series;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use weir_route::Route;
 use weir_snapshot::{RouteTarget, Snapshot};
 
+use self::own::add;
 use self::series::{Kind, Timers, Total};
 pub(crate) use self::series::{Listed, RouteNumber};
 use crate::descriptors::{Files, FilesPlan};
@@ -194,11 +196,6 @@ impl WorkerCounters {
             add(&self.unlisted, 1);
         }
     }
-}
-
-/// Adds to a counter that only this thread writes: cheaper than an atomic addition.
-fn add(counter: &AtomicU64, n: u64) {
-    counter.store(counter.load(Ordering::Relaxed) + n, Ordering::Relaxed);
 }
 
 /// Counts a connection as open while it lives, whatever ends it.

@@ -12,7 +12,7 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg
 use socket2::{Domain, SockRef, TcpKeepalive, Type};
 
 use crate::pipe::Pipe;
-use crate::poller::Watched;
+use crate::watched::Watched;
 
 /// When a silent peer is asked whether it is still there, and how often before it counts as gone:
 /// two minutes in all. One that went without a word, as a host that loses its power, would be

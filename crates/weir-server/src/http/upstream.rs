@@ -22,7 +22,7 @@ use crate::deadline::TICK_MS;
 use crate::descriptors::UpstreamFile;
 use crate::error::{ErrorKind, ProxyError};
 use crate::net::{Socket, connect_to, is_spoilt, poll_read, watch_over};
-use crate::poller::Watched;
+use crate::watched::Watched;
 use crate::worker::Worker;
 
 /// Bytes a client may send ahead while its request waits; beyond, they stay in the kernel.

@@ -14,7 +14,7 @@ use weir_mock::MockSource;
 use weir_route::Route;
 use weir_snapshot::{RouteTarget, Upstream};
 
-use super::add;
+use super::own::add;
 use crate::sys::fetch;
 use weir_filter::constant;
 

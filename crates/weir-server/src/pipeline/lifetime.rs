@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use weir_snapshot::PipelineTimeouts;
 
+use super::counters::{PipelineCounters, Tally};
 use super::near::{Cut, Near};
-use super::set::{PipelineCounters, Tally};
 use crate::deadline::Deadline;
 use crate::http::buffers::ReadBuffer;
 
