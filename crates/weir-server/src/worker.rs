@@ -17,7 +17,7 @@ use crate::executor::tidy_here;
 use crate::http::buffers::ReadBuffer;
 use crate::http::exchange::Exchange;
 use crate::http::loop_guard::Identity;
-use crate::http::upstream::Pools;
+use crate::http::pool::Pools;
 use crate::inquiries::Inquiries;
 use crate::metrics::WorkerCounters;
 use crate::reserved::Reserved;

@@ -7,8 +7,9 @@ use weir_snapshot::Snapshot;
 use weir_wire::http1::{Connection, Parsed, RequestFraming, parse_request};
 
 use super::buffers::Carry;
-use super::exchange::{Exchange, admit};
-use super::forward::Outgoing;
+use super::exchange::Exchange;
+use super::life::admit;
+use super::outgoing::Outgoing;
 use super::prepare::prepare;
 use crate::error::ProxyError;
 

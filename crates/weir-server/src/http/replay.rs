@@ -11,10 +11,11 @@ use weir_wire::Version;
 use weir_wire::http1::{BodyDecoder, BodyKind, Connection, RequestFraming, ResponseFraming};
 
 use super::buffers::Carry;
-use super::downstream::{Client, write_all};
+use super::client::{Client, write_all};
 use super::exchange::{BodyRead, Exchange};
-use super::forward::Outgoing;
-use super::upstream::{Upstream, keep, poll_gone};
+use super::outgoing::Outgoing;
+use super::pool::{Upstream, keep};
+use super::upstream::poll_gone;
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError, body_error_text};
 use crate::net::poll_read;
