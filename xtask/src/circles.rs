@@ -20,7 +20,6 @@ const HOPS_MAX: usize = 16;
 const TANGLED: &[(&str, usize)] = &[
     ("crates/weir", 17),
     ("crates/weir-admin", 18),
-    ("crates/weir-balance", 3),
     ("crates/weir-bench", 25),
     ("crates/weir-config", 46),
     ("crates/weir-control", 17),
