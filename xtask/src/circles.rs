@@ -25,7 +25,6 @@ const TANGLED: &[(&str, usize)] = &[
     ("crates/weir-control", 17),
     ("crates/weir-mock", 35),
     ("crates/weir-origin", 4),
-    ("crates/weir-route", 47),
     ("crates/weir-server", 39),
     ("crates/weir-store", 2),
     ("crates/weir-testkit", 5),
