@@ -20,14 +20,10 @@ const HOPS_MAX: usize = 16;
 const TANGLED: &[(&str, usize)] = &[
     ("crates/weir", 17),
     ("crates/weir-admin", 18),
-    ("crates/weir-auth", 4),
-    ("crates/weir-balance", 3),
     ("crates/weir-bench", 25),
     ("crates/weir-config", 46),
     ("crates/weir-control", 17),
-    ("crates/weir-filter", 11),
     ("crates/weir-mock", 35),
-    ("crates/weir-route", 47),
     ("crates/weir-testkit", 5),
     ("xtask", 24),
 ];

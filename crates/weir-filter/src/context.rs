@@ -10,6 +10,7 @@ use weir_route::Vars;
 use weir_wire::{FieldLine, RequestHead, ResponseHead};
 
 use crate::attempt::Failure;
+use crate::local_response::LocalResponse;
 use crate::question::Question;
 use crate::ticket::Ticket;
 
@@ -65,17 +66,6 @@ impl Target {
     pub(crate) fn host_line(&self) -> FieldLine<'_> {
         FieldLine::new(self.host_line.as_bytes(), "Host".len())
     }
-}
-
-/// A response that the gateway gives itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LocalResponse {
-    /// Status code.
-    pub status: u16,
-    /// Header fields, without framing.
-    pub fields: Vec<(String, Vec<u8>)>,
-    /// Content.
-    pub body: Vec<u8>,
 }
 
 /// What comes next after a request filter.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use weir_limit::BucketSettings;
 
-use crate::context::LocalResponse;
+use crate::local_response::LocalResponse;
 use crate::oauth::OAuthClient;
 use crate::redis::RedisSettings;
 

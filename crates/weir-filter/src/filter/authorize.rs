@@ -8,7 +8,8 @@ use weir_auth::{Denial, Rule, www_authenticate};
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
 use super::{Behaviour, Build, Filter, FilterOptions, required};
-use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use crate::context::{FilterError, RequestContext, Verdict};
+use crate::local_response::LocalResponse;
 use crate::styled::Styled;
 
 /// See [`SPEC`]'s `doc`.

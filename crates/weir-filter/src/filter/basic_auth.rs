@@ -8,7 +8,8 @@ use weir_auth::{Checked, Claims, Users, basic};
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
-use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use crate::context::{FilterError, RequestContext, Verdict};
+use crate::local_response::LocalResponse;
 use crate::question::{Answer, Question};
 use crate::styled::Styled;
 

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use weir_limit::{BucketSettings, Buckets, Refill, Taken};
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec, parse_duration};
 
-use super::{Behaviour, Build, Filter, FilterOptions, optional};
-use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use super::{Behaviour, Build, Filter, FilterOptions, RateHeaders, optional};
+use crate::context::{FilterError, RequestContext, Verdict};
 use crate::limits::KeySource;
+use crate::local_response::LocalResponse;
 use crate::question::{Answer, BucketQuestion, Question};
 use crate::redis::RedisSettings;
 use crate::styled::Styled;
@@ -74,53 +75,6 @@ GET / HTTP/1.1
     ),
     build,
 };
-
-/// How RequestRateLimiter tells about its buckets (`redis-rate-limiter.*`).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct RateHeaders {
-    /// Whether it does at all.
-    pub include: bool,
-    /// Name of the header with the tokens that are left.
-    pub remaining: String,
-    /// Name of the header with the tokens that a request takes.
-    pub requested_tokens: String,
-    /// Name of the header with the size of a bucket.
-    pub burst_capacity: String,
-    /// Name of the header with the tokens of a second.
-    pub replenish_rate: String,
-}
-
-impl Default for RateHeaders {
-    fn default() -> Self {
-        Self {
-            include: true,
-            remaining: "X-RateLimit-Remaining".to_owned(),
-            requested_tokens: "X-RateLimit-Requested-Tokens".to_owned(),
-            burst_capacity: "X-RateLimit-Burst-Capacity".to_owned(),
-            replenish_rate: "X-RateLimit-Replenish-Rate".to_owned(),
-        }
-    }
-}
-
-/// What holds for every RequestRateLimiter, unless it says otherwise.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RateLimiting {
-    /// Where buckets are kept; `None`: in this process.
-    pub redis: Option<Arc<RedisSettings>>,
-    /// How it tells about them.
-    pub headers: RateHeaders,
-    /// Requests without a key are refused.
-    pub deny_empty_key: bool,
-    /// With this status.
-    pub empty_key_status: u16,
-}
-
-impl Default for RateLimiting {
-    fn default() -> Self {
-        let headers = RateHeaders::default();
-        Self { redis: None, headers, deny_empty_key: true, empty_key_status: 403 }
-    }
-}
 
 /// Refuses requests of a key that come too fast.
 #[derive(Clone, Debug)]
