@@ -24,7 +24,6 @@ const TANGLED: &[(&str, usize)] = &[
     ("crates/weir-bench", 25),
     ("crates/weir-config", 46),
     ("crates/weir-filter", 11),
-    ("crates/weir-mock", 35),
     ("crates/weir-origin", 4),
     ("crates/weir-route", 47),
     ("crates/weir-server", 39),
