@@ -21,7 +21,6 @@ use crate::site::on_main_port;
 
 /// Candidates told at most.
 const CANDIDATES_MAX: usize = 50;
-
 /// Instances told at most.
 const INSTANCES_MAX: usize = 20;
 
@@ -232,6 +231,7 @@ impl Running {
             prefixed: &mut self.prefixed,
             added: &mut Vec::new(),
             claims: &mut None,
+            kept: &mut None,
             failure: None,
             peer,
             now_ms,

@@ -82,6 +82,8 @@ pub(crate) struct Exchange {
     pub(crate) claims: Option<Arc<Claims>>,
     /// Why it goes to a fallback.
     pub(crate) failure: Option<Box<Failure>>,
+    /// The head as it came to a CircuitBreaker with a fallback.
+    pub(crate) kept: Option<Box<RequestHead>>,
     /// How often it was dispatched within the gateway.
     pub(crate) dispatches: u32,
     /// A copy that is sent elsewhere once the request has been answered.
@@ -143,6 +145,7 @@ impl Default for Exchange {
             held: Vec::new(),
             claims: None,
             failure: None,
+            kept: None,
             dispatches: 0,
             copied: None,
             storing: None,
@@ -179,6 +182,7 @@ impl Exchange {
         self.cors_fields.clear();
         self.claims = None;
         self.failure = None;
+        self.kept = None;
         self.dispatches = 0;
         self.storing = None;
         self.is_refresh = false;
