@@ -9,8 +9,7 @@ use http::{HeaderName, Method};
 use tokio::sync::Semaphore;
 use weir_filter::Copied;
 
-use crate::http::{Ask, Failure};
-use crate::pool::Pool;
+use crate::http::{Ask, Failure, Pool};
 
 /// Copies on their way at the same time; more are dropped.
 const AT_ONCE: usize = 256;

@@ -11,7 +11,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use weir_config::{Content, Fetched, Format};
 
-use super::Answers;
+use super::state::Answers;
 
 /// A file longer than this was not written by weir.
 const BYTES_MAX: u64 = 512 << 20;

@@ -8,10 +8,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
 use weir_wire::{DnsAnswer, srv_answer, srv_question};
 
-use super::NXDOMAIN;
-use crate::discovery::Looked;
-use crate::http::Failure;
+use crate::http::{Failure, Looked};
 
+/// Code of a name that there is not (RFC 1035 section 4.1.1).
+pub(super) const NXDOMAIN: u8 = 3;
 /// A server must answer within this time.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// How often each server is asked.
