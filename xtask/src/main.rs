@@ -6,6 +6,7 @@ mod configs;
 mod differential;
 mod dubbo;
 mod layers;
+mod oracles;
 mod pages;
 mod peers;
 mod release;
@@ -47,6 +48,8 @@ enum Command {
     Differential(differential::DifferentialArgs),
     /// Sends calls of a real consumer through weir to real providers of Apache Dubbo.
     Dubbo(dubbo::DubboArgs),
+    /// Has what the mock service generates judged by ajv, mock.js and python-stdnum.
+    Oracles(oracles::OraclesArgs),
 }
 
 fn main() -> ExitCode {
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::ConfigServer(args) => exit("config-server", config_server::run(&args)),
         Command::Differential(args) => exit("differential", differential::run(&args)),
         Command::Dubbo(args) => exit("dubbo", dubbo::run(&args)),
+        Command::Oracles(args) => exit("oracles", oracles::run(&args)),
         Command::Tidy => {
             let mut findings = tidy::findings();
             findings.extend(layers::findings());
