@@ -56,7 +56,10 @@ pub(super) fn make(seeds: u64) -> anyhow::Result<Samples> {
     let rules = templates.get("rules").and_then(Value::as_array).into_iter().flatten();
     let rules = rules.map(|template| ("rules", template.clone()));
     let texts = templates.get("placeholders").and_then(Value::as_array).into_iter().flatten();
-    let texts = texts.map(|text| ("placeholders", json!({ "v": text })));
+    let texts = texts.map(|text| {
+        let template = if text.is_string() { json!({ "v": text }) } else { text.clone() };
+        ("placeholders", template)
+    });
     for (oracle, template) in rules.chain(texts) {
         let name = format!("mock.js {template}");
         let sample = json!({ "oracle": oracle, "template": template });

@@ -8,8 +8,10 @@ use super::{Generator, Spot};
 const ELEMENTS_MAX: u64 = 5;
 /// Elements of any array at most.
 const ELEMENTS_HARD_MAX: u64 = 10_000;
-/// Tries after which arrays are made as short as they may be.
+/// Tries after which arrays are made as short as they may be, and objects small.
 const FULL_TRIES_MAX: u64 = 12;
+/// Characters of a name that is made from a pattern, at most.
+const NAME_MAX: usize = 64;
 /// Tries for an element that is unlike the others.
 const UNIQUE_TRIES_MAX: u64 = 50;
 
@@ -53,6 +55,10 @@ impl Generator<'_> {
                 }
             }
         }
+        if let Some(whole) = with_dependent(schema, &members) {
+            // Deeper, so that a schema that depends on itself has an end.
+            return self.value(file, &whole, &Spot { depth: spot.depth + 1, ..spot.clone() });
+        }
         self.further(file, schema, spot, &mut members)?;
         Ok(Value::Object(members))
     }
@@ -63,7 +69,9 @@ impl Generator<'_> {
             return false;
         }
         let place = format!("{}/{name}:there", spot.pointer);
-        !self.is_dynamic() || self.chance.happens(&place, spot.attempt, 85)
+        // Where objects do not come out right, smaller ones may.
+        let percent = if spot.attempt > FULL_TRIES_MAX { 30 } else { 85 };
+        !self.is_dynamic() || self.chance.happens(&place, spot.attempt, percent)
     }
 
     /// Properties beyond those named: of a map, of a pattern, or to have enough of them.
@@ -91,8 +99,15 @@ impl Generator<'_> {
             let place = format!("{}:name", spot.pointer);
             let made = pattern.map(|(pattern, _)| pattern.as_str()).or(names);
             let name = match made {
-                Some(pattern) => super::pattern::text(pattern, self.chance, &place, n, 0, 64)
-                    .unwrap_or_else(|| format!("property{n}")),
+                Some(pattern) => {
+                    let name = |least| {
+                        super::pattern::text(pattern, self.chance, &place, n, least, NAME_MAX)
+                    };
+                    let first = name(0).unwrap_or_else(|| format!("property{n}"));
+                    // A pattern without an end, such as `^x-`, has other names that are longer.
+                    let is_taken = members.contains_key(&first);
+                    is_taken.then(|| name(first.chars().count() + 4)).flatten().unwrap_or(first)
+                }
                 None => format!("property{n}"),
             };
             let own = match pattern {
@@ -124,6 +139,12 @@ impl Generator<'_> {
         let items = schema.get("items").unwrap_or(&any);
         let contains = schema.get("contains");
         let wants = contains.map_or(0, |_| count("minContains").unwrap_or(1));
+        // What must be there is an element like all others, too.
+        let contained = match contains {
+            Some(own) if items.is_object() => serde_json::json!({ "allOf": [items, own] }),
+            Some(own) => own.clone(),
+            None => any.clone(),
+        };
         let least = count("minItems").unwrap_or(0).max(prefix.len() as u64).max(wants);
         if least > ELEMENTS_HARD_MAX {
             return Err(format!("{}: more than {ELEMENTS_HARD_MAX} elements", spot.pointer));
@@ -145,7 +166,7 @@ impl Generator<'_> {
         for at in 0..usize::try_from(wanted).unwrap_or(usize::MAX) {
             let own = match prefix.get(at) {
                 Some(own) => own,
-                None if (at as u64) < prefix.len() as u64 + wants => contains.unwrap_or(items),
+                None if (at as u64) < prefix.len() as u64 + wants => &contained,
                 None => items,
             };
             match self.element(file, own, &spot.element(at), is_unique, &elements) {
@@ -184,6 +205,21 @@ impl Generator<'_> {
         }
         Ok(None)
     }
+}
+
+/// The schema with what `dependentSchemas` adds for members that are there, if it adds something.
+fn with_dependent(schema: &Value, members: &Map<String, Value>) -> Option<Value> {
+    let dependent = schema.get("dependentSchemas")?.as_object()?;
+    let (needed, other): (Map<_, _>, Map<_, _>) =
+        dependent.clone().into_iter().partition(|(name, _)| members.contains_key(name));
+    if needed.is_empty() {
+        return None;
+    }
+    let mut whole = schema.as_object()?.clone();
+    whole.insert("dependentSchemas".to_owned(), Value::Object(other));
+    // The schema has none of its own any more: objects are made of what is resolved.
+    whole.insert("allOf".to_owned(), needed.into_iter().map(|(_, own)| own).collect());
+    Some(Value::Object(whole))
 }
 
 fn texts(list: Option<&Value>) -> Vec<&str> {
