@@ -31,6 +31,9 @@ const DEPTH_MAX: usize = 100;
 /// Values that are made and tried against the schema.
 const TRIES_MAX: u64 = 20;
 
+/// Tries in which a schema that names no type gets the usual one.
+const PLAIN_TRIES_MAX: usize = 6;
+
 /// How values are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -313,7 +316,12 @@ impl<'a> Generator<'a> {
         ];
         let found =
             IMPLIED.iter().find(|(_, keys)| keys.iter().any(|key| schema.get(*key).is_some()));
-        found.map_or(if self.is_dynamic() { "string" } else { "object" }, |(kind, _)| kind)
+        // Where neither is allowed, another type may be.
+        const OTHERS: &[&str] = &["integer", "boolean", "array", "object", "string", "null"];
+        let at = usize::try_from(spot.attempt).unwrap_or(0);
+        let other = OTHERS.get(at % OTHERS.len()).filter(|_| at >= PLAIN_TRIES_MAX);
+        let usual = if self.is_dynamic() { "string" } else { "object" };
+        found.map_or(other.copied().unwrap_or(usual), |(kind, _)| kind)
     }
 }
 

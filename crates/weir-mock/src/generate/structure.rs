@@ -1,6 +1,6 @@
 //! Objects and arrays.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{Generator, Spot};
 
@@ -36,12 +36,11 @@ impl Generator<'_> {
                 Err(_) => {}
             }
         }
-        let additional = schema.get("additionalProperties");
         let any = Value::Bool(true);
         for name in &required {
             if !members.contains_key(*name) && properties.is_none_or(|all| !all.contains_key(*name))
             {
-                let own = additional.filter(|own| own.is_object()).unwrap_or(&any);
+                let own = self.unnamed(schema, name, spot);
                 members.insert((*name).to_owned(), self.value(file, own, &spot.member(name))?);
             }
         }
@@ -61,6 +60,20 @@ impl Generator<'_> {
         }
         self.further(file, schema, spot, &mut members)?;
         Ok(Value::Object(members))
+    }
+
+    /// The schema of a property that has none by its name: one of a pattern, or that of all
+    /// others. Which pattern its name matches is found out by trying.
+    fn unnamed<'s>(&self, schema: &'s Value, name: &str, spot: &Spot) -> &'s Value {
+        let patterns = schema.get("patternProperties").and_then(Value::as_object);
+        let additional = schema.get("additionalProperties").filter(|own| own.is_object());
+        let all: Vec<&Value> =
+            patterns.into_iter().flat_map(Map::values).chain(additional).collect();
+        // Without a schema for all others, they may be anything.
+        let count = all.len() + usize::from(additional.is_none());
+        let place = format!("{}/{name}:pattern", spot.pointer);
+        let at = self.chance.below(&place, spot.attempt, count as u64);
+        all.get(usize::try_from(at).unwrap_or(0)).copied().unwrap_or(&Value::Bool(true))
     }
 
     /// Whether a property that may be left out is made.
@@ -92,23 +105,30 @@ impl Generator<'_> {
         let wanted =
             least.unwrap_or(0).max(usual).min(most.unwrap_or(u64::MAX)).min(ELEMENTS_HARD_MAX);
         let any = Value::Bool(true);
-        let names = schema.get("propertyNames").and_then(|own| own.get("pattern")?.as_str());
+        let names = schema.get("propertyNames").filter(|own| own.is_object());
+        let names = names.map(|own| json!({ "allOf": [{ "type": "string" }, own] }));
         let mut n = 0;
         while (members.len() as u64) < wanted && n < wanted + UNIQUE_TRIES_MAX {
             n += 1;
             let place = format!("{}:name", spot.pointer);
-            let made = pattern.map(|(pattern, _)| pattern.as_str()).or(names);
-            let name = match made {
-                Some(pattern) => {
+            let name = match (pattern, &names) {
+                (Some((pattern, _)), _) => {
                     let name = |least| {
                         super::pattern::text(pattern, self.chance, &place, n, least, NAME_MAX)
                     };
                     let first = name(0).unwrap_or_else(|| format!("property{n}"));
                     // A pattern without an end, such as `^x-`, has other names that are longer.
+                    let longer = first.chars().count() + usize::try_from(n).unwrap_or(0);
                     let is_taken = members.contains_key(&first);
-                    is_taken.then(|| name(first.chars().count() + 4)).flatten().unwrap_or(first)
+                    is_taken.then(|| name(longer)).flatten().unwrap_or(first)
                 }
-                None => format!("property{n}"),
+                (None, Some(names)) => {
+                    let spot =
+                        Spot { pointer: place, depth: spot.depth + 1, attempt: n, ..spot.clone() };
+                    let name = self.by_chance().value(file, names, &spot)?;
+                    name.as_str().map_or_else(|| format!("property{n}"), str::to_owned)
+                }
+                (None, None) => format!("property{n}"),
             };
             let own = match pattern {
                 Some((_, own)) => own,
@@ -141,7 +161,7 @@ impl Generator<'_> {
         let wants = contains.map_or(0, |_| count("minContains").unwrap_or(1));
         // What must be there is an element like all others, too.
         let contained = match contains {
-            Some(own) if items.is_object() => serde_json::json!({ "allOf": [items, own] }),
+            Some(own) if items.is_object() => json!({ "allOf": [items, own] }),
             Some(own) => own.clone(),
             None => any.clone(),
         };
