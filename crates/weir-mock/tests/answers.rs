@@ -229,6 +229,7 @@ fn every_body_that_is_made_fits_its_schema() {
         json!({ "type": "object", "propertyNames": { "maxLength": 4 }, "minProperties": 2 }),
         json!({ "type": "object", "required": ["a", "b"], "dependentSchemas": {
             "a": { "required": ["c"], "properties": { "c": { "const": 7 } } }, "b": { "required": ["d"], "properties": { "d": { "const": 8 } } } } }),
+        json!({ "type": "object", "required": ["a"], "dependentSchemas": { "a": { "$ref": "#/components/schemas/Node" } } }),
         json!({ "type": "object", "properties": { "a": { "type": "string" } }, "not": { "required": ["a"] } }),
         json!({ "not": { "type": ["object", "string", "null"] } }),
         json!({ "$ref": "#/components/schemas/Node" }),
