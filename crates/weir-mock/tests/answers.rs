@@ -206,6 +206,7 @@ fn every_body_that_is_made_fits_its_schema() {
         json!({ "type": "number", "multipleOf": 0.01, "minimum": 0.05, "maximum": 0.07 }),
         json!({ "type": ["string", "null"], "minLength": 3, "maxLength": 5 }),
         json!({ "type": "string", "pattern": "^[A-Z]{2}\\d{3,5}$" }),
+        json!({ "type": "string", "pattern": "^(?=.*[0-9])[a-z0-9]{8}$", "examples": ["abcd1234"] }),
         json!({ "type": "string", "format": "date-time" }),
         json!({ "type": "string", "format": "uuid" }),
         json!({ "type": "string", "format": "ipv6" }),

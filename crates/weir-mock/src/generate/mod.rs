@@ -273,12 +273,8 @@ impl<'a> Generator<'a> {
             return Some(fixed.clone());
         }
         let plain = !self.is_dynamic() && spot.attempt == 0;
-        if plain {
-            let list = schema.get("examples").and_then(Value::as_array);
-            let example = list.and_then(|list| list.first()).or_else(|| schema.get("example"));
-            if let Some(value) = example.or_else(|| schema.get("default")) {
-                return Some(value.clone());
-            }
+        if plain && let Some(value) = example(schema) {
+            return Some(value.clone());
         }
         let values = schema.get("enum").and_then(Value::as_array)?;
         let filled: Vec<&Value> = values.iter().filter(|value| !value.is_null()).collect();
@@ -323,6 +319,13 @@ impl<'a> Generator<'a> {
         let usual = if self.is_dynamic() { "string" } else { "object" };
         found.map_or(other.copied().unwrap_or(usual), |(kind, _)| kind)
     }
+}
+
+/// The value that a schema shows.
+fn example(schema: &Value) -> Option<&Value> {
+    let list = schema.get("examples").and_then(Value::as_array);
+    let example = list.and_then(|list| list.first()).or_else(|| schema.get("example"));
+    example.or_else(|| schema.get("default"))
 }
 
 fn array_of(value: Value) -> Option<Vec<Value>> {

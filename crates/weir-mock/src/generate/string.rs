@@ -3,7 +3,7 @@
 use base64::Engine;
 use serde_json::Value;
 
-use super::{Generator, Spot, names, pattern};
+use super::{Generator, Spot, example, names, pattern};
 
 impl Generator<'_> {
     pub(super) fn string(&self, schema: &Value, spot: &Spot) -> Result<Value, String> {
@@ -17,7 +17,9 @@ impl Generator<'_> {
         if let Some(own) = schema.get("pattern").and_then(Value::as_str) {
             let most = most.min(least.saturating_add(64).max(256));
             let made = pattern::text(own, self.chance, &spot.pointer, spot.attempt, least, most);
-            return made.map(Value::String).ok_or_else(|| {
+            // For one with look-ahead, there is only what the schema shows.
+            let made = made.map(Value::String).or_else(|| example(schema).cloned());
+            return made.ok_or_else(|| {
                 format!("{}: no text was found that matches `{own}`", spot.pointer)
             });
         }
