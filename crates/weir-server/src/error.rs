@@ -38,7 +38,7 @@ pub enum ErrorKind {
     NoRoute,
     /// A filter failed.
     Filter,
-    /// The gateway has a fault: something panicked.
+    /// Internal error: something panicked.
     Panic,
     /// A service of an `lb:` route has no instance.
     NoInstance,

@@ -1,4 +1,4 @@
-//! Files that are watched, so that tasks wait for what happens to them.
+//! epoll readiness through mio: wakes the task that waits on a descriptor.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -16,26 +16,26 @@ use crate::executor::{Executor, TaskId, here, tidy};
 
 /// Events taken at a time.
 const EVENTS_MAX: usize = 1024;
-/// What other threads wake this one with.
-const BELL: Token = Token(usize::MAX);
+/// Token of the eventfd by which other threads wake this one.
+const EVENTFD: Token = Token(usize::MAX);
 
 const READABLE: u8 = 1;
 const WRITABLE: u8 = 2;
-/// The peer sends nothing more: reading never waits again.
+/// The peer has closed its side: reads never block again.
 const READ_ENDED: u8 = 4;
-/// Writing never waits again, as it fails.
+/// Writes fail at once.
 const WRITE_ENDED: u8 = 8;
 
-/// Tells what happens to files, once when it begins to be so (edge-triggered).
+/// Edge-triggered epoll with the readiness of each registered descriptor.
 pub(crate) struct Poller {
     selector: RefCell<Selector>,
     events: RefCell<Events>,
     sources: RefCell<Slab<Rc<Source>>>,
-    /// Files watched so far.
+    /// Descriptors registered so far.
     count: Cell<u32>,
 }
 
-/// What is known of a watched file.
+/// Readiness of one registered descriptor, and the tasks that wait for it.
 #[derive(Debug)]
 pub(crate) struct Source {
     state: Cell<u8>,
@@ -45,23 +45,23 @@ pub(crate) struct Source {
 }
 
 impl Poller {
-    /// One that watches nothing but the bell that is given with it.
+    /// A poller with nothing but the eventfd that it returns.
     ///
     /// # Errors
     /// The system gives no files for it.
     pub(crate) fn new() -> io::Result<(Self, Waker)> {
         let selector = Selector::new()?;
-        let bell = Waker::new(selector.registry(), BELL)?;
+        let eventfd = Waker::new(selector.registry(), EVENTFD)?;
         let poller = Self {
             selector: RefCell::new(selector),
             events: RefCell::new(Events::with_capacity(EVENTS_MAX)),
             sources: RefCell::default(),
             count: Cell::new(0),
         };
-        Ok((poller, bell))
+        Ok((poller, eventfd))
     }
 
-    /// Watches `file` until it is closed.
+    /// Registers `file`; closing it unregisters it.
     fn add(&self, file: &impl AsRawFd) -> io::Result<Rc<Source>> {
         let mut sources = self.sources.borrow_mut();
         let entry = sources.vacant_entry();
@@ -75,18 +75,18 @@ impl Poller {
         Ok(Rc::clone(entry.insert(Rc::new(Source { state, reader, writer, token }))))
     }
 
-    /// Forgets a file that is closed next, which ends that the system watches it.
+    /// Forgets a descriptor that is about to be closed; closing takes it out of epoll.
     fn remove(&self, source: &Source) {
         self.sources.borrow_mut().try_remove(key(source.token));
     }
 
-    /// Lets go of what is held for files that are gone.
+    /// Frees capacity held for descriptors that are gone.
     pub(crate) fn tidy(&self) {
         tidy(&mut self.sources.borrow_mut());
     }
 
-    /// Waits until something happens, or not at all if `busy`, and gives the tasks to `wake` that
-    /// wait for it. Tells whether the bell was rung.
+    /// Polls epoll, without blocking if `busy`, and passes each task that became ready to `wake`.
+    /// Returns whether another thread signalled the eventfd.
     ///
     /// # Errors
     /// The system does not tell what happens.
@@ -100,7 +100,7 @@ impl Poller {
         let sources = self.sources.borrow();
         let mut rung = false;
         for event in &*events {
-            if event.token() == BELL {
+            if event.token() == EVENTFD {
                 rung = true;
             } else if let Some(source) = sources.get(key(event.token()))
                 && source.token == event.token()
@@ -112,8 +112,8 @@ impl Poller {
     }
 }
 
-/// Where a file is in the list, and which it is of those that were there: what happened to one that
-/// is closed may be told when another has its place.
+/// Slot and generation of a descriptor: a late event of a closed one must not reach the next in its
+/// slot.
 fn token(key: usize, count: u32) -> Token {
     Token((count as usize) << 32 | key)
 }
@@ -169,7 +169,7 @@ impl Source {
     }
 }
 
-/// A file that is watched. Nothing of what it does waits.
+/// A registered non-blocking descriptor.
 pub(crate) struct Watched<F: AsRawFd> {
     file: F,
     source: Rc<Source>,
@@ -183,7 +183,7 @@ impl<F: AsRawFd> std::fmt::Debug for Watched<F> {
 }
 
 impl<F: AsRawFd> Watched<F> {
-    /// Watches `file`, which must be non-blocking, for the tasks of this thread.
+    /// Registers `file`, which must be non-blocking, for the tasks of this thread.
     ///
     /// # Errors
     /// The system refuses, or nothing runs on this thread.
@@ -198,12 +198,12 @@ impl<F: AsRawFd> Watched<F> {
         &self.file
     }
 
-    /// Makes a call that reads, unless it is known that it would have to wait.
+    /// Makes a read call, unless it is known to block.
     pub(crate) fn try_read<T>(&self, call: impl FnOnce(&F) -> io::Result<T>) -> io::Result<T> {
         self.source.attempt(READABLE, READ_ENDED, || call(&self.file))
     }
 
-    /// Makes a call that writes, unless it is known that it would have to wait.
+    /// Makes a write call, unless it is known to block.
     pub(crate) fn try_write<T>(&self, call: impl FnOnce(&F) -> io::Result<T>) -> io::Result<T> {
         self.source.attempt(WRITABLE, WRITE_ENDED, || call(&self.file))
     }
@@ -231,18 +231,17 @@ impl<F: AsRawFd> Watched<F> {
         Ok(count)
     }
 
-    /// Notes that a call that reads would have to wait.
+    /// Notes that reads would block.
     pub(crate) fn clear_readable(&self) {
         self.source.state.set(self.source.state.get() & !(READABLE | READ_ENDED));
     }
 
-    /// Whether a call that reads may do something; if not, the task that is polled is woken when
-    /// one may.
+    /// Whether a read may succeed; if not, the current task is woken when one may.
     pub(crate) fn poll_readable(&self) -> Poll<()> {
         self.poll(READABLE, &self.source.reader)
     }
 
-    /// Whether a call that writes may do something, as [`Self::poll_readable`].
+    /// Whether a write may succeed, as [`Self::poll_readable`].
     pub(crate) fn poll_writable(&self) -> Poll<()> {
         self.poll(WRITABLE, &self.source.writer)
     }

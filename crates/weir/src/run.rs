@@ -342,7 +342,7 @@ fn buffers(settings: &Settings, sockets: SocketBuffers) -> String {
     };
     let of = |name: &str, buffer: Option<SocketBuffer>| match buffer {
         Some(buffer) => format!("{name} {}", size(buffer.granted)),
-        None => format!("{name} as the system sees fit"),
+        None => format!("{name} system default"),
     };
     let (receive, send) = (of("receive", sockets.receive), of("send", sockets.send));
     let read = size(settings.read_buffer_bytes);
@@ -370,8 +370,8 @@ mod tests {
     fn buffers_are_told_as_chosen_and_as_refused() {
         let mut settings = Settings::default();
         let told = buffers(&settings, SocketBuffers::default());
-        let expected = "buffers   96 KB per read; of clients' sockets: receive as the system sees \
-                        fit, send as the system sees fit\n";
+        let expected = "buffers   96 KB per read; of clients' sockets: receive system default, \
+                        send system default\n";
         assert_eq!(told, expected);
         settings.read_buffer_bytes = 5_000;
         let receive = Some(SocketBuffer { asked: 8 << 20, granted: 212_992 });

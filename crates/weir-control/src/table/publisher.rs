@@ -67,8 +67,8 @@ impl ChangeTimes {
 pub(crate) struct Publisher {
     table: Arc<ArcSwap<Table>>,
     published: Arc<ArcSwap<Snapshot>>,
-    /// Tables of before. A worker that lets go of one last would have to free it: a pause for its
-    /// requests, and of a whole import a long one.
+    /// Retired tables, dropped here: a worker that dropped the last reference would pause its
+    /// requests to free the table.
     retired: RefCell<Vec<Arc<Table>>>,
     times: Arc<Mutex<ChangeTimes>>,
 }

@@ -21,7 +21,7 @@ use crate::apis::Apis;
 
 /// Most changes in one transaction.
 const BATCH_MAX: usize = 1_000;
-/// How often tables of before are looked after.
+/// How often retired tables are dropped if nothing uses them any more.
 const FREE_EVERY: Duration = Duration::from_millis(100);
 
 /// When a change may be made, from `If-Match` and `If-None-Match`.

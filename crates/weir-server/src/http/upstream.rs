@@ -21,7 +21,7 @@ use super::downstream::Client;
 use crate::deadline::TICK_MS;
 use crate::descriptors::UpstreamFile;
 use crate::error::{ErrorKind, ProxyError};
-use crate::net::{Socket, connect_to, is_spoilt, poll_read, watch_over};
+use crate::net::{Socket, connect_to, is_stale, poll_read, watch_over};
 use crate::poller::Watched;
 use crate::worker::Worker;
 
@@ -80,7 +80,7 @@ impl Pools {
         let mut idle = pool.idle.borrow_mut();
         while let Some(Idle { mut upstream, since_ms }) = idle.pop_back() {
             let fresh = now_ms.saturating_sub(since_ms) < ms(settings.idle_timeout);
-            if fresh && !is_spoilt(&upstream.stream) {
+            if fresh && !is_stale(&upstream.stream) {
                 upstream.pool = Some(Rc::clone(pool));
                 return Some(upstream);
             }
@@ -95,7 +95,7 @@ impl Pools {
             let max = if short { 0 } else { pool.idle_ms_max.get() };
             let mut idle = pool.idle.borrow_mut();
             idle.retain(|idle| {
-                now_ms.saturating_sub(idle.since_ms) < max && !is_spoilt(&idle.upstream.stream)
+                now_ms.saturating_sub(idle.since_ms) < max && !is_stale(&idle.upstream.stream)
             });
             !idle.is_empty() || pool.is_in_use()
         });
