@@ -53,10 +53,10 @@ pub struct RunArgs {
     /// What to run.
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Where routes made through the API are kept, instead of `weir.store.path` (`weir-data`).
+    /// Directory of the route store, instead of `weir.store.path` (`weir-data`).
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Which log events are shown, such as `info` or `weir_server=debug`.
+    /// Log filter, such as `info` or `weir_server=debug`.
     #[arg(long, value_name = "FILTER", env = "WEIR_LOG", default_value = "info")]
     pub log: String,
     /// What was started is told by whoever started it.

@@ -30,7 +30,7 @@ pub struct ServicesArgs {
 enum ServicesCommand {
     /// Lists registries with their state, and the services that they list.
     List,
-    /// Shows the instances of a service, and why one takes no requests.
+    /// Shows the instances of a service, and why one gets no requests.
     Show {
         /// Name, as in `lb://name`.
         name: String,
