@@ -227,7 +227,7 @@ impl Checks {
         if self.ids.insert(self.ids.hasher().hash_one(id)) || self.enough(Code::DuplicateRoute) {
             return;
         }
-        let message = format!("the id `{id}` is there twice");
+        let message = format!("duplicate id `{id}`");
         let help = "give each route an id of its own; the admin API and metrics go by it";
         problems.push(Diagnostic::new(Code::DuplicateRoute, message).at(at).help(help));
     }

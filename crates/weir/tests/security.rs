@@ -386,7 +386,7 @@ fn what_cannot_be_followed_is_said_with_its_place() {
              'Authorize=scope:a' ] } ]"
                 .to_owned(),
             "a.yml:1:",
-            "nobody says who a request is from",
+            "nothing identifies the client of a request",
         ),
         ("weir.api-keys.alice: 'sha256:xyz'".to_owned(), "a.yml:1:", "key of `alice`"),
     ] {

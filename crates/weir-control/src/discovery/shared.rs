@@ -145,7 +145,7 @@ impl Shared {
         status.failures += 1;
         let text = failure.to_string();
         if status.failure.as_ref() != Some(&text) {
-            tracing::warn!(registry = source.1, "{text}; the last list serves on");
+            tracing::warn!(registry = source.1, "{text}; the last list stays in use");
         }
         status.failure = Some(text);
         drop(statuses);

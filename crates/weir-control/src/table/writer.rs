@@ -229,7 +229,7 @@ impl Writer {
             Ok(revision) => table.revision = revision,
             // The files are good; that the log of it cannot be written must not keep them out.
             Err(error) => {
-                tracing::error!(%error, remedy = error.remedy(), "the reload is not in the log");
+                tracing::error!(%error, remedy = error.remedy(), "the reload is not in the audit log");
                 let _ = self.store.reopen();
             }
         }
@@ -245,7 +245,7 @@ impl Writer {
             // Whoever else changes the store may have opened it before.
             Ok(()) => self.resync(),
             Err(error) => {
-                tracing::error!(%error, remedy = error.remedy(), "the store stays shut");
+                tracing::error!(%error, remedy = error.remedy(), "the store stays closed");
             }
         }
     }

@@ -54,7 +54,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
             .help("write a rule such as `scope:orders.read and not role:guest`")
     })?;
     if options.nobody_is_known {
-        return Err(ArgError::new("rule", "nobody says who a request is from").help(
+        return Err(ArgError::new("rule", "nothing identifies the client of a request").help(
             "set `spring.security.oauth2.resourceserver.jwt.issuer-uri`, or put a filter `ApiKey` \
              in front",
         ));

@@ -35,7 +35,7 @@ WWW-Authenticate: Basic realm="staff", charset="UTF-8"
 ```"#,
     args: &[
         optional("realm", ArgKind::Text, Some("weir"), "What the browser tells it is for."),
-        optional("users", ArgKind::List, None, "Who may come in; everybody if nobody is named."),
+        optional("users", ArgKind::List, None, "Admitted users; all of `weir.users` by default."),
         optional("forward", ArgKind::Bool, Some("false"), "`true` sends them to the upstream."),
     ],
     shortcut: Shortcut::Positions(1),

@@ -158,7 +158,7 @@ impl Registries {
             let Some(first) = questions.recv().await else { return };
             match registries.plane() {
                 Ok(plane) => answer_questions(&plane, first, questions),
-                Err(error) => tracing::error!("what filters ask cannot be answered: {error}"),
+                Err(error) => tracing::error!("questions of filters cannot be answered: {error}"),
             }
         });
     }
