@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use crate::content::{OnContent, Side, decoded};
 use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
-use crate::filter::{CircuitBreaker, Compress, Filter, LocalResponseCache, Mirror, Retry};
+use crate::filter::{
+    CircuitBreaker, Compress, Filter, LocalResponseCache, Mirror, MockFallback, Retry,
+    ValidateResponse,
+};
 use crate::question::Answer;
 
 /// Texts of filters up to this length lie in the filter itself.
@@ -101,13 +104,15 @@ impl Chain {
                         Filter::CircuitBreaker(_)
                             | Filter::LocalResponseCache(_)
                             | Filter::Mirror(_)
+                            | Filter::MockFallback(_)
                             | Filter::Retry(_)
                     )
                 }),
             edits_request,
             compresses: any(|filter| matches!(filter, Filter::Compress(_))),
             takes_response: any(|filter| {
-                filter.edits(Side::Response) || matches!(filter, Filter::LocalResponseCache(_))
+                filter.edits(Side::Response)
+                    || matches!(filter, Filter::LocalResponseCache(_) | Filter::ValidateResponse(_))
             }),
             entries,
         }
@@ -212,6 +217,22 @@ impl Chain {
     pub fn mirror(&self) -> Option<&Mirror> {
         self.entries.iter().rev().find_map(|entry| match &entry.filter {
             Filter::Mirror(mirror) => Some(mirror),
+            _ => None,
+        })
+    }
+
+    /// What answers instead of an upstream that lacks something; the last one counts.
+    pub fn mock_fallback(&self) -> Option<&MockFallback> {
+        self.entries.iter().rev().find_map(|entry| match &entry.filter {
+            Filter::MockFallback(fallback) => Some(fallback),
+            _ => None,
+        })
+    }
+
+    /// What compares responses of its route with a definition; the last one counts.
+    pub fn validate_response(&self) -> Option<&ValidateResponse> {
+        self.entries.iter().rev().find_map(|entry| match &entry.filter {
+            Filter::ValidateResponse(compares) => Some(compares),
             _ => None,
         })
     }

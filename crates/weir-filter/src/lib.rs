@@ -14,6 +14,7 @@ mod coding;
 mod content;
 mod context;
 pub mod cors;
+mod definition;
 pub mod filter;
 pub mod forwarding;
 mod header;

@@ -9,6 +9,7 @@ use crate::definition::{Api, Operation};
 use crate::problem::Fault;
 use crate::request::{Asked, Call, check, check_all_but_content, needs_content};
 use crate::respond::{self, Matched, Options, Reply};
+use crate::response::{Given, ResponseValidity, compare};
 use crate::router::{Found, Index, Paths, Rank, Sought};
 use crate::sorted::Sorted;
 use crate::state::State;
@@ -289,6 +290,19 @@ impl Mocks {
         let first = first.map(|all| all.iter().take(TOLD_MAX).cloned().collect::<Value>());
         let told = first.unwrap_or(document).to_string();
         Validity::Wrong(Box::new(WrongRequest { reply: self.wrapped(Err(failed)), told }))
+    }
+
+    /// Whether a response of a service is what the operation of the request declares.
+    pub(crate) fn response_validity(
+        &self,
+        name: Option<&str>,
+        call: &Call<'_>,
+        given: &Given<'_>,
+    ) -> ResponseValidity {
+        match self.target_of_call(name, call) {
+            Ok(Target { api, operation, .. }) => compare(api, operation, given),
+            Err(_) => ResponseValidity::Unknown,
+        }
     }
 
     /// Forgets what clients have written to the definition `name`; to all if it is empty.

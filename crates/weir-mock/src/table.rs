@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 use crate::mocks::Mocks;
 use crate::request::Call;
 use crate::respond::Reply;
+use crate::response::{Given, ResponseValidity};
 
 /// Definitions that are swapped as a whole, without the routes that lead to them. It outlives
 /// configurations.
@@ -58,6 +59,26 @@ impl MockSource {
             Self::Fixed(mocks) => mocks.validity(None, call, content),
             Self::Stored(table, name) => {
                 table.current.load().validity(name.as_deref(), call, content)
+            }
+        }
+    }
+
+    /// Whether a response of a service is as the definition of the request has it.
+    pub fn response_validity(&self, call: &Call<'_>, given: &Given<'_>) -> ResponseValidity {
+        match self {
+            Self::Fixed(mocks) => mocks.response_validity(None, call, given),
+            Self::Stored(table, name) => {
+                table.current.load().response_validity(name.as_deref(), call, given)
+            }
+        }
+    }
+
+    /// Whether a definition has the operation of a request.
+    pub fn has(&self, call: &Call<'_>) -> bool {
+        match self {
+            Self::Fixed(mocks) => mocks.target_of_call(None, call).is_ok(),
+            Self::Stored(table, name) => {
+                table.current.load().target_of_call(name.as_deref(), call).is_ok()
             }
         }
     }

@@ -39,9 +39,34 @@ pub struct WorkerCounters {
     errors: Mutex<BTreeMap<&'static str, u64>>,
     /// By kind, and whether there was an answer.
     inquiries: Mutex<BTreeMap<(&'static str, bool), u64>>,
+    /// Responses compared with definitions, by [`Compared`].
+    compared: [AtomicU64; Compared::ALL.len()],
+    /// When a wrong response may be logged next, by the worker's clock.
+    next_wrong_ms: AtomicU64,
+    mocked: AtomicU64,
     listed: Arc<Listed>,
     timers: Timers,
     unlisted: AtomicU64,
+}
+
+/// What came of comparing a response with its definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compared {
+    Sound,
+    Wrong,
+    /// No definition has the operation.
+    Unknown,
+    /// Its content could not be read: too long, or in a coding that is not known.
+    Unread,
+}
+
+impl Compared {
+    const ALL: [(Self, &str); 4] = [
+        (Self::Sound, "sound"),
+        (Self::Wrong, "wrong"),
+        (Self::Unknown, "unknown"),
+        (Self::Unread, "unread"),
+    ];
 }
 
 impl WorkerCounters {
@@ -127,6 +152,26 @@ impl WorkerCounters {
     pub(crate) fn asked(&self, kind: &'static str, answered: bool) {
         let mut inquiries = self.inquiries.lock().unwrap_or_else(PoisonError::into_inner);
         *inquiries.entry((kind, answered)).or_default() += 1;
+    }
+
+    pub(crate) fn compared(&self, what: Compared) {
+        if let Some(counter) = self.compared.get(what as usize) {
+            add(counter, 1);
+        }
+    }
+
+    /// Whether a wrong response may be logged now: each worker logs one a second at most.
+    pub(crate) fn may_tell_wrong(&self, now_ms: u64) -> bool {
+        const EACH_MS: u64 = 1_000;
+        let is_due = now_ms >= self.next_wrong_ms.load(Ordering::Relaxed);
+        if is_due {
+            self.next_wrong_ms.store(now_ms + EACH_MS, Ordering::Relaxed);
+        }
+        is_due
+    }
+
+    pub(crate) fn mocked(&self) {
+        add(&self.mocked, 1);
     }
 
     /// Under which requests through `route` are counted. What counting will write is fetched.
@@ -269,6 +314,7 @@ impl Metrics {
         self.write_classes(&mut out);
         self.write_errors(&mut out);
         self.write_inquiries(&mut out);
+        self.write_comparisons(&mut out);
         out
     }
 
@@ -329,6 +375,21 @@ impl Metrics {
         for (kind, count) in &errors {
             let _ = writeln!(out, "{name}{{kind=\"{kind}\"}} {count}");
         }
+    }
+
+    fn write_comparisons(&self, out: &mut String) {
+        let name = "weir_filter_comparisons_total";
+        let help = "Responses that ValidateResponse compared with a definition.";
+        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} counter\n");
+        for (what, result) in Compared::ALL {
+            let own = self.workers.iter().filter_map(|worker| worker.compared.get(what as usize));
+            let count: u64 = own.map(|count| count.load(Ordering::Relaxed)).sum();
+            let _ = writeln!(out, "{name}{{result=\"{result}\"}} {count}");
+        }
+        let name = "weir_mock_fallbacks_total";
+        let help = "Requests answered by MockFallback.";
+        let count = self.sum(|worker| &worker.mocked);
+        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}\n");
     }
 
     fn write_inquiries(&self, out: &mut String) {

@@ -37,6 +37,7 @@ mod later;
 mod local_response_cache;
 mod map_request_header;
 mod mirror;
+mod mock_fallback;
 mod prefix_path;
 mod preserve_host_header;
 mod redirect_to;
@@ -67,6 +68,7 @@ mod strip_prefix;
 mod throttle;
 mod token_relay;
 mod validate_request;
+mod validate_response;
 
 pub use authorize::denied;
 pub use circuit_breaker::CircuitBreaker;
@@ -74,9 +76,11 @@ pub use compress::Compress;
 pub use later::LATER;
 pub use local_response_cache::{CacheOptions, LocalResponseCache, Same};
 pub use mirror::Mirror;
+pub use mock_fallback::MockFallback;
 pub use request_rate_limiter::{RateHeaders, RateLimiting};
 pub use request_size::request_too_large;
 pub use retry::Retry;
+pub use validate_response::{Comparison, ValidateResponse};
 
 /// A limit or breaker, and what it is to be set to.
 #[derive(Clone, Debug)]
@@ -198,6 +202,7 @@ filters! {
     local_response_cache::LocalResponseCache,
     map_request_header::MapRequestHeader,
     mirror::Mirror,
+    mock_fallback::MockFallback,
     prefix_path::PrefixPath,
     preserve_host_header::PreserveHostHeader,
     redirect_to::RedirectTo,
@@ -226,6 +231,7 @@ filters! {
     throttle::Throttle,
     token_relay::TokenRelay,
     validate_request::ValidateRequest,
+    validate_response::ValidateResponse,
 }
 
 /// The filter called `name`, exactly.

@@ -1,16 +1,15 @@
 //! ValidateRequest: compares a request with an API definition.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use serde_json::json;
-use weir_mock::{Call, MockSource, Reply, Validity, WrongRequest};
+use weir_mock::{Reply, Validity, WrongRequest};
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
-use weir_wire::RequestHead;
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional, required};
 use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use crate::definition::{Definition, call};
 use crate::question::{Answer, Question};
 use crate::styled::Styled;
 
@@ -47,49 +46,19 @@ GET /pets?limit=10 HTTP/1.1
 };
 
 /// Compares a request with an API definition.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ValidateRequest(Arc<Inner>);
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 struct Inner {
-    definition: String,
+    definition: Definition,
     is_enforced: bool,
-    /// `None` where there is no configuration.
-    source: Option<MockSource>,
-}
-
-impl PartialEq for ValidateRequest {
-    fn eq(&self, other: &Self) -> bool {
-        let (own, other) = (&*self.0, &*other.0);
-        let is_same = match (&own.source, &other.source) {
-            (Some(one), Some(other)) => one.is_same(other),
-            (one, other) => one.is_none() && other.is_none(),
-        };
-        is_same && own.definition == other.definition && own.is_enforced == other.is_enforced
-    }
-}
-
-impl Eq for ValidateRequest {}
-
-impl Hash for ValidateRequest {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.definition.hash(state);
-        self.0.is_enforced.hash(state);
-    }
 }
 
 fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
-    let definition = args.text("definition").unwrap_or_default().to_owned();
+    let definition = Definition::of(args, options)?;
     let is_enforced = args.text("mode").is_none_or(|mode| mode != "report");
-    let source = match &options.definitions {
-        None => None,
-        Some(find) => Some(
-            find.source(&definition)
-                .map_err(|(message, help)| ArgError::new("definition", message).help(help))?,
-        ),
-    };
-    let inner = Inner { definition, is_enforced, source };
-    Ok(Filter::ValidateRequest(ValidateRequest(Arc::new(inner))))
+    Ok(Filter::ValidateRequest(ValidateRequest(Arc::new(Inner { definition, is_enforced }))))
 }
 
 impl ValidateRequest {
@@ -105,23 +74,13 @@ impl ValidateRequest {
     }
 }
 
-fn call(head: &RequestHead) -> Call<'_> {
-    Call {
-        method: head.method(),
-        path: head.path(),
-        query: head.query(),
-        fields: &head.fields,
-        body: b"",
-    }
-}
-
 impl Behaviour for ValidateRequest {
     fn spec(&self) -> &'static Spec<Build> {
         &SPEC
     }
 
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
-        let Some(source) = &self.0.source else { return Ok(Verdict::Continue) };
+        let Some(source) = &self.0.definition.source else { return Ok(Verdict::Continue) };
         Ok(match source.validity(&call(context.head), None) {
             Validity::Sound => Verdict::Continue,
             Validity::NeedsContent => Verdict::Ask(Box::new(Question::Content)),
@@ -134,7 +93,7 @@ impl Behaviour for ValidateRequest {
         context: &mut RequestContext<'_>,
         answer: Answer,
     ) -> Result<Verdict, FilterError> {
-        let Some(source) = &self.0.source else { return Ok(Verdict::Continue) };
+        let Some(source) = &self.0.definition.source else { return Ok(Verdict::Continue) };
         let unread = |status, why| (status, format!("the body is not compared: {why}"));
         let (status, why) = match answer {
             Answer::Content(content) => {
@@ -158,12 +117,12 @@ impl Behaviour for ValidateRequest {
     }
 
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
-        styled.text("definition", &self.0.definition)?;
+        styled.text("definition", &self.0.definition.name)?;
         styled.text("mode", if self.0.is_enforced { "enforce" } else { "report" })
     }
 
     fn explain(&self) -> String {
         let what = if self.0.is_enforced { "refuses" } else { "tells of" };
-        format!("{what} requests that are not as {} has them", self.0.definition)
+        format!("{what} requests that are not as {} has them", self.0.definition.name)
     }
 }

@@ -247,6 +247,7 @@ pub(crate) struct Response {
 #[derive(Debug)]
 pub(crate) struct Header {
     pub name: String,
+    pub required: bool,
     pub schema: Option<Schema>,
     pub example: Option<Value>,
 }

@@ -286,7 +286,9 @@ impl Reader<'_> {
             let example = header.get("example").cloned();
             let named = header.get("examples").and_then(Value::as_object);
             let named = named.and_then(|all| all.values().next()?.get("value").cloned());
-            headers.push(Header { name: name.clone(), schema, example: example.or(named) });
+            let required = header.get("required") == Some(&Value::Bool(true));
+            let example = example.or(named);
+            headers.push(Header { name: name.clone(), required, schema, example });
         }
         Ok(Response { code, media: self.media(&place, value, Side::Response)?, headers })
     }

@@ -64,18 +64,29 @@ pub(super) fn check(
         return Ok(None);
     }
     let (media, content_type) = media_of(declared, call)?;
-    let value = match read(media, &content_type, call.body) {
-        Ok(Some(value)) => value,
-        Ok(None) => return Ok(None),
+    Ok(check_content(media, &content_type, call.body, &location, found))
+}
+
+/// Content of a declared type as its schema sees it, if it is some that can be looked at; what is
+/// wrong with it is told below `location`.
+pub(crate) fn check_content(
+    media: &Media,
+    content_type: &str,
+    content: &[u8],
+    location: &[String],
+    found: &mut Vec<Violation>,
+) -> Option<Value> {
+    let value = match read(media, content_type, content) {
+        Ok(value) => value?,
         Err(why) => {
-            found.push(Violation::new(location, "syntax", why));
-            return Ok(None);
+            found.push(Violation::new(location.to_vec(), "syntax", why));
+            return None;
         }
     };
     if let Some(schema) = &media.schema {
-        violations(schema, &value, &location, found);
+        violations(schema, &value, location, found);
     }
-    Ok(Some(value))
+    Some(value)
 }
 
 /// Whether a declared range covers a media type; parameters do not count.
@@ -108,7 +119,7 @@ pub(crate) fn is_xml(media_type: &str) -> bool {
 }
 
 /// Whether bodies of this type are more than bytes to [`read`].
-fn is_read(content_type: &str) -> bool {
+pub(crate) fn is_read(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let forms = ["application/x-www-form-urlencoded", "multipart/form-data"];
     is_json(content_type)

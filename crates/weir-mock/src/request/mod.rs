@@ -14,7 +14,7 @@ use crate::problem::Fault;
 
 pub(crate) use condition::Asked;
 pub use condition::{BodyCondition, Condition};
-pub(crate) use value::form_pairs;
+pub(crate) use value::{Shape, array, coerce, form_pairs};
 
 /// A request as it came, body included.
 #[derive(Clone, Copy, Debug)]

@@ -34,13 +34,13 @@ fn form_text(text: &[u8]) -> String {
 
 /// A schema by its place, as far as texts need to know it.
 #[derive(Clone)]
-pub(super) struct Shape<'a> {
+pub(crate) struct Shape<'a> {
     documents: &'a Documents,
     place: Place,
 }
 
 impl<'a> Shape<'a> {
-    pub(super) fn of(schema: &'a Schema) -> Self {
+    pub(crate) fn of(schema: &'a Schema) -> Self {
         let source = schema.source();
         Self { documents: source.documents(), place: source.place().clone() }
     }
@@ -50,7 +50,7 @@ impl<'a> Shape<'a> {
     }
 
     /// Whether a value may be of this type, by `type` here or in what the schema is made of.
-    pub(super) fn may_be(&self, name: &str) -> bool {
+    pub(crate) fn may_be(&self, name: &str) -> bool {
         let implied = match name {
             "object" => "properties",
             "array" => "items",
@@ -101,7 +101,7 @@ impl<'a> Shape<'a> {
 }
 
 /// `text` as the first type that it can be; a text where it can be none.
-pub(super) fn coerce(text: &str, shape: Option<&Shape<'_>>) -> Value {
+pub(crate) fn coerce(text: &str, shape: Option<&Shape<'_>>) -> Value {
     let Some(shape) = shape else { return Value::from(text) };
     if shape.may_be("integer") || shape.may_be("number") {
         if let Ok(number) = text.parse::<i64>() {
@@ -129,7 +129,7 @@ pub(super) fn coerce(text: &str, shape: Option<&Shape<'_>>) -> Value {
 }
 
 /// Texts as an array of what the schema's elements are.
-pub(super) fn array<'t>(texts: impl Iterator<Item = &'t str>, shape: Option<&Shape<'_>>) -> Value {
+pub(crate) fn array<'t>(texts: impl Iterator<Item = &'t str>, shape: Option<&Shape<'_>>) -> Value {
     let items = shape.and_then(Shape::items);
     Value::Array(texts.map(|text| coerce(text, items.as_ref())).collect())
 }

@@ -1,6 +1,6 @@
 //! The answer to a request, as Prism negotiates it.
 
-mod negotiate;
+pub(crate) mod negotiate;
 mod prefer;
 mod recorded;
 mod stateful;

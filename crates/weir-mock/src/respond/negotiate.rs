@@ -60,14 +60,14 @@ pub(super) fn for_fault<'o>(
     })
 }
 
-fn declared(all: &[Response], code: u16) -> Option<&Response> {
+pub(crate) fn declared(all: &[Response], code: u16) -> Option<&Response> {
     let find = |wanted: Code| all.iter().find(|response| response.code == wanted);
     find(Code::Exact(code))
         .or_else(|| find(Code::Range(code / 100)))
         .or_else(|| find(Code::Default))
 }
 
-fn listed(all: &[Response]) -> String {
+pub(crate) fn listed(all: &[Response]) -> String {
     let each = all.iter().map(|response| match response.code {
         Code::Exact(code) => code.to_string(),
         Code::Range(digit) => format!("{digit}XX"),

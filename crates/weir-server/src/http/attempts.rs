@@ -8,8 +8,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use weir_filter::filter::{CircuitBreaker, Retry};
+use weir_filter::filter::{CircuitBreaker, MockFallback, Retry};
 use weir_filter::{Failure, LocalResponse, Outcome, Target};
+use weir_mock::MockSource;
 use weir_route::Route;
 use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::RequestHead;
@@ -32,8 +33,10 @@ use crate::worker::Worker;
 const ATTEMPT_MS_MIN: u64 = 10;
 
 /// What attempts came to.
-pub(super) enum Done {
+pub(super) enum Done<'s> {
     Next(Next),
+    /// The request, as it was before the first attempt, is answered from definitions.
+    Mock(&'s MockSource, Outcome),
     /// The request, as it was before the first attempt, goes to the route of this path.
     Fallback(String),
 }
@@ -47,6 +50,7 @@ pub(super) struct Attempts<'s> {
     preserve_host: bool,
     breaker: Option<&'s CircuitBreaker>,
     retry: Option<&'s Retry>,
+    mock: Option<&'s MockFallback>,
     /// When all attempts must have come to a response head.
     until_ns: Option<u64>,
     /// When no further attempt begins; one that runs goes on, as in SCG.
@@ -66,6 +70,8 @@ impl<'s> Attempts<'s> {
     ) -> Self {
         let chain = &route.target.chain;
         let (breaker, retry) = (chain.breaker(), chain.retry());
+        // A protocol that is switched is not mocked.
+        let mock = chain.mock_fallback().filter(|_| !framing.upgrade);
         let (until_ns, again_until_ns) = (None, None);
         Self {
             worker,
@@ -75,6 +81,7 @@ impl<'s> Attempts<'s> {
             preserve_host,
             breaker,
             retry,
+            mock,
             until_ns,
             again_until_ns,
         }
@@ -86,18 +93,44 @@ impl<'s> Attempts<'s> {
         client: &mut Client,
         x: &mut Exchange,
         to: To<'s>,
-    ) -> Result<Done, ProxyError> {
+    ) -> Result<Done<'s>, ProxyError> {
         // What cannot be sent again is not: a protocol that is switched, methods not listed.
         self.retry =
             self.retry.filter(|retry| retry.takes(x.request.method()) && !self.framing.upgrade);
         if let Some(filter) = self.breaker {
             return self.run_guarded(client, x, to, filter).await;
         }
-        let body = self.body(client, x, self.retry.is_some()).await?;
+        let again = self.retry.is_some() || self.mock.is_some();
+        let body = self.body(client, x, again).await?;
         self.limit(None);
-        let (upstream, head, outgoing) = self.attempts(client, x, to, &body).await?;
+        let before = self.mock.map(|_| x.request.clone());
+        let result = self.attempts(client, x, to, &body).await;
+        let outcome = match &result {
+            Ok(_) => Some(Outcome::Status(x.response.status)),
+            Err(error) => outcome_of(error),
+        };
+        let mocked = outcome.and_then(|outcome| self.mocked(before.as_ref(), outcome, &body));
+        if let Some((source, outcome)) = mocked {
+            if let Ok((upstream, head, outgoing)) = result {
+                put_aside(self.worker, x, &outgoing, upstream, head);
+            }
+            restore(client, x, before, &body);
+            return Ok(Done::Mock(source, outcome));
+        }
+        let (upstream, head, outgoing) = result?;
         let next = deliver(self.worker, client, x, &outgoing, self.route, upstream, head).await?;
         Ok(Done::Next(next))
+    }
+
+    /// What answers the request as it was `before`, if its body is still there.
+    fn mocked(
+        &self,
+        before: Option<&RequestHead>,
+        outcome: Outcome,
+        body: &Body,
+    ) -> Option<(&'s MockSource, Outcome)> {
+        let source = self.mock?.source(before?, outcome)?;
+        matches!(body, Body::Kept(_)).then_some((source, outcome))
     }
 
     async fn run_guarded(
@@ -106,7 +139,7 @@ impl<'s> Attempts<'s> {
         x: &mut Exchange,
         to: To<'s>,
         filter: &'s CircuitBreaker,
-    ) -> Result<Done, ProxyError> {
+    ) -> Result<Done<'s>, ProxyError> {
         let breaker = filter.breaker();
         let target = Arc::clone(&to.0);
         let failure = |outcome, limit_ns: Option<u64>| {
@@ -116,21 +149,27 @@ impl<'s> Attempts<'s> {
         let fallback = filter.fallback(&x.vars);
         let fallback = fallback.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))?;
         let Some(call) = breaker.begin(now_ns()) else {
-            let Some(path) = fallback else { return Err(is_open(breaker)) };
+            let Some(path) = fallback else { return self.refused(x, filter) };
             x.failure = Some(failure(Outcome::Open, None));
             return Ok(Done::Fallback(path));
         };
         let limit_ns = call.time_limit_ns;
         let call = Counted::new(breaker, call);
-        let again = self.retry.is_some() || fallback.is_some();
+        let again = self.retry.is_some() || fallback.is_some() || self.mock.is_some();
         let body = self.body(client, x, again).await?;
         self.limit(limit_ns);
-        let before = fallback.is_some().then(|| x.request.clone());
+        let before = (fallback.is_some() || self.mock.is_some()).then(|| x.request.clone());
         let error = match self.attempts(client, x, to, &body).await {
             Ok((upstream, head, outgoing)) => {
                 let status = x.response.status;
                 let failed = filter.is_failure(status);
                 call.end(failed);
+                let mocked = self.mocked(before.as_ref(), Outcome::Status(status), &body);
+                if let Some((source, outcome)) = mocked.filter(|_| !failed || fallback.is_none()) {
+                    put_aside(self.worker, x, &outgoing, upstream, head);
+                    restore(client, x, before, &body);
+                    return Ok(Done::Mock(source, outcome));
+                }
                 if !failed || !filter.has_fallback() && filter.resumes() {
                     let (worker, route) = (self.worker, self.route);
                     let next = deliver(worker, client, x, &outgoing, route, upstream, head).await?;
@@ -147,21 +186,37 @@ impl<'s> Attempts<'s> {
             }
         };
         let outcome = outcome_of(&error).unwrap_or(Outcome::Broken);
-        let is_restored = before.is_some_and(|before| restore(client, x, before, &body));
-        match fallback {
-            Some(path) if is_restored => {
+        let mocked = self.mocked(before.as_ref(), outcome, &body);
+        let is_restored = restore(client, x, before, &body);
+        match (fallback, mocked) {
+            (Some(path), _) if is_restored => {
                 x.failure = Some(failure(outcome, limit_ns));
                 Ok(Done::Fallback(path))
             }
+            (None, Some((source, outcome))) => Ok(Done::Mock(source, outcome)),
             _ if filter.resumes() && !filter.has_fallback() && outcome != Outcome::TimedOut => {
-                let empty = LocalResponse { status: 200, ..LocalResponse::default() };
-                let (route, snapshot, framing) = (Some(self.route), self.snapshot, self.framing);
-                let next =
-                    answer(self.worker, client, x, framing, snapshot, route, (&empty, 0)).await?;
-                Ok(Done::Next(next))
+                self.answer_empty(client, x).await
             }
             _ => Err(error),
         }
+    }
+
+    /// What becomes of a request that the breaker does not let pass.
+    fn refused(&self, x: &Exchange, filter: &CircuitBreaker) -> Result<Done<'s>, ProxyError> {
+        let source = self.mock.and_then(|mock| mock.source(&x.request, Outcome::Open));
+        let source = source.ok_or_else(|| is_open(filter.breaker()))?;
+        Ok(Done::Mock(source, Outcome::Open))
+    }
+
+    async fn answer_empty(
+        &self,
+        client: &mut Client,
+        x: &mut Exchange,
+    ) -> Result<Done<'s>, ProxyError> {
+        let empty = LocalResponse { status: 200, ..LocalResponse::default() };
+        let (route, snapshot, framing) = (Some(self.route), self.snapshot, self.framing);
+        let next = answer(self.worker, client, x, framing, snapshot, route, (&empty, 0)).await?;
+        Ok(Done::Next(next))
     }
 
     /// Bounds all attempts by `limit_ns`, and the begin of the last one by the timeout of Retry.
@@ -393,10 +448,13 @@ impl<'s> Attempts<'s> {
 
 /// Brings the request back to what it was before the first attempt, body included, if there is all
 /// of that.
-fn restore(client: &mut Client, x: &mut Exchange, before: RequestHead, body: &Body) -> bool {
-    if matches!(body, Body::Once) {
-        return false;
-    }
+fn restore(
+    client: &mut Client,
+    x: &mut Exchange,
+    before: Option<RequestHead>,
+    body: &Body,
+) -> bool {
+    let Some(before) = before.filter(|_| matches!(body, Body::Kept(_))) else { return false };
     x.request = before;
     body.put_back(x, &mut client.carry);
     x.record.body = BodyRead::Untouched;

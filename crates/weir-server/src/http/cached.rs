@@ -204,7 +204,7 @@ pub(super) fn wants(worker: &Worker, x: &mut Exchange, body: BodyKind) -> Option
 }
 
 /// A stream of events, which clients want as they come.
-fn is_endless(x: &Exchange) -> bool {
+pub(super) fn is_endless(x: &Exchange) -> bool {
     let content_type = x.response.fields.get(b"content-type").unwrap_or_default();
     let starts = |name: &[u8]| {
         content_type.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))

@@ -17,7 +17,7 @@ use super::downstream::Client;
 use super::exchange::{Exchange, Next, awaits_content, find, find_by_content, unread};
 use super::forward::forward;
 use super::local::answer;
-use super::mocked::mocked;
+use super::mocked::{mocked, tell_fallback};
 use super::refresh::Onward;
 use super::replay::{Body, content_of, keep_body};
 use super::steps::{Step, start, waited};
@@ -94,6 +94,11 @@ async fn steps(
                 let call = Attempts::new(worker, snapshot, route, framing, preserve_host);
                 match call.run(client, x, (target.into_owned(), service, chosen)).await {
                     Ok(Done::Next(next)) => return Ok(next),
+                    Ok(Done::Mock(source, outcome)) => {
+                        x.storing = None;
+                        tell_fallback(worker, x, outcome);
+                        Step::Mock(route, source)
+                    }
                     Err(error) => {
                         return rescue(worker, client, x, framing, snapshot, route, error).await;
                     }

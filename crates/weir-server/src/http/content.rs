@@ -10,10 +10,11 @@ use weir_snapshot::{RouteTarget, Settings, Snapshot};
 use weir_wire::http1::{BodyDecoder, BodyKind, Connection, RequestFraming, ResponseFraming};
 
 use super::cached;
+use super::compared::{self, Fate};
 use super::downstream::Client;
 use super::exchange::{BodyRead, Exchange, Next};
 use super::forward::Outgoing;
-use super::local::{filter_response, send};
+use super::local::{answer, filter_response, send};
 use super::replay::{Body, content_of, keep_body, put_aside};
 use super::respond::relay;
 use super::upstream::{Upstream, keep, poll_gone};
@@ -130,12 +131,20 @@ pub(super) async fn collected(
             None
         }
     };
-    let edit_max = edits.then_some(snapshot.settings.kept_body_bytes_max);
-    let Some(max) = edit_max.or(kept_max) else {
+    let fate = compared::head(worker, x, route, may_have_body && !is_empty);
+    let reads = matches!(fate, Fate::NeedsContent);
+    if let Fate::Refused(local) = fate {
+        return refuse(worker, client, x, outgoing, route, (upstream, response), &local).await;
+    }
+    let own_max = snapshot.settings.kept_body_bytes_max;
+    let Some(max) = (edits || reads).then_some(own_max).or(kept_max) else {
         return relay(worker, client, x, outgoing, route, upstream, response).await;
     };
     let Some(content) = collect(worker, client, x, &mut upstream, response.body, max).await? else {
         cached::dismiss(worker, x);
+        if reads && let Fate::Refused(local) = compared::unread(worker, x, route) {
+            return refuse(worker, client, x, outgoing, route, (upstream, response), &local).await;
+        }
         if edits {
             let why =
                 format!("the response is longer than the {max} bytes that filters may change");
@@ -143,6 +152,9 @@ pub(super) async fn collected(
         }
         return relay(worker, client, x, outgoing, route, upstream, response).await;
     };
+    if reads && let Fate::Refused(local) = compared::whole(worker, x, route, &content, own_max) {
+        return refuse(worker, client, x, outgoing, route, (upstream, response), &local).await;
+    }
     release(worker, x, outgoing, upstream, response);
     snapshot.forwarding.response(&mut x.response, false);
     worker.identity.pass_back(&mut x.response, &snapshot.settings.via);
@@ -151,6 +163,23 @@ pub(super) async fn collected(
         _ => cached::dismiss(worker, x),
     }
     finish_with(worker, client, x, framing, snapshot, route, content).await
+}
+
+/// Answers in the place of a response, whose connection is not used again.
+async fn refuse(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    outgoing: &Outgoing<'_>,
+    route: &Route<RouteTarget>,
+    (upstream, response): (Box<Upstream>, ResponseFraming),
+    local: &LocalResponse,
+) -> Result<Next, ProxyError> {
+    cached::dismiss(worker, x);
+    put_aside(worker, x, outgoing, upstream, response);
+    x.record.body = if x.upload.is_done() { BodyRead::Whole } else { BodyRead::Partly };
+    let (framing, snapshot) = (outgoing.framing, outgoing.snapshot);
+    answer(worker, client, x, framing, snapshot, Some(route), (local, 0)).await
 }
 
 /// Has the content of a response changed, the response filters act on its head, and sends it.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use weir_filter::LocalResponse;
+use weir_filter::{LocalResponse, Outcome};
 use weir_mock::{Call, InjectedFault, MockSource, Reply};
 use weir_route::Route;
 use weir_snapshot::{RouteTarget, Snapshot};
@@ -63,6 +63,16 @@ pub(super) async fn mocked(
     let mut local = LocalResponse { status: reply.status, fields: reply.fields, body: reply.body };
     edit_local(&mut local, route, settings.kept_body_bytes_max)?;
     answer(worker, client, x, framing, snapshot, Some(route), (&local, reply.body_ms)).await
+}
+
+/// Tells, and counts, that a mock answers for an upstream whose call ended with `outcome`.
+pub(super) fn tell_fallback(worker: &Worker, x: &mut Exchange, outcome: Outcome) {
+    worker.counters.mocked();
+    let cause = match outcome {
+        Outcome::Status(status) => status.to_string(),
+        _ => "unreachable".to_owned(),
+    };
+    x.cors_fields.push(("Weir-Mock-Fallback".into(), cause.into_bytes()));
 }
 
 /// Answers as a server that fails.

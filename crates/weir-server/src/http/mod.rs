@@ -7,6 +7,7 @@ pub(crate) mod buffers;
 mod cached;
 mod carry_out;
 mod choice;
+mod compared;
 mod content;
 pub(crate) mod direction;
 pub(crate) mod downstream;

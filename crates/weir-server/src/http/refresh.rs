@@ -15,7 +15,7 @@ use weir_snapshot::{RouteTarget, Snapshot, Upstream as RouteUpstream};
 use weir_wire::http1::{RequestFraming, ResponseFraming};
 
 use super::attempts::Attempts;
-use super::body::Carry;
+use super::buffers::Carry;
 use super::cached::{Storing, dismiss, keep, wants};
 use super::choice::{Balancer, end};
 use super::content::{collect, release};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_filter::cors::CorsDecision;
 use weir_filter::{
-    Answer, Chain, LocalResponse, Question, RequestContext, Target, Ticket, Verdict,
+    Answer, Chain, LocalResponse, Outcome, Question, RequestContext, Target, Ticket, Verdict,
 };
 use weir_limit::Slot;
 use weir_mock::MockSource;
@@ -20,6 +20,7 @@ use super::content::look;
 use super::downstream::Client;
 use super::exchange::{Exchange, Found};
 use super::loop_guard::spend_forward;
+use super::mocked::tell_fallback;
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
@@ -186,7 +187,7 @@ fn run_filters<'s>(
     let Filtering { target, preserve_host, .. } = filtering;
     let (target, service) = match target {
         Some(target) => (Cow::Owned(Arc::new(target)), None),
-        None => match pick(worker, client, x, route)? {
+        None => match pick(worker, client, x, route).or_else(|e| instead(worker, x, route, e))? {
             To::Target(target, service) => (target, service),
             To::Forward(path) => return Ok(Step::Dispatch(path)),
             To::Mock(mocks) => return Ok(Step::Mock(route, mocks)),
@@ -224,6 +225,21 @@ enum To<'s> {
     Forward(&'s str),
     Mock(&'s MockSource),
     Nowhere,
+}
+
+/// The mock that answers where a service has no instance, if one does.
+fn instead<'s>(
+    worker: &Worker,
+    x: &mut Exchange,
+    route: &'s Route<RouteTarget>,
+    error: ProxyError,
+) -> Result<To<'s>, ProxyError> {
+    let is_meant = error.kind == ErrorKind::NoInstance && route.target.chain.has_policy();
+    let fallback = route.target.chain.mock_fallback().filter(|_| is_meant);
+    let source = fallback.and_then(|one| one.source(&x.request, Outcome::Unreached));
+    let source = source.ok_or(error)?;
+    tell_fallback(worker, x, Outcome::Unreached);
+    Ok(To::Mock(source))
 }
 
 fn pick<'s>(

@@ -10,8 +10,7 @@ use tokio::sync::mpsc;
 use weir_admin::{
     Hooks, Refresh, Server, Site, SiteOptions, breakers_prometheus, limits_prometheus, on_main_port,
 };
-use weir_control::Control;
-use weir_control::mirrors_prometheus;
+use weir_control::{Control, mirrors_prometheus};
 use weir_server::{ReservedPaths, Server as Gateway};
 use weir_snapshot::Settings;
 
