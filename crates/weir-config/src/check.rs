@@ -1,4 +1,4 @@
-//! What is to be said of the routes of a configuration: each alone, and all together.
+//! Findings about the routes of a configuration: each alone, and all together.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher as _;

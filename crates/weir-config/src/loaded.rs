@@ -163,13 +163,13 @@ impl Loader {
         self
     }
 
-    /// Has `mock://store` answered from `table`, which outlives the configuration.
+    /// Answers `mock://store` from `table`, which outlives the configuration.
     pub fn with_mock_table(mut self, table: &Arc<MockTable>) -> Self {
         self.mock_table = Arc::clone(table);
         self
     }
 
-    /// Has files that the configuration names read by this.
+    /// Reads files that the configuration names by this function.
     pub fn with_files(mut self, files: FileAccess) -> Self {
         self.files = Some(files);
         self

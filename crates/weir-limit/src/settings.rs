@@ -1,4 +1,4 @@
-//! What a limit is set to: data only.
+//! Settings of a limit: data only.
 
 use crate::rate::Rate;
 

@@ -1,4 +1,4 @@
-//! What predicates see of a request, and the URI variables they publish.
+//! The request as predicates see it, and the URI variables they publish.
 
 use std::net::IpAddr;
 

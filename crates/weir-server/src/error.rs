@@ -1,4 +1,4 @@
-//! What can go wrong with one request: whose fault, what status, may another attempt be made.
+//! Errors of one request: whose fault, which status, whether another attempt is allowed.
 
 use weir_wire::http1::{BodyError, HeadError, PathError};
 

@@ -68,7 +68,7 @@ enum State {
 }
 
 impl Socket {
-    /// A connection that is not registered yet; it must be non-blocking.
+    /// A non-blocking connection that is not registered yet.
     pub(crate) fn fresh(stream: StdStream) -> Self {
         Self(State::Fresh(stream))
     }

@@ -30,7 +30,7 @@ use crate::reserved::{Reserved, ReservedPaths};
 use crate::sys::{files_max, on_core};
 use crate::worker::Worker;
 
-/// How often a worker lets go of what it holds only for speed.
+/// Interval of a worker's housekeeping.
 pub(crate) const TIDY: Duration = Duration::from_secs(1);
 
 /// What the server needs besides a snapshot.

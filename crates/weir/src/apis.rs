@@ -141,7 +141,7 @@ struct TryArgs {
     data: String,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.

@@ -45,7 +45,7 @@ enum CachesCommand {
     },
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.

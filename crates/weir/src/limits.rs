@@ -85,7 +85,7 @@ struct SetArgs {
     max_wait: Option<String>,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.

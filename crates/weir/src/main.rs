@@ -108,7 +108,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Prints to standard output. Whoever has closed the other end wants no more of it.
+/// Prints to standard output. A closed pipe is no error.
 fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -37,7 +37,7 @@ enum PipelinesCommand {
     },
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.

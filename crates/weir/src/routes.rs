@@ -195,7 +195,7 @@ enum Format {
     Jsonl,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.

@@ -37,7 +37,7 @@ enum ServicesCommand {
     },
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.

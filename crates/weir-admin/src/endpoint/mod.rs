@@ -95,7 +95,7 @@ pub(crate) fn router(site: &Arc<Site>) -> Router {
         })
 }
 
-/// Has the main port say where changes are taken that it does not take itself.
+/// Makes the main port name the address that accepts changes.
 fn elsewhere(site: &Arc<Site>, mut router: Router) -> Router {
     if !matches!(site.options.kind, Kind::Main) {
         return router;

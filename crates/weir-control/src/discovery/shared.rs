@@ -1,4 +1,4 @@
-//! What the tasks of all registries share, and what is shown of them.
+//! State shared by the tasks of all registries, and shown to operators.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! RequestRateLimiter: refuses requests of a key that come too fast.
+//! RequestRateLimiter: refuses requests above the rate of their key.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -82,7 +82,7 @@ GET / HTTP/1.1
 const SERIES: &[&str] =
     &["INFORMATIONAL", "SUCCESSFUL", "REDIRECTION", "CLIENT_ERROR", "SERVER_ERROR"];
 
-/// Has a request sent again.
+/// The Retry filter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Retry(Box<Inner>);
 

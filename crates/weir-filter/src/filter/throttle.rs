@@ -1,4 +1,4 @@
-//! Throttle: holds requests back that come faster than a limit allows.
+//! Throttle: delays requests above the rate of a limit.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -14,7 +14,7 @@ use crate::route::Route;
 /// A table with fewer routes is in the processor's caches as it is.
 const ROUTES_MIN: usize = 2_000;
 
-/// Has the processor bring memory into its caches while the caller goes on.
+/// Prefetches memory into the processor's caches.
 pub trait Fetch {
     /// Fetches the first lines of `values`, and waits for none.
     fn fetch<V>(&self, values: &[V]);

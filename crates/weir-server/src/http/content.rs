@@ -83,7 +83,7 @@ pub(super) async fn look(
     })
 }
 
-/// Has the filters of `route` change the body of an answer that was made in the gateway.
+/// Applies the body filters of `route` to a response made in the gateway.
 pub(super) fn edit_local(
     local: &mut LocalResponse,
     route: &Route<RouteTarget>,
@@ -182,7 +182,7 @@ async fn refuse(
     answer(worker, client, x, framing, snapshot, Some(route), (local, 0)).await
 }
 
-/// Has the content of a response changed, the response filters act on its head, and sends it.
+/// Edits the body of a response, applies the response filters to its head, and sends it.
 pub(super) async fn finish_with(
     worker: &Rc<Worker>,
     client: &mut Client,

@@ -331,7 +331,7 @@ pub(super) fn look_ahead_by_path(snapshot: &Snapshot, x: &mut Exchange, bytes: &
     }
 }
 
-/// Has fetched what [`find`] will read next, while other things are done.
+/// Prefetches what [`find`] will read next.
 fn look_ahead(snapshot: &Snapshot, client: &Client, x: &mut Exchange) {
     let asked = asked(client, &x.request, &x.parts);
     snapshot.index.look_ahead(&asked, &mut x.foreseen, &Caches);
