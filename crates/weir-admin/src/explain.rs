@@ -21,7 +21,6 @@ use crate::site::on_main_port;
 
 /// Candidates told at most.
 const CANDIDATES_MAX: usize = 50;
-
 /// Instances told at most.
 const INSTANCES_MAX: usize = 20;
 
