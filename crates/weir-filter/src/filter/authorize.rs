@@ -14,10 +14,10 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "Authorize",
-    doc: r#"Lets requests pass whose token allows it; others get 403, those without a token 401. A
+    doc: r#"Admits requests whose token satisfies a rule; others get 403, those without a token 401. A
 rule is made of `scope:NAME`, `role:NAME` (an authority `ROLE_NAME`, or a role of Keycloak's realm),
 `authority:NAME`, `claim:PATH`, `claim:PATH=VALUE` and `authenticated`, with `and`, `or`, `not` and
-parentheses. Who a request is from is known by
+parentheses. The client is identified by
 `spring.security.oauth2.resourceserver.jwt` or a filter `ApiKey`. A filter of weir's own.
 
 ```yaml

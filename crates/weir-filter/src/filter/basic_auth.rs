@@ -15,11 +15,10 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "BasicAuth",
-    doc: r#"Lets requests pass that bring user and password of one of `weir.users`, by HTTP's scheme
-Basic; others get 401. The user is who the request is from: for `Authorize`, and for limits with
-`key: principal`. User and password do not go to the upstream. Passwords are best written as bcrypt
-hashes (`htpasswd -nB user`); a check of one takes a while, on another thread, and is remembered. A
-filter of weir's own.
+    doc: r#"Admits requests with user and password of one of `weir.users` (HTTP Basic authentication);
+others get 401. The user identifies the client for `Authorize`, and for limits with `key: principal`.
+User and password do not go to the upstream. Write passwords as bcrypt hashes (`htpasswd -nB user`);
+each is checked on another thread, and the result is cached. A filter of weir's own.
 
 ```yaml
 filters:

@@ -15,10 +15,11 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "Throttle",
-    doc: r#"Holds requests back that come faster than a limit allows, and lets them pass one by one,
-evenly. `Throttle=orders` uses the limit `orders` of `weir.limits`; `Throttle=500/s` makes one for
-its route. Who would wait longer than `max-wait` or its own `deadline`, or finds `queue` others
-waiting, is refused: 429 if the limit has a key, else 503, with a `Retry-After`. A filter of weir's own.
+    doc: r#"Delays requests above the rate of a limit, so that they pass one by one, evenly.
+`Throttle=orders` uses the limit `orders` of `weir.limits`; `Throttle=500/s` creates one for its
+route. A request that would wait longer than `max-wait` or its own `deadline`, or that finds `queue`
+others waiting, is refused with `Retry-After`: 429 if the limit has a key, else 503. A filter of
+weir's own.
 
 ```yaml
 filters:
