@@ -494,6 +494,6 @@ mod tests {
             })
         );
         assert_eq!((here.0.len(), here.1), (2_000 - 42, 2_000));
-        assert!(here.2.iter().any(|message| message.contains("there twice")), "{:?}", here.2);
+        assert!(here.2.iter().any(|message| message.contains("duplicate id")), "{:?}", here.2);
     }
 }
