@@ -315,6 +315,7 @@ impl Running {
             prefixed: &mut self.prefixed,
             added: &mut Vec::new(),
             claims: &mut None,
+            kept: &mut None,
             failure: None,
             peer,
             now_ms,

@@ -112,6 +112,8 @@ pub struct RequestContext<'a> {
     pub added: &'a mut Vec<(Cow<'static, str>, Vec<u8>)>,
     /// Who it is from, if that is known.
     pub claims: &'a mut Option<Arc<Claims>>,
+    /// The head as CircuitBreaker met it, which its fallback gets.
+    pub kept: &'a mut Option<Box<RequestHead>>,
     /// Why it comes here, if it failed at another route.
     pub failure: Option<&'a Failure>,
     /// Address of the TCP peer.

@@ -8,7 +8,7 @@ use weir_limit::{Breaker, BreakerSettings};
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec, Vars};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
-use crate::context::FilterError;
+use crate::context::{FilterError, RequestContext, Verdict};
 use crate::path::PathTemplate;
 use crate::styled::Styled;
 
@@ -51,8 +51,8 @@ GET /orders HTTP/1.1
     shortcut: Shortcut::Positions(1),
     compatibility: Compatibility::Differs(
         "it is always outside of Retry, wherever both are listed; calls that began before the \
-         breaker changed its state do not count for the new one; a fallback gets the request as \
-         all filters of the route left it",
+         breaker changed its state do not count for the new one; what filters behind it set in the \
+         response is not in that of a fallback",
     ),
     build,
 };
@@ -168,6 +168,13 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
 impl Behaviour for CircuitBreaker {
     fn spec(&self) -> &'static Spec<Build> {
         &SPEC
+    }
+
+    fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
+        if self.has_fallback() && context.kept.is_none() && !context.is_asked {
+            *context.kept = Some(Box::new(context.head.clone()));
+        }
+        Ok(Verdict::Continue)
     }
 
     fn variables(&self) -> Vec<&str> {

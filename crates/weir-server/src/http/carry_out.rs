@@ -105,6 +105,12 @@ async fn steps(
                     Ok(Done::Fallback(path)) => {
                         // What another route answers is not this one's response.
                         x.storing = None;
+                        // Not what filters behind the breaker have put in, such as credentials.
+                        // Content that was edited goes with the head that tells its length.
+                        let kept = x.kept.take().filter(|_| !route.target.chain.edits_request());
+                        if let Some(kept) = kept {
+                            x.request = *kept;
+                        }
                         x.request.fields.remove(b"origin");
                         worker.identity.take_back(&mut x.request, &snapshot.settings.via);
                         dispatch(worker, client, x, snapshot, &mut framing, path.as_bytes()).await?

@@ -83,6 +83,8 @@ pub(crate) struct Exchange {
     pub(crate) claims: Option<Arc<Claims>>,
     /// The failure that sent it to a fallback.
     pub(crate) failure: Option<Box<Failure>>,
+    /// The head as it came to a CircuitBreaker with a fallback.
+    pub(crate) kept: Option<Box<RequestHead>>,
     /// How often it was forwarded to another route (`forward:`).
     pub(crate) dispatches: u32,
     /// The copy for `Mirror`, sent once the request has been answered.
@@ -144,6 +146,7 @@ impl Default for Exchange {
             held: Vec::new(),
             claims: None,
             failure: None,
+            kept: None,
             dispatches: 0,
             copied: None,
             storing: None,
@@ -180,6 +183,7 @@ impl Exchange {
         self.cors_fields.clear();
         self.claims = None;
         self.failure = None;
+        self.kept = None;
         self.dispatches = 0;
         self.storing = None;
         self.is_refresh = false;

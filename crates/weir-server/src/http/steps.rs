@@ -156,6 +156,7 @@ fn run_filters<'s>(
             prefixed: &mut filtering.prefixed,
             added: &mut x.cors_fields,
             claims: &mut x.claims,
+            kept: &mut x.kept,
             failure: x.failure.as_deref(),
             peer: client.peer,
             now_ms: worker.deadlines.wall_ms(),
