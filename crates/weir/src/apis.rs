@@ -37,17 +37,17 @@ enum ApisCommand {
     List(ListArgs),
     /// Shows a definition with its operations.
     Show(ShowArgs),
-    /// Adds a definition that is not there yet.
+    /// Adds a new definition.
     Add(DefineArgs),
-    /// Writes a definition, whether it is there or not.
+    /// Creates or replaces a definition.
     Set(SetArgs),
     /// Removes definitions.
     Rm(RemoveArgs),
     /// Writes many definitions from files, folders and exports, in one swap.
     Import(ImportArgs),
-    /// Writes the definitions out as JSON lines, to be imported again.
+    /// Exports definitions as JSON lines that `import` reads.
     Export(ExportArgs),
-    /// Tells what a request is answered, and why.
+    /// Shows which response a request gets, and why.
     Try(TryArgs),
 }
 
@@ -72,11 +72,11 @@ struct ShowArgs {
 
 #[derive(Debug, Args)]
 struct DefineArgs {
-    /// What it is called.
+    /// Name of the definition.
     name: String,
     /// The definition: OpenAPI, Swagger, YApi, Postman, HAR, Apifox; `-` is standard input.
     file: PathBuf,
-    /// Stands in front of its paths, instead of what its `servers` say.
+    /// Base path, instead of that of its `servers`.
     #[arg(long, value_name = "PATH")]
     base_path: Option<String>,
     /// The host whose requests it is for; may be repeated.
@@ -91,7 +91,7 @@ struct DefineArgs {
 struct SetArgs {
     #[command(flatten)]
     define: DefineArgs,
-    /// Only if the definition is at this revision, as `show` tells it.
+    /// Only if the definition is still at this revision (see `show`).
     #[arg(long, value_name = "N")]
     if_revision: Option<u64>,
 }
@@ -106,7 +106,7 @@ struct RemoveArgs {
     /// Every definition.
     #[arg(long, conflicts_with_all = ["names", "query"])]
     all: bool,
-    /// Only if the definition is at this revision, as `show` tells it.
+    /// Only if the definition is still at this revision (see `show`).
     #[arg(long, value_name = "N", requires = "names")]
     if_revision: Option<u64>,
 }
@@ -120,7 +120,7 @@ struct ImportArgs {
 
 #[derive(Debug, Args)]
 struct ExportArgs {
-    /// Where to; standard output if not said.
+    /// Output file; standard output by default.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -141,7 +141,7 @@ struct TryArgs {
     data: String,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.

@@ -39,15 +39,15 @@ enum RoutesCommand {
     List(ListArgs),
     /// Shows the definition of a route.
     Get(GetArgs),
-    /// Adds a route that is not there yet.
+    /// Adds a new route.
     Add(DefineArgs),
-    /// Writes a route, whether it is there or not.
+    /// Creates or replaces a route.
     Set(SetArgs),
     /// Removes routes.
     Rm(RemoveArgs),
     /// Writes many routes from files, 100,000 at a time.
     Import(ImportArgs),
-    /// Writes the routes out, to be imported again.
+    /// Exports routes in a form that `import` reads.
     Export(ExportArgs),
     /// Does what SCG's refresh does: nothing here, every change is in force at once.
     Refresh,
@@ -137,7 +137,7 @@ struct DefineArgs {
 struct SetArgs {
     #[command(flatten)]
     define: DefineArgs,
-    /// Only if the route is at this revision, as `get` shows it.
+    /// Only if the route is still at this revision (see `get`).
     #[arg(long, value_name = "N")]
     if_revision: Option<u64>,
 }
@@ -151,7 +151,7 @@ struct RemoveArgs {
     /// Every route of the store.
     #[arg(long)]
     all: bool,
-    /// Only if the route is at this revision, as `get` shows it.
+    /// Only if the route is still at this revision (see `get`).
     #[arg(long, value_name = "N", requires = "ids")]
     if_revision: Option<u64>,
 }
@@ -161,7 +161,7 @@ struct ImportArgs {
     /// Files; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// What the files are; found out if not said.
+    /// Format of the files; detected by default.
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Routes written together.
@@ -176,7 +176,7 @@ struct ExportArgs {
     /// What to write.
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
-    /// Where to; standard output if not said.
+    /// Output file; standard output by default.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Routes of configuration files, too. Importing them again would make them twice.
@@ -195,7 +195,7 @@ enum Format {
     Jsonl,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.
