@@ -30,5 +30,6 @@ pub use settings::{
     PoolSettings, ScgLine, Settings,
 };
 pub use snapshot::{
-    ForwardTo, Pipeline, Protocol, RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Snapshot, Upstream,
+    ForwardTo, Pipeline, Protocol, RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Snapshot,
+    Upstream,
 };
