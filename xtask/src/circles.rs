@@ -23,7 +23,6 @@ const TANGLED: &[(&str, usize)] = &[
     ("crates/weir-auth", 4),
     ("crates/weir-balance", 3),
     ("crates/weir-bench", 25),
-    ("crates/weir-config", 46),
     ("crates/weir-control", 17),
     ("crates/weir-filter", 11),
     ("crates/weir-mock", 35),
