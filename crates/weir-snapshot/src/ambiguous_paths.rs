@@ -1,7 +1,8 @@
 //! What a configuration says of paths that servers read in different ways.
 
 /// What becomes of a path that some servers read otherwise: `%2f`, `%5c`, `%25`, `%3b`, `%3f`,
-/// `%23`, `;parameters`, `//`, a dot or blank at the end of a name (see [`lenient_path`](weir_wire::http1::lenient_path)).
+/// `%23`, `;parameters`, `//`, a dot or blank at the end of a name (see
+/// [`lenient_path`](weir_wire::http1::lenient_path)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AmbiguousPaths {
     /// It is refused if a lenient server would see `..` segments in it, or if another route would
