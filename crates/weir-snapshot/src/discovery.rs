@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::settings::Secret;
+use crate::secret::Secret;
 
 /// Service registries, and how far they are believed.
 #[derive(Clone, Debug, PartialEq, Eq)]

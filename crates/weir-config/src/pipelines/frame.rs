@@ -4,7 +4,7 @@ use weir_wire::frame::{FrameKind, FrameRules, LenType};
 
 use weir_snapshot::FrameSettings;
 
-use super::read::unescape;
+use super::escape::unescape;
 use crate::fields::Fields;
 use crate::spring::Node;
 use crate::value::data_size;

@@ -379,9 +379,7 @@ pub(super) fn finish(settings: &mut Settings, layers: &Layers<'_>) {
         nacos.servers = spring::texts(layers, node);
     }
     nacos.metadata = texts(layers, "spring.cloud.nacos.discovery.metadata");
-    let kubernetes = &mut discovery.kubernetes;
-    kubernetes.configured = layers.find("spring.cloud.kubernetes").is_some_and(says);
-    super::kubernetes::finish(kubernetes, layers);
+    discovery.kubernetes.configured = layers.find("spring.cloud.kubernetes").is_some_and(says);
     discovery.dns.services = lists(layers, "weir.discovery.dns.services");
     let locator = super::PREFIX.to_owned() + ".discovery.locator.enabled";
     let names = [locator, super::OLD_PREFIX.to_owned() + ".discovery.locator.enabled"];

@@ -175,6 +175,7 @@ fn keep_admin_apart(settings: &mut Settings, layers: &Layers<'_>) {
 /// What depends on two properties at once.
 fn finish(settings: &mut Settings, layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) {
     super::discovery::finish(settings, layers);
+    super::kubernetes::finish(&mut settings.discovery.kubernetes, layers);
     keep_admin_apart(settings, layers);
     if let Some(node) = layers.find("weir.request-uri.allow") {
         for text in spring::texts(layers, node) {

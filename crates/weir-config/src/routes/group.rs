@@ -31,7 +31,7 @@ pub(crate) fn groups<'t>(
     let mut lists = layers.all(NAME).filter(|node| node.kind() != Kind::Null);
     let Some(list) = lists.next() else { return Vec::new() };
     for other in lists {
-        super::replaced(list, other, "groups", problems);
+        super::written::replaced(list, other, "groups", problems);
     }
     if list.kind() != Kind::List {
         let message = "`groups` is not a list";

@@ -7,7 +7,8 @@ use std::rc::Rc;
 use tokio::sync::oneshot;
 use weir_filter::filter::Mirror;
 use weir_filter::{Copied, Question};
-use weir_snapshot::Snapshot;
+use weir_route::Route;
+use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::http1::{RequestFraming, canonical_path};
 
 use super::attempts::{Attempts, Done};
