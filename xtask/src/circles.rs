@@ -31,7 +31,6 @@ const TANGLED: &[(&str, usize)] = &[
     ("crates/weir-route", 47),
     ("crates/weir-server", 39),
     ("crates/weir-store", 2),
-    ("crates/weir-testkit", 5),
     ("xtask", 24),
 ];
 
