@@ -21,7 +21,6 @@ const TANGLED: &[(&str, usize)] = &[
     ("crates/weir-admin", 18),
     ("crates/weir-auth", 4),
     ("crates/weir-balance", 3),
-    ("crates/weir-bench", 25),
     ("crates/weir-config", 46),
     ("crates/weir-control", 17),
     ("crates/weir-filter", 11),
@@ -30,7 +29,6 @@ const TANGLED: &[(&str, usize)] = &[
     ("crates/weir-route", 47),
     ("crates/weir-server", 39),
     ("crates/weir-store", 2),
-    ("xtask", 24),
 ];
 
 /// Every circle: its files, and the shortest way around.
