@@ -4,7 +4,6 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use weir_balance::{Instance, InstanceState};
 use weir_filter::cors::CorsDecision;
 use weir_filter::forwarding::{Hop, via};
@@ -16,98 +15,14 @@ use weir_snapshot::{RouteTarget, Settings, Snapshot, Upstream};
 use weir_wire::RequestHead;
 use weir_wire::http1::{HeadLimits, Parsed, parse_request};
 
+use crate::explanation::{Candidate, Explanation, Question, Step};
 use crate::redact::conceal;
 use crate::site::on_main_port;
 
 /// Candidates told at most.
 const CANDIDATES_MAX: usize = 50;
-
 /// Instances told at most.
 const INSTANCES_MAX: usize = 20;
-
-/// A request to be explained.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Question {
-    /// Method, such as `GET`.
-    pub method: String,
-    /// Path and query.
-    pub target: String,
-    /// Header fields in order.
-    #[serde(default)]
-    pub headers: Vec<(String, String)>,
-    /// Address of the client; loopback if not given.
-    #[serde(default)]
-    pub peer: Option<IpAddr>,
-    /// Its body, for ReadBody; not known if there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub body: Option<String>,
-    /// Chance that weight groups draw from.
-    #[serde(default)]
-    pub dice: u64,
-}
-
-/// What would happen to a request.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Explanation {
-    /// Why the request is refused before routing, if it is.
-    pub refused: Option<String>,
-    /// The path that is matched and sent, if it is not the one received.
-    pub path: Option<String>,
-    /// Whether it needs a token, where the configuration asks for some.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token: Option<String>,
-    /// Routes that the index considered, in order of trial, up to the winner.
-    pub candidates: Vec<Candidate>,
-    /// Routes in the table.
-    pub routes: usize,
-    /// The route that serves the request.
-    pub winner: Option<String>,
-    /// The group that this route is in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group: Option<String>,
-    /// URI variables of the winner.
-    pub variables: Vec<(String, String)>,
-    /// Its filters in the order they run.
-    pub filters: Vec<Step>,
-    /// What the gateway answers by itself, if it does.
-    pub answer: Option<String>,
-    /// Where the request is sent.
-    pub upstream: Option<String>,
-    /// Instances of its service, each with why it is not used, if it is not; the first ones.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub instances: Vec<String>,
-    /// The head that the upstream gets.
-    pub head: Option<String>,
-}
-
-/// One route that was considered.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Candidate {
-    /// Its id.
-    pub id: String,
-    /// Its order.
-    pub order: i32,
-    /// The group it is in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group: Option<String>,
-    /// Whether it matched.
-    pub matched: bool,
-    /// One sentence for each predicate, up to the first that does not hold.
-    pub reasons: Vec<String>,
-}
-
-/// One filter at work.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Step {
-    /// SCG's name.
-    pub name: String,
-    /// Its place in the chain.
-    pub order: i32,
-    /// What it is there for.
-    pub does: String,
-    /// Lines of the head that it took out (`- `) and put in (`+ `).
-    pub changes: Vec<String>,
-}
 
 /// Explains `question` with the table and the rules of `snapshot`. Values of secret fields are
 /// hidden.
@@ -316,6 +231,7 @@ impl Running {
             prefixed: &mut self.prefixed,
             added: &mut Vec::new(),
             claims: &mut None,
+            kept: &mut None,
             failure: None,
             peer,
             now_ms,

@@ -11,6 +11,7 @@ mod definition;
 mod display;
 mod endpoint;
 mod explain;
+mod explanation;
 mod hooks;
 mod redact;
 mod serve;
@@ -22,7 +23,8 @@ pub use definition::read_definition;
 pub use endpoint::{
     breakers_metrics, breakers_prometheus, limits_metrics, limits_prometheus, openapi,
 };
-pub use explain::{Candidate, Explanation, Question, Step, explain};
+pub use explain::explain;
+pub use explanation::{Candidate, Explanation, Question, Step};
 pub use hooks::{Hooks, Level, Logger, ReadLoggers, ReadServices, Refresh, SetLogger};
 pub use serve::Server;
 pub use site::{ENDPOINTS, Exposure, Kind, Limits, Site, SiteOptions, on_main_port};

@@ -2,7 +2,7 @@
 
 use weir_config::is_secret;
 
-use crate::explain::{Explanation, Question};
+use crate::explanation::{Explanation, Question};
 
 const HIDDEN: &str = "******";
 /// Parts of a value that are shorter are no secret by themselves, and stand in too many words.

@@ -110,33 +110,6 @@ impl Checker {
 }
 
 impl KeySet {
-    /// The public keys of a JSON Web Key Set: RSA from 2048 bits, P-256, P-384, P-521, Ed25519.
-    /// Keys of other kinds, uses or operations are skipped, secrets (`oct`) too.
-    ///
-    /// # Errors
-    /// The text is no key set, or one beyond the bounds.
-    pub fn from_jwks(text: &str) -> Result<Self, KeyError> {
-        jwk::read(text, false)
-    }
-
-    /// As [`KeySet::from_jwks`], with secrets (`oct`) for HMAC. Never to be used for a set that
-    /// anybody else may read.
-    ///
-    /// # Errors
-    /// Those of [`KeySet::from_jwks`].
-    pub fn from_jwks_with_secrets(text: &str) -> Result<Self, KeyError> {
-        jwk::read(text, true)
-    }
-
-    /// The one key of a PEM file with a `PUBLIC KEY` block (X.509 SubjectPublicKeyInfo): Spring's
-    /// `public-key-location`, where it may be RSA only. It fits tokens of any `kid`.
-    ///
-    /// # Errors
-    /// The text holds no such block, or no key that is understood.
-    pub fn from_pem_public_key(text: &str) -> Result<Self, KeyError> {
-        Ok(Self { keys: vec![pem::read(text)?], skipped: Vec::new() })
-    }
-
     /// Number of keys in use.
     pub fn len(&self) -> usize {
         self.keys.len()

@@ -55,14 +55,6 @@ pub struct RuleError {
 }
 
 impl Rule {
-    /// Reads a rule.
-    ///
-    /// # Errors
-    /// The first place that does not fit the grammar, or goes beyond 4096 bytes or 32 levels.
-    pub fn parse(text: &str) -> Result<Self, RuleError> {
-        parse::rule(text)
-    }
-
     /// Whether `claims` fulfil it. Who has no claims is not asked: that is status 401.
     pub fn allows(&self, claims: &Claims) -> bool {
         match self {

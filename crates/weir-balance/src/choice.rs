@@ -4,20 +4,10 @@ use std::sync::Arc;
 
 use weir_filter::Target;
 
+use crate::asked::Asked;
 use crate::cluster::Cluster;
 use crate::instance::Instance;
 use crate::member::{Member, Taken};
-
-/// What of a request counts for the choice of its instance.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
-    /// Hash of what the rules name, or chance.
-    pub hash: u64,
-    /// What kind of instance it wants.
-    pub hint: Option<String>,
-    /// The id of the instance it was at before.
-    pub instance: Option<String>,
-}
 
 /// An instance for one request. What is under way there ends when this is dropped.
 #[derive(Debug)]
@@ -33,8 +23,17 @@ pub struct Choice {
     is_told: bool,
 }
 
+impl Cluster {
+    /// Chooses an instance; `None` without any that takes requests. `now_ms` is of a clock that
+    /// only goes forward.
+    pub fn choose(self: &Arc<Self>, asked: Asked, now_ms: u64) -> Option<Choice> {
+        let (taken, instance) = self.take(&asked, &[], now_ms)?;
+        Some(Choice::new(Arc::clone(self), asked, taken, instance, now_ms))
+    }
+}
+
 impl Choice {
-    pub(crate) fn new(
+    fn new(
         cluster: Arc<Cluster>,
         asked: Asked,
         taken: Taken,

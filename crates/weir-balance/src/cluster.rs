@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
-use crate::choice::{Asked, Choice};
-use crate::directory::Directory;
+use crate::asked::Asked;
 use crate::formed::{Formed, Seat, weight};
 use crate::instance::Instance;
 use crate::member::{Member, MemberState, Taken};
+use crate::members::Members;
 use crate::rules::Rules;
 use crate::service::Service;
 
@@ -18,7 +18,7 @@ use crate::service::Service;
 pub struct Cluster {
     service: Arc<Service>,
     rules: Rules,
-    directory: Arc<Directory>,
+    members: Arc<Members>,
     formed: ArcSwap<Formed>,
     /// One list is made into a group by one thread.
     forming: Mutex<()>,
@@ -38,13 +38,13 @@ pub struct InstanceState {
 }
 
 impl Cluster {
-    /// The instances of `service` under `rules`.
-    pub fn new(service: Arc<Service>, rules: Rules, directory: &Arc<Directory>) -> Self {
-        let formed = Formed::of(&service, service.listed(), &rules, directory);
+    /// The instances of `service` under `rules`, with what `members` knows of them.
+    pub(crate) fn of(service: Arc<Service>, rules: Rules, members: Arc<Members>) -> Self {
+        let formed = Formed::of(&service, service.listed(), &rules, &members);
         Self {
             service,
             rules,
-            directory: Arc::clone(directory),
+            members,
             formed: ArcSwap::from_pointee(formed),
             forming: Mutex::new(()),
             last: ArcSwapOption::empty(),
@@ -59,13 +59,6 @@ impl Cluster {
     /// By what instances are chosen.
     pub fn rules(&self) -> &Rules {
         &self.rules
-    }
-
-    /// Chooses an instance; `None` without any that takes requests. `now_ms` is of a clock that
-    /// only goes forward.
-    pub fn choose(self: &Arc<Self>, asked: Asked, now_ms: u64) -> Option<Choice> {
-        let (taken, instance) = self.take(&asked, &[], now_ms)?;
-        Some(Choice::new(Arc::clone(self), asked, taken, instance, now_ms))
     }
 
     /// The instance for a request, without those in `tried`.
@@ -185,7 +178,7 @@ impl Cluster {
         if Arc::ptr_eq(&formed.of, &now) {
             return formed;
         }
-        let new = Arc::new(Formed::of(&self.service, now, &self.rules, &self.directory));
+        let new = Arc::new(Formed::of(&self.service, now, &self.rules, &self.members));
         self.formed.store(Arc::clone(&new));
         new
     }
@@ -211,6 +204,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::directory::Directory;
     use crate::formed::{COUNT_MS, COUNTED_AT_ONCE};
     use crate::group::Balance;
     use crate::rules::{Hint, Outlier, Sticky, Subset};

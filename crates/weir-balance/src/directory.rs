@@ -8,12 +8,12 @@ use weir_filter::Target;
 use crate::cluster::Cluster;
 use crate::instance::Instance;
 use crate::member::Member;
+use crate::members::Members;
+use crate::rules::Rules;
 use crate::service::Service;
 
 /// Most services a registry may list; further ones are left out and counted.
 const SERVICES_MAX: usize = 100_000;
-/// So few members are never looked through for those that nobody holds.
-const MEMBERS_FULL_MIN: usize = 64;
 
 /// A registry's place in the order in which registries are asked, and its name. The first one with
 /// an instance of a service serves it (Spring class `CompositeReactiveDiscoveryClient`).
@@ -27,6 +27,8 @@ pub type Report = BTreeMap<String, Vec<Arc<Instance>>>;
 #[derive(Default)]
 pub struct Directory {
     state: Mutex<State>,
+    /// What is known of the upstreams of pipelines and clusters.
+    members: Arc<Members>,
     /// Called when a route asks for a service that none has asked for before.
     asked: Mutex<Option<Asked>>,
 }
@@ -35,7 +37,8 @@ type Asked = Arc<dyn Fn() + Send + Sync>;
 
 impl std::fmt::Debug for Directory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Directory").field("state", &self.state).finish_non_exhaustive()
+        let mut shown = f.debug_struct("Directory");
+        shown.field("state", &self.state).field("members", &self.members).finish_non_exhaustive()
     }
 }
 
@@ -44,10 +47,6 @@ struct State {
     /// By name in lower case.
     services: HashMap<String, Arc<Service>>,
     reports: BTreeMap<Source, Report>,
-    /// What is known of the upstreams of pipelines, by pipeline and address.
-    members: HashMap<(String, String, u16), Weak<Member>>,
-    /// With so many of them, those that nobody holds are looked for.
-    members_full: usize,
     /// Services under rules, the newest one last.
     clusters: Vec<Weak<Cluster>>,
 }
@@ -88,19 +87,7 @@ impl Directory {
 
     /// An upstream of a pipeline, as it is known, or a new one. Forgotten when nobody holds it.
     pub fn member(&self, pipeline: &str, target: Target) -> Arc<Member> {
-        let key = (pipeline.to_owned(), target.host.clone(), target.port);
-        let mut state = self.lock();
-        if let Some(member) = state.members.get(&key).and_then(Weak::upgrade) {
-            return member;
-        }
-        if state.members.len() >= state.members_full {
-            state.members.retain(|_, member| member.strong_count() > 0);
-            // Twice what is held: a look at all is paid for by as many new ones.
-            state.members_full = MEMBERS_FULL_MIN.max(2 * state.members.len());
-        }
-        let member = Arc::new(Member::new(Arc::new(target)));
-        state.members.insert(key, Arc::downgrade(&member));
-        member
+        self.members.member(pipeline, target)
     }
 
     /// Notes that a configuration has this cluster, for as long as somebody holds it.
@@ -122,7 +109,7 @@ impl Directory {
         self.clusters().into_iter().find(|one| one.name().eq_ignore_ascii_case(name))
     }
 
-    /// Has `asked` called whenever a route asks for a service that none has asked for before.
+    /// Calls `asked` whenever a route uses a service for the first time.
     pub fn when_asked(&self, asked: impl Fn() + Send + Sync + 'static) {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(asked));
     }
@@ -208,6 +195,13 @@ impl Directory {
     }
 }
 
+impl Cluster {
+    /// The instances of `service` under `rules`; what is known of them is kept in `directory`.
+    pub fn new(service: Arc<Service>, rules: Rules, directory: &Arc<Directory>) -> Self {
+        Self::of(service, rules, Arc::clone(&directory.members))
+    }
+}
+
 impl State {
     fn find(&self, key: &str) -> Option<(&'static str, Vec<Arc<Instance>>)> {
         let of = |report: &Report| {
@@ -221,7 +215,7 @@ impl State {
         self.find(key).map(|(_, instances)| instances).unwrap_or_default()
     }
 
-    /// Brings every service up to date, and lets go of those that nobody asks for any more.
+    /// Brings every service up to date, and drops those that no route uses any more.
     fn settle(&mut self) {
         let mut by_key: HashMap<String, &Vec<Arc<Instance>>> = HashMap::new();
         for report in self.reports.values() {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::directory::Directory;
 use crate::group::{Group, chance_of, hash_of};
 use crate::instance::Instance;
 use crate::member::Member;
+use crate::members::Members;
 use crate::rules::Rules;
 use crate::service::{Instances, Service};
 
@@ -42,7 +42,7 @@ impl Formed {
         service: &Service,
         of: Arc<Instances>,
         rules: &Rules,
-        directory: &Directory,
+        members: &Members,
     ) -> Self {
         let mut usable: Vec<&Arc<Instance>> =
             of.all.iter().filter(|instance| instance.unused.is_none()).collect();
@@ -59,7 +59,7 @@ impl Formed {
             _ => false,
         };
         let seat = |instance: &Arc<Instance>| Seat {
-            member: directory.member(&cluster, (*instance.target).clone()),
+            member: members.member(&cluster, (*instance.target).clone()),
             is_near: is_near(instance),
             instance: Arc::clone(instance),
         };

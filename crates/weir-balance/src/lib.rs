@@ -6,6 +6,7 @@
 
 #![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+mod asked;
 mod choice;
 mod cluster;
 mod directory;
@@ -13,11 +14,13 @@ mod formed;
 mod group;
 mod instance;
 mod member;
+mod members;
 mod rules;
 mod service;
 mod verdict;
 
-pub use choice::{Asked, Choice};
+pub use asked::Asked;
+pub use choice::Choice;
 pub use cluster::{Cluster, InstanceState};
 pub use directory::{Directory, Listed, Report, Source};
 pub use group::{Balance, Group, hash_of};

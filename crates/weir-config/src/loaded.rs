@@ -163,13 +163,13 @@ impl Loader {
         self
     }
 
-    /// Has `mock://store` answered from `table`, which outlives the configuration.
+    /// Answers `mock://store` from `table`, which outlives the configuration.
     pub fn with_mock_table(mut self, table: &Arc<MockTable>) -> Self {
         self.mock_table = Arc::clone(table);
         self
     }
 
-    /// Has files that the configuration names read by this.
+    /// Reads files that the configuration names by this function.
     pub fn with_files(mut self, files: FileAccess) -> Self {
         self.files = Some(files);
         self
@@ -494,6 +494,6 @@ mod tests {
             })
         );
         assert_eq!((here.0.len(), here.1), (2_000 - 42, 2_000));
-        assert!(here.2.iter().any(|message| message.contains("there twice")), "{:?}", here.2);
+        assert!(here.2.iter().any(|message| message.contains("duplicate id")), "{:?}", here.2);
     }
 }

@@ -12,9 +12,8 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use weir_auth::{JWKS_BYTES_MAX, KeyPlace, KeyRing, KeySet, RemoteKeys};
 
-use crate::http::{Answer, Ask, Failure, shown};
+use crate::http::{Answer, Ask, Failure, Pool, shown};
 use crate::plane::Plane;
-use crate::pool::Pool;
 
 /// Keys are fetched anew after this; Spring's decoder does it as often.
 const REFRESH: Duration = Duration::from_secs(300);

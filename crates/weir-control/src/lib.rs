@@ -14,13 +14,13 @@
 
 mod answers;
 pub mod apis;
+mod backoff;
 mod checks;
 mod configuration;
 mod discovery;
 mod http;
 mod keys;
 mod plane;
-mod pool;
 mod table;
 
 pub use answers::{Inquiry, answer_questions, mirrors_metrics, mirrors_prometheus};

@@ -1,4 +1,4 @@
-//! What a filter sees, and what it may answer.
+//! The request and response as a filter sees them, and its verdict.
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
@@ -10,6 +10,7 @@ use weir_route::Vars;
 use weir_wire::{FieldLine, RequestHead, ResponseHead};
 
 use crate::attempt::Failure;
+use crate::local_response::LocalResponse;
 use crate::question::Question;
 use crate::ticket::Ticket;
 
@@ -67,17 +68,6 @@ impl Target {
     }
 }
 
-/// A response that the gateway gives itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LocalResponse {
-    /// Status code.
-    pub status: u16,
-    /// Header fields, without framing.
-    pub fields: Vec<(String, Vec<u8>)>,
-    /// Content.
-    pub body: Vec<u8>,
-}
-
 /// What comes next after a request filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -112,6 +102,8 @@ pub struct RequestContext<'a> {
     pub added: &'a mut Vec<(Cow<'static, str>, Vec<u8>)>,
     /// Who it is from, if that is known.
     pub claims: &'a mut Option<Arc<Claims>>,
+    /// The head as CircuitBreaker met it, which its fallback gets.
+    pub kept: &'a mut Option<Box<RequestHead>>,
     /// Why it comes here, if it failed at another route.
     pub failure: Option<&'a Failure>,
     /// Address of the TCP peer.

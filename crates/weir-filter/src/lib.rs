@@ -19,6 +19,7 @@ pub mod filter;
 pub mod forwarding;
 mod header;
 mod limits;
+mod local_response;
 mod oauth;
 mod path;
 mod plain_rewrite;
@@ -40,10 +41,9 @@ pub use attempt::{Failure, Outcome};
 pub use chain::{Chain, ChainEntry};
 pub use coding::{Coding, Encoder};
 pub use content::{Side, decoded};
-pub use context::{
-    FilterError, LocalResponse, RequestContext, ResponseContext, Scheme, Target, Verdict,
-};
+pub use context::{FilterError, RequestContext, ResponseContext, Scheme, Target, Verdict};
 pub use limits::{KeySource, LIMIT_FIELDS, LimitDefinition, REQUEST_FIELDS, set_limit};
+pub use local_response::LocalResponse;
 pub use oauth::{OAuthClient, TokenPlace};
 pub use question::{Answer, BucketQuestion, Copied, Question, Subrequest};
 pub use redis::RedisSettings;

@@ -4,9 +4,10 @@ use smol_str::SmolStr;
 use weir_route::Vars;
 use weir_wire::http1::{LenientPath, PathError, canonical_path, lenient_path};
 
-use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use crate::context::{FilterError, RequestContext, Verdict};
+use crate::local_response::LocalResponse;
 use crate::template::{Piece, Template, encode, variable};
-use crate::uri::AbsoluteUri;
+use crate::uri::{AbsoluteUri, is_path_byte};
 
 /// Replaces the path of the request by `path`, made by `filter`.
 ///
@@ -72,13 +73,6 @@ fn join_slashes(path: &[u8]) -> Vec<u8> {
         }
     }
     joined
-}
-
-/// Whether `byte` may stand in a path as it is (RFC 3986 `pchar` and `/`), `%` excluded.
-pub(crate) fn is_path_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')')
-        || matches!(byte, b'*' | b'+' | b',' | b';' | b'=' | b':' | b'@' | b'/')
 }
 
 /// A template for a path or its beginning (Spring class `UriTemplate`): values and text are

@@ -75,6 +75,7 @@ impl Trial {
             prefixed: &mut prefixed,
             added: &mut Vec::new(),
             claims: &mut claims.map(Arc::new),
+            kept: &mut None,
             failure: None,
             peer: PEER.parse().expect("an address"),
             now_ms: 0,

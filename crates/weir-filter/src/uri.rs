@@ -2,7 +2,6 @@
 //! redirect.
 
 use crate::context::{Scheme, Target};
-use crate::path::is_path_byte;
 use crate::query::is_query_byte;
 
 /// An absolute URI taken apart (RFC 3986). Userinfo and fragment are left out, as SCG does.
@@ -53,6 +52,13 @@ impl<'a> AbsoluteUri<'a> {
         let port = self.port.unwrap_or(port);
         Some(Target::new(scheme, self.host.to_ascii_lowercase(), port))
     }
+}
+
+/// Whether `byte` may stand in a path as it is (RFC 3986 `pchar` and `/`), `%` excluded.
+pub(crate) fn is_path_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')')
+        || matches!(byte, b'*' | b'+' | b',' | b';' | b'=' | b':' | b'@' | b'/')
 }
 
 fn cut(text: &str, at: char) -> (&str, Option<&str>) {

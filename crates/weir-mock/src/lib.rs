@@ -21,6 +21,7 @@ mod sorted;
 mod state;
 mod table;
 mod template;
+mod validity;
 
 pub use behaviour::{Delay, Envelope, InjectedFault, Misfit, Override, Settings, Step};
 pub use definition::{Api, Kind, Load, Operation, ReadError, ReadErrors, Warning, line_of};
@@ -31,4 +32,5 @@ pub use request::{BodyCondition, Call, Condition, Enforcement, Violation};
 pub use respond::{Options, Reply};
 pub use response::{Content, Given, ResponseValidity, WrongResponse};
 pub use sorted::Sorted;
-pub use table::{ApiSources, MockSource, MockTable, Validity, WrongRequest};
+pub use table::{ApiSources, MockSource, MockTable};
+pub use validity::{Validity, WrongRequest};

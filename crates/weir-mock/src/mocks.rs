@@ -13,7 +13,7 @@ use crate::response::{Given, ResponseValidity, compare};
 use crate::router::{Found, Index, Paths, Rank, Sought};
 use crate::sorted::Sorted;
 use crate::state::State;
-use crate::table::{Validity, WrongRequest};
+use crate::validity::{Validity, WrongRequest};
 
 /// A POST to it forgets what stateful definitions keep.
 const RESET_PATH: &[u8] = b"/__weir/reset";

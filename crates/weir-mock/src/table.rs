@@ -9,6 +9,7 @@ use crate::mocks::Mocks;
 use crate::request::Call;
 use crate::respond::Reply;
 use crate::response::{Given, ResponseValidity};
+use crate::validity::Validity;
 
 /// Definitions that are swapped as a whole, without the routes that lead to them. It outlives
 /// configurations.
@@ -93,26 +94,6 @@ impl MockSource {
             _ => false,
         }
     }
-}
-
-/// Whether a request is as its definition has it.
-#[derive(Clone, Debug)]
-pub enum Validity {
-    /// It is.
-    Sound,
-    /// Its head is; its content has to be read to know of that.
-    NeedsContent,
-    /// It is not.
-    Wrong(Box<WrongRequest>),
-}
-
-/// What is wrong with a request.
-#[derive(Clone, Debug)]
-pub struct WrongRequest {
-    /// The answer where it is refused.
-    pub reply: Reply,
-    /// All of it as JSON, for a header.
-    pub told: String,
 }
 
 /// Definitions by the names that routes and filters have for them.

@@ -12,9 +12,8 @@ use serde_json::{Value, json};
 
 use crate::payload::Payload;
 use crate::reflection::{headers, query_value, reflect, reflect_head};
-use crate::stats::Stats;
+use crate::shared::Shared;
 use crate::websocket;
-use crate::worker::Shared;
 
 const INDEX: &str = "\
 /ok/**            ok; x-benchmark-routeId comes back as x-mock-server-routeId
@@ -76,7 +75,7 @@ pub(crate) async fn answer(
         "sse" => events(request.uri()),
         "bytes" => bytes(rest),
         "ws" => text(StatusCode::UPGRADE_REQUIRED, "this is for WebSocket\n"),
-        "stats" => reply_json(&Stats::read(&shared.counters, shared.pool.as_deref()).json()),
+        "stats" => reply_json(&shared.stats().json()),
         _ => text(StatusCode::NOT_FOUND, "nothing here; / tells what there is\n"),
     }
 }

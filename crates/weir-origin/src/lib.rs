@@ -10,6 +10,7 @@ mod endpoint;
 mod payload;
 mod pool;
 mod reflection;
+mod shared;
 mod stats;
 mod websocket;
 mod worker;
@@ -24,8 +25,9 @@ use tokio::sync::watch;
 pub use stats::Stats;
 
 use pool::Pool;
+use shared::Shared;
 use stats::Counters;
-use worker::{Shared, Worker};
+use worker::Worker;
 
 /// What to serve and how.
 #[derive(Clone, Debug)]
@@ -43,7 +45,7 @@ pub struct Options {
     /// Connections the kernel may hold that have not been accepted yet; it caps this at
     /// `net.core.somaxconn`.
     pub backlog: i32,
-    /// Tells each request to `tracing` (target `weir_origin::access`).
+    /// Logs each request with `tracing` (target `weir_origin::access`).
     pub access_log: bool,
 }
 
@@ -65,8 +67,7 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
-    counters: Arc<Counters>,
-    pool: Option<Arc<Pool>>,
+    shared: Shared,
     stop: watch::Sender<bool>,
     workers: Vec<JoinHandle<()>>,
 }
@@ -79,7 +80,7 @@ impl Running {
 
     /// Connections, requests and threads now and so far.
     pub fn stats(&self) -> Stats {
-        Stats::read(&self.counters, self.pool.as_deref())
+        self.shared.stats()
     }
 
     /// Waits until all workers have ended, which they do not by themselves.
@@ -98,7 +99,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.stop.send_replace(true);
-        if let Some(pool) = &self.pool {
+        if let Some(pool) = &self.shared.pool {
             pool.close();
         }
         self.join();
@@ -112,9 +113,10 @@ impl Drop for Running {
 pub fn serve(options: Options) -> io::Result<Running> {
     let pool = options.blocking.then(|| Arc::new(Pool::new(options.threads, options.queue)));
     let counters = Arc::new(Counters::default());
+    let shared = Shared { counters, pool, access_log: options.access_log };
     let stop = watch::Sender::new(false);
     let mut address = options.address;
-    let mut running = Running { address, counters, pool, stop, workers: Vec::new() };
+    let mut running = Running { address, shared, stop, workers: Vec::new() };
     let mut listeners = Vec::new();
     if address.port() != 0 {
         worker::check_free(address)?;
@@ -126,12 +128,7 @@ pub fn serve(options: Options) -> io::Result<Running> {
     }
     running.address = address;
     for (number, listener) in listeners.into_iter().enumerate() {
-        let shared = Shared {
-            counters: Arc::clone(&running.counters),
-            pool: running.pool.clone(),
-            access_log: options.access_log,
-        };
-        let worker = Worker::new(listener, shared, running.stop.subscribe())?;
+        let worker = Worker::new(listener, running.shared.clone(), running.stop.subscribe())?;
         let name = format!("origin-{number}");
         running.workers.push(std::thread::Builder::new().name(name).spawn(|| worker.run())?);
     }

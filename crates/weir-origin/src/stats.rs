@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::pool::Pool;
-
 /// Counters that all workers share.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
@@ -27,6 +25,17 @@ impl Counters {
 
     pub(crate) fn request(&self) {
         self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The counts now, beside those of the `threads`.
+    pub(crate) fn read(&self, threads: Stats) -> Stats {
+        Stats {
+            connections: self.connections.load(Ordering::Relaxed),
+            connections_total: self.connections_total.load(Ordering::Relaxed),
+            connections_most: self.connections_most.load(Ordering::Relaxed),
+            requests: self.requests.load(Ordering::Relaxed),
+            ..threads
+        }
     }
 }
 
@@ -63,15 +72,6 @@ pub struct Stats {
 }
 
 impl Stats {
-    pub(crate) fn read(counters: &Counters, pool: Option<&Pool>) -> Self {
-        let mut stats = pool.map(Pool::stats).unwrap_or_default();
-        stats.connections = counters.connections.load(Ordering::Relaxed);
-        stats.connections_total = counters.connections_total.load(Ordering::Relaxed);
-        stats.connections_most = counters.connections_most.load(Ordering::Relaxed);
-        stats.requests = counters.requests.load(Ordering::Relaxed);
-        stats
-    }
-
     /// The same as JSON.
     pub(crate) fn json(self) -> Value {
         json!({

@@ -19,20 +19,11 @@ use tokio::sync::watch;
 use tokio::task::LocalSet;
 
 use crate::endpoint;
-use crate::pool::Pool;
-use crate::stats::Counters;
+use crate::shared::Shared;
 
 /// How long to wait after a connection could not be accepted: out of file descriptors, as a rule,
 /// and trying again at once would only burn what others need to get done.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
-
-/// What the requests of a worker have to do with.
-#[derive(Clone, Debug)]
-pub(crate) struct Shared {
-    pub(crate) counters: Arc<Counters>,
-    pub(crate) pool: Option<Arc<Pool>>,
-    pub(crate) access_log: bool,
-}
 
 /// One listener and the runtime that serves it.
 pub(crate) struct Worker {

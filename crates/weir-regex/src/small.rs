@@ -12,7 +12,7 @@ mod place;
 
 use super::engine::Spans;
 use char_set::CharSet;
-use place::Place;
+use place::{Place, char_at};
 
 /// Most capturing groups of a program.
 const GROUPS_MAX: usize = 16;
@@ -473,8 +473,4 @@ impl<'p, 't> Run<'p, 't> {
         let char = char_at(self.text, at)?;
         self.small.set_has(*set, char).then_some(at + char.len_utf8())
     }
-}
-
-fn char_at(text: &str, at: usize) -> Option<char> {
-    text.get(at..)?.chars().next()
 }

@@ -123,7 +123,7 @@ impl Args {
         self.values.iter().filter_map(move |value| {
             let (base, rest) = value.name.split_once('.')?;
             let text = value.texts.as_slice().first()?;
-            bind::is_same_name(base, prefix).then_some((rest, text.as_str()))
+            is_same_name(base, prefix).then_some((rest, text.as_str()))
         })
     }
 
@@ -132,7 +132,7 @@ impl Args {
         let (declared, undeclared) = self.values.split_at(self.declared.min(self.values.len()));
         let is_nested = |value: &&Value| {
             let base = value.name.split_once('.').map(|(base, _)| base);
-            base.is_some_and(|base| declared.iter().any(|one| bind::is_same_name(base, &one.name)))
+            base.is_some_and(|base| declared.iter().any(|one| is_same_name(base, &one.name)))
         };
         undeclared.iter().filter(move |value| !is_nested(value)).map(|value| &*value.name)
     }
@@ -252,7 +252,7 @@ impl Args {
         let Some(ArgKind::OneOf(choices)) = kind else {
             return Err(ArgError::new(name, format!("`{name}` has no choices")));
         };
-        let found = choices.iter().find(|choice| bind::is_same_name(choice, text.trim()));
+        let found = choices.iter().find(|choice| is_same_name(choice, text.trim()));
         found.copied().map(Some).ok_or_else(|| {
             ArgError::new(name, format!("`{text}` is not a known choice"))
                 .help(format!("write one of: {}", choices.join(", ")))
@@ -269,7 +269,7 @@ impl Args {
             ArgError::new(name, format!("`{text}` is not a reference"))
                 .help("write `#{@name}` with a name that weir knows")
         };
-        bind::bean_name(text).map(Some).ok_or_else(refuse)
+        bean_name(text).map(Some).ok_or_else(refuse)
     }
 
     fn read_as<T>(
@@ -279,4 +279,18 @@ impl Args {
     ) -> Result<Option<T>, ArgError> {
         self.text(name).map(parse).transpose().map_err(|error| ArgError::of_value(name, error))
     }
+}
+
+/// The name in `#{@name}`.
+fn bean_name(text: &str) -> Option<&str> {
+    let inside = text.trim().strip_prefix("#{")?.strip_suffix('}')?.trim();
+    inside.strip_prefix('@').map(str::trim)
+}
+
+/// Spring's relaxed names: `from-header`, `fromHeader` and `FROM_HEADER` are the same.
+fn is_same_name(one: &str, other: &str) -> bool {
+    fn relaxed(name: &str) -> impl Iterator<Item = char> {
+        name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase)
+    }
+    one == other || relaxed(one).eq(relaxed(other))
 }

@@ -18,10 +18,12 @@ mod request;
 mod route;
 mod spec;
 mod value;
+mod vars;
 
 pub use args::{ArgError, Args};
 pub use definition::{Arguments, NamedArgs, RouteDefinition, ShortcutError, parse_shortcut};
-pub use request::{Content, Request, RequestParts, Vars};
+pub use request::{Content, Request, RequestParts};
 pub use route::{Predicates, Route, RouteGroup};
 pub use spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 pub use value::{Moment, ValueError, iso_time, parse_data_size, parse_duration, parse_status};
+pub use vars::Vars;

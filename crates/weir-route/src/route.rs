@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::predicate::Predicate;
+use crate::predicate::{Predicate, PredicateError, WeightGroups};
+use crate::request::Request;
 
 /// The predicates of a route, two of which lie in the route itself: Path and one more is what most
 /// have, and each place of memory that a lookup has to fetch costs as much as parsing a head
@@ -56,6 +57,30 @@ impl<T> Route<T> {
         shared.iter().chain(self.predicates.iter())
     }
 
+    /// Whether all predicates hold, left to right.
+    ///
+    /// # Errors
+    /// The first predicate that cannot decide.
+    pub fn matches(
+        &self,
+        request: &Request<'_>,
+        groups: &WeightGroups,
+    ) -> Result<bool, PredicateError> {
+        if let Some(group) = &self.group {
+            for predicate in &group.predicates {
+                if !predicate.matches(request, groups)? {
+                    return Ok(false);
+                }
+            }
+        }
+        for predicate in &self.predicates {
+            if !predicate.matches(request, groups)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// About how much memory the route takes, in bytes, without what its target points to.
     pub fn bytes(&self) -> usize {
         /// The counts in front of what an `Arc` holds.
@@ -65,5 +90,13 @@ impl<T> Route<T> {
         let elsewhere = if self.predicates.spilled() { self.predicates.capacity() } else { 0 };
         let list = elsewhere * size_of::<Predicate>();
         COUNTS + size_of::<Self>() + id + list + predicates
+    }
+}
+
+impl WeightGroups {
+    /// The groups of `routes`, which come in definition order.
+    pub fn of_routes<'a, T: 'a>(routes: impl IntoIterator<Item = &'a Arc<Route<T>>>) -> Self {
+        let predicates = routes.into_iter().flat_map(|route| route.all_predicates());
+        Self::new(predicates.filter_map(Predicate::weight))
     }
 }

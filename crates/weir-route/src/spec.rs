@@ -1,7 +1,4 @@
-//! What a predicate or filter declares about itself: the registry entry that is its documentation.
-
-use crate::args::{ArgError, Args};
-use crate::definition::Arguments;
+//! Declaration of a predicate or filter: the registry entry that is its documentation.
 
 /// How shortcut arguments are laid onto declared ones (SCG enum
 /// `ShortcutConfigurable.ShortcutType`).
@@ -88,11 +85,15 @@ pub struct Spec<B: 'static> {
 }
 
 impl<B> Spec<B> {
-    /// Lays written arguments onto the declared ones.
-    ///
-    /// # Errors
-    /// A required argument that is missing.
-    pub fn bind(&self, written: &Arguments) -> Result<Args, ArgError> {
-        Args::bind(self.args, self.shortcut, written)
+    /// The same entry of something that is made by `build`.
+    pub(crate) const fn built_by<C>(&self, build: C) -> Spec<C> {
+        Spec {
+            name: self.name,
+            doc: self.doc,
+            args: self.args,
+            shortcut: self.shortcut,
+            compatibility: self.compatibility,
+            build,
+        }
     }
 }

@@ -1,5 +1,6 @@
-//! What can go wrong with one request: whose fault, what status, may another attempt be made.
+//! Errors of one request: whose fault, which status, whether another attempt is allowed.
 
+use weir_filter::FilterError;
 use weir_wire::http1::{BodyError, HeadError, PathError};
 
 /// Who is at fault.
@@ -38,7 +39,7 @@ pub enum ErrorKind {
     NoRoute,
     /// A filter failed.
     Filter,
-    /// The gateway has a fault: something panicked.
+    /// Internal error: something panicked.
     Panic,
     /// A service of an `lb:` route has no instance.
     NoInstance,
@@ -163,6 +164,12 @@ impl ErrorKind {
             K::BreakerOpen => "breaker_open",
             K::BreakerStatus(_) => "breaker_status",
         }
+    }
+}
+
+impl From<FilterError> for ProxyError {
+    fn from(error: FilterError) -> Self {
+        Self::with(ErrorKind::Filter, error.0)
     }
 }
 

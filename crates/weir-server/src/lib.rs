@@ -22,13 +22,16 @@ mod net;
 mod pacer;
 mod pipe;
 mod pipeline;
+mod places;
 mod poller;
 mod reserved;
 mod resolve;
 mod server;
+mod start_error;
 mod sys;
 mod timer;
 mod traffic;
+mod watched;
 mod worker;
 
 pub use descriptors::FilesPlan;
@@ -43,7 +46,8 @@ pub use metrics::{Metrics, WorkerCounters};
 pub use pacer::{arm_if, now_ns, set_limits};
 pub use pipeline::PipelineStatus;
 pub use reserved::ReservedPaths;
-pub use server::{Server, ServerOptions, StartError, files_plan};
+pub use server::{Server, ServerOptions, files_plan};
+pub use start_error::StartError;
 pub use sys::{
     Limits, ProgramPages, files_max_raised, give_back_memory, raise_limits, return_memory_at_once,
     yield_to_traffic,

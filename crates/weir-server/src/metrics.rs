@@ -3,6 +3,7 @@
 //! Each worker writes its own counters; a scrape adds them up. Label values come from route
 //! definitions, statuses and a fixed set of methods, never from requests.
 
+mod own;
 mod series;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 use weir_route::Route;
 use weir_snapshot::{RouteTarget, Snapshot};
 
+use self::own::add;
 use self::series::{Kind, Timers, Total};
 pub(crate) use self::series::{Listed, RouteNumber};
 use crate::descriptors::{Files, FilesPlan};
@@ -196,11 +198,6 @@ impl WorkerCounters {
     }
 }
 
-/// Adds to a counter that only this thread writes: cheaper than an atomic addition.
-fn add(counter: &AtomicU64, n: u64) {
-    counter.store(counter.load(Ordering::Relaxed) + n, Ordering::Relaxed);
-}
-
 /// Counts a connection as open while it lives, whatever ends it.
 #[derive(Debug)]
 pub(crate) struct OpenConnection(Arc<WorkerCounters>);
@@ -284,7 +281,7 @@ impl Metrics {
         counter(&mut out, "weir_connections_refused_total", help, refused);
         let failed = self.sum(|worker| &worker.accept_failed);
         counter(&mut out, "weir_accept_failures_total", "Failed accepts.", failed);
-        let help = "Times that clients had to wait for an open file to be accepted.";
+        let help = "Accepts delayed by the descriptor limit.";
         counter(&mut out, "weir_accept_waits_total", help, self.files.waits());
         let opened = self.sum(|worker| &worker.upstream_opened);
         counter(
@@ -401,8 +398,7 @@ impl Metrics {
             }
         }
         let name = "weir_filter_inquiries_total";
-        let help =
-            "What filters asked outside of the workers, and whether it was answered in time.";
+        let help = "Questions of filters to the control plane, by outcome.";
         let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} counter\n");
         for ((kind, answered), count) in &inquiries {
             let _ = writeln!(out, "{name}{{kind=\"{kind}\",answered=\"{answered}\"}} {count}");

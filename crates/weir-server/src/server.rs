@@ -20,18 +20,16 @@ use crate::accept::{Acceptor, Handed, accept_handed, accept_own};
 use crate::access_log::{self, LogBuffer};
 use crate::descriptors::{Files, FilesPlan};
 use crate::drain::{DrainState, Listening, Phase};
-use crate::executor::{Executor, spawn, yield_now};
+use crate::executor::{Executor, TIDY, spawn, yield_now};
 use crate::http::loop_guard::Identity;
 use crate::inquiries::Inquiries;
 use crate::listener::{Asked, BindError, SocketBuffers, bind};
 use crate::metrics::{Metrics, WorkerCounters};
 use crate::pipeline::{Order, PipelineSet, PipelineStatus, take_orders};
 use crate::reserved::{Reserved, ReservedPaths};
+use crate::start_error::StartError;
 use crate::sys::{files_max, on_core};
 use crate::worker::Worker;
-
-/// How often a worker lets go of what it holds only for speed.
-pub(crate) const TIDY: Duration = Duration::from_secs(1);
 
 /// What the server needs besides a snapshot.
 #[derive(Debug)]
@@ -45,31 +43,6 @@ pub struct ServerOptions {
     /// Who answers what filters ask; without it nobody does.
     pub inquiries: Option<Inquiries>,
 }
-
-/// Why the server did not start.
-#[derive(Debug)]
-pub enum StartError {
-    /// An address cannot be listened on.
-    Bind(BindError),
-    /// The access log cannot be opened.
-    AccessLog(io::Error),
-    /// A thread cannot be made.
-    Thread(io::Error),
-}
-
-impl std::fmt::Display for StartError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Bind(error) => error.fmt(f),
-            Self::AccessLog(error) => {
-                write!(f, "cannot open the access log: {error}; see weir.access-log.path")
-            }
-            Self::Thread(error) => write!(f, "cannot start a worker thread: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {}
 
 /// The running data plane.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use rustix::time::{
     timerfd_settime,
 };
 
-use crate::poller::Watched;
+use crate::watched::Watched;
 
 /// One timer of a thread.
 #[derive(Debug)]

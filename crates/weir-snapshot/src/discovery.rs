@@ -1,4 +1,4 @@
-//! What a configuration says of service registries: data only; `weir-control` acts on it.
+//! Settings of service registries: data only; `weir-control` acts on it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the configuration means for the gateway as a whole, routes aside.
+//! Settings of the gateway as a whole, routes aside.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What a request is served by: one immutable value, swapped whole.
+//! The immutable runtime configuration that requests are served from, swapped as a whole.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;

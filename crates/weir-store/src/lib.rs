@@ -11,6 +11,7 @@
 mod apis;
 mod audit;
 mod error;
+mod place;
 mod polite;
 mod record;
 mod store;

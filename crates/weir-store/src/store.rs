@@ -13,8 +13,9 @@ use redb::{
 
 use crate::audit::AuditEntry;
 use crate::error::{StoreError, StoreErrorKind};
+use crate::place::Place;
 use crate::polite::PoliteFile;
-use crate::record::{RecordError, StoredRoute};
+use crate::record::StoredRoute;
 use crate::transaction::{AUDIT, IDS, META, META_FORMAT, META_REVISION, ROUTES, Transaction};
 
 /// Name of the file in the store's directory.
@@ -37,12 +38,6 @@ impl Default for Options {
     fn default() -> Self {
         Self { audit_entries_max: 10_000, cache_bytes: 4 * 1024 * 1024 }
     }
-}
-
-/// Where the store is, for messages.
-pub(crate) struct Place {
-    pub(crate) path: PathBuf,
-    pub(crate) audit_entries_max: u64,
 }
 
 type Open = Box<dyn Fn() -> Result<Database, DatabaseError> + Send + Sync>;
@@ -315,24 +310,6 @@ impl Store {
             let detail = "closed after an earlier failure";
             StoreError::new(StoreErrorKind::Io, &self.place.path, "use", detail)
         })
-    }
-}
-
-impl Place {
-    pub(crate) fn database(
-        &self,
-        doing: &'static str,
-        error: impl Into<redb::Error>,
-    ) -> StoreError {
-        StoreError::database(&self.path, doing, error)
-    }
-
-    pub(crate) fn record(&self, slot: u64, error: &RecordError) -> StoreError {
-        let kind = match error {
-            RecordError::Newer(_) => StoreErrorKind::Newer,
-            RecordError::Short => StoreErrorKind::Corrupt,
-        };
-        StoreError::new(kind, &self.path, "read", format!("record {slot}: {error}"))
     }
 }
 

@@ -4,8 +4,8 @@ use redb::{ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTr
 
 use crate::audit::AuditEntry;
 use crate::error::{StoreError, StoreErrorKind};
+use crate::place::Place;
 use crate::record::{Encoded, StoredRoute};
-use crate::store::Place;
 
 /// Slot to record.
 pub(crate) const ROUTES: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("routes");

@@ -39,21 +39,21 @@ enum ApisCommand {
     List(ListArgs),
     /// Shows a definition with its operations.
     Show(ShowArgs),
-    /// Adds a definition that is not there yet.
+    /// Adds a new definition.
     Add(DefineArgs),
-    /// Writes a definition, whether it is there or not.
+    /// Creates or replaces a definition.
     Set(SetArgs),
     /// Removes definitions.
     Rm(RemoveArgs),
     /// Writes many definitions from files, folders and exports, in one swap.
     Import(ImportArgs),
-    /// Writes the definitions out as JSON lines, to be imported again.
+    /// Exports definitions as JSON lines that `import` reads.
     Export(ExportArgs),
-    /// Tells what a request is answered, and why.
+    /// Shows which response a request gets, and why.
     Try(TryArgs),
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.

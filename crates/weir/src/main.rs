@@ -63,15 +63,15 @@ enum Command {
     Services(services::ServicesArgs),
     /// Shows the upstreams of a running gateway, and drains their instances.
     Upstreams(upstreams::UpstreamsArgs),
-    /// Serves API definitions: requests are validated, answers made.
+    /// Serves API definitions: validates requests and answers them.
     Mock(mock::MockArgs),
-    /// Sends load and measures it, with honest latency.
+    /// Generates load and measures latency without omitting waits.
     Bench(Box<weir_bench::cli::Args>),
-    /// Runs the experiments that weir is measured by.
+    /// Runs weir's own experiments.
     Lab(weir_bench::lab::Args),
     /// Runs an upstream for tests, demonstrations and experiments.
     Origin(origin::OriginArgs),
-    /// Runs origin, gateway and 100,000 routes, with the lines to try them.
+    /// Runs an origin and a gateway with 100,000 routes, and prints commands to try.
     Demo(demo::DemoArgs),
     /// Shows the reference of predicates and filters.
     Reference(reference::ReferenceArgs),

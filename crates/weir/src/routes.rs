@@ -42,15 +42,15 @@ enum RoutesCommand {
     List(ListArgs),
     /// Shows the definition of a route.
     Get(GetArgs),
-    /// Adds a route that is not there yet.
+    /// Adds a new route.
     Add(DefineArgs),
-    /// Writes a route, whether it is there or not.
+    /// Creates or replaces a route.
     Set(SetArgs),
     /// Removes routes.
     Rm(RemoveArgs),
     /// Writes many routes from files, 100,000 at a time.
     Import(ImportArgs),
-    /// Writes the routes out, to be imported again.
+    /// Exports routes in a form that `import` reads.
     Export(ExportArgs),
     /// Does what SCG's refresh does: nothing here, every change is in force at once.
     Refresh,
@@ -58,7 +58,7 @@ enum RoutesCommand {
     Stats,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.

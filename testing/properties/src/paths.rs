@@ -118,6 +118,7 @@ fn passes(chain: &Chain, head: &mut RequestHead, vars: &Vars) -> bool {
         preserve_host: &mut false,
         prefixed: &mut false,
         claims: &mut None,
+        kept: &mut None,
         failure: None,
         peer: std::net::SocketAddr::from(([127, 0, 0, 1], 1)),
         added: &mut Vec::new(),

@@ -2,10 +2,10 @@
 
 use http::StatusCode;
 
-use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter};
-use super::table::{
+use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter, query, read, write};
+use super::shared::{
     BAD, BUSY, FAULT, FORBIDDEN, FULL, IF_NONE_MATCH, JSON_MEDIA, MEDIA, OK_OBJECT, PAGE,
-    TOO_LARGE, UNAUTHORIZED, query, read, write,
+    TOO_LARGE, UNAUTHORIZED,
 };
 
 const NAME: Parameter =

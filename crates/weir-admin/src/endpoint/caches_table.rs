@@ -2,8 +2,8 @@
 
 use http::StatusCode;
 
-use super::describe::{Answer, Endpoint, Operation, Parameter};
-use super::table::{FORBIDDEN, OK_OBJECT, UNAUTHORIZED, read, write};
+use super::describe::{Answer, Endpoint, Operation, Parameter, read, write};
+use super::shared::{FORBIDDEN, OK_OBJECT, UNAUTHORIZED};
 
 const CACHE: Parameter = Parameter {
     place: "path",

@@ -102,3 +102,38 @@ impl Endpoint {
         format!("{base}{}", self.path)
     }
 }
+
+pub(super) const fn query(name: &'static str, kind: &'static str, doc: &'static str) -> Parameter {
+    Parameter { place: "query", name, kind, doc }
+}
+
+pub(super) const fn read(
+    path: &'static str,
+    name: &'static str,
+    operation: Operation,
+    summary: &'static str,
+    answers: &'static [Answer],
+) -> Endpoint {
+    Endpoint {
+        method: "GET",
+        path,
+        name,
+        intent: Intent::Read,
+        operation,
+        summary,
+        parameters: &[],
+        body: None,
+        answers,
+    }
+}
+
+pub(super) const fn write(
+    method: &'static str,
+    path: &'static str,
+    name: &'static str,
+    operation: Operation,
+    summary: &'static str,
+    answers: &'static [Answer],
+) -> Endpoint {
+    Endpoint { method, intent: Intent::Write, ..read(path, name, operation, summary, answers) }
+}

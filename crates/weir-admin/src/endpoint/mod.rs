@@ -6,6 +6,7 @@ mod body;
 mod breakers;
 mod caches;
 mod caches_table;
+mod call;
 mod describe;
 mod gateway;
 mod limits;
@@ -15,17 +16,17 @@ mod pipelines;
 mod process;
 mod routes;
 mod services;
+mod shared;
 mod table;
 mod upstreams;
 mod upstreams_table;
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{FromRequestParts, Path, Request};
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use http::request::Parts;
@@ -35,6 +36,7 @@ use crate::access::Intent;
 use crate::answer::{Failure, ok_json};
 use crate::site::{Kind, Site};
 pub use breakers::{breakers_metrics, breakers_prometheus};
+use call::Call;
 use describe::{Endpoint, Operation};
 pub use limits::{limits_metrics, limits_prometheus};
 pub use openapi::openapi;
@@ -48,15 +50,6 @@ const CHANGES_ELSEWHERE: &str = "nothing is changed on this port; send it to the
 /// The TCP peer of a connection, put into each of its requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
-
-/// A request on its way to an endpoint that its caller may use.
-struct Call {
-    site: Arc<Site>,
-    /// Who asks, as the audit log names it.
-    who: String,
-    parts: Parts,
-    body: Body,
-}
 
 /// Everything `site` serves.
 pub(crate) fn router(site: &Arc<Site>) -> Router {
@@ -79,7 +72,7 @@ pub(crate) fn router(site: &Arc<Site>) -> Router {
                 let path = request.uri().path().to_owned();
                 let (parts, body) = request.into_parts();
                 match admit(site, Intent::Read, parts, body) {
-                    Ok(call) => ok_json(&openapi::of_site(&call.site)),
+                    Ok(call) => ok_json(&served_openapi(&call.site)),
                     Err(failure) => failure.answer(&path),
                 }
             }
@@ -93,6 +86,11 @@ pub(crate) fn router(site: &Arc<Site>) -> Router {
         .fallback(|request: Request| async move {
             Failure::plain(StatusCode::NOT_FOUND).answer(request.uri().path())
         })
+}
+
+/// OpenAPI 3.1 of what `site` serves.
+fn served_openapi(site: &Site) -> serde_json::Value {
+    openapi::document(&site.options.base_path, |endpoint| is_served(site, endpoint))
 }
 
 /// Has the main port say where changes are taken that it does not take itself.
@@ -266,40 +264,5 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::DeleteApi => apis::delete(call).await,
         Operation::TryApi => apis::try_out(call).await,
         Operation::ResetApi => apis::reset(call).await,
-    }
-}
-
-impl Call {
-    /// A decoded segment of the path.
-    async fn segment(&mut self, name: &str) -> Result<String, Failure> {
-        let read = Path::<HashMap<String, String>>::from_request_parts(&mut self.parts, &()).await;
-        let Ok(Path(mut segments)) = read else {
-            return Err(Failure::bad_request("the path is not UTF-8"));
-        };
-        segments.remove(name).ok_or(Failure::plain(StatusCode::NOT_FOUND))
-    }
-
-    /// 406 unless the caller takes one of these media types.
-    fn accepts(&self, offered: &[&str]) -> Result<(), Failure> {
-        let mut accepted = self.parts.headers.get_all(header::ACCEPT).iter().peekable();
-        if accepted.peek().is_none() {
-            return Ok(());
-        }
-        let ranges = accepted.filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
-        let matches = |range: &str| {
-            let range = range.split(';').next().unwrap_or("").trim();
-            let kind = range.strip_suffix("/*");
-            range == "*/*"
-                || offered.iter().any(|media| {
-                    media.eq_ignore_ascii_case(range)
-                        || kind.is_some_and(|kind| {
-                            media.split('/').next().is_some_and(|own| own == kind)
-                        })
-                })
-        };
-        match ranges.into_iter().any(matches) {
-            true => Ok(()),
-            false => Err(Failure::plain(StatusCode::NOT_ACCEPTABLE)),
-        }
     }
 }

@@ -5,19 +5,14 @@ use serde_json::{Map, Value, json};
 use super::describe::Endpoint;
 use super::table::endpoints;
 use crate::access::Intent;
-use crate::site::Site;
 
 /// OpenAPI 3.1 of the whole admin API, for the reference.
 pub fn openapi() -> Value {
     document("/actuator", |_| true)
 }
 
-/// OpenAPI 3.1 of what `site` serves.
-pub(super) fn of_site(site: &Site) -> Value {
-    document(&site.options.base_path, |endpoint| super::is_served(site, endpoint))
-}
-
-fn document(base_path: &str, is_served: impl Fn(&Endpoint) -> bool) -> Value {
+/// OpenAPI 3.1 of the endpoints that `is_served` lets through.
+pub(super) fn document(base_path: &str, is_served: impl Fn(&Endpoint) -> bool) -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for endpoint in endpoints().filter(|endpoint| is_served(endpoint)) {
         let path = endpoint.address(base_path);
@@ -131,7 +126,7 @@ fn process_schemas() -> Value {
                 "order": { "enum": ["fifo", "fair"] },
                 "enforce": { "type": "boolean" },
                 "paused": { "type": "boolean" },
-                "flush": { "type": "boolean", "description": "Refuses all who wait." },
+                "flush": { "type": "boolean", "description": "Refuses all waiting requests." },
             },
         },
         "Drain": {

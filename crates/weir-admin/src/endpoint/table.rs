@@ -4,7 +4,11 @@ use http::StatusCode;
 
 use super::apis_table::API_ENDPOINTS;
 use super::caches_table::CACHE_ENDPOINTS;
-use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter};
+use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter, query, read, write};
+use super::shared::{
+    BAD, BUSY, FAULT, FORBIDDEN, FULL, IF_NONE_MATCH, JSON_MEDIA, MEDIA, OK_OBJECT, PAGE,
+    TOO_LARGE, UNAUTHORIZED,
+};
 use super::upstreams_table::UPSTREAM_ENDPOINTS;
 use crate::access::Intent;
 
@@ -16,12 +20,6 @@ const IF_MATCH: Parameter = Parameter {
     kind: "string",
     doc: "Only if the route is at this revision (its ETag); `*`: only if it exists.",
 };
-pub(super) const IF_NONE_MATCH: Parameter = Parameter {
-    place: "header",
-    name: "If-None-Match",
-    kind: "string",
-    doc: "`*`: only if the route does not exist.",
-};
 const Q: Parameter =
     query("q", "string", "Text anywhere in id, uri, group, predicates or filters.");
 const URI: Parameter = query("uri", "string", "Text in the uri.");
@@ -29,7 +27,6 @@ const PATH: Parameter = query("path", "string", "Text in a pattern of a Path pre
 const ID_PREFIX: Parameter = query("id", "string", "Start of the id.");
 const METADATA: Parameter =
     query("metadata", "string", "`key:value` of the metadata; may be repeated.");
-pub(super) const PAGE: Parameter = query("page", "integer", "Number of the page, from 0.");
 const SIZE: Parameter =
     query("size", "integer", "Routes on a page, up to 10000; without page and size: all of them.");
 const FROM: Parameter = query("from", "string", "`file` or `store`; without it both.");
@@ -57,32 +54,11 @@ const PIPELINE: Parameter =
 const SERVICE: Parameter =
     Parameter { place: "path", name: "name", kind: "string", doc: "Name, as in `lb://name`." };
 
-pub(super) const fn query(name: &'static str, kind: &'static str, doc: &'static str) -> Parameter {
-    Parameter { place: "query", name, kind, doc }
-}
-
 const BREAKERS: &str = "Circuit breakers, in the form of resilience4j's endpoint.";
-pub(super) const OK_OBJECT: Answer = (StatusCode::OK, Some("Object"), "As of now.");
 const NOT_FOUND: Answer = (StatusCode::NOT_FOUND, None, "No such route.");
-pub(super) const BAD: Answer =
-    (StatusCode::BAD_REQUEST, Some("Error"), "Refused, with every problem.");
-pub(super) const UNAUTHORIZED: Answer =
-    (StatusCode::UNAUTHORIZED, Some("Error"), "The token is wrong.");
-pub(super) const FORBIDDEN: Answer =
-    (StatusCode::FORBIDDEN, Some("Error"), "Not from here: peer, Host or Origin.");
 const CHANGED: Answer =
     (StatusCode::PRECONDITION_FAILED, Some("Error"), "The route is at another revision.");
-pub(super) const TOO_LARGE: Answer =
-    (StatusCode::PAYLOAD_TOO_LARGE, Some("Error"), "The body is over the bound.");
-pub(super) const MEDIA: Answer = (StatusCode::UNSUPPORTED_MEDIA_TYPE, Some("Error"), "Not JSON.");
-pub(super) const BUSY: Answer =
-    (StatusCode::SERVICE_UNAVAILABLE, Some("Error"), "Too many changes, or the store failed.");
-pub(super) const FULL: Answer =
-    (StatusCode::INSUFFICIENT_STORAGE, Some("Error"), "No space for the store.");
-pub(super) const FAULT: Answer =
-    (StatusCode::INTERNAL_SERVER_ERROR, Some("Error"), "A fault, or the store is damaged.");
 
-pub(super) const JSON_MEDIA: &[&str] = &["application/json"];
 const ROUTE: Option<BodySpec> = Some(BodySpec { media: JSON_MEDIA, schema: "RouteDefinition" });
 const PUT_ANSWERS: &[Answer] = &[
     (StatusCode::CREATED, None, "Written and in force; Location and ETag say where and which."),
@@ -96,37 +72,6 @@ const PUT_ANSWERS: &[Answer] = &[
     FULL,
     FAULT,
 ];
-
-pub(super) const fn read(
-    path: &'static str,
-    name: &'static str,
-    operation: Operation,
-    summary: &'static str,
-    answers: &'static [Answer],
-) -> Endpoint {
-    Endpoint {
-        method: "GET",
-        path,
-        name,
-        intent: Intent::Read,
-        operation,
-        summary,
-        parameters: &[],
-        body: None,
-        answers,
-    }
-}
-
-pub(super) const fn write(
-    method: &'static str,
-    path: &'static str,
-    name: &'static str,
-    operation: Operation,
-    summary: &'static str,
-    answers: &'static [Answer],
-) -> Endpoint {
-    Endpoint { method, intent: Intent::Write, ..read(path, name, operation, summary, answers) }
-}
 
 const HEALTH_ANSWERS: &[Answer] = &[
     (StatusCode::OK, Some("Health"), "UP."),
@@ -207,7 +152,11 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             UNAUTHORIZED,
             FORBIDDEN,
             (StatusCode::SERVICE_UNAVAILABLE, Some("Error"), "It is being read already."),
-            (StatusCode::INTERNAL_SERVER_ERROR, Some("Error"), "Why the old one serves on."),
+            (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                Some("Error"),
+                "Why the old configuration stays in use.",
+            ),
         ],
     ),
     read("/gateway", "gateway", Operation::GatewayIndex, "What there is below.", &[OK_OBJECT]),
@@ -435,7 +384,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "gateway",
             Operation::GetPipeline,
             "One pipeline.",
-            &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "There is none of this name.")],
+            &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No entry has this name.")],
         )
     },
     read(

@@ -2,8 +2,8 @@
 
 use http::StatusCode;
 
-use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter};
-use super::table::{BAD, FORBIDDEN, JSON_MEDIA, MEDIA, OK_OBJECT, UNAUTHORIZED, read, write};
+use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter, read, write};
+use super::shared::{BAD, FORBIDDEN, JSON_MEDIA, MEDIA, OK_OBJECT, UNAUTHORIZED};
 
 const UPSTREAM: Parameter = Parameter {
     place: "path",

@@ -23,8 +23,28 @@ const RSA_EXPONENT_BYTES_MAX: usize = 8;
 type Members = Map<String, Value>;
 type Checkers = Vec<(Algorithm, Checker)>;
 
+impl KeySet {
+    /// The public keys of a JSON Web Key Set: RSA from 2048 bits, P-256, P-384, P-521, Ed25519.
+    /// Keys of other kinds, uses or operations are skipped, secrets (`oct`) too.
+    ///
+    /// # Errors
+    /// The text is no key set, or one beyond the bounds.
+    pub fn from_jwks(text: &str) -> Result<Self, KeyError> {
+        read(text, false)
+    }
+
+    /// As [`KeySet::from_jwks`], with secrets (`oct`) for HMAC. Never to be used for a set that
+    /// anybody else may read.
+    ///
+    /// # Errors
+    /// Those of [`KeySet::from_jwks`].
+    pub fn from_jwks_with_secrets(text: &str) -> Result<Self, KeyError> {
+        read(text, true)
+    }
+}
+
 /// The keys in `text`.
-pub(super) fn read(text: &str, secrets: bool) -> Result<KeySet, KeyError> {
+fn read(text: &str, secrets: bool) -> Result<KeySet, KeyError> {
     if text.len() > JWKS_BYTES_MAX {
         return Err(KeyError::TooLong);
     }

@@ -4,13 +4,24 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::jwk::{self, Curve};
-use super::{JWKS_BYTES_MAX, Key, KeyError, KeyId};
+use super::{JWKS_BYTES_MAX, Key, KeyError, KeyId, KeySet};
 
 const BEGIN: &str = "-----BEGIN PUBLIC KEY-----";
 const END: &str = "-----END PUBLIC KEY-----";
 
+impl KeySet {
+    /// The one key of a PEM file with a `PUBLIC KEY` block (X.509 SubjectPublicKeyInfo): Spring's
+    /// `public-key-location`, where it may be RSA only. It fits tokens of any `kid`.
+    ///
+    /// # Errors
+    /// The text holds no such block, or no key that is understood.
+    pub fn from_pem_public_key(text: &str) -> Result<Self, KeyError> {
+        Ok(Self { keys: vec![read(text)?], skipped: Vec::new() })
+    }
+}
+
 /// The key of the first block.
-pub(super) fn read(text: &str) -> Result<Key, KeyError> {
+fn read(text: &str) -> Result<Key, KeyError> {
     if text.len() > JWKS_BYTES_MAX {
         return Err(KeyError::TooLong);
     }

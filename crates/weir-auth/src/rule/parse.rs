@@ -9,17 +9,23 @@ const DEPTH_MAX: usize = 32;
 
 const TERMS: &str = "`scope:…`, `authority:…`, `role:…`, `claim:…`, `authenticated`, `not` or `(`";
 
-pub(super) fn rule(text: &str) -> Result<Rule, RuleError> {
-    if text.len() > BYTES_MAX {
-        return Err(error(BYTES_MAX, "the rule is longer than 4096 bytes"));
-    }
-    let mut reader = Reader { text, at: 0, depth: 0 };
-    let rule = reader.any()?;
-    reader.skip_space();
-    match reader.rest().chars().next() {
-        None => Ok(rule),
-        Some(')') => Err(error(reader.at, "this `)` closes nothing")),
-        Some(_) => Err(error(reader.at, "`and`, `or` or the end is expected here")),
+impl Rule {
+    /// Reads a rule.
+    ///
+    /// # Errors
+    /// The first place that does not fit the grammar, or goes beyond 4096 bytes or 32 levels.
+    pub fn parse(text: &str) -> Result<Self, RuleError> {
+        if text.len() > BYTES_MAX {
+            return Err(error(BYTES_MAX, "the rule is longer than 4096 bytes"));
+        }
+        let mut reader = Reader { text, at: 0, depth: 0 };
+        let rule = reader.any()?;
+        reader.skip_space();
+        match reader.rest().chars().next() {
+            None => Ok(rule),
+            Some(')') => Err(error(reader.at, "this `)` closes nothing")),
+            Some(_) => Err(error(reader.at, "`and`, `or` or the end is expected here")),
+        }
     }
 }
 

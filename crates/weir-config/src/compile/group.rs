@@ -1,4 +1,4 @@
-//! What the routes of a group share, compiled once (`docs/decisions/0007-route-groups.md`).
+//! The shared part of a route group, compiled once (`docs/decisions/0007-route-groups.md`).
 
 use std::borrow::Cow;
 use std::collections::HashMap;

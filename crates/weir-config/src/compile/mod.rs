@@ -437,7 +437,7 @@ impl Compiler {
             problems.push(Problem::new(
                 Code::InvalidValue,
                 Part::Metadata(AMBIGUOUS_PATHS.to_owned()),
-                format!("`{text}` says nothing about ambiguous paths"),
+                format!("`{text}` is not a value of `{AMBIGUOUS_PATHS}`"),
                 format!("write one of {}", AmbiguousPaths::NAMES.join(", ")),
             ));
             general

@@ -111,7 +111,7 @@ fn about_uri(compiler: &Compiler, text: &str, found: &mut Vec<Problem>) {
         found.push(Problem::new(code, Part::Uri, message, help));
     };
     if let Some(ignored) = uri.ignored {
-        let message = format!("`{}` of the uri counts for nothing", mask_url(&ignored));
+        let message = format!("`{}` of the uri has no effect", mask_url(&ignored));
         add(
             Code::Suspicious,
             message,

@@ -1,4 +1,4 @@
-//! What is wrong, different or missing in a configuration, with its place and a remedy.
+//! Diagnostics: what is wrong, different or missing, with its place and a remedy.
 //!
 //! Everything is collected, nothing stops at the first finding. [`Code`]s are stable: scripts may
 //! rely on them.

@@ -44,7 +44,7 @@ pub(super) static DISCOVERY: &[PropertySpec] = &[
         Kind::SizeBetween(4 << 10, 1 << 30),
         Some("64MB"),
         "Longest answer that weir takes from a registry or a configuration server; the last answer \
-         serves on if it is longer.",
+         stays in use if it is longer.",
         Usage::Sets(|s, v| {
             s.discovery.answer_bytes_max = usize::try_from(v.size()).unwrap_or(usize::MAX);
         }),

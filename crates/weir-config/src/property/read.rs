@@ -195,7 +195,7 @@ fn finish(settings: &mut Settings, layers: &Layers<'_>, problems: &mut Vec<Diagn
         let names = ["server.webflux.httpclient", "httpclient"]
             .map(|middle| format!("spring.cloud.gateway.{middle}.pool.max-connections"));
         let at = layers.first_of(&names).map(|node| node.key_span()).unwrap_or_default();
-        let message = "`max-connections` counts for nothing while `pool.type` is not `fixed`";
+        let message = "`max-connections` has no effect unless `pool.type` is `fixed`";
         let help = "add `type: fixed` beside it";
         problems.push(Diagnostic::new(Code::Suspicious, message).at(at).help(help));
     }

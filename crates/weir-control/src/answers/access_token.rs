@@ -13,9 +13,8 @@ use serde::Deserialize;
 use tokio::sync::Mutex as AsyncMutex;
 use weir_filter::{Answer, OAuthClient, TokenPlace};
 
-use crate::http::{Ask, Failure, shown};
+use crate::http::{Ask, Failure, Pool, shown};
 use crate::keys::metadata_of;
-use crate::pool::Pool;
 
 const BYTES_MAX: usize = 1 << 20;
 /// A token is not used any more so long before it expires: it has to arrive.

@@ -21,8 +21,8 @@ use self::mirror::Mirrors;
 pub use self::mirror::{mirrors_metrics, mirrors_prometheus};
 use self::password::Passwords;
 use self::redis::Redis;
+use crate::http::Pool;
 use crate::plane::Plane;
-use crate::pool::Pool;
 
 /// A question, and where the answer goes.
 pub type Inquiry = (Question, oneshot::Sender<Answer>);

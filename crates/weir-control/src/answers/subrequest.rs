@@ -5,8 +5,7 @@ use std::time::Duration;
 use http::{HeaderName, Method};
 use weir_filter::{Answer, LocalResponse, Subrequest};
 
-use crate::http::{Answer as HttpAnswer, Ask};
-use crate::pool::Pool;
+use crate::http::{Answer as HttpAnswer, Ask, Pool};
 
 /// Longest body of an answer that goes to the client.
 const BODY_BYTES_MAX: usize = 1 << 20;

@@ -6,6 +6,7 @@
 //! may block.
 
 mod entry;
+mod shelf;
 mod stored;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,12 +14,13 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use weir_config::CommonMocks;
-use weir_mock::{MockTable, Mocks, Mount, Mounted, Sorted};
+use weir_mock::{MockTable, Mocks, Sorted};
 use weir_store::{AuditAction, AuditEntry, Store, StoreError};
 
 use crate::table::{Condition, Done, Problem, Refusal};
 pub use entry::Entry;
-use entry::with_common;
+use shelf::too_many_shapes;
+pub use shelf::{Kept, Served, Shelf};
 use stored::read;
 
 /// How often, and how long each time, it is waited until no request uses what served before.
@@ -32,31 +34,6 @@ pub struct Apis {
     shelf: ArcSwap<Shelf>,
     /// Held by whoever changes something.
     writing: Mutex<()>,
-}
-
-/// The definitions of one moment.
-#[derive(Clone, Default)]
-pub struct Shelf {
-    /// The revision at which any of them last changed.
-    pub revision: u64,
-    /// By name.
-    pub kept: Sorted<Arc<str>, Arc<Kept>>,
-    common: CommonMocks,
-}
-
-/// One of them.
-pub struct Kept {
-    /// Revision of the definitions at which it last changed.
-    pub revision: u64,
-    /// What serves; or what is wrong with it, as a later version of weir may find.
-    pub served: Result<Served, Vec<Problem>>,
-}
-
-/// A definition that serves.
-pub struct Served {
-    /// Where and how.
-    pub mount: Mount,
-    mounted: Arc<Mounted>,
 }
 
 /// Who changes something, and when.
@@ -262,7 +239,7 @@ impl Apis {
     fn publish(&self, shelf: Shelf, mocks: Mocks) {
         self.shelf.store(Arc::new(shelf));
         let before = self.table.swap(Arc::new(mocks));
-        // Freed here: a worker that lets go of it last would make its requests wait.
+        // Dropped here: a worker that drops the last reference would delay its requests.
         for _ in 0..FREE_TRIES {
             if Arc::strong_count(&before) == 1 {
                 break;
@@ -270,39 +247,6 @@ impl Apis {
             std::thread::sleep(FREE_WAIT);
         }
     }
-}
-
-impl Shelf {
-    /// Keeps a definition, and has `mocks` serve it if nothing is wrong with it.
-    fn keep(
-        &mut self,
-        mocks: &mut Mocks,
-        name: &str,
-        revision: u64,
-        served: Result<Served, Vec<Problem>>,
-    ) {
-        let served = served.and_then(|served| match mocks.put(Arc::clone(&served.mounted)) {
-            Ok(()) => Ok(served),
-            Err(why) => Err(vec![too_many_shapes(why)]),
-        });
-        for problem in served.as_ref().err().into_iter().flatten() {
-            tracing::error!(name, "a definition of the store is not served: {problem}");
-        }
-        self.kept.insert(name.into(), Arc::new(Kept { revision, served }));
-    }
-}
-
-impl Served {
-    fn new(mount: Mount, common: &CommonMocks) -> Result<Self, Vec<Problem>> {
-        let mounted = Mounted::new(with_common(&mount, common), &common.options);
-        let mounted = mounted.map_err(|why| vec![Problem::new("", why)])?;
-        Ok(Self { mount, mounted: Arc::new(mounted) })
-    }
-}
-
-/// What is wrong with a definition that makes the paths too many to be looked for.
-fn too_many_shapes(why: String) -> Problem {
-    Problem::new("", why).help("give one of them another base path, host or path")
 }
 
 fn audit(puts: &[(String, Vec<u8>)], deletes: &[&String], done: Done, by: By) -> AuditEntry {

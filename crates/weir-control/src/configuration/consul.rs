@@ -7,9 +7,8 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use weir_config::{ConsulFormat, ConsulServer, Content, Fetched, Format};
 
-use super::text;
-use crate::discovery::{Looked, encoded, path_segment, token_header};
-use crate::http::{Answer, Ask, Failure};
+use crate::discovery::{encoded, path_segment, token_header};
+use crate::http::{Answer, Ask, Failure, Looked, text};
 
 /// An answer that is not held must be whole within this time.
 const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);

@@ -11,7 +11,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use weir_config::{Content, Fetched, Format};
 
-use super::Answers;
+use super::state::Answers;
 
 /// A file longer than this was not written by weir.
 const BYTES_MAX: u64 = 512 << 20;
@@ -55,7 +55,7 @@ pub(super) fn read(path: &Path) -> Option<Answers> {
         Err(error) => {
             // The error's own text could show a part of the file.
             let (path, line) = (path.display(), error.line());
-            tracing::warn!(%path, line, "what configuration servers said cannot be read");
+            tracing::warn!(%path, line, "the saved answers of configuration servers cannot be read");
             None
         }
     }

@@ -3,31 +3,28 @@
 //! What a server answered last, and was not refused, is kept in memory and on disk: it serves while
 //! the server is away. Nothing here applies anything; a change is only told.
 
+mod client;
 mod consul;
 mod kept;
 mod nacos;
 mod spring;
+mod state;
 mod watch;
 
-use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{Hash as _, Hasher as _};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
-use weir_config::{Content, Fetched, Outcome, Server};
+use weir_config::{Fetched, Outcome, Server};
 
-use crate::discovery::Looked;
-use crate::http::Failure;
+use crate::http::{Failure, Looked};
 use crate::plane::Plane;
+use client::Client;
+use state::State;
 
 /// Longest wait of a running gateway for a server whose last answer it has.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Answers by what was asked of whom.
-type Answers = BTreeMap<String, Vec<Fetched>>;
 
 /// Asks and watches the servers of a configuration.
 #[derive(Debug)]
@@ -45,25 +42,6 @@ struct Running {
     tasks: Vec<AbortHandle>,
     /// Tasks that wait for servers that were away.
     waiting: Vec<AbortHandle>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    answers: Mutex<Kept>,
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    /// What serves.
-    good: Answers,
-    /// What the configuration that is being read was made of.
-    pending: Answers,
-    /// Number of the answer that was fetched last, as a watcher sees it.
-    seen: HashMap<String, u64>,
-    /// Servers that failed since the round began, and why.
-    failures: BTreeMap<String, String>,
-    /// Where good answers are kept for a start.
-    file: Option<PathBuf>,
 }
 
 impl Configuration {
@@ -111,7 +89,7 @@ impl Configuration {
                 let on_disk = || file.and_then(|file| kept::read(&file)?.remove(&name));
                 match known.or_else(on_disk) {
                     Some(parts) => {
-                        tracing::warn!(server = name, "{why}; its last answer serves on");
+                        tracing::warn!(server = name, "{why}; its last answer stays in use");
                         self.state.lock().pending.insert(name, parts.clone());
                         Outcome::Remembered(parts, why)
                     }
@@ -144,7 +122,7 @@ impl Configuration {
         let Some(file) = file else { return };
         if let Err(error) = kept::write(&file, &answers) {
             let path = file.display();
-            tracing::warn!(%path, %error, "what configuration servers said cannot be written");
+            tracing::warn!(%path, %error, "the answers of configuration servers cannot be saved");
         }
     }
 
@@ -188,35 +166,6 @@ impl Drop for Configuration {
     }
 }
 
-impl State {
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether a watcher's look differs from what was fetched last; from now on it does not.
-    fn is_news(&self, name: &str, digest: u64) -> bool {
-        self.lock().seen.insert(name.to_owned(), digest) != Some(digest)
-    }
-}
-
-/// A number that differs where what was answered does.
-fn digest_of<'a>(parts: impl Iterator<Item = &'a Fetched>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for part in parts {
-        part.name.hash(&mut hasher);
-        match &part.content {
-            Content::Text(text, _) => text.hash(&mut hasher),
-            Content::Pairs(pairs) => {
-                // Not every server gives them in one order.
-                let mut pairs: Vec<_> = pairs.iter().collect();
-                pairs.sort();
-                pairs.hash(&mut hasher);
-            }
-        }
-    }
-    hasher.finish()
-}
-
 /// Asks until there is an answer, `tries` times at most.
 async fn ask(server: &Server, tries: u32) -> Looked<Vec<Fetched>> {
     let retry = server.retry();
@@ -236,49 +185,4 @@ async fn ask(server: &Server, tries: u32) -> Looked<Vec<Fetched>> {
         tokio::time::sleep(pause).await;
         pause = (pause * retry.multiplier_percent / 100).min(retry.interval_max);
     }
-}
-
-/// The client of one server.
-enum Client<'s> {
-    Spring(&'s weir_config::ConfigServer),
-    Nacos(nacos::Client),
-    Consul(consul::Client),
-}
-
-impl<'s> Client<'s> {
-    fn of(server: &'s Server) -> Self {
-        match server {
-            Server::Spring(server) => Self::Spring(server),
-            Server::Nacos(server) => Self::Nacos(nacos::Client::new(server)),
-            Server::Consul(server) => Self::Consul(consul::Client::new(server)),
-        }
-    }
-
-    /// What the server says now; of two parts the later one wins.
-    async fn look(&mut self) -> Looked<Vec<Fetched>> {
-        match self {
-            Self::Spring(server) => spring::look(server).await,
-            Self::Nacos(client) => client.look().await,
-            Self::Consul(client) => client.look().await,
-        }
-    }
-
-    /// Returns when there may be a change since the last look.
-    async fn wait(&mut self) -> Looked<()> {
-        match self {
-            Self::Spring(server) => {
-                tokio::time::sleep(server.watch.unwrap_or(Duration::from_secs(60))).await;
-                Ok(())
-            }
-            Self::Nacos(client) => client.wait().await,
-            Self::Consul(client) => client.wait().await,
-        }
-    }
-}
-
-/// What was answered, as text.
-fn text(body: &[u8]) -> Looked<String> {
-    let text = std::str::from_utf8(body);
-    let text = text.map_err(|_| Failure::Nonsense("it is not UTF-8".to_owned()))?;
-    Ok(text.to_owned())
 }

@@ -10,9 +10,8 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use weir_config::{Content, DataId, Fetched, NacosServer};
 
-use super::text;
-use crate::discovery::{Api, Form, Looked, Session};
-use crate::http::{Answer, Failure, shown};
+use crate::discovery::{Api, Form, Session};
+use crate::http::{Answer, Failure, Looked, shown, text};
 
 /// How long Nacos may hold a request while nothing changes.
 const HOLD: Duration = Duration::from_secs(30);

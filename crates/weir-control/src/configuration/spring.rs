@@ -9,8 +9,8 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use weir_config::{ConfigServer, Content, Fetched};
 
-use crate::discovery::{Looked, path_segment};
-use crate::http::{Ask, Failure, shown};
+use crate::discovery::path_segment;
+use crate::http::{Ask, Failure, Looked, shown};
 
 /// Deepest nesting of a value that a server did not flatten.
 const DEPTH_MAX: usize = 32;

@@ -1,16 +1,15 @@
 //! Watches one server: looks, waits for a hint, looks again, and tells when the answers differ.
 
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
-use std::time::Duration;
 
-use weir_config::{Fetched, NacosServer, Server};
+use weir_config::{Content, Fetched, NacosServer, Server};
 
-use super::{Client, State, digest_of};
-
-/// Wait after the first failure; it doubles with each further one.
-const BACKOFF_MIN: Duration = Duration::from_secs(1);
-/// Longest wait between two tries.
-const BACKOFF_MAX: Duration = Duration::from_secs(30);
+use super::client::Client;
+use super::nacos;
+use super::state::State;
+use crate::backoff::{BACKOFF_MAX, BACKOFF_MIN};
 
 /// Whether a change at `server` is to be told.
 pub(super) fn is_watched(server: &Server) -> bool {
@@ -24,16 +23,34 @@ pub(super) fn is_watched(server: &Server) -> bool {
 /// A number that differs where what is watched does.
 pub(super) fn digest(server: &Server, parts: &[Fetched]) -> u64 {
     match server {
-        Server::Nacos(nacos) => {
-            digest_of(parts.iter().filter(|part| is_refreshed(nacos, &part.name)))
+        Server::Nacos(server) => {
+            digest_of(parts.iter().filter(|part| is_refreshed(server, &part.name)))
         }
         Server::Spring(_) | Server::Consul(_) => digest_of(parts.iter()),
     }
 }
 
+/// A number that differs where what was answered does.
+fn digest_of<'a>(parts: impl Iterator<Item = &'a Fetched>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for part in parts {
+        part.name.hash(&mut hasher);
+        match &part.content {
+            Content::Text(text, _) => text.hash(&mut hasher),
+            Content::Pairs(pairs) => {
+                // Not every server gives them in one order.
+                let mut pairs: Vec<_> = pairs.iter().collect();
+                pairs.sort();
+                pairs.hash(&mut hasher);
+            }
+        }
+    }
+    hasher.finish()
+}
+
 fn is_refreshed(server: &NacosServer, name: &str) -> bool {
     let mut items = server.items.iter().filter(|item| item.refresh);
-    items.any(|item| super::nacos::name(server, item) == name)
+    items.any(|item| nacos::name(server, item) == name)
 }
 
 /// Watches for ever.
@@ -66,7 +83,7 @@ pub(super) async fn watch(
             Err(failure) => {
                 let text = failure.to_string();
                 if told.as_ref() != Some(&text) {
-                    tracing::warn!(server = name, "{text}; its last answer serves on");
+                    tracing::warn!(server = name, "{text}; its last answer stays in use");
                 }
                 told = Some(text);
                 tokio::time::sleep(pause).await;

@@ -4,15 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use weir_balance::{Instance, Report, Unused};
 
-use super::shared::Shared;
-
-/// Changes within this time are written together.
-const BATCH: Duration = Duration::from_secs(1);
 /// A file longer than this was not written by weir.
 const BYTES_MAX: u64 = 256 << 20;
 
@@ -69,35 +64,24 @@ pub(super) fn read(path: &Path) -> Option<HashMap<&'static str, Report>> {
     Some(reports)
 }
 
-/// Writes the file whenever a list has changed.
-pub(super) async fn keep(shared: Arc<Shared>) {
-    loop {
-        shared.dirty.notified().await;
-        tokio::time::sleep(BATCH).await;
-        let own = Arc::clone(&shared);
-        let written = tokio::task::spawn_blocking(move || write(&own)).await;
-        if let Ok(Err(error)) = written {
-            let path = shared.file.display();
-            tracing::warn!(%path, %error, "the list of services cannot be written");
-        }
-    }
-}
-
-fn write(shared: &Shared) -> std::io::Result<()> {
+/// Writes what each registry lists.
+pub(super) fn write(
+    path: &Path,
+    reports: impl Iterator<Item = (&'static str, Report)>,
+) -> std::io::Result<()> {
     let mut kept = Kept::default();
-    for (place, name) in shared.settings.registries().into_iter().enumerate() {
-        let report = shared.directory.reported((place, name));
+    for (name, report) in reports {
         let services = report.into_iter().map(|(service, list)| {
             (service, list.iter().map(|one| KeptInstance::of(one)).collect())
         });
         kept.registries.insert(name.to_owned(), services.collect());
     }
     // Whole or not at all: a start must not find half of it.
-    let part = shared.file.with_extension("json.part");
+    let part = path.with_extension("json.part");
     let mut file = std::fs::File::create(&part)?;
     file.write_all(&serde_json::to_vec(&kept).map_err(std::io::Error::other)?)?;
     file.sync_all()?;
-    std::fs::rename(&part, &shared.file)
+    std::fs::rename(&part, path)
 }
 
 impl KeptInstance {
@@ -133,6 +117,7 @@ mod tests {
     use weir_snapshot::Discovery as Settings;
 
     use super::*;
+    use crate::discovery::shared::Shared;
 
     #[test]
     fn what_is_written_is_read() {
@@ -150,7 +135,7 @@ mod tests {
         let list = vec![Arc::new(first), Arc::new(down)];
         let report = Report::from([("svc".to_owned(), list)]);
         shared.take((0, "eureka"), report.clone());
-        write(&shared).expect("a file");
+        shared.write().expect("a file");
         directory.forget(|_| false);
         let again = new();
         assert_eq!(directory.reported((0, "eureka")), report);

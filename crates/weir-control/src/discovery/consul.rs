@@ -11,10 +11,9 @@ use tokio::task::{AbortHandle, JoinSet};
 use weir_balance::{Instance, Report, Unused};
 use weir_snapshot::Consul as Settings;
 
-use super::Looked;
 use super::nacos::encoded;
 use super::shared::Shared;
-use crate::http::{Answer, Ask, Failure};
+use crate::http::{Answer, Ask, Failure, Looked};
 
 /// How long Consul may hold a query while nothing changes.
 const HOLD: Duration = Duration::from_secs(55);

@@ -8,9 +8,8 @@ use serde_json::Value;
 use weir_balance::{Instance, Report, Unused};
 use weir_snapshot::Eureka as Settings;
 
-use super::Looked;
 use super::shared::Shared;
-use crate::http::{Answer, Ask, Failure, shown};
+use crate::http::{Answer, Ask, Failure, Looked, shown};
 
 /// Where a Eureka server is looked for without a URL.
 const DEFAULT_URL: &str = "http://localhost:8761/eureka/";

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use weir_snapshot::{Consul, Discovery as Settings, Eureka};
 
 use super::nacos::Session;
-use super::{BACKOFF_MAX, BACKOFF_MIN, Here, Looked, consul, eureka};
-use crate::http::{Answer, Ask, Failure};
+use super::{consul, eureka};
+use crate::backoff::{BACKOFF_MAX, BACKOFF_MIN};
+use crate::http::{Answer, Ask, Failure, Looked};
 
 /// Longest answer to a registration.
 const BYTES_MAX: usize = 1 << 20;
@@ -23,6 +24,15 @@ const CONSUL_RENEWAL: Duration = Duration::from_secs(60);
 /// What may stand in a path as it is.
 const SEGMENT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
+
+/// Where this gateway can be reached, for registries that it registers itself at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Here {
+    /// Where requests are taken.
+    pub address: SocketAddr,
+    /// Port of the management endpoints, if it is another one.
+    pub management: Option<u16>,
+}
 
 /// Membership of one registry.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Service registries: asked in turn, believed within bounds, never waited for by a request.
 
 mod cache;
+mod client;
 mod consul;
 mod dns;
 mod eureka;
@@ -9,7 +10,6 @@ mod member;
 mod nacos;
 mod shared;
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,30 +19,19 @@ use tokio::task::AbortHandle;
 use weir_balance::{Directory, Source};
 use weir_snapshot::Discovery as Settings;
 
-use crate::http::Failure;
+use crate::backoff::{BACKOFF_MAX, BACKOFF_MIN};
 use crate::plane::Plane;
+use client::Client;
 pub(crate) use consul::token_header;
+pub use member::Here;
 use member::Member;
 pub(crate) use member::path_segment;
 pub(crate) use nacos::{Api, Form, Session, encoded};
 pub use shared::RegistryStatus;
-use shared::{Client, Shared};
+use shared::Shared;
 
-/// Wait after the first failure; it doubles with each further one.
-const BACKOFF_MIN: Duration = Duration::from_secs(1);
-/// Longest wait between two tries.
-const BACKOFF_MAX: Duration = Duration::from_secs(30);
 /// How long leaving all registries may take.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// Where this gateway can be reached, for registries that it registers itself at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Here {
-    /// Where requests are taken.
-    pub address: SocketAddr,
-    /// Port of the management endpoints, if it is another one.
-    pub management: Option<u16>,
-}
 
 /// What watches the registries of the configuration.
 #[derive(Debug)]
@@ -117,7 +106,7 @@ impl Discovery {
         let keeper = Arc::clone(&shared);
         running
             .tasks
-            .push(self.plane.supervise("services-cache", move || cache::keep(Arc::clone(&keeper))));
+            .push(self.plane.supervise("services-cache", move || Arc::clone(&keeper).keep()));
         let before = std::mem::take(&mut running.members);
         running.settings = settings.clone();
         running.shared = Some(shared);
@@ -220,6 +209,3 @@ async fn watch_registry(source: Source, shared: Arc<Shared>) {
         }
     }
 }
-
-/// What one look at a registry came to.
-pub(crate) type Looked<T> = Result<T, Failure>;

@@ -11,9 +11,8 @@ use serde_json::Value;
 use weir_balance::{Instance, Report, Unused};
 use weir_snapshot::{Nacos as Settings, Secret};
 
-use super::Looked;
 use super::shared::Shared;
-use crate::http::{Answer, Ask, Failure};
+use crate::http::{Answer, Ask, Failure, Looked};
 
 /// Where a Nacos server is looked for without an address.
 const DEFAULT_SERVER: &str = "127.0.0.1:8848";

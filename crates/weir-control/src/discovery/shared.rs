@@ -1,4 +1,4 @@
-//! What the tasks of all registries share, and what is shown of them.
+//! State shared by the tasks of all registries, and shown to operators.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,11 @@ use tokio::sync::{Notify, watch};
 use weir_balance::{Directory, Report, Source};
 use weir_snapshot::Discovery as Settings;
 
-use super::{Looked, cache, consul, dns, eureka, kubernetes, nacos};
+use super::cache;
 use crate::http::Failure;
+
+/// Changes within this time are written together.
+const BATCH: Duration = Duration::from_secs(1);
 
 /// What the tasks of all registries share.
 #[derive(Debug)]
@@ -145,7 +148,7 @@ impl Shared {
         status.failures += 1;
         let text = failure.to_string();
         if status.failure.as_ref() != Some(&text) {
-            tracing::warn!(registry = source.1, "{text}; the last list serves on");
+            tracing::warn!(registry = source.1, "{text}; the last list stays in use");
         }
         status.failure = Some(text);
         drop(statuses);
@@ -185,6 +188,26 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Source, Status>> {
         self.statuses.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Writes the file whenever a list has changed.
+    pub async fn keep(self: Arc<Self>) {
+        loop {
+            self.dirty.notified().await;
+            tokio::time::sleep(BATCH).await;
+            let own = Arc::clone(&self);
+            let written = tokio::task::spawn_blocking(move || own.write()).await;
+            if let Ok(Err(error)) = written {
+                let path = self.file.display();
+                tracing::warn!(%path, %error, "the list of services cannot be written");
+            }
+        }
+    }
+
+    pub(super) fn write(&self) -> std::io::Result<()> {
+        let sources = self.settings.registries().into_iter().enumerate();
+        let reports = sources.map(|(place, name)| (name, self.directory.reported((place, name))));
+        cache::write(&self.file, reports)
+    }
 }
 
 impl Status {
@@ -199,54 +222,6 @@ impl Status {
             (None, Some(_), _) => "doubted",
             (None, None, 0) => "waiting",
             (None, None, _) => "up",
-        }
-    }
-}
-
-/// The client of one registry.
-pub(super) enum Client {
-    Eureka(eureka::Client),
-    Nacos(nacos::Client),
-    Consul(Box<consul::Client>),
-    Kubernetes(Box<kubernetes::Client>),
-    Dns(dns::Client),
-}
-
-impl Client {
-    /// The client of the registry called `name`.
-    pub fn of(name: &str, shared: &Shared) -> Option<Self> {
-        let settings = &shared.settings;
-        Some(match name {
-            "eureka" => Self::Eureka(eureka::Client::new(&settings.eureka)),
-            "nacos" => Self::Nacos(nacos::Client::new(&settings.nacos)),
-            "consul" => Self::Consul(Box::new(consul::Client::new(&settings.consul))),
-            "kubernetes" => Self::Kubernetes(Box::new(kubernetes::Client::new(
-                &settings.kubernetes,
-                settings.answer_bytes_max,
-            ))),
-            "dns" => Self::Dns(dns::Client::default()),
-            _ => return None,
-        })
-    }
-
-    /// What the registry lists; may take as long as a blocking query.
-    pub async fn next(&mut self, shared: &Shared) -> Looked<Report> {
-        match self {
-            Self::Eureka(client) => client.next(shared).await,
-            Self::Nacos(client) => client.next(shared).await,
-            Self::Consul(client) => client.next(shared).await,
-            Self::Kubernetes(client) => client.next().await,
-            Self::Dns(client) => client.next(shared).await,
-        }
-    }
-
-    /// How long to wait after a good answer.
-    pub fn pause(&self, shared: &Shared) -> Duration {
-        match self {
-            Self::Eureka(_) => shared.settings.eureka.interval,
-            Self::Nacos(_) => shared.settings.nacos.interval,
-            Self::Consul(_) | Self::Kubernetes(_) => Duration::ZERO,
-            Self::Dns(client) => client.pause(),
         }
     }
 }

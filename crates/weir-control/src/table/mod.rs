@@ -7,6 +7,7 @@
 
 mod assemble;
 mod batch;
+mod change;
 mod filter;
 mod listing;
 mod publisher;
@@ -27,12 +28,12 @@ use weir_snapshot::Snapshot;
 use weir_store::{AuditEntry, Store, StoreError};
 
 pub use batch::Batch;
+pub use change::{Condition, Done};
 pub use filter::{Filter, Origin};
 pub use listing::{Entry, View};
 pub use publisher::ChangeTimes;
 pub use refusal::{Problem, Refusal};
 pub use source::{Loaded, STORE_POSITION};
-pub use writer::{Condition, Done};
 
 use crate::apis::Apis;
 use assemble::assemble;

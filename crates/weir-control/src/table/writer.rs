@@ -13,6 +13,7 @@ use weir_snapshot::RouteTarget;
 use weir_store::{AuditAction, AuditEntry, Encoded, Store, StoreError, Transaction};
 
 use super::assemble::{assemble, stored_again};
+use super::change::{Condition, Done};
 use super::filter::Filter;
 use super::publisher::Publisher;
 use super::refusal::{Problem, Refusal};
@@ -21,45 +22,8 @@ use crate::apis::Apis;
 
 /// Most changes in one transaction.
 const BATCH_MAX: usize = 1_000;
-/// How often tables of before are looked after.
+/// How often retired tables are dropped if nothing uses them any more.
 const FREE_EVERY: Duration = Duration::from_millis(100);
-
-/// When a change may be made, from `If-Match` and `If-None-Match`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Condition {
-    /// Always.
-    #[default]
-    Any,
-    /// The route exists (`If-Match: *`).
-    Exists,
-    /// The route does not exist (`If-None-Match: *`).
-    Absent,
-    /// The route is at one of these revisions.
-    At(Vec<u64>),
-}
-
-impl Condition {
-    pub(crate) fn holds(&self, revision: Option<u64>) -> bool {
-        match (self, revision) {
-            (Self::Any, _) | (Self::Exists, Some(_)) | (Self::Absent, None) => true,
-            (Self::At(wanted), Some(revision)) => wanted.contains(&revision),
-            _ => false,
-        }
-    }
-}
-
-/// What a change did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Done {
-    /// Revision of the table after it; of a single put, of the route.
-    pub revision: u64,
-    /// Routes that were not there before.
-    pub created: u64,
-    /// Routes that were overwritten.
-    pub replaced: u64,
-    /// Routes that were removed.
-    pub deleted: u64,
-}
 
 /// A definition, ready to be stored, with what it compiles to.
 pub(crate) struct Prepared {
@@ -229,7 +193,7 @@ impl Writer {
             Ok(revision) => table.revision = revision,
             // The files are good; that the log of it cannot be written must not keep them out.
             Err(error) => {
-                tracing::error!(%error, remedy = error.remedy(), "the reload is not in the log");
+                tracing::error!(%error, remedy = error.remedy(), "the reload is not in the audit log");
                 let _ = self.store.reopen();
             }
         }
@@ -245,7 +209,7 @@ impl Writer {
             // Whoever else changes the store may have opened it before.
             Ok(()) => self.resync(),
             Err(error) => {
-                tracing::error!(%error, remedy = error.remedy(), "the store stays shut");
+                tracing::error!(%error, remedy = error.remedy(), "the store stays closed");
             }
         }
     }

@@ -192,6 +192,7 @@ proptest! {
             preserve_host: &mut preserve_host,
             prefixed: &mut prefixed,
             claims: &mut None,
+            kept: &mut None,
             failure: None,
             peer: "192.0.2.9:1".parse().expect("an address"),
             added: &mut Vec::new(),

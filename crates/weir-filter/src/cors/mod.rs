@@ -9,7 +9,6 @@
 mod origin;
 mod rule;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -17,9 +16,9 @@ use weir_route::index::{Change, Index, POSITION_MAX, Scratch};
 use weir_route::predicate::{self, BuildContext, PredicateOptions};
 use weir_route::{ArgError, Arguments, Predicates, Request, Route, RouteGroup};
 
-use crate::context::LocalResponse;
+use crate::local_response::LocalResponse;
 use origin::is_same_origin;
-pub use rule::{CorsConfiguration, CorsRule};
+pub use rule::{CorsConfiguration, CorsField, CorsRule};
 
 /// Which origins may do what, by path pattern.
 #[derive(Debug, Default)]
@@ -52,9 +51,6 @@ pub enum CorsChange<'a> {
     /// Forgets the rules of the route at this position, if it had any.
     Remove(u64),
 }
-
-/// A header for the response.
-pub type CorsField = (Cow<'static, str>, Vec<u8>);
 
 /// What the policy says of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]

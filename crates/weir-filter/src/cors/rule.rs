@@ -1,10 +1,11 @@
 //! What one CORS configuration allows (Spring classes `CorsConfiguration` and
 //! `DefaultCorsProcessor`).
 
+use std::borrow::Cow;
+
 use weir_route::ArgError;
 use weir_wire::{RequestHead, is_token, list_members};
 
-use super::CorsField;
 use super::origin::OriginPattern;
 use crate::header::check_value;
 
@@ -26,6 +27,9 @@ pub struct CorsConfiguration {
     /// `maxAge` in seconds.
     pub max_age_s: Option<u64>,
 }
+
+/// A header for the response.
+pub type CorsField = (Cow<'static, str>, Vec<u8>);
 
 /// A compiled configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]

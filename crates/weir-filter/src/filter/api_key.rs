@@ -8,16 +8,17 @@ use weir_auth::{ApiKeys, Claims};
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
-use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use crate::context::{FilterError, RequestContext, Verdict};
 use crate::header::HeaderName;
+use crate::local_response::LocalResponse;
 use crate::styled::Styled;
 
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "ApiKey",
-    doc: r#"Lets requests pass that bring one of the keys of `weir.api-keys` in a header; others get
-401. The name of the key is who the request is from: for `Authorize`, and for limits with
-`key: principal`. The key itself does not go to the upstream. A filter of weir's own.
+    doc: r#"Admits requests with one of the keys of `weir.api-keys` in a header; others get 401. The
+name of the key identifies the client for `Authorize`, and for limits with `key: principal`. The key
+itself does not go to the upstream. A filter of weir's own.
 
 ```yaml
 filters:

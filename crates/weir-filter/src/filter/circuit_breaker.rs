@@ -8,19 +8,19 @@ use weir_limit::{Breaker, BreakerSettings};
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec, Vars};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
-use crate::context::FilterError;
+use crate::context::{FilterError, RequestContext, Verdict};
 use crate::path::PathTemplate;
 use crate::styled::Styled;
 
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "CircuitBreaker",
-    doc: r#"Stops asking an upstream that fails too often, for a while, and answers 503 at once;
-an answer that takes longer than the time limit of 1 second is 504. With `fallbackUri`, the request
-goes to the route that matches that path instead. What counts as too often is set by
-`resilience4j.circuitbreaker.*`, the time limit by `resilience4j.timelimiter.*`, both for the
-breaker's name, which is that of the route if none is given. Routes with one name share a breaker.
-`weir reference FallbackHeaders` shows how the other route is told why.
+    doc: r#"Answers 503 at once, for a while, when an upstream fails too often. A response that
+takes longer than the time limit of 1 second becomes 504. With `fallbackUri`, the request goes to the
+route that matches that path instead. `resilience4j.circuitbreaker.*` sets the thresholds,
+`resilience4j.timelimiter.*` the time limit, both by the name of the breaker; by default that is the
+id of the route. Routes that name the same breaker share it. `weir reference FallbackHeaders` shows
+how the fallback route gets the cause.
 
 ```yaml
 filters:
@@ -51,8 +51,8 @@ GET /orders HTTP/1.1
     shortcut: Shortcut::Positions(1),
     compatibility: Compatibility::Differs(
         "it is always outside of Retry, wherever both are listed; calls that began before the \
-         breaker changed its state do not count for the new one; a fallback gets the request as \
-         all filters of the route left it",
+         breaker changed its state do not count for the new one; what filters behind it set in the \
+         response is not in that of a fallback",
     ),
     build,
 };
@@ -168,6 +168,13 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
 impl Behaviour for CircuitBreaker {
     fn spec(&self) -> &'static Spec<Build> {
         &SPEC
+    }
+
+    fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
+        if self.has_fallback() && context.kept.is_none() && !context.is_asked {
+            *context.kept = Some(Box::new(context.head.clone()));
+        }
+        Ok(Verdict::Continue)
     }
 
     fn variables(&self) -> Vec<&str> {

@@ -5,7 +5,8 @@ use std::fmt;
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
-use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use crate::context::{FilterError, RequestContext, Verdict};
+use crate::local_response::LocalResponse;
 use crate::question::{Answer, Question};
 use crate::share::Share;
 use crate::styled::Styled;
@@ -13,8 +14,8 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "FaultInjection",
-    doc: r#"Slows a share of requests down and answers a share with an error, to see what clients make
-of it. Only where it is written. A filter of weir's own.
+    doc: r#"Delays a share of requests and answers a share with an error, to test how clients behave. A
+filter of weir's own.
 
 ```yaml
 filters:

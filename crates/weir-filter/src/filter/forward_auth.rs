@@ -8,8 +8,9 @@ use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 use weir_wire::Fields;
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional, required};
-use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use crate::context::{FilterError, RequestContext, Verdict};
 use crate::header::HeaderName;
+use crate::local_response::LocalResponse;
 use crate::question::{Answer, Question, Subrequest};
 use crate::styled::Styled;
 
@@ -78,7 +79,7 @@ GET / HTTP/1.1
             "errorStatus",
             ArgKind::Status,
             Some("503"),
-            "Status where nobody answers in time.",
+            "Status if the server does not answer in time.",
         ),
     ],
     shortcut: Shortcut::Positions(1),

@@ -1,4 +1,4 @@
-//! IpAccess: lets requests pass by the address they come from.
+//! IpAccess: admits requests by client address.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,7 +7,8 @@ use ipnet::IpNet;
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
-use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use crate::context::{FilterError, RequestContext, Verdict};
+use crate::local_response::LocalResponse;
 use crate::styled::Styled;
 
 /// See [`SPEC`]'s `doc`.

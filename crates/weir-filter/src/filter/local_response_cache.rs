@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use weir_cache::{Caches, ResponseCache};
+use weir_cache::ResponseCache;
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
@@ -52,42 +52,6 @@ GET / HTTP/1.1
     ),
     build,
 };
-
-/// What holds for every cache (`filter.local-response-cache.*`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CacheOptions {
-    /// How long a response is used, in milliseconds.
-    pub ttl_ms: u64,
-    /// Bytes of the cache that routes share.
-    pub bytes_max: u64,
-    /// What a request with `no-cache` brings is kept.
-    pub updates_on_no_cache: bool,
-    /// Caches by name, kept over reloads.
-    pub caches: Same<Arc<Caches>>,
-}
-
-/// Something that outlives configurations: two of it are never told apart.
-#[derive(Clone, Debug, Default)]
-pub struct Same<T>(pub T);
-
-impl<T> PartialEq for Same<T> {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl<T> Eq for Same<T> {}
-
-impl Default for CacheOptions {
-    fn default() -> Self {
-        Self {
-            ttl_ms: 300_000,
-            bytes_max: 64 << 20,
-            updates_on_no_cache: false,
-            caches: Same::default(),
-        }
-    }
-}
 
 /// Answers requests with responses that came before.
 #[derive(Clone, Debug)]

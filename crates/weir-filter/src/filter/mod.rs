@@ -1,18 +1,11 @@
 //! Filters: one file each, registered in [`SPECS`].
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use weir_auth::{ApiKeys, Users};
-use weir_limit::{Breaker, BreakerSettings, LimitSettings, Valve, Valves};
-use weir_mock::ApiSources;
-use weir_route::pattern::RegexCache;
 use weir_route::{ArgError, ArgKind, ArgSpec, Args, Spec};
 
 use crate::content::{OnContent, Side};
 use crate::context::{FilterError, RequestContext, ResponseContext, Verdict};
-use crate::limits::{KeySource, LimitDefinition};
-use crate::oauth::OAuthClient;
 use crate::question::Answer;
 use crate::styled::Styled;
 
@@ -38,6 +31,7 @@ mod local_response_cache;
 mod map_request_header;
 mod mirror;
 mod mock_fallback;
+mod options;
 mod prefix_path;
 mod preserve_host_header;
 mod redirect_to;
@@ -74,84 +68,13 @@ pub use authorize::denied;
 pub use circuit_breaker::CircuitBreaker;
 pub use compress::Compress;
 pub use later::LATER;
-pub use local_response_cache::{CacheOptions, LocalResponseCache, Same};
+pub use local_response_cache::LocalResponseCache;
 pub use mirror::Mirror;
 pub use mock_fallback::MockFallback;
-pub use request_rate_limiter::{RateHeaders, RateLimiting};
+pub use options::{CacheOptions, FilterOptions, RateHeaders, RateLimiting, Same, Setting};
 pub use request_size::request_too_large;
 pub use retry::Retry;
 pub use validate_response::{Comparison, ValidateResponse};
-
-/// A limit or breaker, and what it is to be set to.
-#[derive(Clone, Debug)]
-pub enum Setting {
-    /// A limit.
-    Limit(Arc<Valve>, LimitSettings),
-    /// A breaker.
-    Breaker(Arc<Breaker>, BreakerSettings),
-}
-
-/// What filters need to know of the configuration when they are built.
-#[derive(Clone, Debug, Default)]
-pub struct FilterOptions {
-    /// `filter.secure-headers.*`: header key in kebab case to value, and the enable/disable lists.
-    pub secure_headers: Vec<(String, String)>,
-    /// `set-status.original-status-header-name`.
-    pub original_status_header: Option<String>,
-    /// Expressions compiled so far: the same cache as that of the predicates, kept over reloads.
-    pub regexes: RegexCache,
-    /// `weir.api-keys`.
-    pub api_keys: Arc<ApiKeys>,
-    /// `weir.users`.
-    pub users: Arc<Users>,
-    /// `spring.security.oauth2.client.registration`: those that get tokens for themselves.
-    pub oauth_clients: Vec<Arc<OAuthClient>>,
-    /// Nothing in the configuration tells who a request is from.
-    pub nobody_is_known: bool,
-    /// API definitions; `None` where there is no configuration.
-    pub definitions: Option<ApiSources>,
-    /// `weir.limits`.
-    pub limits: Vec<LimitDefinition>,
-    /// `weir.key-resolvers`: whom a request counts for, by the name of a Java bean.
-    pub key_resolvers: Vec<(String, KeySource)>,
-    /// What holds for every LocalResponseCache.
-    pub cache: CacheOptions,
-    /// What holds for every RequestRateLimiter.
-    pub rate_limiting: RateLimiting,
-    /// What breakers are set to, by name: `resilience4j.*`.
-    pub breakers: Vec<(String, BreakerSettings)>,
-    /// What a breaker of another name is set to.
-    pub breaker_default: BreakerSettings,
-    /// Limits and breakers by name, kept over reloads.
-    pub valves: Arc<Valves>,
-    /// What limits are to be set to once this configuration is in force.
-    pub settings: Arc<Mutex<Vec<Setting>>>,
-}
-
-impl FilterOptions {
-    /// The limit of this name. One that is there already goes on as it is until the configuration
-    /// is in force: one that is refused must change nothing.
-    pub fn valve(&self, name: &str, settings: &LimitSettings) -> Arc<Valve> {
-        let valve = self.valves.get(name, settings);
-        let mut all = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|one| !matches!(one, Setting::Limit(known, _) if Arc::ptr_eq(known, &valve)));
-        all.push(Setting::Limit(Arc::clone(&valve), settings.clone()));
-        valve
-    }
-
-    /// The breaker of this name; what holds for limits holds for it.
-    pub(crate) fn breaker(&self, name: &str) -> Arc<Breaker> {
-        let own = self.breakers.iter().find(|(known, _)| known == name);
-        let settings = own.map_or(&self.breaker_default, |(_, settings)| settings);
-        let breaker = self.valves.breaker(name, settings);
-        let mut all = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(
-            |one| !matches!(one, Setting::Breaker(known, _) if Arc::ptr_eq(known, &breaker)),
-        );
-        all.push(Setting::Breaker(Arc::clone(&breaker), settings.clone()));
-        breaker
-    }
-}
 
 /// Makes a filter from bound arguments.
 pub type Build = fn(&Args, &FilterOptions) -> Result<Filter, ArgError>;

@@ -6,8 +6,9 @@ use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 use weir_wire::Fields;
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
-use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use crate::context::{FilterError, RequestContext, Verdict};
 use crate::header::HeaderName;
+use crate::local_response::LocalResponse;
 use crate::styled::Styled;
 
 /// See [`SPEC`]'s `doc`.

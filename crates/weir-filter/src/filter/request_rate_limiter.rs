@@ -1,4 +1,4 @@
-//! RequestRateLimiter: refuses requests of a key that come too fast.
+//! RequestRateLimiter: refuses requests above the rate of their key.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,9 +8,10 @@ use std::sync::Arc;
 use weir_limit::{BucketSettings, Buckets, Refill, Taken};
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec, parse_duration};
 
-use super::{Behaviour, Build, Filter, FilterOptions, optional};
-use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use super::{Behaviour, Build, Filter, FilterOptions, RateHeaders, optional};
+use crate::context::{FilterError, RequestContext, Verdict};
 use crate::limits::KeySource;
+use crate::local_response::LocalResponse;
 use crate::question::{Answer, BucketQuestion, Question};
 use crate::redis::RedisSettings;
 use crate::styled::Styled;
@@ -20,8 +21,8 @@ pub static SPEC: Spec<Build> = Spec {
     name: "RequestRateLimiter",
     doc: r#"Answers 429 to requests of a key that come faster than `replenishRate` a second, once a
 burst of `burstCapacity` is used up. The key comes from a key resolver, whose name
-`weir.key-resolvers` gives a meaning: `weir.key-resolvers.ipKeyResolver: ip`. Without one the key is
-who the request is from: the subject of its token, or the name of its API key. A request without a
+`weir.key-resolvers` gives a meaning: `weir.key-resolvers.ipKeyResolver: ip`. Without one requests
+are counted by the subject of their token, or the name of their API key. A request without a
 key is answered 403, unless `denyEmptyKey`, or `filter.request-rate-limiter.deny-empty-key` for all,
 is false. Where `spring.data.redis.*` names a Redis, the buckets are kept there under SCG's names,
 so that all gateways of both kinds share them; a request that Redis does not answer in time passes.
@@ -74,53 +75,6 @@ GET / HTTP/1.1
     ),
     build,
 };
-
-/// How RequestRateLimiter tells about its buckets (`redis-rate-limiter.*`).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct RateHeaders {
-    /// Whether it does at all.
-    pub include: bool,
-    /// Name of the header with the tokens that are left.
-    pub remaining: String,
-    /// Name of the header with the tokens that a request takes.
-    pub requested_tokens: String,
-    /// Name of the header with the size of a bucket.
-    pub burst_capacity: String,
-    /// Name of the header with the tokens of a second.
-    pub replenish_rate: String,
-}
-
-impl Default for RateHeaders {
-    fn default() -> Self {
-        Self {
-            include: true,
-            remaining: "X-RateLimit-Remaining".to_owned(),
-            requested_tokens: "X-RateLimit-Requested-Tokens".to_owned(),
-            burst_capacity: "X-RateLimit-Burst-Capacity".to_owned(),
-            replenish_rate: "X-RateLimit-Replenish-Rate".to_owned(),
-        }
-    }
-}
-
-/// What holds for every RequestRateLimiter, unless it says otherwise.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RateLimiting {
-    /// Where buckets are kept; `None`: in this process.
-    pub redis: Option<Arc<RedisSettings>>,
-    /// How it tells about them.
-    pub headers: RateHeaders,
-    /// Requests without a key are refused.
-    pub deny_empty_key: bool,
-    /// With this status.
-    pub empty_key_status: u16,
-}
-
-impl Default for RateLimiting {
-    fn default() -> Self {
-        let headers = RateHeaders::default();
-        Self { redis: None, headers, deny_empty_key: true, empty_key_status: 403 }
-    }
-}
 
 /// Refuses requests of a key that come too fast.
 #[derive(Clone, Debug)]

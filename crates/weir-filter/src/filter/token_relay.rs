@@ -6,7 +6,8 @@ use std::sync::Arc;
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
-use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use crate::context::{FilterError, RequestContext, Verdict};
+use crate::local_response::LocalResponse;
 use crate::oauth::OAuthClient;
 use crate::question::{Answer, Question};
 use crate::styled::Styled;

@@ -8,8 +8,9 @@ use weir_mock::{Reply, Validity, WrongRequest};
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional, required};
-use crate::context::{FilterError, LocalResponse, RequestContext, Verdict};
+use crate::context::{FilterError, RequestContext, Verdict};
 use crate::definition::{Definition, call};
+use crate::local_response::LocalResponse;
 use crate::question::{Answer, Question};
 use crate::styled::Styled;
 

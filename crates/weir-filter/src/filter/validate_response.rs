@@ -8,8 +8,8 @@ use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 use weir_wire::{RequestHead, ResponseHead};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional, required};
-use crate::context::LocalResponse;
 use crate::definition::{Definition, call};
+use crate::local_response::LocalResponse;
 use crate::styled::Styled;
 
 const MODES: &[&str] = &["enforce", "report"];

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use weir_wire::RequestHead;
 
-use super::Hop;
+use super::hop::Hop;
 use super::options::{Part, XForwarded};
 
 /// Keeps the elements of Forwarded whose `for` is trusted, each as a line of its own, and appends

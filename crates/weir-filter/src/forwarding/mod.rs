@@ -1,4 +1,4 @@
-//! What every forwarded head goes through: hop-by-hop fields, Host, Forwarded and X-Forwarded-*.
+//! Rules for every forwarded head: hop-by-hop fields, Host, Forwarded and X-Forwarded-*.
 //!
 //! A request is treated twice. [`Forwarding::receive`] runs before the filters and takes out what
 //! the client may not say: fields that its own Connection field names, and Forwarded and
@@ -7,17 +7,19 @@
 //! response is treated once, before the filters ([`Forwarding::response`]).
 
 mod elements;
+mod hop;
 mod hop_by_hop;
 mod options;
 pub mod via;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use weir_route::ArgError;
 use weir_route::pattern::{JavaRegex, RegexCache};
 use weir_wire::{Fields, RequestHead, ResponseHead, list_members};
 
 use crate::context::Target;
+pub use hop::Hop;
 use hop_by_hop::HopByHop;
 pub use options::{ForwardingOptions, Part, Untrusted, XForwarded};
 
@@ -33,25 +35,6 @@ pub struct Forwarding {
     by_port: u16,
     hop_by_hop: HopByHop,
     underscore_fields: bool,
-}
-
-/// What is known of the two connections when a request is passed on.
-#[derive(Clone, Copy, Debug)]
-pub struct Hop<'a> {
-    /// Address of the TCP peer.
-    pub peer: SocketAddr,
-    /// Address that the peer connected to.
-    pub local: IpAddr,
-    /// The client's connection is encrypted.
-    pub https: bool,
-    /// The Host that the client asked for.
-    pub client_host: &'a [u8],
-    /// Where the request goes.
-    pub target: &'a Target,
-    /// The upstream Host stays as it is in the head.
-    pub preserve_host: bool,
-    /// The request asks for another protocol (WebSocket) and is to keep saying so.
-    pub upgrade: bool,
 }
 
 /// What becomes of the Forwarded and X-Forwarded-* fields of one request.

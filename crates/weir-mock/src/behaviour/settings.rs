@@ -1,6 +1,8 @@
 //! How one definition is served, where that is not as all are.
 
-use super::{Delay, Envelope, Override};
+use super::delay::Delay;
+use super::envelope::Envelope;
+use super::overrides::Override;
 use crate::request::Enforcement;
 use crate::respond::Options;
 

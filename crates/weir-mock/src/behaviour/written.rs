@@ -3,8 +3,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{Condition, DELAY_MS_MAX, Delay, Envelope, InjectedFault, Override, Settings, Step};
-use crate::request::{BodyCondition, Enforcement};
+use super::delay::{DELAY_MS_MAX, Delay};
+use super::envelope::Envelope;
+use super::overrides::{InjectedFault, Override, Step};
+use super::settings::Settings;
+use crate::request::{BodyCondition, Condition, Enforcement};
 
 const SETTINGS: &[&str] =
     &["dynamic", "seed", "errors", "validate", "delay", "envelope", "stateful", "overrides"];

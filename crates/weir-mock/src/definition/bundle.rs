@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::documents::{Documents, Load, Place, ReadErrors, parse};
+use super::lines::line_of;
 use super::model::{Api, Kind};
 use super::read::kind;
 
@@ -39,8 +40,26 @@ impl Api {
     }
 }
 
+impl ReadErrors {
+    /// Each with its place, `file:line#pointer`, where it is in `text`, that of the first file.
+    pub fn located(&self, file: &str, text: &str) -> Vec<(String, String)> {
+        let each = self.0.iter().map(|error| {
+            if let Some((file, pointer)) = origin(&error.pointer) {
+                let place = if pointer.is_empty() { "" } else { "#" };
+                return (format!("{file}{place}{pointer}"), error.message.clone());
+            }
+            let line = Some(&error.file).filter(|own| *own == file);
+            let line = line.and_then(|_| line_of(text, &error.pointer));
+            let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+            let place = if error.pointer.is_empty() { "" } else { "#" };
+            (format!("{}{line}{place}{}", error.file, error.pointer), error.message.clone())
+        });
+        each.collect()
+    }
+}
+
 /// The file and the pointer into it of a pointer into a bundled document.
-pub(super) fn origin(pointer: &str) -> Option<(String, &str)> {
+fn origin(pointer: &str) -> Option<(String, &str)> {
     let rest = pointer.strip_prefix('/')?.strip_prefix(FILES)?.strip_prefix('/')?;
     let end = rest.find('/').unwrap_or(rest.len());
     let (file, pointer) = rest.split_at_checked(end)?;

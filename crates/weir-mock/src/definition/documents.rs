@@ -6,11 +6,10 @@ use std::sync::OnceLock;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
-use super::bundle::origin;
-use super::lines::line_of;
-
 /// Where documents live; what a file is called comes behind it.
 pub(crate) const ROOT: &str = "weir:///";
+/// What a definition says to weir alone stands below this name.
+pub(super) const EXTENSION: &str = "x-weir-mock";
 /// References that lead to references, at most.
 const HOPS_MAX: usize = 64;
 /// Files of one definition at most.
@@ -55,22 +54,6 @@ pub struct ReadErrors(pub Vec<ReadError>);
 impl ReadErrors {
     /// Things that are told of one definition.
     pub const MAX: usize = 100;
-
-    /// Each with its place, `file:line#pointer`, where it is in `text`, that of the first file.
-    pub fn located(&self, file: &str, text: &str) -> Vec<(String, String)> {
-        let each = self.0.iter().map(|error| {
-            if let Some((file, pointer)) = origin(&error.pointer) {
-                let place = if pointer.is_empty() { "" } else { "#" };
-                return (format!("{file}{place}{pointer}"), error.message.clone());
-            }
-            let line = Some(&error.file).filter(|own| *own == file);
-            let line = line.and_then(|_| line_of(text, &error.pointer));
-            let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-            let place = if error.pointer.is_empty() { "" } else { "#" };
-            (format!("{}{line}{place}{}", error.file, error.pointer), error.message.clone())
-        });
-        each.collect()
-    }
 
     /// Adds one, unless there are too many.
     pub(crate) fn push(&mut self, error: ReadError) {

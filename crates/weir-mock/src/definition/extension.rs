@@ -3,18 +3,15 @@
 
 use serde_json::Value;
 
-use super::documents::{Documents, Place, ReadError};
+use super::documents::{Documents, EXTENSION, Place, ReadError};
 use crate::behaviour::{Misfit, Override, Settings};
-
-/// The name of the extension.
-pub(super) const NAME: &str = "x-weir-mock";
 
 /// What the root says.
 pub(super) fn of_root(documents: &Documents) -> Result<Settings, ReadError> {
-    let Some(value) = documents.root().get(NAME) else { return Ok(Settings::default()) };
+    let Some(value) = documents.root().get(EXTENSION) else { return Ok(Settings::default()) };
     let mut found = Vec::new();
     let settings = Settings::read(value, &mut found);
-    told(&found, &Place::root(&documents.first).at(NAME))?;
+    told(&found, &Place::root(&documents.first).at(EXTENSION))?;
     Ok(settings)
 }
 
@@ -24,10 +21,10 @@ pub(super) fn of_operation(
     place: &Place,
     (method, path): (&str, &str),
 ) -> Result<Vec<Override>, ReadError> {
-    let Some(value) = value.get(NAME) else { return Ok(Vec::new()) };
+    let Some(value) = value.get(EXTENSION) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     let overrides = Override::read(value, &format!("{method} {path}"), &mut found);
-    told(&found, &place.at(NAME))?;
+    told(&found, &place.at(EXTENSION))?;
     Ok(overrides)
 }
 
@@ -37,7 +34,7 @@ fn told(found: &[Misfit], place: &Place) -> Result<(), ReadError> {
     let at = Place { file: place.file.clone(), pointer: place.pointer.clone() + &first.pointer };
     let more = match found.len() - 1 {
         0 => String::new(),
-        n => format!(" ({n} more below `{NAME}`)"),
+        n => format!(" ({n} more below `{EXTENSION}`)"),
     };
     Err(at.error(format!("{}; {}{more}", first.message, first.help)))
 }

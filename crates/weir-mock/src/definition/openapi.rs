@@ -12,7 +12,6 @@ use super::model::{
     Api, Challenge, Code, Example, Header, Kind, Media, Operation, Parameter, ParameterPlace,
     RequestBody, Response, Style,
 };
-use super::read::Trust;
 use super::schema::{Schema, Side, check, normalise};
 use super::source::find_sources;
 use super::swagger;
@@ -20,6 +19,14 @@ use crate::behaviour::{Override, Settings};
 
 const METHODS: &[&str] =
     &["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
+
+/// What is known of a definition before it is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    None,
+    /// It was found to be right.
+    Known,
+}
 
 /// Reads the definition `root`, that of the file `file`.
 pub(super) fn read(

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::documents::{Load, Place, ReadErrors, parse};
 use super::model::{Api, Kind};
-use super::{apifox, har, openapi, postman, yapi};
+use super::openapi::{self, Trust};
+use super::{apifox, har, postman, yapi};
 
 impl Api {
     /// Reads the definition in `text`, that of the file `file`; `load` gives the files that it
@@ -52,14 +53,6 @@ impl Api {
             _ => Self::of_value(name, file, root, &alone),
         }
     }
-}
-
-/// What is known of a definition before it is read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trust {
-    None,
-    /// It was found to be right.
-    Known,
 }
 
 pub(super) fn kind(root: &Value) -> Option<Kind> {

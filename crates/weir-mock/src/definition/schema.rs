@@ -6,9 +6,7 @@ use std::sync::{Arc, OnceLock};
 use jsonschema::{Draft, PatternOptions, Registry, Validator};
 use serde_json::{Map, Value, json};
 
-use super::documents::{Documents, Place, ROOT, ReadError};
-use super::extension;
-use super::source::Source;
+use super::documents::{Documents, EXTENSION, Place, ROOT, ReadError};
 
 /// Steps that matching one pattern may take.
 const BACKTRACKS_MAX: usize = 100_000;
@@ -45,6 +43,45 @@ impl Schema {
     /// What it means.
     pub(crate) fn source(&self) -> &Source {
         &self.source
+    }
+}
+
+/// A schema, and what validates against it once that was needed.
+#[derive(Debug, Default)]
+pub(crate) struct Source {
+    schemas: Arc<Schemas>,
+    place: Place,
+    /// `None` if it is the same on both.
+    pub(super) side: Option<Side>,
+    validator: OnceLock<Box<Result<Validator, String>>>,
+}
+
+impl Source {
+    pub(super) fn new(schemas: Arc<Schemas>, place: Place, side: Side) -> Self {
+        let side = schemas.is_one_sided().then_some(side);
+        Self { schemas, place, side, validator: OnceLock::new() }
+    }
+
+    /// The documents that the schema is in.
+    pub(crate) fn documents(&self) -> &Documents {
+        &self.schemas.documents
+    }
+
+    /// Where it is there.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// What validates against it; made at the first use.
+    ///
+    /// # Errors
+    /// Why the schema is none.
+    pub(crate) fn validator(&self) -> Result<&Validator, &str> {
+        let made = self.validator.get_or_init(|| {
+            let registry = self.schemas.registry(self.side);
+            Box::new(registry.and_then(|registry| build(&registry, &self.place)))
+        });
+        Result::as_ref(made).map_err(String::as_str)
     }
 }
 
@@ -187,7 +224,7 @@ pub(crate) fn normalise(value: &mut Value) {
                 schema(members);
             }
             for (key, member) in members.iter_mut() {
-                let is_data = ["example", "examples", "default", "enum", "const", extension::NAME];
+                let is_data = ["example", "examples", "default", "enum", "const", EXTENSION];
                 if !is_data.contains(&key.as_str()) {
                     normalise(member);
                 }

@@ -4,17 +4,15 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use foldhash::fast::FixedState;
-use jsonschema::Validator;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-use super::documents::{DEPTH_MAX, Documents, Place, is_within};
-use super::extension;
+use super::documents::{DEPTH_MAX, Documents, EXTENSION, Place, is_within};
 use super::model::Operation;
-use super::schema::{Schema, Schemas, Side, build, is_one_sided};
+use super::schema::{Schema, Schemas, Side, Source, is_one_sided};
 
 /// What a schema with all that it refers to may weigh to be taken out of its document; what weighs
 /// more is looked up there.
@@ -31,48 +29,9 @@ const FILE: &str = "schema";
 const NAMED: &[&str] =
     &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 /// Members that are no schemas.
-const DATA: &[&str] = &["example", "examples", "default", "enum", "const", extension::NAME];
+const DATA: &[&str] = &["example", "examples", "default", "enum", "const", EXTENSION];
 /// What gives a schema another meaning somewhere else.
 const BOUND: &[&str] = &["$id", "$schema", "$anchor", "$dynamicAnchor", "$dynamicRef"];
-
-/// A schema, and what validates against it once that was needed.
-#[derive(Debug, Default)]
-pub(crate) struct Source {
-    schemas: Arc<Schemas>,
-    place: Place,
-    /// `None` if it is the same on both.
-    side: Option<Side>,
-    validator: OnceLock<Box<Result<Validator, String>>>,
-}
-
-impl Source {
-    fn new(schemas: Arc<Schemas>, place: Place, side: Side) -> Self {
-        let side = schemas.is_one_sided().then_some(side);
-        Self { schemas, place, side, validator: OnceLock::new() }
-    }
-
-    /// The documents that the schema is in.
-    pub(crate) fn documents(&self) -> &Documents {
-        &self.schemas.documents
-    }
-
-    /// Where it is there.
-    pub(crate) fn place(&self) -> &Place {
-        &self.place
-    }
-
-    /// What validates against it; made at the first use.
-    ///
-    /// # Errors
-    /// Why the schema is none.
-    pub(crate) fn validator(&self) -> Result<&Validator, &str> {
-        let made = self.validator.get_or_init(|| {
-            let registry = self.schemas.registry(self.side);
-            Box::new(registry.and_then(|registry| build(&registry, &self.place)))
-        });
-        Result::as_ref(made).map_err(String::as_str)
-    }
-}
 
 /// Gives each schema of `operations`, which are of `documents`, its source.
 pub(super) fn find_sources(operations: &mut [Operation], mut documents: Documents) {
@@ -224,18 +183,18 @@ impl<'d, 'b> Alone<'d, 'b> {
 /// The source of the schema in `document`, which all schemas with an equal one share.
 fn shared(document: &Value, side: Side) -> Arc<Source> {
     let text = document.to_string();
-    let side = if is_one_sided(document) { Some(side) } else { None };
-    let key = HASH.hash_one((&text, side));
+    let is_one_sided = is_one_sided(document);
+    let told = is_one_sided.then_some(side);
+    let key = HASH.hash_one((&text, told));
     let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_same = |known: &Source| known.side == side && known.documents().text() == text;
+    let is_same = |known: &Source| known.side == told && known.documents().text() == text;
     if let Some(known) = pool.known.get(&key).and_then(Weak::upgrade).filter(|known| is_same(known))
     {
         return known;
     }
-    let schemas = Schemas::alone(Documents::of_text(FILE, text), side.is_some());
+    let schemas = Schemas::alone(Documents::of_text(FILE, text), is_one_sided);
     let place = Place { file: FILE.to_owned(), pointer: ENTRY.to_owned() };
-    let validator = OnceLock::new();
-    let source = Arc::new(Source { schemas: Arc::new(schemas), place, side, validator });
+    let source = Arc::new(Source::new(Arc::new(schemas), place, side));
     pool.add(key, Arc::downgrade(&source));
     source
 }

@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::chance::Chance;
 use crate::definition::{Documents, Place, Schema};
 use merge::{absolute, merge};
+pub(crate) use rule::field_rule;
 
 /// Values and schemas that are looked at for one answer, all tries together.
 const NODES_MAX: u32 = 50_000;
@@ -314,14 +315,6 @@ impl<'a> Generator<'a> {
             IMPLIED.iter().find(|(_, keys)| keys.iter().any(|key| schema.get(*key).is_some()));
         found.map_or(if self.is_dynamic() { "string" } else { "object" }, |(kind, _)| kind)
     }
-}
-
-/// The placeholder that a schema has for its values: `x-apifox-mock`, or YApi's `mock`.
-pub(crate) fn field_rule(schema: &Value) -> Option<&str> {
-    let own = schema.get("mock");
-    let own = own.and_then(|own| own.get("mock").or(Some(own))).and_then(Value::as_str);
-    let rule = own.or_else(|| schema.get("x-apifox-mock")?.as_str());
-    rule.filter(|rule| !rule.is_empty())
 }
 
 fn array_of(value: Value) -> Option<Vec<Value>> {

@@ -3,7 +3,7 @@
 
 use serde_json::{Number, Value};
 
-use super::{Generator, Spot, field_rule};
+use super::{Generator, Spot};
 use crate::template::{Evaluator, Template};
 
 /// Tries that go by the placeholder; later ones go by the type.
@@ -29,6 +29,14 @@ impl Generator<'_> {
             (_, made) => made,
         })
     }
+}
+
+/// The placeholder that a schema has for its values: `x-apifox-mock`, or YApi's `mock`.
+pub(crate) fn field_rule(schema: &Value) -> Option<&str> {
+    let own = schema.get("mock");
+    let own = own.and_then(|own| own.get("mock").or(Some(own))).and_then(Value::as_str);
+    let rule = own.or_else(|| schema.get("x-apifox-mock")?.as_str());
+    rule.filter(|rule| !rule.is_empty())
 }
 
 fn number(text: &str) -> Option<Value> {

@@ -4,8 +4,9 @@ use memchr::memmem;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
+use super::call::Call;
 use super::value::{Shape, coerce, form_pairs};
-use super::{Call, Violation, violations};
+use super::violation::{Violation, violations};
 use crate::definition::{Media, RequestBody};
 use crate::problem::Fault;
 

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use serde_json::Value;
 
-use super::Call;
+use super::call::Call;
 
 /// A request in part: all of it must be there. The more there is, the more specific it is.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use super::call::Call;
 use super::value::{Shape, array, coerce, object};
-use super::{Call, Violation, violations};
+use super::violation::{Violation, violations};
 use crate::definition::{Parameter, ParameterPlace, Style};
 
 /// What a request has of a parameter.

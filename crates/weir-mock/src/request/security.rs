@@ -1,7 +1,7 @@
 //! Whether the credentials are there that an operation asks for; what they are worth is not known
 //! to a mock.
 
-use super::Call;
+use super::call::Call;
 use crate::definition::{Challenge, Operation, ParameterPlace};
 use crate::problem::Fault;
 

@@ -1,14 +1,16 @@
 //! The answer to a request, as Prism negotiates it.
 
 pub(crate) mod negotiate;
+mod options;
 mod prefer;
 mod recorded;
 mod stateful;
+mod text;
 mod xml;
 
 use serde_json::Value;
 
-use crate::behaviour::{DELAY_MS_MAX, Delay, Envelope, InjectedFault, Rule};
+use crate::behaviour::{DELAY_MS_MAX, Envelope, InjectedFault, Rule};
 use crate::chance::Chance;
 use crate::definition::{Api, Code, Example, Media, Operation, Response, Schema};
 use crate::generate::{Generator, Mode};
@@ -18,29 +20,9 @@ use crate::request::{Asked, Call, Enforcement, Violation, check};
 use crate::state::{State, Subject};
 use crate::template::{Evaluator, Template};
 use negotiate::{choose, for_fault, media_for};
+pub use options::Options;
 use prefer::Prefer;
-
-/// How a set of definitions answers.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
-    /// Bodies are made from schemas, realistic and by chance, where nothing else is asked for.
-    pub dynamic: bool,
-    /// What chance starts from; else each answer has a seed of its own, which it tells.
-    pub seed: Option<u64>,
-    /// A request that is wrong always gets a problem document, even where the definition has a
-    /// response for it.
-    pub errors: bool,
-    /// What becomes of requests that break their definition.
-    pub validation: Enforcement,
-    /// How long each answer waits.
-    pub delay: Delay,
-    /// Whether what clients write to collections is kept and given back.
-    pub stateful: bool,
-    /// Name of the header that tells APIs with the same paths apart, by their names.
-    pub select_header: Option<String>,
-    /// What answers are wrapped in.
-    pub envelope: Option<Envelope>,
-}
+use text::text_of;
 
 /// Whether a request asks what becomes of it: `Prefer: explain=true`, or `?__explain=true`.
 pub(crate) fn asks_why(call: &Call<'_>) -> bool {
@@ -427,15 +409,5 @@ impl Making<'_> {
             }
             value => value.to_string().into_bytes(),
         }
-    }
-}
-
-/// A value as it stands in a header or form.
-fn text_of(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        Value::Array(all) => all.iter().map(text_of).collect::<Vec<_>>().join(","),
-        other => other.to_string(),
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::text::text_of;
 use crate::definition::{Documents, Place, Schema};
 
 /// Elements within each other at most.
@@ -51,7 +52,7 @@ impl Writer<'_> {
                         self.element("item", items.as_ref(), one, depth + 1);
                     }
                 }
-                scalar => self.out.push_str(&escape(&super::text_of(scalar))),
+                scalar => self.out.push_str(&escape(&text_of(scalar))),
             }
             self.out.push_str(&format!("</{name}>"));
             return;
@@ -65,7 +66,7 @@ impl Writer<'_> {
                 let shown =
                     xml(self.documents, at.as_ref()).and_then(|own| own.get("name")?.as_str());
                 let shown = clean(shown.unwrap_or(key));
-                let text = escape(&super::text_of(member));
+                let text = escape(&text_of(member));
                 self.out.push_str(&format!(" {shown}=\"{text}\""));
             } else {
                 inner.push((key, at, member));

@@ -3,8 +3,9 @@
 
 use serde_json::{Number, Value};
 
+use super::known::is_known;
+use super::node::{NODES_MAX, Node, Piece};
 use super::rule::Rule;
-use super::{NODES_MAX, Node, Piece, is_known};
 
 /// Arguments of one placeholder at most.
 const ARGUMENTS_MAX: usize = 1_000;

@@ -3,7 +3,7 @@
 use serde_json::{Number, Value};
 
 use super::evaluate::Evaluator;
-use super::text::{ANY, pool};
+use super::letters::{ANY, pool};
 
 pub(super) const NAMES: &[&str] = &[
     "boolean",

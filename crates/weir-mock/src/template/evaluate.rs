@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Number, Value};
 
+use super::letters::ANY;
+use super::node::{Node, Piece, Template};
 use super::rule::Rule;
-use super::{Node, Piece, Template};
 use crate::chance::Chance;
 
 /// Values and repetitions of one answer at most.
@@ -150,7 +151,7 @@ impl<'a> Evaluator<'a> {
     fn text(&mut self, pieces: &'a [Piece], rule: &Rule) -> Result<Value, String> {
         let times = self.times(rule);
         if let (Some(times), true) = (times, pieces.is_empty()) {
-            let text = self.string(super::text::ANY, times);
+            let text = self.string(ANY, times);
             self.spend(text.len())?;
             return Ok(Value::String(text));
         }

@@ -6,7 +6,10 @@ mod basic;
 mod choose;
 mod date;
 mod evaluate;
+mod known;
+mod letters;
 mod misc;
+mod node;
 mod person;
 mod place;
 mod rule;
@@ -16,76 +19,12 @@ mod web;
 use serde_json::Value;
 
 pub(crate) use evaluate::Evaluator;
+pub(crate) use node::Template;
+use node::{NODES_MAX, Node, Piece};
 use rule::Rule;
 
 /// Repetitions that one rule may ask for.
 const REPEAT_MAX: u64 = 10_000;
-/// Nodes of one template at most.
-const NODES_MAX: usize = 100_000;
-
-/// A template, ready to be evaluated.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Template {
-    root: Node,
-    /// Where it was written, for messages.
-    place: String,
-}
-
-/// A value of a template; `turn` is where its counter is kept during an answer.
-#[derive(Clone, Debug, PartialEq)]
-enum Node {
-    /// It is itself.
-    Plain(Value),
-    /// Text with placeholders, repeated by its rule.
-    Text {
-        pieces: Vec<Piece>,
-        rule: Rule,
-    },
-    /// A number by its rule.
-    Number {
-        base: f64,
-        written: String,
-        rule: Rule,
-        turn: usize,
-    },
-    Boolean {
-        value: bool,
-        rule: Rule,
-    },
-    Object {
-        members: Vec<(String, Node)>,
-        rule: Rule,
-    },
-    Array {
-        elements: Vec<Node>,
-        rule: Rule,
-        turn: usize,
-    },
-    /// A text that the regular expression matches.
-    Matching(String),
-}
-
-/// Part of a text.
-#[derive(Clone, Debug, PartialEq)]
-enum Piece {
-    Plain(String),
-    /// `@name(arguments)`; `written` stands where the name is unknown.
-    Call {
-        name: String,
-        arguments: Vec<Node>,
-        written: String,
-    },
-    /// `@key`, `@/a/b`, `@../b`, where there is no such placeholder.
-    Reference {
-        path: String,
-        written: String,
-    },
-    /// `{{query.a}}`, `${query.a}`.
-    Echo {
-        path: String,
-        written: String,
-    },
-}
 
 /// What is wrong or not understood in a template: a JSON pointer below it, and a message.
 pub(crate) type Note = (String, String);
@@ -106,30 +45,6 @@ impl Template {
         let mut turns = 0;
         let pieces = arguments::pieces(text, &mut turns);
         Self { root: Node::Text { pieces, rule: Rule::default() }, place: String::new() }
-    }
-
-    /// Whether it is the same each time.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.root.is_plain()
-    }
-}
-
-impl Node {
-    fn is_plain(&self) -> bool {
-        match self {
-            Self::Plain(_) => true,
-            Self::Text { pieces, rule } => {
-                rule.is_none() && pieces.iter().all(|piece| matches!(piece, Piece::Plain(_)))
-            }
-            Self::Number { rule, .. } | Self::Boolean { rule, .. } => rule.is_none(),
-            Self::Object { members, rule } => {
-                rule.is_none() && members.iter().all(|(_, node)| node.is_plain())
-            }
-            Self::Array { elements, rule, .. } => {
-                rule.is_none() && elements.iter().all(Self::is_plain)
-            }
-            Self::Matching(_) => false,
-        }
     }
 }
 
@@ -216,19 +131,4 @@ impl Reader<'_> {
             }
         }
     }
-}
-
-/// Whether there is a placeholder of this name, in lower case.
-fn is_known(name: &str) -> bool {
-    let groups = [
-        basic::NAMES,
-        choose::NAMES,
-        date::NAMES,
-        misc::NAMES,
-        person::NAMES,
-        place::NAMES,
-        text::NAMES,
-        web::NAMES,
-    ];
-    groups.iter().any(|names| names.contains(&name))
 }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::basic::text;
 use super::evaluate::Evaluator;
+use super::letters::LOWER;
 
 pub(super) const NAMES: &[&str] = &[
     "paragraph",
@@ -19,24 +20,8 @@ pub(super) const NAMES: &[&str] = &[
     "lower",
 ];
 
-/// Characters where no others are asked for.
-pub(super) const ANY: &str =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$%^&*()[]";
-const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
 const HAN: &str = "山水风云天地人和春夏秋冬花草树木日月星光江河湖海城市道路东西南北高低远近新旧大小多少\
                    上下左右前后书画琴棋茶酒米面金石玉瓷青白红黄安静明亮清平";
-
-/// The characters that a name or text stands for.
-pub(super) fn pool(name: &str) -> &str {
-    match name {
-        "lower" => LOWER,
-        "upper" => "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-        "number" => "0123456789",
-        "symbol" => "!@#$%^&*()[]",
-        "alpha" => "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
-        other => other,
-    }
-}
 
 impl Evaluator<'_> {
     pub(super) fn text_group(

@@ -1,7 +1,5 @@
 //! Conditions on a place in the text: `^`, `$`, `\b` and their like.
 
-use super::char_at;
-
 /// A condition on a place in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -53,4 +51,9 @@ fn is_line_end(char: char, unix: bool) -> bool {
         true => char == '\n',
         false => matches!(char, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}'),
     }
+}
+
+/// The character of `text` that begins at byte `at`.
+pub(super) fn char_at(text: &str, at: usize) -> Option<char> {
+    text.get(at..)?.chars().next()
 }

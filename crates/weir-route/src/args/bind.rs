@@ -6,9 +6,9 @@ use std::collections::HashMap;
 
 use serde_json::Value as Json;
 
-use super::{ArgError, Args, Texts, Value};
+use super::{ArgError, Args, Texts, Value, bean_name, is_same_name};
 use crate::definition::Arguments;
-use crate::spec::{ArgKind, ArgSpec, Shortcut};
+use crate::spec::{ArgKind, ArgSpec, Shortcut, Spec};
 use smol_str::SmolStr;
 
 /// What SCG calls the nth argument of a shortcut.
@@ -23,6 +23,16 @@ struct Entry<'a> {
     /// Place among the arguments as written.
     place: usize,
     text: Cow<'a, str>,
+}
+
+impl<B> Spec<B> {
+    /// Lays written arguments onto the declared ones.
+    ///
+    /// # Errors
+    /// A required argument that is missing.
+    pub fn bind(&self, written: &Arguments) -> Result<Args, ArgError> {
+        Args::bind(self.args, self.shortcut, written)
+    }
 }
 
 impl Args {
@@ -189,12 +199,6 @@ impl Value {
     }
 }
 
-/// The name in `#{@name}`.
-pub(super) fn bean_name(text: &str) -> Option<&str> {
-    let inside = text.trim().strip_prefix("#{")?.strip_suffix('}')?.trim();
-    inside.strip_prefix('@').map(str::trim)
-}
-
 /// Turns lists and maps into indexed and dotted keys.
 fn flatten<'a>(key: Cow<'a, str>, value: &'a Json, place: usize, entries: &mut Vec<Entry<'a>>) {
     let text = match value {
@@ -233,14 +237,6 @@ fn split_index(key: &str) -> (&str, Option<usize>) {
         None => (key, None),
     };
     if index.is_some() && !base.is_empty() { (base, index) } else { (key, None) }
-}
-
-/// Spring's relaxed names: `from-header`, `fromHeader` and `FROM_HEADER` are the same.
-pub(super) fn is_same_name(one: &str, other: &str) -> bool {
-    fn relaxed(name: &str) -> impl Iterator<Item = char> {
-        name.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase)
-    }
-    one == other || relaxed(one).eq(relaxed(other))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::slice;
 use std::sync::Arc;
 
 use super::Index;
+use super::fetch::Fetch;
 use super::node::{Branch, Bucket, List};
 use super::shown::Shown;
 use crate::pattern::PathSegments;
@@ -13,12 +14,6 @@ use crate::route::Route;
 
 /// A table with fewer routes is in the processor's caches as it is.
 const ROUTES_MIN: usize = 2_000;
-
-/// Has the processor bring memory into its caches while the caller goes on.
-pub trait Fetch {
-    /// Fetches the first lines of `values`, and waits for none.
-    fn fetch<V>(&self, values: &[V]);
-}
 
 /// How much of the way of a lookup has been fetched: nothing at first.
 #[derive(Clone, Copy, Debug, Default)]

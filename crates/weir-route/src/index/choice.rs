@@ -1,8 +1,8 @@
 //! Which one thing tells the routes of a crowded bucket apart best: an estimate from a sample.
 
 use super::dim::Dim;
-use super::node::Way;
 use super::ranked::Ranked;
+use super::way::Way;
 
 /// Routes looked at in a bucket, and in one of more than `BIG`.
 const SAMPLE: usize = 64;

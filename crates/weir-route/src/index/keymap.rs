@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::ahead::Fetch;
+use super::fetch::Fetch;
 
 /// Bits of the key that one page consumes.
 const PAGE_BITS: u32 = 6;

@@ -7,7 +7,9 @@
 mod ahead;
 mod choice;
 mod cover;
+mod demand;
 mod dim;
+mod fetch;
 mod hash;
 pub(crate) mod keymap;
 mod lookup;
@@ -18,6 +20,7 @@ mod ranked;
 mod shadow;
 mod shown;
 mod stats;
+mod way;
 
 #[cfg(test)]
 #[path = "../../benches/tables/mod.rs"]
@@ -27,11 +30,12 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 
-use crate::predicate::{Predicate, PredicateError, WeightChange, WeightGroups};
+use crate::predicate::{Predicate, WeightChange, WeightGroups};
 use crate::request::Request;
 use crate::route::Route;
 
-pub use ahead::{Ahead, Fetch};
+pub use ahead::Ahead;
+pub use fetch::Fetch;
 pub use hash::DEFAULT_SEED;
 pub use ranked::POSITION_MAX;
 pub use shadow::Shadowed;
@@ -40,8 +44,9 @@ pub use stats::{BranchStats, Crowded, Stats};
 use hash::Hash;
 use keymap::KeyMap;
 use lookup::Search;
-use node::{Bucket, Way};
+use node::Bucket;
 use ranked::{Op, Rank, Ranked};
+use way::Way;
 
 /// Memory a lookup reuses: one per worker.
 #[derive(Debug, Default)]
@@ -270,32 +275,6 @@ fn scatter(position: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ (x >> 31)
-}
-
-impl<T> Route<T> {
-    /// Whether all predicates hold, left to right.
-    ///
-    /// # Errors
-    /// The first predicate that cannot decide.
-    pub fn matches(
-        &self,
-        request: &Request<'_>,
-        groups: &WeightGroups,
-    ) -> Result<bool, PredicateError> {
-        if let Some(group) = &self.group {
-            for predicate in &group.predicates {
-                if !predicate.matches(request, groups)? {
-                    return Ok(false);
-                }
-            }
-        }
-        for predicate in &self.predicates {
-            if !predicate.matches(request, groups)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@
 use std::sync::Arc;
 
 use super::choice;
-use super::dim::{Demand, Dim};
-use super::hash::Hash;
+use super::dim::Dim;
 use super::keymap::KeyMap;
 use super::methods::Methods;
 use super::ranked::{Op, Rank, Ranked};
+use super::way::Way;
 use crate::request::Request;
 use crate::route::Route;
 
@@ -20,8 +20,6 @@ use crate::route::Route;
 pub(crate) const LIST_MAX: usize = 4;
 /// A branch with no more filings than this becomes a list again.
 const BRANCH_MIN: usize = 2;
-/// A route is filed under at most this many buckets by all branches above it together.
-const FILINGS_MAX: usize = 1024;
 /// Branches above a bucket; below that, it stays a list.
 const DEPTH_MAX: usize = 128;
 
@@ -166,32 +164,7 @@ impl<T> List<T> {
     }
 }
 
-/// What stays the same on the way down: the hash function and the branches passed.
-pub(crate) struct Way<'a> {
-    pub(crate) hash: &'a Hash,
-    dims: Vec<Dim>,
-}
-
-impl<'a> Way<'a> {
-    pub(crate) fn new(hash: &'a Hash) -> Self {
-        Self { hash, dims: Vec::new() }
-    }
-
-    /// Passes a branch.
-    pub(crate) fn enter(&mut self, dim: &Dim) {
-        self.dims.push(dim.clone());
-    }
-
-    /// Whether a branch above is on `dim`: what it could tell, it has told.
-    pub(crate) fn passed(&self, dim: &Dim) -> bool {
-        self.dims.contains(dim)
-    }
-
-    /// Goes back before the branch passed last.
-    pub(crate) fn leave(&mut self) {
-        self.dims.pop();
-    }
-
+impl Way<'_> {
     /// The bucket after `ops`, which are sorted by [`Op::sort_key`]; `None` if it is empty then.
     pub(crate) fn update<T>(
         &mut self,
@@ -227,7 +200,7 @@ impl<'a> Way<'a> {
         if len <= 1 {
             return routes.first().map(|route| Bucket::One(Arc::clone(route)));
         }
-        if len > LIST_MAX.max(2 * hopeless) && self.dims.len() < DEPTH_MAX {
+        if len > LIST_MAX.max(2 * hopeless) && self.depth() < DEPTH_MAX {
             if let Some(dim) = choice::best(&routes, self) {
                 let ops: Vec<_> = routes.iter().map(|route| Op { route, put: true }).collect();
                 let empty = Branch {
@@ -304,27 +277,5 @@ impl<'a> Way<'a> {
         left.sort_by_key(Op::sort_key);
         left.dedup_by_key(|op| Rank::of(op.route));
         self.bucket_of(Ranked::default().update(&left), 0)
-    }
-
-    /// Fills `keys` with what `route` demands of `dim`; `false` if it demands nothing,
-    /// or is filed in so many buckets by now that it goes under `any`.
-    ///
-    /// The answer depends on the branches passed and on the route alone, so that a route leaves
-    /// by the way it came.
-    pub(crate) fn keys<T>(&self, route: &Route<T>, dim: &Dim, keys: &mut Vec<Demand>) -> bool {
-        if !dim.demands(route, self.hash, keys) {
-            return false;
-        }
-        if keys.len() <= 1 {
-            return true;
-        }
-        let mut spent = 1;
-        let mut others = Vec::new();
-        for dim in &self.dims {
-            if dim.demands(route, self.hash, &mut others) && spent * others.len() <= FILINGS_MAX {
-                spent *= others.len().max(1);
-            }
-        }
-        spent * keys.len() <= FILINGS_MAX
     }
 }

@@ -5,9 +5,8 @@
 //! looked up: by the first or last bytes of what a request shows, or by all runs of bytes in it.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use super::dim::{Demand, Dim};
+use super::dim::{Demand, Dim, Place, Subject};
 use super::hash::Hash;
 use crate::pattern::path::SegmentShape;
 use crate::pattern::{Label, PathPattern, Required, Segment};
@@ -18,40 +17,6 @@ const BYTES_MAX: usize = 32;
 /// Lengths of runs that are looked up anywhere in a text, least first: each costs a probe for every
 /// byte of the text.
 const RUNS: [usize; 10] = [2, 3, 4, 5, 6, 8, 10, 12, 16, 24];
-
-/// A part of a request that holds text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Subject {
-    /// A decoded path segment, counted from the start or from the end.
-    Segment { at: u16, from_end: bool },
-    /// A host label, counted from the start or from the end.
-    Label { at: u16, from_end: bool, port: bool },
-    /// Values of the header with this lower-case name.
-    Header { name: Arc<str>, split: bool },
-    /// Values of this query parameter.
-    Query { name: Arc<str> },
-    /// Values of this cookie.
-    Cookie { name: Arc<str> },
-}
-
-/// Where in a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Start,
-    End,
-    Inside,
-}
-
-impl Place {
-    /// How it is told to the operator.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::End => "end",
-            Self::Inside => "text",
-        }
-    }
-}
 
 const PLACES: [Place; 3] = [Place::Start, Place::End, Place::Inside];
 

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use super::Index;
 use super::cover;
-use super::node::{Bucket, Way};
+use super::node::Bucket;
 use super::ranked::Rank;
+use super::way::Way;
 use crate::predicate::joined;
 use crate::route::Route;
 

@@ -1,12 +1,12 @@
-//! What a request shows in a dimension: the other half of the rule in [`super::dim`].
+//! Keys that a request shows in a dimension: the other half of the rule in [`super::dim`].
 
 use std::net::IpAddr;
 
 use weir_wire::{Fields, NameSet};
 
-use super::dim::{Dim, IPV4, IPV6, header, leading_bits, pair};
+use super::dim::{Dim, IPV4, IPV6, Place, Subject, header, leading_bits, pair};
 use super::hash::Hash;
-use super::piece::{self, Place, Subject};
+use super::piece;
 use crate::pattern::PathSegments;
 use crate::predicate::{
     cookie_octets, cookie_values, cookies, forwarded_client, header_line_texts, header_texts,

@@ -5,9 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Index;
-use super::dim::Dim;
+use super::dim::{Dim, Subject};
 use super::node::{Branch, Bucket, LIST_MAX, List};
-use super::piece::Subject;
 use crate::route::Route;
 
 /// Crowded buckets that are described one by one; the largest come first.

@@ -1,7 +1,7 @@
 //! One path segment or host label with `*`, `?` and plain `{variable}` parts: matched without a
 //! regular expression, with the captures that greedy groups would give.
 
-use crate::request::Vars;
+use crate::vars::Vars;
 use weir_regex::Required;
 
 /// A glob. `?` takes one character, `*` and a variable any number, none too; the leftmost takes as

@@ -11,7 +11,7 @@ use weir_wire::each_place;
 use super::PatternError;
 use super::glob::{Glob, Item};
 use super::path::SegmentShape;
-use crate::request::Vars;
+use crate::vars::Vars;
 use weir_regex::{Flags, RegexCache, RegexError, check_syntax, quote};
 
 /// A compiled host pattern, kept as text like a [`PathPattern`](super::PathPattern).

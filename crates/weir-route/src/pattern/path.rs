@@ -7,19 +7,17 @@ mod parse;
 mod pieces;
 mod segments;
 
-pub use pieces::Segments;
+pub use pieces::{Segment, SegmentShape, Segments};
 pub use segments::PathSegments;
 pub(crate) use segments::decode_percent;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
 use smol_str::SmolStr;
 
-use super::glob::Glob;
-use crate::request::Vars;
-use weir_regex::{JavaRegex, RegexError, Required};
+use crate::vars::Vars;
+use weir_regex::RegexError;
 
 /// A compiled path pattern. Equal text means equal meaning (but for the trailing-slash switch).
 ///
@@ -38,43 +36,6 @@ pub struct PathPattern {
     lead_segments: u16,
     is_literal: bool,
     tolerates_trailing_slash: bool,
-}
-
-/// What one segment of a pattern demands.
-#[derive(Clone, Copy, Debug)]
-pub enum Segment<'a> {
-    /// Exactly this decoded text. Empty: the segment behind a trailing `/`, or between `//`.
-    Literal(&'a str),
-    /// Any one segment that is not empty; `*` (no variable) as the last segment takes an empty one
-    /// too, so `/a/*` matches `/a/`.
-    One {
-        /// Name of the variable it captures.
-        variable: Option<&'a str>,
-    },
-    /// One non-empty segment of a certain shape: `a*`, `?`, `pre{v}post`, `{v:regex}`.
-    Shape(&'a SegmentShape),
-    /// Any number of segments, none too. First or last in a pattern, and only once.
-    Rest {
-        /// Name of the variable it captures.
-        variable: Option<&'a str>,
-    },
-}
-
-/// The shape of one segment and the variables it captures.
-#[derive(Clone, Debug)]
-pub enum SegmentShape {
-    /// `a*b`, `?`, `pre{v}post`: no regular expression needed.
-    Glob(Glob),
-    /// At least one `{v:regex}`; group n captures variable n.
-    Regex {
-        /// The segment as one regular expression.
-        regex: JavaRegex,
-        /// Names of the variables, in order of their groups.
-        variables: Box<[Box<str>]>,
-        /// The expressions have groups of their own: SCG fails at every match, so it never
-        /// matches.
-        broken: bool,
-    },
 }
 
 impl PathPattern {
@@ -272,53 +233,6 @@ impl Segment<'_> {
             Self::One { variable } => Ok(!text.is_empty() || (last && variable.is_none())),
             Self::Shape(shape) => shape.accepts(text),
             Self::Rest { .. } => Ok(true),
-        }
-    }
-}
-
-impl SegmentShape {
-    /// Whether `text`, one decoded segment, has this shape.
-    ///
-    /// # Errors
-    /// A regular expression that cannot decide.
-    pub fn accepts(&self, text: &str) -> Result<bool, RegexError> {
-        if text.is_empty() {
-            return Ok(false);
-        }
-        match self {
-            Self::Glob(glob) => Ok(glob.matches(text)),
-            Self::Regex { broken: true, .. } => Err(RegexError::Groups),
-            Self::Regex { regex, .. } => regex.full_match(text),
-        }
-    }
-
-    /// Plain text that every segment or label of this shape has; `None` if there is none.
-    pub(crate) fn required(&self) -> Option<Cow<'_, Required>> {
-        match self {
-            Self::Glob(glob) => glob.required().map(Cow::Owned),
-            Self::Regex { regex, .. } => match regex.literal() {
-                Some(text) => Some(Cow::Owned(Required::of_texts(text, text, text))),
-                None => regex.required().map(Cow::Borrowed),
-            },
-        }
-    }
-
-    pub(super) fn has_variables(&self) -> bool {
-        match self {
-            Self::Glob(glob) => glob.has_variables(),
-            Self::Regex { variables, .. } => !variables.is_empty(),
-        }
-    }
-
-    pub(super) fn capture(&self, text: &str, vars: &mut Vars) {
-        match self {
-            Self::Glob(glob) => glob.capture(text, vars),
-            Self::Regex { regex, variables, .. } => {
-                let Ok(Some(groups)) = regex.full_captures(text) else { return };
-                for (n, name) in variables.iter().enumerate() {
-                    vars.set(name, groups.get(n + 1).unwrap_or_default().to_owned());
-                }
-            }
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::{Build, BuildContext, Predicate};
+use super::context::{BuildContext, Make};
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 use crate::value::Moment;
 
 /// Registry entry.
-pub static SPEC: Spec<Build> = Spec {
+pub(super) static SPEC: Spec<Make<After>> = Spec {
     name: "After",
     doc: "Matches requests made after a moment, such as the start of a campaign.
 
@@ -37,8 +37,8 @@ pub struct After {
     moment: Moment,
 }
 
-fn build(args: &Args, _: &BuildContext<'_>) -> Result<Predicate, ArgError> {
-    Ok(Predicate::After(After { moment: args.date_time("datetime")? }))
+fn build(args: &Args, _: &BuildContext<'_>) -> Result<After, ArgError> {
+    Ok(After { moment: args.date_time("datetime")? })
 }
 
 impl After {

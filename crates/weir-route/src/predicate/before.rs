@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::{Build, BuildContext, Predicate};
+use super::context::{BuildContext, Make};
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 use crate::value::Moment;
 
 /// Registry entry.
-pub static SPEC: Spec<Build> = Spec {
+pub(super) static SPEC: Spec<Make<Before>> = Spec {
     name: "Before",
     doc: "Matches requests made before a moment, such as the end of a campaign.
 
@@ -36,8 +36,8 @@ pub struct Before {
     moment: Moment,
 }
 
-fn build(args: &Args, _: &BuildContext<'_>) -> Result<Predicate, ArgError> {
-    Ok(Predicate::Before(Before { moment: args.date_time("datetime")? }))
+fn build(args: &Args, _: &BuildContext<'_>) -> Result<Before, ArgError> {
+    Ok(Before { moment: args.date_time("datetime")? })
 }
 
 impl Before {

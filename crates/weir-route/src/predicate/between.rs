@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::{Build, BuildContext, Predicate};
+use super::context::{BuildContext, Make};
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 use crate::value::Moment;
 
 /// Registry entry.
-pub static SPEC: Spec<Build> = Spec {
+pub(super) static SPEC: Spec<Make<Box<Between>>> = Spec {
     name: "Between",
     doc: "Matches requests made after the first moment and before the second.
 
@@ -47,13 +47,13 @@ pub struct Between {
     end: Moment,
 }
 
-fn build(args: &Args, _: &BuildContext<'_>) -> Result<Predicate, ArgError> {
+fn build(args: &Args, _: &BuildContext<'_>) -> Result<Box<Between>, ArgError> {
     let (start, end) = (args.date_time("datetime1")?, args.date_time("datetime2")?);
     if start >= end {
         return Err(ArgError::new("datetime2", format!("`{end}` is not later than `{start}`"))
             .help("give the earlier moment first"));
     }
-    Ok(Predicate::Between(Box::new(Between { start, end })))
+    Ok(Box::new(Between { start, end }))
 }
 
 impl Between {

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
+use super::context::{BuildContext, Make};
 use super::header::has_header_value;
-use super::{Build, BuildContext, Predicate};
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{Compatibility, Shortcut, Spec};
 
 /// Registry entry.
-pub static SPEC: Spec<Build> = Spec {
+pub(super) static SPEC: Spec<Make<CloudFoundryRouteService>> = Spec {
     name: "CloudFoundryRouteService",
     doc: "Matches requests that carry the three headers of a Cloud Foundry route service: \
 `X-CF-Forwarded-Url`, `X-CF-Proxy-Signature` and `X-CF-Proxy-Metadata`. Takes no arguments.
@@ -31,8 +31,8 @@ const HEADERS: [&str; 3] = ["X-CF-Forwarded-Url", "X-CF-Proxy-Signature", "X-CF-
 #[derive(Debug)]
 pub struct CloudFoundryRouteService;
 
-fn build(_: &Args, _: &BuildContext<'_>) -> Result<Predicate, ArgError> {
-    Ok(Predicate::CloudFoundryRouteService(CloudFoundryRouteService))
+fn build(_: &Args, _: &BuildContext<'_>) -> Result<CloudFoundryRouteService, ArgError> {
+    Ok(CloudFoundryRouteService)
 }
 
 impl CloudFoundryRouteService {

@@ -4,14 +4,16 @@ use std::fmt;
 
 use weir_wire::Fields;
 
+use super::context::{BuildContext, Make};
+use super::error::PredicateError;
+use super::lists::quoted_list;
 use super::named_value::{NamedValue, ValuePattern};
-use super::{Build, BuildContext, Predicate, PredicateError, quoted_list};
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 
 /// Registry entry.
-pub static SPEC: Spec<Build> = Spec {
+pub(super) static SPEC: Spec<Make<Cookie>> = Spec {
     name: "Cookie",
     doc: "Matches requests with a cookie of the given name, any of whose values matches the \
 expression from its first to its last character. Cookies that RFC 6265 does not allow are passed \
@@ -48,10 +50,10 @@ Cookie=chocolate, ch.p
 #[derive(Debug)]
 pub struct Cookie(NamedValue);
 
-fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
+fn build(args: &Args, context: &BuildContext<'_>) -> Result<Cookie, ArgError> {
     let named = NamedValue::bind(args, "name", context.regexes())?;
     args.filled("regexp")?;
-    Ok(Predicate::Cookie(Cookie(named)))
+    Ok(Cookie(named))
 }
 
 impl Cookie {

@@ -5,14 +5,16 @@ use std::fmt;
 
 use weir_wire::Fields;
 
+use super::context::{BuildContext, Make};
+use super::error::PredicateError;
+use super::lists::quoted_list;
 use super::named_value::{NamedValue, ValuePattern};
-use super::{Build, BuildContext, Predicate, PredicateError, quoted_list};
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 
 /// Registry entry.
-pub static SPEC: Spec<Build> = Spec {
+pub(super) static SPEC: Spec<Make<Header>> = Spec {
     name: "Header",
     doc: "Matches requests that have a header, or, with an expression, one any of whose values \
 matches it from its first to its last character. A line is split into values at its commas, blanks \
@@ -51,10 +53,10 @@ Header=X-Request-Id, \\d+
 #[derive(Debug)]
 pub struct Header(NamedValue);
 
-fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
+fn build(args: &Args, context: &BuildContext<'_>) -> Result<Header, ArgError> {
     let mut named = NamedValue::bind(args, "header", context.regexes())?;
     named.splits = context.options.split_header_values;
-    Ok(Predicate::Header(Header(named)))
+    Ok(Header(named))
 }
 
 impl Header {

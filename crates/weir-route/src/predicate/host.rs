@@ -4,15 +4,18 @@ use std::fmt;
 
 use smol_str::SmolStr;
 
-use super::{Build, BuildContext, Predicate, PredicateError, bracketed, quoted_list};
+use super::context::{BuildContext, Make};
+use super::error::PredicateError;
+use super::lists::{bracketed, quoted_list};
 use crate::args::{ArgError, Args};
 use crate::one_or_more::OneOrMore;
 use crate::pattern::HostPattern;
-use crate::request::{Request, Vars};
+use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
+use crate::vars::Vars;
 
 /// Registry entry.
-pub static SPEC: Spec<Build> = Spec {
+pub(super) static SPEC: Spec<Make<Host>> = Spec {
     name: "Host",
     doc:
         "Matches requests whose Host header (or absolute target) matches one of the patterns. `*` \
@@ -49,14 +52,14 @@ pub struct Host {
     patterns: OneOrMore<HostPattern>,
 }
 
-fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
+fn build(args: &Args, context: &BuildContext<'_>) -> Result<Host, ArgError> {
     let include_port = context.options.host_include_port;
     let parse = |text: &SmolStr| {
         HostPattern::parse(text, include_port, context.regexes())
             .map_err(|error| ArgError::of_pattern("patterns", text, error))
     };
     let patterns = args.list("patterns").iter().map(parse).collect::<Result<_, _>>()?;
-    Ok(Predicate::Host(Host { patterns }))
+    Ok(Host { patterns })
 }
 
 impl Host {

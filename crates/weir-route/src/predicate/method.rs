@@ -4,14 +4,15 @@ use std::fmt;
 
 use smol_str::SmolStr;
 
-use super::{Build, BuildContext, Predicate, bracketed};
+use super::context::{BuildContext, Make};
+use super::lists::bracketed;
 use crate::args::{ArgError, Args};
 use crate::one_or_more::OneOrMore;
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 
 /// Registry entry.
-pub static SPEC: Spec<Build> = Spec {
+pub(super) static SPEC: Spec<Make<Method>> = Spec {
     name: "Method",
     doc: "Matches requests made with one of the methods. Methods are case-sensitive.
 
@@ -42,9 +43,9 @@ pub struct Method {
     methods: OneOrMore<SmolStr>,
 }
 
-fn build(args: &Args, _: &BuildContext<'_>) -> Result<Predicate, ArgError> {
+fn build(args: &Args, _: &BuildContext<'_>) -> Result<Method, ArgError> {
     let methods = args.list("methods").iter().cloned().collect();
-    Ok(Predicate::Method(Method { methods }))
+    Ok(Method { methods })
 }
 
 impl Method {

@@ -4,10 +4,13 @@ mod after;
 mod before;
 mod between;
 mod cloud_foundry_route_service;
+mod context;
 mod cookie;
+mod error;
 mod header;
 mod host;
 mod key;
+mod lists;
 mod method;
 mod named_value;
 mod path;
@@ -23,18 +26,20 @@ mod x_forwarded_remote_addr;
 
 use std::fmt;
 
-use crate::args::{ArgError, Args};
-use crate::pattern::{RegexCache, RegexError};
-use crate::request::{Request, Vars};
+use crate::request::Request;
 use crate::spec::Spec;
 use crate::value::iso_time;
+use crate::vars::Vars;
 
 pub use after::After;
 pub use before::Before;
 pub use between::Between;
 pub use cloud_foundry_route_service::CloudFoundryRouteService;
+use context::Make;
+pub use context::{ApiVersionSource, BuildContext, PredicateOptions};
 pub use cookie::{Cookie, cookie_values};
 pub(crate) use cookie::{cookie_octets, cookies};
+pub use error::PredicateError;
 pub use header::{Header, header_values};
 pub(crate) use header::{header_line_texts, header_texts};
 pub use host::Host;
@@ -47,71 +52,12 @@ pub(crate) use query::{query_octets, query_parameters};
 pub use read_body::ReadBody;
 pub use remote_addr::RemoteAddr;
 pub use version::{Version, parse_version};
-pub use weight::Weight;
 pub(crate) use weight_groups::WeightChange;
-pub use weight_groups::WeightGroups;
+pub use weight_groups::{Weight, WeightGroups};
 pub use x_forwarded_remote_addr::{XForwardedRemoteAddr, forwarded_client};
 
-/// What predicates need to know of the configuration when they are built.
-#[derive(Clone, Debug)]
-pub struct PredicateOptions {
-    /// `spring.webflux.base-path`, prepended to Path patterns; empty or `/x`.
-    pub base_path: String,
-    /// `predicate.host.include-port`: match the Host header with its port.
-    pub host_include_port: bool,
-    /// Trailing slashes are tolerated when `matchTrailingSlash` is set (SCG up to 4.3).
-    pub trailing_slash: bool,
-    /// Header values are split on commas before matching (SCG 4.1.6+, 4.2+).
-    pub split_header_values: bool,
-    /// Where a request states its API version (`spring.webflux.apiversion.use.*`).
-    pub api_version: Option<ApiVersionSource>,
-    /// Expressions compiled so far. Keep it over reloads: equal ones are shared.
-    pub regexes: RegexCache,
-}
-
-impl Default for PredicateOptions {
-    fn default() -> Self {
-        Self {
-            base_path: String::new(),
-            host_include_port: true,
-            trailing_slash: false,
-            split_header_values: true,
-            api_version: None,
-            regexes: RegexCache::default(),
-        }
-    }
-}
-
-/// Where a request states its API version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ApiVersionSource {
-    /// A header of this name.
-    Header(String),
-    /// A query parameter of this name.
-    QueryParameter(String),
-    /// The path segment with this index, from 0.
-    PathSegment(usize),
-    /// A parameter of the media type in Accept or Content-Type: (media type, parameter).
-    MediaTypeParameter(String, String),
-}
-
-/// What a predicate is built in.
-#[derive(Clone, Copy, Debug)]
-pub struct BuildContext<'a> {
-    /// The configuration's switches.
-    pub options: &'a PredicateOptions,
-    /// Id of the route that the predicate belongs to.
-    pub route_id: &'a str,
-}
-
-impl<'a> BuildContext<'a> {
-    fn regexes(&self) -> &'a RegexCache {
-        &self.options.regexes
-    }
-}
-
 /// Makes a predicate from bound arguments.
-pub type Build = fn(&Args, &BuildContext<'_>) -> Result<Predicate, ArgError>;
+pub type Build = Make<Predicate>;
 
 /// A condition on a request. Closed: a new one does not compile until its meaning is decided.
 /// The large ones are boxed: a route of a large table has a Path and little else.
@@ -149,36 +95,31 @@ pub enum Predicate {
     XForwardedRemoteAddr(Box<XForwardedRemoteAddr>),
 }
 
-/// A predicate could not decide; its route is skipped and the error logged (scg.md 1.5).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PredicateError(pub &'static str);
-
-impl From<RegexError> for PredicateError {
-    fn from(error: RegexError) -> Self {
-        Self(match error {
-            RegexError::Steps => "a regular expression took too many steps",
-            RegexError::Groups => "a variable's expression has capturing groups",
-        })
-    }
+/// The entry of a file whose `build` makes what the variant `$name` holds.
+macro_rules! entry {
+    ($module:ident::$name:ident) => {
+        &$module::SPEC
+            .built_by(|args, context| ($module::SPEC.build)(args, context).map(Predicate::$name))
+    };
 }
 
 /// Every predicate, sorted by name.
 pub static SPECS: &[&Spec<Build>] = &[
-    &after::SPEC,
-    &before::SPEC,
-    &between::SPEC,
-    &cloud_foundry_route_service::SPEC,
-    &cookie::SPEC,
-    &header::SPEC,
-    &host::SPEC,
-    &method::SPEC,
-    &path::SPEC,
-    &query::SPEC,
-    &read_body::SPEC,
-    &remote_addr::SPEC,
-    &version::SPEC,
-    &weight::SPEC,
-    &x_forwarded_remote_addr::SPEC,
+    entry!(after::After),
+    entry!(before::Before),
+    entry!(between::Between),
+    entry!(cloud_foundry_route_service::CloudFoundryRouteService),
+    entry!(cookie::Cookie),
+    entry!(header::Header),
+    entry!(host::Host),
+    entry!(method::Method),
+    entry!(path::Path),
+    entry!(query::Query),
+    entry!(read_body::ReadBody),
+    entry!(remote_addr::RemoteAddr),
+    entry!(version::Version),
+    entry!(weight::Weight),
+    entry!(x_forwarded_remote_addr::XForwardedRemoteAddr),
 ];
 
 /// The predicate called `name`, exactly.
@@ -343,16 +284,4 @@ pub fn joined<'p>(predicates: impl IntoIterator<Item = &'p Predicate>) -> String
     let mut texts = predicates.into_iter().map(Predicate::to_string);
     let first = texts.next().unwrap_or_default();
     texts.fold(first, |left, right| format!("({left} && {right})"))
-}
-
-/// `[a, b]`.
-fn bracketed(list: &[impl fmt::Display]) -> String {
-    let texts: Vec<_> = list.iter().map(ToString::to_string).collect();
-    format!("[{}]", texts.join(", "))
-}
-
-/// `` `a`, `b` ``, or `absent`; safe to print.
-fn quoted_list<'a>(values: impl Iterator<Item = &'a str>) -> String {
-    let texts: Vec<_> = values.map(|value| format!("`{}`", value.escape_debug())).collect();
-    if texts.is_empty() { "absent".to_owned() } else { texts.join(", ") }
 }

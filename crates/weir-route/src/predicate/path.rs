@@ -5,15 +5,18 @@ use std::fmt;
 
 use smol_str::SmolStr;
 
-use super::{Build, BuildContext, Predicate, PredicateError, bracketed};
+use super::context::{BuildContext, Make};
+use super::error::PredicateError;
+use super::lists::bracketed;
 use crate::args::{ArgError, Args};
 use crate::one_or_more::OneOrMore;
 use crate::pattern::PathPattern;
-use crate::request::{Request, Vars};
+use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
+use crate::vars::Vars;
 
 /// Registry entry.
-pub static SPEC: Spec<Build> = Spec {
+pub(super) static SPEC: Spec<Make<Path>> = Spec {
     name: "Path",
     doc: "Matches requests whose path matches one of the patterns. `?` stands for one character, \
 `*` for one segment or a part of one, `{name}` for a segment that filters can use, `{name:regex}` \
@@ -60,7 +63,7 @@ pub struct Path {
     match_trailing_slash: bool,
 }
 
-fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
+fn build(args: &Args, context: &BuildContext<'_>) -> Result<Path, ArgError> {
     let match_trailing_slash = args.bool("matchTrailingSlash")?.unwrap_or(true);
     let tolerate = match_trailing_slash && context.options.trailing_slash;
     let base = context.options.base_path.as_str();
@@ -76,7 +79,7 @@ fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError>
             .map_err(|error| ArgError::of_pattern("patterns", &full, error))
     };
     let patterns = args.list("patterns").iter().map(parse).collect::<Result<_, _>>()?;
-    Ok(Predicate::Path(Path { patterns, match_trailing_slash }))
+    Ok(Path { patterns, match_trailing_slash })
 }
 
 impl Path {

@@ -3,14 +3,16 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::context::{BuildContext, Make};
+use super::error::PredicateError;
+use super::lists::quoted_list;
 use super::named_value::{NamedValue, ValuePattern};
-use super::{Build, BuildContext, Predicate, PredicateError, quoted_list};
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 
 /// Registry entry.
-pub static SPEC: Spec<Build> = Spec {
+pub(super) static SPEC: Spec<Make<Query>> = Spec {
     name: "Query",
     doc: "Matches requests that have a query parameter, or, with an expression, one any of whose \
 values matches it from its first to its last character. Names and values are compared \
@@ -50,8 +52,8 @@ Query=color, gr.*n
 #[derive(Debug)]
 pub struct Query(NamedValue);
 
-fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
-    Ok(Predicate::Query(Query(NamedValue::bind(args, "param", context.regexes())?)))
+fn build(args: &Args, context: &BuildContext<'_>) -> Result<Query, ArgError> {
+    Ok(Query(NamedValue::bind(args, "param", context.regexes())?))
 }
 
 impl Query {

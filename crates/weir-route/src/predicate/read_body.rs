@@ -5,14 +5,15 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::context::{BuildContext, Make};
+use super::error::PredicateError;
 use super::named_value::{NamedValue, ValuePattern};
-use super::{Build, BuildContext, Predicate, PredicateError};
 use crate::args::{ArgError, Args};
 use crate::request::{Content, Request};
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 
 /// Registry entry.
-pub static SPEC: Spec<Build> = Spec {
+pub(super) static SPEC: Spec<Make<Box<ReadBody>>> = Spec {
     name: "ReadBody",
     doc: "Matches requests whose body is JSON with a value at a place, or, with an expression, one \
 that matches it from its first to its last character: a text, a number, `true` or `false`. The place \
@@ -63,13 +64,13 @@ ReadBody=/lines/0
 #[derive(Debug)]
 pub struct ReadBody(NamedValue);
 
-fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
+fn build(args: &Args, context: &BuildContext<'_>) -> Result<Box<ReadBody>, ArgError> {
     let named = NamedValue::bind(args, "pointer", context.regexes())?;
     if !named.name().starts_with('/') {
         let text = format!("`{}` is no JSON pointer", named.name());
         return Err(ArgError::new("pointer", text).help("write one such as `/order/type`"));
     }
-    Ok(Predicate::ReadBody(Box::new(ReadBody(named))))
+    Ok(Box::new(ReadBody(named)))
 }
 
 impl ReadBody {

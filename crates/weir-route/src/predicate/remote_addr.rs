@@ -5,13 +5,14 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::{Build, BuildContext, Predicate, bracketed};
+use super::context::{BuildContext, Make};
+use super::lists::bracketed;
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 
 /// Registry entry.
-pub static SPEC: Spec<Build> = Spec {
+pub(super) static SPEC: Spec<Make<Box<RemoteAddr>>> = Spec {
     name: "RemoteAddr",
     doc: "Matches requests whose TCP peer has an address in one of the networks. Behind another \
 proxy the peer is that proxy: see XForwardedRemoteAddr.
@@ -47,8 +48,8 @@ pub(super) struct Networks {
     nets: Box<[IpNet]>,
 }
 
-fn build(args: &Args, _: &BuildContext<'_>) -> Result<Predicate, ArgError> {
-    Ok(Predicate::RemoteAddr(Box::new(RemoteAddr { networks: Networks::read(args)? })))
+fn build(args: &Args, _: &BuildContext<'_>) -> Result<Box<RemoteAddr>, ArgError> {
+    Ok(Box::new(RemoteAddr { networks: Networks::read(args)? }))
 }
 
 impl Networks {

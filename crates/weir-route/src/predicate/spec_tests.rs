@@ -10,9 +10,10 @@ use super::{
     ApiVersionSource, Build, BuildContext, Predicate, PredicateOptions, SPECS, WeightGroups, find,
 };
 use crate::definition::parse_shortcut;
-use crate::request::{Content, Request, RequestParts, Vars};
+use crate::request::{Content, Request, RequestParts};
 use crate::spec::Spec;
 use crate::value::Moment;
+use crate::vars::Vars;
 
 struct Example<'a> {
     predicate: Predicate,

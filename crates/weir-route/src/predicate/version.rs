@@ -3,15 +3,16 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::{
-    ApiVersionSource, Build, BuildContext, Predicate, PredicateError, header_values, query_values,
-};
+use super::context::{ApiVersionSource, BuildContext, Make};
+use super::error::PredicateError;
+use super::header::header_values;
+use super::query::query_values;
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 
 /// Registry entry.
-pub static SPEC: Spec<Build> = Spec {
+pub(super) static SPEC: Spec<Make<Box<Version>>> = Spec {
     name: "Version",
     doc: "Matches requests for one version of an API (`1.3`), or for that and all later ones \
 (`1.3+`). Where a request states its version is set by `spring.webflux.apiversion.use.*`; without \
@@ -49,19 +50,19 @@ pub struct Version {
     source: Option<ApiVersionSource>,
 }
 
-fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
+fn build(args: &Args, context: &BuildContext<'_>) -> Result<Box<Version>, ArgError> {
     let text = args.filled("version")?;
     let number = text.strip_suffix('+').unwrap_or(text);
     let version = parse_version(number).ok_or_else(|| {
         ArgError::new("version", format!("`{text}` is not a version"))
             .help("write one to three numbers, such as `1.3`, and `+` behind them for later ones")
     })?;
-    Ok(Predicate::Version(Box::new(Version {
+    Ok(Box::new(Version {
         text: text.into(),
         version,
         or_later: text.ends_with('+'),
         source: context.options.api_version.clone(),
-    })))
+    }))
 }
 
 /// Spring's `SemanticApiVersionParser`: skips to the first digit, then one to three numbers.

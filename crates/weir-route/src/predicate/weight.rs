@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use super::{Build, BuildContext, Predicate, WeightGroups};
+use super::context::{BuildContext, Make};
+use super::weight_groups::{Weight, WeightGroups};
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 
 /// Registry entry.
-pub static SPEC: Spec<Build> = Spec {
+pub(super) static SPEC: Spec<Make<Box<Weight>>> = Spec {
     name: "Weight",
     doc: "Shares traffic among the routes of a group in proportion to their weights. One route of \
 the group is drawn for each request before its other predicates are looked at: if those fail, no \
@@ -45,59 +46,31 @@ Weight=group1, 0
     build,
 };
 
-/// A share of the traffic of a group.
-#[derive(Debug)]
-pub struct Weight {
-    group: Box<str>,
-    weight: u32,
-    route_id: Box<str>,
-}
-
-fn build(args: &Args, context: &BuildContext<'_>) -> Result<Predicate, ArgError> {
+fn build(args: &Args, context: &BuildContext<'_>) -> Result<Box<Weight>, ArgError> {
     let weight = args.int("weight.weight")?.unwrap_or_default();
     let weight = u32::try_from(weight).map_err(|_| {
         ArgError::new("weight.weight", format!("`{weight}` is not a weight"))
             .help("write a whole number from 0")
     })?;
-    let group = args.filled("weight.group")?.into();
-    Ok(Predicate::Weight(Box::new(Weight { group, weight, route_id: context.route_id.into() })))
+    let group = args.filled("weight.group")?;
+    Ok(Box::new(Weight::new(group, weight, context.route_id)))
 }
 
 impl Weight {
-    #[cfg(test)]
-    pub(super) fn new(group: &str, weight: u32, route_id: &str) -> Self {
-        Self { group: group.into(), weight, route_id: route_id.into() }
-    }
-
-    /// Name of the group.
-    pub fn group(&self) -> &str {
-        &self.group
-    }
-
-    /// Share of this route.
-    pub fn weight(&self) -> u32 {
-        self.weight
-    }
-
-    /// Id of the route that this predicate belongs to.
-    pub fn route_id(&self) -> &str {
-        &self.route_id
-    }
-
     pub(super) fn matches(&self, request: &Request<'_>, groups: &WeightGroups) -> bool {
-        groups.winner(&self.group, request.dice) == Some(&*self.route_id)
+        groups.winner(self.group(), request.dice) == Some(self.route_id())
     }
 
     pub(super) fn subject(&self, request: &Request<'_>, groups: &WeightGroups) -> String {
-        match groups.winner(&self.group, request.dice) {
-            Some(winner) => format!("group `{}` drew route `{winner}`", self.group),
-            None => format!("group `{}` draws no route", self.group),
+        match groups.winner(self.group(), request.dice) {
+            Some(winner) => format!("group `{}` drew route `{winner}`", self.group()),
+            None => format!("group `{}` draws no route", self.group()),
         }
     }
 }
 
 impl fmt::Display for Weight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Weight: {} {}", self.group, self.weight)
+        write!(f, "Weight: {} {}", self.group(), self.weight())
     }
 }

@@ -3,9 +3,37 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Predicate, Weight};
 use crate::index::keymap::KeyMap;
-use crate::route::Route;
+
+/// A share of the traffic of a group.
+#[derive(Debug)]
+pub struct Weight {
+    group: Box<str>,
+    weight: u32,
+    route_id: Box<str>,
+}
+
+impl Weight {
+    /// The share `weight` of the route `route_id` in `group`.
+    pub(super) fn new(group: &str, weight: u32, route_id: &str) -> Self {
+        Self { group: group.into(), weight, route_id: route_id.into() }
+    }
+
+    /// Name of the group.
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// Share of this route.
+    pub fn weight(&self) -> u32 {
+        self.weight
+    }
+
+    /// Id of the route that this predicate belongs to.
+    pub fn route_id(&self) -> &str {
+        &self.route_id
+    }
+}
 
 /// The weight groups of a table: which routes share traffic, in definition order. Cheap to clone; a
 /// change rebuilds the groups it touches.
@@ -49,12 +77,6 @@ impl WeightGroups {
         let changes =
             numbered.map(|(position, weight)| WeightChange { position, weight, put: true });
         Self::default().update(changes.collect())
-    }
-
-    /// The groups of `routes`, which come in definition order.
-    pub fn of_routes<'a, T: 'a>(routes: impl IntoIterator<Item = &'a Arc<Route<T>>>) -> Self {
-        let predicates = routes.into_iter().flat_map(|route| route.all_predicates());
-        Self::new(predicates.filter_map(Predicate::weight))
     }
 
     /// The groups after `changes`. All leavings count before all comings.

@@ -5,14 +5,14 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::context::{BuildContext, Make};
 use super::remote_addr::Networks;
-use super::{Build, BuildContext, Predicate};
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
 
 /// Registry entry.
-pub static SPEC: Spec<Build> = Spec {
+pub(super) static SPEC: Spec<Make<Box<XForwardedRemoteAddr>>> = Spec {
     name: "XForwardedRemoteAddr",
     doc: "Matches requests whose client, as the trusted proxies before weir tell it in \
 `X-Forwarded-For`, has an address in one of the networks. `maxTrustedIndex` is the number of those \
@@ -56,7 +56,7 @@ pub struct XForwardedRemoteAddr {
     max_trusted_index: usize,
 }
 
-fn build(args: &Args, _: &BuildContext<'_>) -> Result<Predicate, ArgError> {
+fn build(args: &Args, _: &BuildContext<'_>) -> Result<Box<XForwardedRemoteAddr>, ArgError> {
     let networks = Networks::read(args)?;
     let index = args.int("maxTrustedIndex")?.unwrap_or(1);
     let max_trusted_index = usize::try_from(index).ok().filter(|index| *index > 0);
@@ -64,10 +64,7 @@ fn build(args: &Args, _: &BuildContext<'_>) -> Result<Predicate, ArgError> {
         ArgError::new("maxTrustedIndex", format!("`{index}` is not a number from 1"))
             .help("count the trusted proxies before weir")
     })?;
-    Ok(Predicate::XForwardedRemoteAddr(Box::new(XForwardedRemoteAddr {
-        networks,
-        max_trusted_index,
-    })))
+    Ok(Box::new(XForwardedRemoteAddr { networks, max_trusted_index }))
 }
 
 impl XForwardedRemoteAddr {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use weir_filter::{LocalResponse, RateFields, Ticket};
 use weir_limit::{Admission, Ended, Reason, Refusal, Slot, Valve, Way};
 
-use super::downstream::Client;
+use super::client::Client;
 use super::exchange::{Exchange, Record};
 use super::pace::Pace;
 use crate::drain::Phase;

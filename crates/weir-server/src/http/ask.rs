@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use weir_filter::{Answer, Question};
 
-use super::downstream::Client;
+use super::client::Client;
 use super::replay::pause;
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};

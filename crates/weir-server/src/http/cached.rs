@@ -1,136 +1,21 @@
-//! Requests that a cache may answer, and responses that it may keep.
+//! Responses that a cache gives, and those that it may keep.
 
-use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
 
-use weir_cache::{
-    Asked, Flight, KeyParts, Looked, ResponseCache, Stored, announce, asked, key, lifetime,
-};
+use weir_cache::{Flight, Stored, announce, lifetime};
 use weir_route::Route;
 use weir_snapshot::{RouteTarget, Snapshot};
-use weir_wire::RequestHead;
 use weir_wire::http1::{BodyKind, RequestFraming};
 
-use super::content::finish_with;
-use super::downstream::Client;
-use super::exchange::{Exchange, Next};
-use super::refresh::{Onward, begin};
-use crate::drain::Phase;
+use super::client::Client;
+use super::exchange::{Exchange, Next, Storing};
+use super::whole::finish_with;
 use crate::error::{ErrorKind, ProxyError};
-use crate::pacer::now_ns;
 use crate::worker::Worker;
 
-/// How long a request waits for another one's fetch; then it is sent itself.
-const WAIT: Duration = Duration::from_secs(10);
-/// How often a client that waits is looked at, to see whether it has left.
-const LOOK: Duration = Duration::from_millis(250);
-
-/// What comes of a fetch, until its response is there.
-#[derive(Debug)]
-pub(crate) struct Storing {
-    flight: Flight,
-    key: Vec<u8>,
-    /// The request as it was looked for.
-    request: RequestHead,
-    ttl_ms: u64,
-}
-
-/// Answers a request from the cache of its route, if it can be; `None` if it is to be sent. Then
-/// the exchange knows whether its response is to be kept. Where `to` leads counts, unless that is
-/// an instance of the route's service: they all have the same.
-pub(super) async fn look(
-    worker: &Rc<Worker>,
-    client: &mut Client,
-    x: &mut Exchange,
-    framing: RequestFraming,
-    snapshot: &Snapshot,
-    to: Onward<'_>,
-) -> Result<Option<Next>, ProxyError> {
-    x.storing = None;
-    let route = to.route;
-    let filter = route.target.chain.cache();
-    let Some((filter, cache)) = filter.and_then(|filter| Some((filter, filter.cache()?))) else {
-        return Ok(None);
-    };
-    let has_body = !matches!(framing.body, BodyKind::None | BodyKind::Length(0));
-    let only_fresh = match asked(&x.request, has_body || framing.upgrade) {
-        Asked::Nothing => return Ok(None),
-        Asked::Fresh if !filter.updates_on_no_cache() => return Ok(None),
-        asked => asked == Asked::Fresh,
-    };
-    let target = match to.service {
-        None => format!("{}:{}", to.target.host, to.target.port),
-        Some(_) => String::new(),
-    };
-    let parts = KeyParts { route: &route.id, target: &target, host: &x.client_host };
-    let key = key(&parts, &x.request);
-    let until_ns = now_ns().saturating_add(u64::try_from(WAIT.as_nanos()).unwrap_or(u64::MAX));
-    loop {
-        let now_ms = worker.deadlines.wall_ms();
-        match cache.look(&key, &x.request, only_fresh, now_ms) {
-            Looked::Hit(stored) => {
-                let next = give(worker, client, x, framing, snapshot, route, &stored).await?;
-                return Ok(Some(next));
-            }
-            Looked::Fetch(flight) => {
-                let (request, ttl_ms) = (x.request.clone(), filter.ttl_ms());
-                x.storing = Some(Box::new(Storing { flight, key, request, ttl_ms }));
-                return Ok(None);
-            }
-            Looked::Refresh(stored, flight) => {
-                let (request, ttl_ms) = (x.request.clone(), filter.ttl_ms());
-                let storing = Storing { flight, key, request, ttl_ms };
-                begin(worker, client, x, framing, snapshot, to, storing);
-                let next = give(worker, client, x, framing, snapshot, route, &stored).await?;
-                return Ok(Some(next));
-            }
-            Looked::Wait if now_ns() < until_ns => {
-                landed(worker, client, x, cache, &key, until_ns).await?;
-            }
-            Looked::Wait | Looked::Pass => return Ok(None),
-        }
-    }
-}
-
-/// Waits until somebody else's fetch is over.
-async fn landed(
-    worker: &Worker,
-    client: &mut Client,
-    x: &Exchange,
-    cache: &ResponseCache,
-    key: &[u8],
-    until_ns: u64,
-) -> Result<(), ProxyError> {
-    worker.deadlines.refresh();
-    client.deadline.set(LOOK);
-    let waited = poll_fn(|cx| {
-        if cache.poll_landed(key, &x.request, cx).is_ready() {
-            return Poll::Ready(true);
-        }
-        if worker.drain.phase() == Phase::Stopped {
-            return Poll::Ready(false);
-        }
-        while client.deadline.poll(cx) {
-            if client.stream.has_hung_up() {
-                return Poll::Ready(false);
-            }
-            if now_ns() >= until_ns {
-                return Poll::Ready(true);
-            }
-            client.deadline.set(LOOK);
-        }
-        Poll::Pending
-    })
-    .await;
-    client.deadline.clear();
-    if waited { Ok(()) } else { Err(ProxyError::new(ErrorKind::ClientGone)) }
-}
-
 /// Sends a response of the cache, behind the response filters of the route.
-async fn give(
+pub(super) async fn give(
     worker: &Rc<Worker>,
     client: &mut Client,
     x: &mut Exchange,

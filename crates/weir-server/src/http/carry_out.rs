@@ -11,15 +11,17 @@ use weir_snapshot::Snapshot;
 use weir_wire::http1::{RequestFraming, canonical_path};
 
 use super::attempts::{Attempts, Done};
-use super::cached::{look, rescue};
-use super::content::edit_request;
-use super::downstream::Client;
-use super::exchange::{Exchange, Next, awaits_content, find, find_by_content, unread};
+use super::cache_lookup::look;
+use super::cached::rescue;
+use super::client::Client;
+use super::exchange::{Exchange, Next};
+use super::find::{awaits_content, find, find_by_content, unread};
 use super::forward::forward;
 use super::local::answer;
 use super::mocked::{mocked, tell_fallback};
 use super::refresh::Onward;
 use super::replay::{Body, content_of, keep_body};
+use super::request_body::edit_request;
 use super::steps::{Step, start, waited};
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
@@ -105,6 +107,12 @@ async fn steps(
                     Ok(Done::Fallback(path)) => {
                         // What another route answers is not this one's response.
                         x.storing = None;
+                        // Not what filters behind the breaker have put in, such as credentials.
+                        // Content that was edited goes with the head that tells its length.
+                        let kept = x.kept.take().filter(|_| !route.target.chain.edits_request());
+                        if let Some(kept) = kept {
+                            x.request = *kept;
+                        }
                         x.request.fields.remove(b"origin");
                         worker.identity.take_back(&mut x.request, &snapshot.settings.via);
                         dispatch(worker, client, x, snapshot, &mut framing, path.as_bytes()).await?

@@ -1,13 +1,13 @@
-//! Whose turn it is: an instance of a plain service, or the choice of a cluster.
+//! Selects the instance for a request: round robin, or by the rules of a cluster.
 
 use std::sync::Arc;
 
-use weir_balance::{Asked, Choice, Cluster, HashOf, Service, hash_of};
+use weir_balance::{Asked, Cluster, HashOf, Service, hash_of};
 use weir_filter::Target;
 use weir_wire::RequestHead;
 
-use super::downstream::Client;
-use super::exchange::Exchange;
+use super::client::Client;
+use super::exchange::{Chosen, Exchange};
 use crate::error::Side;
 use crate::pacer::now_ns;
 use crate::worker::Worker;
@@ -17,7 +17,7 @@ use crate::worker::Worker;
 pub(crate) enum Balancer<'s> {
     /// Instances take turns.
     Service(&'s Service),
-    /// Instances are chosen by rules; the request has its [`Choice`].
+    /// Instances are chosen by rules; the request has its [`Chosen`].
     Cluster(&'s Cluster),
 }
 
@@ -61,9 +61,6 @@ impl Balancer<'_> {
         }
     }
 }
-
-/// The choice of a cluster for a request, if it goes to one.
-pub(crate) type Chosen = Option<Box<Choice>>;
 
 /// Chooses an instance of `cluster` for a request.
 pub(super) fn choose(

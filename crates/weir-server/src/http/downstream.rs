@@ -10,16 +10,18 @@ use std::time::Duration;
 use weir_wire::http1::{BodyKind, HeadLimits, Parsed, RequestFraming, parse_request};
 
 use super::buffers::{Carry, ReadBuffer};
-use super::exchange::{Exchange, Next, answer_panic, exchange, look_ahead_by_path, refuse};
+use super::client::Client;
+use super::exchange::{Exchange, Next};
+use super::find::look_ahead_by_path;
+use super::life::{answer_panic, exchange, refuse};
 use super::panic::contained;
 use super::tunnel;
-use crate::deadline::Deadline;
 use crate::descriptors::Admission;
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::executor::yield_now;
 use crate::metrics::OpenConnection;
-use crate::net::{Socket, poll_read, poll_write};
+use crate::net::{Socket, poll_read};
 use crate::worker::{HeldSnapshot, Worker};
 
 /// How long an idle connection is kept once draining begins, for a request already on its way.
@@ -33,24 +35,6 @@ const REFUSAL: Duration = Duration::from_secs(2);
 
 /// Requests that were sent ahead and are served before other connections have their turn.
 const AHEAD_MAX: u64 = 16;
-
-/// A client's connection.
-#[derive(Debug)]
-pub(crate) struct Client {
-    pub(crate) stream: Socket,
-    pub(crate) peer: SocketAddr,
-    pub(crate) carry: Carry,
-    pub(crate) deadline: Deadline,
-    /// How long it may be idle.
-    pub(crate) keep_alive: Duration,
-    pub(crate) requests: u64,
-    /// When it was accepted, by the worker's clock.
-    pub(crate) accepted_ms: u64,
-    /// The client closed its side.
-    pub(crate) ended: bool,
-    /// There is no room for it: it is told so.
-    pub(crate) refused: bool,
-}
 
 /// What reading a head came to.
 enum Head {
@@ -282,27 +266,6 @@ fn head_ended(client: &mut Client) -> Head {
         return Head::Closed;
     }
     Head::Refused(ProxyError::with(ErrorKind::BadRequest(400), "the request head is incomplete"))
-}
-
-/// Writes all of `bytes` to the client within the deadline set; an error means give up.
-pub(crate) async fn write_all(client: &mut Client, bytes: &[u8]) -> Result<(), ProxyError> {
-    let mut sent = 0;
-    poll_fn(|cx| {
-        while sent < bytes.len() {
-            match poll_write(&mut client.stream, bytes.get(sent..).unwrap_or_default()) {
-                Poll::Ready(Ok(count)) => sent += count,
-                Poll::Ready(Err(_)) => {
-                    return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
-                }
-                Poll::Pending if client.deadline.poll(cx) => {
-                    return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientTooSlow)));
-                }
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-        Poll::Ready(Ok(()))
-    })
-    .await
 }
 
 /// Closes our side and reads on for a while, so that the last answer arrives.

@@ -1,4 +1,4 @@
-//! What would go upstream, without a socket: for tests and fuzzing. It calls what serves.
+//! The request that would go upstream, without a socket, for tests and fuzzing.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -7,8 +7,9 @@ use weir_snapshot::Snapshot;
 use weir_wire::http1::{Connection, Parsed, RequestFraming, parse_request};
 
 use super::buffers::Carry;
-use super::exchange::{Exchange, admit};
-use super::forward::Outgoing;
+use super::exchange::Exchange;
+use super::life::admit;
+use super::outgoing::Outgoing;
 use super::prepare::prepare;
 use crate::error::ProxyError;
 

@@ -4,7 +4,6 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use weir_filter::Target;
 use weir_route::Route;
@@ -13,17 +12,18 @@ use weir_wire::Version;
 use weir_wire::http1::{BodyKind, Parsed, RequestFraming, ResponseFraming, parse_response};
 
 use super::buffers::{Carry, ReadBuffer};
-use super::choice::{Balancer, Chosen, answered, pass_on_cookie};
-use super::content::collected;
-use super::downstream::{Client, write_all};
-use super::exchange::{BodyRead, Exchange, Next};
+use super::choice::{Balancer, answered, pass_on_cookie};
+use super::client::{Client, write_all};
+use super::content::{collected, refreshed};
+use super::exchange::{BodyRead, Chosen, Exchange, Next};
 use super::local::write_head;
+use super::outgoing::Outgoing;
+use super::pool::Upstream;
 use super::prepare::{local_ip, prepare, prepare_again};
-use super::refresh::refreshed;
 use super::relay::{Relay, RelayError};
 use super::respond::relay;
 use super::timing::Timing;
-use super::upstream::{Upstream, Wanted, acquire, kept, poll_gone};
+use super::upstream::{Wanted, acquire, kept, poll_gone};
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::net::poll_read;
@@ -33,31 +33,6 @@ use crate::worker::Worker;
 const INTERIM_MAX: usize = 64;
 /// Instances of a service that are tried for one request at most, after the first.
 const INSTANCES_MAX: usize = 16;
-
-/// One attempt's view of what an exchange forwards.
-pub(super) struct Outgoing<'a> {
-    pub(super) snapshot: &'a Snapshot,
-    pub(super) framing: RequestFraming,
-    pub(super) response_timeout: Option<Duration>,
-    pub(super) content_max: Option<u64>,
-}
-
-impl<'a> Outgoing<'a> {
-    pub(super) fn new(
-        snapshot: &'a Snapshot,
-        framing: RequestFraming,
-        route: &Route<RouteTarget>,
-    ) -> Self {
-        let settings = &snapshot.settings;
-        let response_timeout = route.target.timeouts().and_then(|timeouts| timeouts.response);
-        Self {
-            snapshot,
-            framing,
-            response_timeout: response_timeout.unwrap_or(settings.response_timeout),
-            content_max: smaller(route.target.chain.request_size_max(), settings.body_bytes_max),
-        }
-    }
-}
 
 /// Why an attempt ended without a final response head.
 pub(super) struct Failed {
@@ -226,7 +201,7 @@ async fn reach(
     }
 }
 
-/// Has the request sent once more, on a new connection, and only where nothing can happen twice.
+/// Sends the request once more on a new connection, only if it cannot take effect twice.
 fn resend(
     worker: &Worker,
     x: &mut Exchange,
@@ -245,13 +220,6 @@ fn resend(
     worker.counters.resent();
     wanted.fresh = true;
     Ok(())
-}
-
-fn smaller(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (one, other) => one.or(other),
-    }
 }
 
 /// Safe methods without a body can be sent again (RFC 9110 section 9.2.2).

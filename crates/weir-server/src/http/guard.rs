@@ -1,4 +1,4 @@
-//! Who a request is from: its token, where the configuration wants one.
+//! Authentication: checks the token of a request, if the configuration requires one.
 //!
 //! As Spring Security's resource server, it comes before everything else: who has no right to be
 //! here does not learn which routes there are. A preflight passes, as browsers send it without a
@@ -13,24 +13,10 @@ use weir_filter::LocalResponse;
 use weir_filter::cors::CorsDecision;
 use weir_filter::filter::denied;
 use weir_snapshot::Security;
-use weir_wire::ResponseHead;
 
-use super::exchange::{Exchange, Found};
+use super::exchange::Exchange;
+use super::find::Found;
 use crate::worker::Worker;
-
-/// What Spring Security adds to a response that has no such header (`ServerHttpSecurity`); those of
-/// [`CACHING`] only where it has none of the three.
-const PROTECTIVE: [(&[u8], &[u8]); 4] = [
-    (b"X-Content-Type-Options", b"nosniff"),
-    (b"X-Frame-Options", b"DENY"),
-    (b"X-XSS-Protection", b"0"),
-    (b"Referrer-Policy", b"no-referrer"),
-];
-const CACHING: [(&[u8], &[u8]); 3] = [
-    (b"Cache-Control", b"no-cache, no-store, max-age=0, must-revalidate"),
-    (b"Pragma", b"no-cache"),
-    (b"Expires", b"0"),
-];
 
 /// As nearly everybody writes it.
 const SCHEME: &str = "Bearer ";
@@ -96,23 +82,6 @@ pub(super) fn guard(
                 Some(since) => Guarded::Unknown(since),
                 None => deny(&error.into()),
             }
-        }
-    }
-}
-
-/// Adds the headers that Spring Security adds, where tokens are asked for. Runs after the filters.
-pub(super) fn protect(security: Option<&Security>, response: &mut ResponseHead) {
-    if !security.is_some_and(|security| security.response_headers) {
-        return;
-    }
-    let fields = &mut response.fields;
-    let has_own = response.status == 304 || CACHING.iter().any(|(name, _)| fields.contains(name));
-    if !has_own {
-        CACHING.iter().for_each(|(name, value)| fields.append(name, value));
-    }
-    for (name, value) in PROTECTIVE {
-        if !fields.contains(name) {
-            fields.append(name, value);
         }
     }
 }

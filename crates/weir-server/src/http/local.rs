@@ -13,11 +13,11 @@ use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::http1::{BodyKind, Connection, RequestFraming};
 use weir_wire::{ResponseHead, Version};
 
-use super::downstream::{Client, write_all};
+use super::client::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
 use super::framing::unframe;
-use super::guard::protect;
 use super::pace::Pace;
+use super::protection::protect;
 use super::relay::{Framing, Relay};
 use super::replay::pause;
 use super::upstream::poll_gone;

@@ -2,14 +2,13 @@
 
 use std::rc::Rc;
 
-use weir_filter::{LocalResponse, Outcome};
+use weir_filter::{LocalResponse, Outcome, Side};
 use weir_mock::{Call, InjectedFault, MockSource, Reply};
 use weir_route::Route;
 use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::http1::RequestFraming;
 
-use super::content::edit_local;
-use super::downstream::{Client, write_all};
+use super::client::{Client, write_all};
 use super::exchange::{BodyRead, Exchange, Next};
 use super::local::answer;
 use super::replay::{Body, content_of, keep_body, pause};
@@ -73,6 +72,24 @@ pub(super) fn tell_fallback(worker: &Worker, x: &mut Exchange, outcome: Outcome)
         _ => "unreachable".to_owned(),
     };
     x.cors_fields.push(("Weir-Mock-Fallback".into(), cause.into_bytes()));
+}
+
+/// Has the filters of `route` change the body of an answer that was made in the gateway.
+fn edit_local(
+    local: &mut LocalResponse,
+    route: &Route<RouteTarget>,
+    max: usize,
+) -> Result<(), ProxyError> {
+    let is_type = |(name, _): &&(String, Vec<u8>)| name.eq_ignore_ascii_case("content-type");
+    let content_type = local.fields.iter().find(is_type).map(|(_, value)| value.clone());
+    let content_type = content_type.unwrap_or_default();
+    let chain = &route.target.chain;
+    if chain.takes_response() && chain.edits(Side::Response, &content_type) {
+        let content = std::mem::take(&mut local.body);
+        let edited = chain.edit(Side::Response, (&content_type, b""), content, max);
+        local.body = edited.map_err(ProxyError::from)?;
+    }
+    Ok(())
 }
 
 /// Answers as a server that fails.

@@ -7,11 +7,11 @@ use weir_filter::forwarding::{Hop, nominated};
 use weir_wire::http1::{BodyKind, RequestFraming};
 
 use super::buffers::Carry;
-use super::downstream::Client;
+use super::client::Client;
 use super::exchange::{BodyRead, Exchange};
-use super::forward::Outgoing;
 use super::framing::frame;
 use super::local::unsound;
+use super::outgoing::Outgoing;
 use crate::error::{ErrorKind, ProxyError};
 
 /// Brings the head into its forwarded form and starts the upload with it. `peer` and `local` are

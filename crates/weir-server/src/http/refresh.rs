@@ -12,19 +12,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use weir_filter::Target;
 use weir_route::{Predicates, Route};
 use weir_snapshot::{RouteTarget, Snapshot, Upstream as RouteUpstream};
-use weir_wire::http1::{RequestFraming, ResponseFraming};
+use weir_wire::http1::RequestFraming;
 
 use super::attempts::Attempts;
 use super::buffers::Carry;
-use super::cached::{Storing, dismiss, keep, wants};
 use super::choice::{Balancer, end};
-use super::content::{collect, release};
-use super::downstream::Client;
-use super::exchange::{Exchange, Next};
-use super::forward::Outgoing;
+use super::client::Client;
+use super::exchange::{Exchange, Storing};
 use super::panic::contained;
-use super::upstream::Upstream;
-use crate::error::ProxyError;
 use crate::executor::spawn;
 use crate::net::Socket;
 use crate::worker::{HeldSnapshot, Worker};
@@ -140,28 +135,4 @@ async fn run(
         end(&mut x);
     }
     worker.give_exchange(x);
-}
-
-/// Keeps the response of a refresh; after an error the old one stays.
-pub(super) async fn refreshed(
-    worker: &Rc<Worker>,
-    client: &mut Client,
-    x: &mut Exchange,
-    outgoing: &Outgoing<'_>,
-    mut upstream: Box<Upstream>,
-    response: ResponseFraming,
-) -> Result<Next, ProxyError> {
-    if x.response.status >= 500 {
-        return Ok(Next::Abort);
-    }
-    let Some(max) = wants(worker, x, response.body) else { return Ok(Next::Abort) };
-    match collect(worker, client, x, &mut upstream, response.body, max).await? {
-        Some(content) => {
-            release(worker, x, outgoing, upstream, response);
-            outgoing.snapshot.forwarding.response(&mut x.response, false);
-            keep(worker, x, &content);
-        }
-        None => dismiss(worker, x),
-    }
-    Ok(Next::Abort)
 }

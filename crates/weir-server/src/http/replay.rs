@@ -1,4 +1,4 @@
-//! What makes another attempt possible: the body is kept, the response put aside, time passes.
+//! Retries: buffers the request body, holds the response back, and waits between attempts.
 
 use std::future::poll_fn;
 use std::sync::OnceLock;
@@ -11,10 +11,11 @@ use weir_wire::Version;
 use weir_wire::http1::{BodyDecoder, BodyKind, Connection, RequestFraming, ResponseFraming};
 
 use super::buffers::Carry;
-use super::downstream::{Client, write_all};
+use super::client::{Client, write_all};
 use super::exchange::{BodyRead, Exchange};
-use super::forward::Outgoing;
-use super::upstream::{Upstream, keep, poll_gone};
+use super::outgoing::Outgoing;
+use super::pool::{Upstream, keep};
+use super::upstream::poll_gone;
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError, body_error_text};
 use crate::net::poll_read;
@@ -158,7 +159,7 @@ pub(super) async fn pause(
     paused
 }
 
-/// Lets go of a response that nobody gets; its connection is kept if the response is over.
+/// Drops a response that no client gets; its connection is pooled if the response is complete.
 pub(super) fn put_aside(
     worker: &Worker,
     x: &Exchange,

@@ -11,16 +11,16 @@ use weir_snapshot::RouteTarget;
 use weir_wire::Version;
 use weir_wire::http1::{BodyKind, Connection, ResponseFraming};
 
-use super::content::failed;
-use super::downstream::{Client, write_all};
+use super::client::{Client, write_all};
 use super::exchange::{Exchange, Next};
-use super::forward::Outgoing;
 use super::framing::frame_response;
-use super::guard::protect;
 use super::local::{after_last, filter_response, finish_head, write_head};
+use super::outgoing::Outgoing;
+use super::pool::{Upstream, keep};
+use super::protection::protect;
 use super::relay::RelayError;
 use super::timing::Timing;
-use super::upstream::{Upstream, keep, poll_gone};
+use super::upstream::poll_gone;
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::executor::goes_behind_others;
@@ -60,7 +60,7 @@ struct Responding {
     timing: Timing,
     upload_over: bool,
     fault: Option<RelayError>,
-    /// What else is ready has been read, so that this may be sent (decision 0027).
+    /// It has yielded once to the ready reads (`docs/decisions/0027-responses-in-turn.md`).
     has_turn: bool,
 }
 
@@ -94,7 +94,7 @@ fn begin(
     x.download.restart(body, sent);
     x.download.withhold(withheld);
     if let Some(coding) = coding {
-        x.download.encode(Encoder::new(coding).map_err(failed)?);
+        x.download.encode(Encoder::new(coding).map_err(ProxyError::from)?);
     }
     protect(outgoing.snapshot.security.as_deref(), &mut x.response);
     finish_head(&mut x.response, x.request.version, keep, x.download.lead())?;

@@ -16,11 +16,12 @@ use weir_wire::http1::RequestFraming;
 use super::admission::{self, Admitted, wait};
 use super::ask::ask;
 use super::choice::{Balancer, choose};
-use super::content::look;
-use super::downstream::Client;
-use super::exchange::{Exchange, Found};
+use super::client::Client;
+use super::exchange::Exchange;
+use super::find::Found;
 use super::loop_guard::spend_forward;
 use super::mocked::tell_fallback;
+use super::request_body::look;
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
@@ -156,6 +157,7 @@ fn run_filters<'s>(
             prefixed: &mut filtering.prefixed,
             added: &mut x.cors_fields,
             claims: &mut x.claims,
+            kept: &mut x.kept,
             failure: x.failure.as_deref(),
             peer: client.peer,
             now_ms: worker.deadlines.wall_ms(),

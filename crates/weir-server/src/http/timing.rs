@@ -4,8 +4,8 @@
 use std::task::Context;
 use std::time::Duration;
 
-use super::downstream::Client;
-use super::forward::Outgoing;
+use super::client::Client;
+use super::outgoing::Outgoing;
 use super::relay::{Relay, Waiting};
 use crate::error::{ErrorKind, ProxyError};
 

@@ -4,10 +4,10 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
+use super::client::Client;
 use super::direction::Direction;
-use super::downstream::Client;
 use super::pace::Pace;
-use super::upstream::Upstream;
+use super::pool::Upstream;
 use crate::drain::Phase;
 use crate::worker::Worker;
 

@@ -1,7 +1,5 @@
-//! Connections to upstreams: kept for reuse, bounded, and thrown away when in doubt.
+//! Connections to upstreams: one that is kept or a new one, bounded, and thrown away when in doubt.
 
-use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -11,18 +9,17 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use hashbrown::HashMap;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use weir_filter::Target;
 use weir_snapshot::PoolSettings;
 
-use super::buffers::Carry;
-use super::downstream::Client;
+use super::client::Client;
+use super::pool::Upstream;
 use crate::deadline::TICK_MS;
 use crate::descriptors::UpstreamFile;
 use crate::error::{ErrorKind, ProxyError};
-use crate::net::{Socket, connect_to, is_spoilt, poll_read, watch_over};
-use crate::poller::Watched;
+use crate::net::{Socket, connect_to, poll_read, watch_over};
+use crate::watched::Watched;
 use crate::worker::Worker;
 
 /// Bytes a client may send ahead while its request waits; beyond, they stay in the kernel.
@@ -30,120 +27,6 @@ const AHEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Age from which a client's going away is noticed in the midst of its first exchange.
 const FRESH_MS_MAX: u64 = TICK_MS / 2;
-
-/// A connection to an upstream, in use.
-#[derive(Debug)]
-pub(crate) struct Upstream {
-    pub(crate) stream: Socket,
-    /// Where it is kept, while it is in use.
-    pool: Option<Rc<Pool>>,
-    /// Bytes received behind the head last parsed.
-    pub(crate) carry: Carry,
-    /// It has served a request before, so it may turn out stale.
-    pub(crate) reused: bool,
-    opened_ms: u64,
-    _permit: Option<OwnedSemaphorePermit>,
-    _file: UpstreamFile,
-}
-
-#[derive(Debug)]
-struct Idle {
-    upstream: Box<Upstream>,
-    since_ms: u64,
-}
-
-/// The connections of one worker to one target.
-#[derive(Debug, Default)]
-struct Pool {
-    idle: RefCell<VecDeque<Idle>>,
-    permits: OnceCell<Arc<Semaphore>>,
-    waiting: Cell<usize>,
-    idle_ms_max: Cell<u64>,
-}
-
-/// All pools of one worker.
-#[derive(Debug, Default)]
-pub(crate) struct Pools {
-    by_target: RefCell<HashMap<Arc<Target>, Rc<Pool>>>,
-}
-
-impl Pools {
-    /// A kept connection to `target` that is still good.
-    fn take(
-        &self,
-        target: &Arc<Target>,
-        settings: &PoolSettings,
-        now_ms: u64,
-    ) -> Option<Box<Upstream>> {
-        let pools = self.by_target.borrow();
-        let pool = pools.get(target)?;
-        let mut idle = pool.idle.borrow_mut();
-        while let Some(Idle { mut upstream, since_ms }) = idle.pop_back() {
-            let fresh = now_ms.saturating_sub(since_ms) < ms(settings.idle_timeout);
-            if fresh && !is_spoilt(&upstream.stream) {
-                upstream.pool = Some(Rc::clone(pool));
-                return Some(upstream);
-            }
-        }
-        None
-    }
-
-    /// Closes connections that were idle for too long or that the upstream closed; all that are
-    /// idle if somebody is `short` of open files.
-    pub(crate) fn evict(&self, now_ms: u64, short: bool) {
-        self.by_target.borrow_mut().retain(|_, pool| {
-            let max = if short { 0 } else { pool.idle_ms_max.get() };
-            let mut idle = pool.idle.borrow_mut();
-            idle.retain(|idle| {
-                now_ms.saturating_sub(idle.since_ms) < max && !is_spoilt(&idle.upstream.stream)
-            });
-            !idle.is_empty() || pool.is_in_use()
-        });
-    }
-
-    /// The pool of `target`, new if there is none.
-    fn of(&self, target: &Arc<Target>) -> Rc<Pool> {
-        Rc::clone(self.by_target.borrow_mut().entry(Arc::clone(target)).or_default())
-    }
-}
-
-impl Pool {
-    fn permits(&self, bound: usize) -> Arc<Semaphore> {
-        Arc::clone(self.permits.get_or_init(|| Arc::new(Semaphore::new(bound))))
-    }
-
-    /// Joins the queue of those waiting for a connection, if it has room.
-    fn enqueue(&self, queue_max: usize) -> bool {
-        let room = self.waiting.get() < queue_max;
-        self.waiting.set(self.waiting.get() + usize::from(room));
-        room
-    }
-
-    fn dequeue(&self) {
-        self.waiting.set(self.waiting.get().saturating_sub(1));
-    }
-
-    /// Whether it is needed without an idle connection: by one in use, or by who waits for one or
-    /// may open one.
-    fn is_in_use(self: &Rc<Self>) -> bool {
-        let permits = self.permits.get();
-        Rc::strong_count(self) > 1 || permits.is_some_and(|permits| Arc::strong_count(permits) > 1)
-    }
-}
-
-/// Keeps a connection whose last response was complete, for the next request.
-pub(crate) fn keep(mut upstream: Box<Upstream>, settings: &PoolSettings, now_ms: u64) {
-    let age = now_ms.saturating_sub(upstream.opened_ms);
-    let old = settings.life_timeout.is_some_and(|life| age >= ms(life));
-    // Without its pool: one that is kept must not keep what keeps it.
-    let Some(pool) = upstream.pool.take().filter(|_| settings.enabled && !old) else { return };
-    upstream.carry.shrink();
-    upstream.reused = true;
-    // A permit is for a connection in use: who waits must not wait for an idle one.
-    upstream._permit = None;
-    pool.idle_ms_max.set(ms(settings.idle_timeout));
-    pool.idle.borrow_mut().push_back(Idle { upstream, since_ms: now_ms });
-}
 
 /// What a connection is wanted for.
 pub(crate) struct Wanted<'a> {
@@ -187,15 +70,9 @@ pub(crate) async fn acquire(
     let file = file(worker, client, wanted).await?;
     let stream = connect(worker, client, wanted).await?;
     worker.counters.upstream_opened();
-    Ok(Box::new(Upstream {
-        stream: Socket::watched(stream),
-        pool: Some(worker.pools.of(wanted.target)),
-        carry: Carry::default(),
-        reused: false,
-        opened_ms: worker.deadlines.now_ms(),
-        _permit: permit,
-        _file: file,
-    }))
+    let (stream, pool) = (Socket::watched(stream), worker.pools.of(wanted.target));
+    let now_ms = worker.deadlines.now_ms();
+    Ok(Box::new(Upstream::new(stream, pool, now_ms, permit, file)))
 }
 
 /// An open file for a connection; waits for one if there is none.
@@ -341,8 +218,4 @@ pub(crate) fn poll_gone(worker: &Worker, client: &mut Client) -> bool {
         }
     }
     false
-}
-
-fn ms(duration: Duration) -> u64 {
-    duration.as_millis() as u64
 }

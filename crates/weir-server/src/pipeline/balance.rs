@@ -13,7 +13,7 @@ use crate::descriptors::UpstreamFile;
 use crate::http::buffers::Carry;
 use crate::net::{Socket, connect_to, watch_over};
 use crate::pacer::now_ns;
-use crate::poller::Watched;
+use crate::watched::Watched;
 use crate::worker::Worker;
 
 /// An upstream's side of a connection.

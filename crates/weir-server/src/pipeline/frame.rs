@@ -13,10 +13,10 @@ use weir_limit::Way;
 use weir_snapshot::{FrameSettings, PipelineLimit};
 
 use super::balance::connect;
+use super::counters::PipelineCounters;
 use super::end::End;
 use super::lifetime::converse;
 use super::near::{Cut, Near};
-use super::set::PipelineCounters;
 use super::turn::{Held, Place, Ruling, arrive, hold, pace};
 use crate::http::buffers::ReadBuffer;
 

@@ -1,4 +1,4 @@
-//! How long a connection of a pipeline may last, and how long it may be still.
+//! Idle timeout and maximum age of a pipeline connection.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use weir_snapshot::PipelineTimeouts;
 
+use super::counters::{PipelineCounters, Tally};
 use super::near::{Cut, Near};
-use super::set::{PipelineCounters, Tally};
 use crate::deadline::Deadline;
 use crate::http::buffers::ReadBuffer;
 

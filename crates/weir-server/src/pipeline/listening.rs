@@ -1,4 +1,4 @@
-//! What a worker does with the listeners of pipelines.
+//! The listeners of pipelines in a worker.
 
 use std::net::TcpListener;
 use std::rc::Rc;
@@ -10,18 +10,17 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use weir_snapshot::{Pipeline, Protocol, Snapshot};
 
+use super::counters::PipelineCounters;
 use super::health::Checked;
 use super::near::{Cut, Near};
-use super::set::PipelineCounters;
 use super::{dubbo, frame, health, socks, tcp};
 use crate::accept::{Accepted, accept_until_drained, admits};
 use crate::descriptors::Admission;
 use crate::drain::{DrainState, Listening, Phase};
-use crate::executor::spawn;
+use crate::executor::{TIDY, spawn};
 use crate::http::downstream;
 use crate::metrics::OpenConnection;
 use crate::net::Socket;
-use crate::server::TIDY;
 use crate::worker::Worker;
 
 /// A listener that a worker is to serve.

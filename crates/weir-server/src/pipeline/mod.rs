@@ -4,6 +4,7 @@
 //! that are new and closes those that are gone; connections go on as they began.
 
 mod balance;
+mod counters;
 mod dubbo;
 mod end;
 mod frame;

@@ -6,9 +6,9 @@ use std::task::Poll;
 use weir_limit::Way;
 
 use super::balance::Far;
+use super::counters::{PipelineCounters, Tally};
 use super::lifetime::Lifetime;
 use super::near::{Cut, Near};
-use super::set::{PipelineCounters, Tally};
 use super::turn::pace;
 use crate::drain::Phase;
 use crate::http::direction::Direction;

@@ -1,7 +1,7 @@
 //! The pipelines that run, and going over to others.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -10,57 +10,12 @@ use tokio::sync::watch;
 use weir_balance::MemberState;
 use weir_snapshot::{Pipeline, Protocol, Settings, Snapshot};
 
+use super::counters::PipelineCounters;
 use super::health::Checked;
 use super::listening::{Opening, Order, Serves};
 use crate::drain::{DrainState, Listening, Phase};
 use crate::listener::{Asked, BindError, bind};
 use crate::pacer::now_ns;
-use crate::traffic::Traffic;
-
-/// What a pipeline counts over all workers.
-#[derive(Debug, Default)]
-pub(crate) struct PipelineCounters {
-    pub(crate) accepted: AtomicU64,
-    pub(crate) active: AtomicI64,
-    /// Turned away by the limit.
-    pub(crate) limited: AtomicU64,
-    /// No upstream could be reached.
-    pub(crate) unreached: AtomicU64,
-    /// Ended as nothing came for too long, or they were too old.
-    pub(crate) expired: AtomicU64,
-    /// Ended as they broke the rules of their protocol.
-    pub(crate) broken: AtomicU64,
-    /// Turned away by rules, or for want of the right credentials.
-    pub(crate) denied: AtomicU64,
-    /// Messages and bytes.
-    pub(crate) traffic: Arc<Traffic>,
-}
-
-/// Bytes of one connection, added to those of its pipeline as they pass.
-pub(super) struct Tally<'a> {
-    counters: &'a PipelineCounters,
-    sent: u64,
-    received: u64,
-}
-
-impl<'a> Tally<'a> {
-    pub(super) fn new(counters: &'a PipelineCounters) -> Self {
-        Self { counters, sent: 0, received: 0 }
-    }
-
-    /// So many have passed by now, to and from upstreams; tells whether these are more.
-    pub(super) fn add(&mut self, sent: u64, received: u64) -> bool {
-        let add = |counter: &AtomicU64, before: &mut u64, now: u64| {
-            let more = now.saturating_sub(std::mem::replace(before, now));
-            if more > 0 {
-                counter.fetch_add(more, Ordering::Relaxed);
-            }
-            more > 0
-        };
-        add(&self.counters.traffic.sent, &mut self.sent, sent)
-            | add(&self.counters.traffic.received, &mut self.received, received)
-    }
-}
 
 /// What operators see of a pipeline.
 #[derive(Clone, Debug)]
@@ -217,7 +172,7 @@ impl PipelineSet {
         Ok(Socket { asked, address: bound.address, drain, stop })
     }
 
-    /// Has every listener, and later every connection, end.
+    /// Ends every listener, and later every connection.
     pub(crate) fn close(&self, phase: Phase) {
         for one in &*self.lock() {
             one.checked.drain.advance(phase);

@@ -6,9 +6,9 @@ use weir_balance::Group;
 use weir_wire::{HELLO_BYTES_MAX, client_hello};
 
 use super::balance::connect;
+use super::counters::PipelineCounters;
 use super::near::{Cut, Near};
 use super::relay;
-use super::set::PipelineCounters;
 use super::turn::turn;
 
 /// Serves a connection to its end.

@@ -1,4 +1,4 @@
-//! Who may use a SOCKS proxy, and what for.
+//! Access rules of a SOCKS proxy: users, allowed and denied targets.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;

@@ -13,11 +13,11 @@ use crate::routes::client::{Ask, Client, escaped};
 
 #[derive(Debug, Args)]
 pub(super) struct DefineArgs {
-    /// What it is called.
+    /// Name of the definition.
     name: String,
     /// The definition: OpenAPI, Swagger, YApi, Postman, HAR, Apifox; `-` is standard input.
     file: PathBuf,
-    /// Stands in front of its paths, instead of what its `servers` say.
+    /// Base path, instead of that of its `servers`.
     #[arg(long, value_name = "PATH")]
     base_path: Option<String>,
     /// The host whose requests it is for; may be repeated.
@@ -32,7 +32,7 @@ pub(super) struct DefineArgs {
 pub(super) struct SetArgs {
     #[command(flatten)]
     define: DefineArgs,
-    /// Only if the definition is at this revision, as `show` tells it.
+    /// Only if the definition is still at this revision (see `show`).
     #[arg(long, value_name = "N")]
     if_revision: Option<u64>,
 }
@@ -47,7 +47,7 @@ pub(super) struct RemoveArgs {
     /// Every definition.
     #[arg(long, conflicts_with_all = ["names", "query"])]
     all: bool,
-    /// Only if the definition is at this revision, as `show` tells it.
+    /// Only if the definition is still at this revision (see `show`).
     #[arg(long, value_name = "N", requires = "names")]
     if_revision: Option<u64>,
 }

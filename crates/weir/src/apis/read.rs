@@ -36,7 +36,7 @@ pub(super) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
-    /// Where to; standard output if not said.
+    /// Output file; standard output by default.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

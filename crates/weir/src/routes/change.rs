@@ -45,7 +45,7 @@ pub(super) struct DefineArgs {
 pub(super) struct SetArgs {
     #[command(flatten)]
     define: DefineArgs,
-    /// Only if the route is at this revision, as `get` shows it.
+    /// Only if the route is still at this revision (see `get`).
     #[arg(long, value_name = "N")]
     if_revision: Option<u64>,
 }
@@ -59,7 +59,7 @@ pub(super) struct RemoveArgs {
     /// Every route of the store.
     #[arg(long)]
     all: bool,
-    /// Only if the route is at this revision, as `get` shows it.
+    /// Only if the route is still at this revision (see `get`).
     #[arg(long, value_name = "N", requires = "ids")]
     if_revision: Option<u64>,
 }

@@ -17,7 +17,7 @@ pub(super) struct ImportArgs {
     /// Files; `-` is standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// What the files are; found out if not said.
+    /// Format of the files; detected by default.
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Routes written together.

@@ -54,7 +54,7 @@ pub(super) struct ExportArgs {
     /// What to write.
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
-    /// Where to; standard output if not said.
+    /// Output file; standard output by default.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Routes of configuration files, too. Importing them again would make them twice.

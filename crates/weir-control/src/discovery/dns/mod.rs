@@ -14,16 +14,13 @@ use weir_balance::{Instance, Report, Source, Unused};
 use weir_snapshot::Dns;
 use weir_wire::{DnsAnswer, SrvRecord};
 
-use super::Looked;
 use super::shared::Shared;
-use crate::http::Failure;
+use crate::http::{Failure, Looked};
 
 /// A name must resolve within this time.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Least time between two looks, whatever the settings say.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
-/// Code of a name that there is not (RFC 1035 section 4.1.1).
-const NXDOMAIN: u8 = 3;
 
 /// What was found of each service, and when it is to be asked for again.
 #[derive(Debug, Default)]
@@ -120,7 +117,8 @@ async fn addresses(place: &str) -> Looked<Vec<Arc<Instance>>> {
 fn records(answer: DnsAnswer, dns: &Dns) -> Found {
     let ttl_s = answer.records.iter().map(|record| record.ttl_s).min();
     // The name may be gone for good, or not there yet.
-    let ttl_s = ttl_s.or(answer.negative_ttl_s).filter(|_| matches!(answer.code, 0 | NXDOMAIN));
+    let ttl_s =
+        ttl_s.or(answer.negative_ttl_s).filter(|_| matches!(answer.code, 0 | query::NXDOMAIN));
     let keep = Duration::from_secs(u64::from(ttl_s.unwrap_or_default()));
     let least = answer.records.iter().map(|record| record.priority).min().unwrap_or_default();
     let instance = |record: &SrvRecord| {

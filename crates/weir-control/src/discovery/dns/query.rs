@@ -8,10 +8,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
 use weir_wire::{DnsAnswer, srv_answer, srv_question};
 
-use super::NXDOMAIN;
-use crate::discovery::Looked;
-use crate::http::Failure;
+use crate::http::{Failure, Looked};
 
+/// Code of a name that there is not (RFC 1035 section 4.1.1).
+pub(super) const NXDOMAIN: u8 = 3;
 /// A server must answer within this time.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// How often each server is asked.
@@ -86,7 +86,7 @@ async fn ask(name: &str, server: SocketAddr) -> Result<DnsAnswer, String> {
     let length = stream.read_u16().await.map_err(text)?;
     let mut bytes = vec![0; usize::from(length)];
     stream.read_exact(&mut bytes).await.map_err(text)?;
-    srv_answer(id, name, &bytes).map_err(|error| format!("its answer makes no sense: {error:?}"))
+    srv_answer(id, name, &bytes).map_err(|error| format!("its answer is invalid: {error:?}"))
 }
 
 fn code_name(code: u8) -> String {

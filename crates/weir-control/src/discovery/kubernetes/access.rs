@@ -13,8 +13,7 @@ use http::header::AUTHORIZATION;
 use tokio_rustls::TlsConnector;
 use weir_snapshot::Kubernetes as Settings;
 
-use crate::discovery::Looked;
-use crate::http::{Ask, Failure, tls_of};
+use crate::http::{Ask, Failure, Looked, tls_of};
 
 /// A longer file is none of a service account.
 const FILE_BYTES_MAX: u64 = 1 << 20;

@@ -14,8 +14,7 @@ use tokio::task::JoinSet;
 use weir_balance::Report;
 use weir_snapshot::Kubernetes as Settings;
 
-use super::Looked;
-use crate::http::Failure;
+use crate::http::{Failure, Looked};
 use access::Api;
 use objects::{Kind, World};
 use watch::{News, Watcher};

@@ -13,9 +13,8 @@ use tokio::time::timeout_at;
 
 use super::access::Api;
 use super::objects::{Key, Kind, Object, key};
-use crate::discovery::Looked;
 use crate::discovery::nacos::encoded;
-use crate::http::{Failure, Opened};
+use crate::http::{Failure, Looked, Opened};
 
 /// A page of a list, and the head of an answer, must be there within this time.
 const TIMEOUT: Duration = Duration::from_secs(15);

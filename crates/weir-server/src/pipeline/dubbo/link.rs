@@ -14,7 +14,7 @@ use weir_wire::dubbo::{
     HEAD_BYTES, Head, is_readonly_event, write_heartbeat, write_heartbeat_reply,
 };
 
-use super::{Message, take};
+use super::message::{Message, WAITING_BYTES_MAX, take};
 use crate::descriptors::UpstreamFile;
 use crate::http::buffers::{Carry, ReadBuffer};
 use crate::http::pace::Pace;
@@ -22,7 +22,7 @@ use crate::net::Socket;
 use crate::pacer::now_ns;
 use crate::pipeline::balance::dial;
 use crate::pipeline::end::End;
-use crate::poller::Watched;
+use crate::watched::Watched;
 use crate::worker::Worker;
 
 type Dialled = io::Result<(Watched<TcpStream>, UpstreamFile)>;
@@ -121,7 +121,7 @@ impl Link {
         match &self.state {
             State::Connecting(_, messages) => {
                 messages.iter().map(|message| message.bytes.len()).sum::<usize>()
-                    < super::WAITING_BYTES_MAX
+                    < WAITING_BYTES_MAX
             }
             State::Open(end) => end.has_room(),
         }

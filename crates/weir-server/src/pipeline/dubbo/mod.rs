@@ -5,6 +5,7 @@
 //! connection by itself. A provider that says it stops gets no more calls.
 
 mod link;
+mod message;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -19,24 +20,23 @@ use weir_balance::{Group, Member, Taken};
 use weir_limit::Way;
 use weir_snapshot::Pipeline;
 use weir_wire::dubbo::{
-    Call, HEAD_BYTES, Head, Status, parse_head, set_id, write_error, write_heartbeat_reply,
+    Call, HEAD_BYTES, Head, Status, set_id, write_error, write_heartbeat_reply,
 };
 
 use super::balance::hash_of;
+use super::counters::PipelineCounters;
 use super::end::End;
 use super::lifetime::converse;
 use super::near::{Cut, Near};
-use super::set::PipelineCounters;
 use super::turn::{Held, Place, Ruling, arrive, hold, pace, pace_of};
 use crate::http::buffers::ReadBuffer;
 use crate::pacer::now_ns;
 use crate::worker::Worker;
 use link::{Link, Say};
+use message::{Message, WAITING_BYTES_MAX, take};
 
 /// Calls of one consumer that may wait for their turn; beyond, it is not read from.
 const WAITING_MAX: usize = 256;
-/// Bytes that these may have; one call may always wait.
-const WAITING_BYTES_MAX: usize = 1024 * 1024;
 /// Calls of one consumer that may be under way.
 const CALLS_MAX: usize = 65_536;
 /// Calls of providers to one consumer that may be under way.
@@ -106,18 +106,6 @@ struct Calls<'a> {
     received_bytes: u64,
 }
 
-/// One call.
-struct Message {
-    head: Head,
-    /// Head and body.
-    bytes: Vec<u8>,
-    way: Arc<Group>,
-    /// Providers that could not be reached for it.
-    tried: Vec<Arc<Member>>,
-    /// Its place in service, once it has passed.
-    held: Option<Held>,
-}
-
 /// A call that is not at its turn.
 struct Waiting {
     place: Place,
@@ -174,7 +162,7 @@ impl Calls<'_> {
         is_done && self.client.is_empty()
     }
 
-    /// Has those go whose turn it is.
+    /// Sends the calls that are due.
     fn pass(&mut self, cx: &Context<'_>) -> bool {
         let mut moved = false;
         let mut at = 0;
@@ -389,18 +377,6 @@ impl Calls<'_> {
         }
         self.callbacks.retain(|_, (other, _)| !Arc::ptr_eq(other, member));
     }
-}
-
-/// Takes a whole message from what came.
-fn take(end: &mut End, body_max: usize) -> Result<Option<(Head, Vec<u8>)>, Cut> {
-    let bytes = end.carry.as_slice();
-    let Some(head) = parse_head(bytes, body_max).map_err(|_| Cut::Broken)? else {
-        return Ok(None);
-    };
-    let Some(message) = bytes.get(..head.message_len()) else { return Ok(None) };
-    let message = message.to_vec();
-    end.carry.consume(message.len());
-    Ok(Some((head, message)))
 }
 
 fn renumber(bytes: &mut [u8], id: u64) {

@@ -15,7 +15,7 @@ use crate::net::{Socket, watch_over};
 use crate::pipeline::balance::{Far, upstream_file};
 use crate::pipeline::near::Cut;
 use crate::pipeline::relay;
-use crate::poller::Watched;
+use crate::watched::Watched;
 
 /// How long a connection is waited for; SOCKS 4 names as much.
 const WAIT: Duration = Duration::from_secs(120);

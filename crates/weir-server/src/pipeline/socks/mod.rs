@@ -18,9 +18,9 @@ use weir_wire::socks::{
 };
 
 use super::balance::{Far, dial_one, upstream_file};
+use super::counters::PipelineCounters;
 use super::near::{Cut, Near};
 use super::relay;
-use super::set::PipelineCounters;
 use super::turn::{Held, turn};
 use crate::http::buffers::Carry;
 use crate::net::Socket;

@@ -16,9 +16,9 @@ use weir_wire::socks::{Address, Reply, Request, parse_datagram, write_datagram_h
 use super::{Client, reason};
 use crate::net::poll_read;
 use crate::pipeline::balance::upstream_file;
+use crate::pipeline::counters::PipelineCounters;
 use crate::pipeline::near::{Cut, Near};
-use crate::pipeline::set::PipelineCounters;
-use crate::poller::Watched;
+use crate::watched::Watched;
 use crate::worker::Worker;
 
 /// The largest datagram there is.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::http::Connection;
+use super::connection::{Connection, Target};
 
 /// Idle connections to one server.
 const PER_TARGET_MAX: usize = 32;
@@ -20,14 +20,6 @@ const IDLE: Duration = Duration::from_secs(15);
 const LIFE: Duration = Duration::from_secs(300);
 /// How long a connection may take to be ready for another request once its answer was read.
 const READY: Duration = Duration::from_secs(1);
-
-/// A server, as far as connections to it are alike.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Target {
-    pub is_secure: bool,
-    pub name: String,
-    pub port: u16,
-}
 
 /// Idle connections, by server.
 #[derive(Clone, Debug, Default)]

@@ -1,9 +1,12 @@
 //! A small HTTP client for registries, issuers and configuration servers: one request on one
 //! connection, or on one of a [`Pool`], with or without TLS, bounded in time and bytes.
 
-use std::fmt;
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+mod connection;
+mod failure;
+mod pool;
+mod tls;
+
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,18 +15,13 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
 use percent_encoding::percent_decode_str;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-use crate::pool::{Pool, Target};
+use connection::{Connection, Target, unreachable};
+pub(crate) use failure::{Failure, Looked};
+pub(crate) use pool::Pool;
+pub(crate) use tls::{tls, tls_of};
 
 /// A request to a registry.
 pub(crate) struct Ask<'a> {
@@ -73,42 +71,6 @@ impl Opened {
             if let Ok(data) = frame.into_data() {
                 return Ok(Some(data));
             }
-        }
-    }
-}
-
-/// Why there is no answer. The texts hold no user or password.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// Nobody was reached, or the connection broke.
-    Unreachable(String),
-    /// Not within the time.
-    TimedOut(Duration),
-    /// The answer is longer than allowed.
-    TooLong(usize),
-    /// This status.
-    Status(StatusCode),
-    /// The credentials do not suffice: the status, for what, and what to do.
-    Forbidden(String),
-    /// What was answered makes no sense.
-    Nonsense(String),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreachable(why) => write!(f, "it cannot be reached: {why}"),
-            Self::TimedOut(time) => write!(f, "it did not answer within {time:?}"),
-            Self::TooLong(max) => write!(
-                f,
-                "its answer is longer than {max} bytes; raise weir.discovery.answer-bytes-max"
-            ),
-            Self::Status(status) => match status.as_u16() {
-                401 | 403 => write!(f, "it answered {status}: check user, password or token"),
-                _ => write!(f, "it answered {status}"),
-            },
-            Self::Forbidden(what) => write!(f, "it answered {what}"),
-            Self::Nonsense(why) => write!(f, "its answer is not understood: {why}"),
         }
     }
 }
@@ -218,10 +180,6 @@ impl<'a> Ask<'a> {
     }
 }
 
-fn unreachable(error: &dyn fmt::Display) -> Failure {
-    Failure::Unreachable(error.to_string())
-}
-
 /// Reads an answer; its connection then goes to the pool.
 async fn answered(
     response: Response<Incoming>,
@@ -242,90 +200,6 @@ async fn whole(body: Incoming, max: usize) -> Result<Bytes, Failure> {
         if is_long { Failure::TooLong(max) } else { Failure::Unreachable(error.to_string()) }
     })?;
     Ok(body.to_bytes())
-}
-
-/// A connection to a server; dropping it closes it.
-#[derive(Debug)]
-pub(crate) struct Connection {
-    pub sender: http1::SendRequest<Full<Bytes>>,
-    pub made: Instant,
-    _driver: JoinSet<Result<(), hyper::Error>>,
-}
-
-impl Connection {
-    async fn open(
-        target: &Target,
-        timeout: Duration,
-        tls_of_its_own: Option<TlsConnector>,
-    ) -> Result<Self, Failure> {
-        let stream = TcpStream::connect((target.name.as_str(), target.port));
-        let stream = tokio::time::timeout(timeout, stream).await;
-        let stream = stream.map_err(|_| Failure::TimedOut(timeout))?;
-        let stream = stream.map_err(|error| unreachable(&error))?;
-        stream.set_nodelay(true).map_err(|error| unreachable(&error))?;
-        if !target.is_secure {
-            return Self::on(stream).await;
-        }
-        let name =
-            ServerName::try_from(target.name.clone()).map_err(|error| unreachable(&error))?;
-        let connector = match tls_of_its_own {
-            Some(connector) => connector,
-            None => tls().map_err(Failure::Unreachable)?.clone(),
-        };
-        let stream = connector.connect(name, stream).await.map_err(|error| unreachable(&error))?;
-        Self::on(stream).await
-    }
-
-    async fn on(
-        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    ) -> Result<Self, Failure> {
-        let handshake = http1::handshake(TokioIo::new(stream)).await;
-        let (sender, connection) = handshake.map_err(|error| unreachable(&error))?;
-        // Ends with the connection: one that is given up is closed.
-        let mut driver = JoinSet::new();
-        driver.spawn(connection);
-        Ok(Self { sender, made: Instant::now(), _driver: driver })
-    }
-}
-
-/// TLS that believes the authorities in the PEM text `pem`.
-pub(crate) fn tls_of(pem: &[u8]) -> Result<TlsConnector, String> {
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| error.to_string())?;
-        roots.add(certificate).map_err(|error| error.to_string())?;
-    }
-    if roots.is_empty() {
-        return Err("it holds no certificate".to_owned());
-    }
-    connector(roots)
-}
-
-fn connector(roots: RootCertStore) -> Result<TlsConnector, String> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
-    let config = config.with_root_certificates(roots).with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
-}
-
-/// TLS by the certificates that the system trusts (or `SSL_CERT_FILE` names), read once.
-pub(crate) fn tls() -> Result<&'static TlsConnector, String> {
-    static CONNECTOR: LazyLock<Result<TlsConnector, String>> = LazyLock::new(|| {
-        let found = rustls_native_certs::load_native_certs();
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(found.certs);
-        if roots.is_empty() {
-            let why = found.errors.first().map(ToString::to_string).unwrap_or_default();
-            return Err(format!(
-                "the system trusts no certificate authority; install ca-certificates, or name a \
-                 file with SSL_CERT_FILE ({why})"
-            ));
-        }
-        connector(roots)
-    });
-    CONNECTOR.as_ref().map_err(Clone::clone)
 }
 
 impl Answer {
@@ -389,6 +263,13 @@ pub(crate) fn shown(url: &str) -> String {
     let rest = without_query(rest);
     let (authority, path) = rest.split_once('/').unwrap_or((rest.as_str(), ""));
     format!("{scheme}://{authority}/{path}")
+}
+
+/// What was answered, as text.
+pub(crate) fn text(body: &[u8]) -> Looked<String> {
+    let text = std::str::from_utf8(body);
+    let text = text.map_err(|_| Failure::Nonsense("it is not UTF-8".to_owned()))?;
+    Ok(text.to_owned())
 }
 
 #[cfg(test)]

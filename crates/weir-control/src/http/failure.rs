@@ -1,0 +1,45 @@
+//! Why a server did not answer.
+
+use std::fmt;
+use std::time::Duration;
+
+use http::StatusCode;
+
+/// Why there is no answer. The texts hold no user or password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// Nobody was reached, or the connection broke.
+    Unreachable(String),
+    /// Not within the time.
+    TimedOut(Duration),
+    /// The answer is longer than allowed.
+    TooLong(usize),
+    /// This status.
+    Status(StatusCode),
+    /// The credentials do not suffice: the status, for what, and what to do.
+    Forbidden(String),
+    /// What was answered makes no sense.
+    Nonsense(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(why) => write!(f, "it cannot be reached: {why}"),
+            Self::TimedOut(time) => write!(f, "it did not answer within {time:?}"),
+            Self::TooLong(max) => write!(
+                f,
+                "its answer is longer than {max} bytes; raise weir.discovery.answer-bytes-max"
+            ),
+            Self::Status(status) => match status.as_u16() {
+                401 | 403 => write!(f, "it answered {status}: check user, password or token"),
+                _ => write!(f, "it answered {status}"),
+            },
+            Self::Forbidden(what) => write!(f, "it answered {what}"),
+            Self::Nonsense(why) => write!(f, "its answer is not understood: {why}"),
+        }
+    }
+}
+
+/// What one look at a server came to.
+pub(crate) type Looked<T> = Result<T, Failure>;

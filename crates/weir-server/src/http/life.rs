@@ -1,0 +1,137 @@
+//! The life of a request, from its head to its last byte, with one error exit.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use weir_snapshot::Snapshot;
+use weir_wire::http1::{BodyKind, RequestFraming};
+
+use super::carry_out::carry_out;
+use super::client::Client;
+use super::entry::enter;
+use super::exchange::{Exchange, Next, Record};
+use super::find::{awaits_content, find, find_by_content, look_ahead, unread};
+use super::finish::finish;
+use super::forward::forward;
+use super::guard::{Guarded, guard, guard_again};
+use super::local::answer_error;
+use super::steps::{Step, decide, waited};
+use crate::error::{ErrorKind, ProxyError};
+use crate::executor::others_first;
+use crate::worker::Worker;
+
+/// Serves one request.
+pub(crate) async fn exchange(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    snapshot: &Snapshot,
+    mut framing: RequestFraming,
+) -> Next {
+    let admitted = admit(x);
+    x.record = Record::new(Some(client.peer), worker.deadlines.now_ns());
+    others_first().await;
+    x.parts.path.read(x.request.path());
+    x.parts.host.read(&x.client_host);
+    x.parts.content = unread(framing.body);
+    // What was fetched for one request has come by the time that others were looked at.
+    if snapshot.index.is_large() {
+        look_ahead(snapshot, client, x);
+        if others_first().await {
+            look_ahead(snapshot, client, x);
+        }
+    }
+    framing.upgrade = framing.upgrade && may_upgrade(x, framing.body);
+    let dice = worker.roll();
+    let mut found = match admitted {
+        Ok(()) => find(worker, snapshot, client, x, dice),
+        Err(error) => return Box::pin(refuse(worker, client, x, snapshot, error)).await,
+    };
+    let guarded = match &snapshot.security {
+        None => Ok(()),
+        Some(security) => match guard(worker, x, security, &found) {
+            Guarded::Passes => Ok(()),
+            Guarded::Denied(local) => Err(local),
+            Guarded::Unknown(since) => {
+                Box::pin(guard_again(worker, x, security, &found, since)).await
+            }
+        },
+    };
+    let mut read = Ok(());
+    if guarded.is_ok() && awaits_content(&found, x) {
+        let by = (&mut framing, dice);
+        read = Box::pin(find_by_content(worker, snapshot, client, x, by, &mut found)).await;
+    }
+    x.parts.give_back();
+    let route = found.route;
+    let mut step = match guarded {
+        Err(local) => Ok(Step::Answer(None, local)),
+        Ok(()) => read.and_then(|()| decide(worker, client, x, snapshot, found)),
+    };
+    while let Ok(Step::Wait(waiting)) = step {
+        step = Box::pin(waited(worker, client, x, snapshot, &mut framing, waiting)).await;
+    }
+    let outcome = match step {
+        Ok(Step::Forward { route, target, service, preserve_host })
+            if !route.target.chain.has_policy() =>
+        {
+            let chosen = service.is_none() && matches!(target, Cow::Owned(_));
+            let to = (&*target, service, chosen);
+            forward(worker, client, x, framing, snapshot, route, to, preserve_host).await
+        }
+        Ok(step) => Box::pin(carry_out(worker, client, x, framing, snapshot, step)).await,
+        Err(error) => Err(error),
+    };
+    let next = match outcome {
+        Ok(next) => next,
+        Err(error) => {
+            Box::pin(answer_error(worker, client, x, Some(framing), snapshot, &error)).await
+        }
+    };
+    finish(worker, snapshot, x, route);
+    next
+}
+
+/// Whether an upgrade is passed on. Never one to cleartext HTTP/2, which would tunnel requests past
+/// every rule, nor one with content: servers do not agree on whether it is content then.
+fn may_upgrade(x: &Exchange, body: BodyKind) -> bool {
+    let is_http2 = |one: &[u8]| one.trim_ascii().eq_ignore_ascii_case(b"h2c");
+    let mut offered = x.request.fields.get_all(b"upgrade");
+    matches!(body, BodyKind::None | BodyKind::Length(0))
+        && !offered.any(|value| value.split(|byte| *byte == b',').any(is_http2))
+}
+
+/// Answers a request whose head or target was not acceptable, and closes.
+pub(crate) async fn refuse(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+    snapshot: &Snapshot,
+    error: ProxyError,
+) -> Next {
+    x.record = Record::new(Some(client.peer), worker.deadlines.now_ns());
+    let next = answer_error(worker, client, x, None, snapshot, &error).await;
+    finish(worker, snapshot, x, None);
+    next
+}
+
+/// Answers a request that panicked, if nothing was sent of an answer, and closes: what was read of
+/// the connection is not known any more.
+pub(crate) async fn answer_panic(
+    worker: &Rc<Worker>,
+    client: &mut Client,
+    x: &mut Exchange,
+) -> Next {
+    let snapshot = worker.snapshot();
+    let error = ProxyError::with(ErrorKind::Panic, "the gateway has a fault; its log tells more");
+    let next = answer_error(worker, client, x, None, &snapshot, &error).await;
+    finish(worker, &snapshot, x, None);
+    next
+}
+
+/// Refuses what is never served and brings the path into the form that is matched and sent.
+pub(super) fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
+    x.client_host.clear();
+    x.client_host.extend_from_slice(x.request.host());
+    enter(&mut x.request).map(drop)
+}

@@ -1,0 +1,51 @@
+//! What a pipeline counts.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use crate::traffic::Traffic;
+
+/// What a pipeline counts over all workers.
+#[derive(Debug, Default)]
+pub(crate) struct PipelineCounters {
+    pub(crate) accepted: AtomicU64,
+    pub(crate) active: AtomicI64,
+    /// Turned away by the limit.
+    pub(crate) limited: AtomicU64,
+    /// No upstream could be reached.
+    pub(crate) unreached: AtomicU64,
+    /// Ended as nothing came for too long, or they were too old.
+    pub(crate) expired: AtomicU64,
+    /// Ended as they broke the rules of their protocol.
+    pub(crate) broken: AtomicU64,
+    /// Turned away by rules, or for want of the right credentials.
+    pub(crate) denied: AtomicU64,
+    /// Messages and bytes.
+    pub(crate) traffic: Arc<Traffic>,
+}
+
+/// Bytes of one connection, added to those of its pipeline as they pass.
+pub(super) struct Tally<'a> {
+    counters: &'a PipelineCounters,
+    sent: u64,
+    received: u64,
+}
+
+impl<'a> Tally<'a> {
+    pub(super) fn new(counters: &'a PipelineCounters) -> Self {
+        Self { counters, sent: 0, received: 0 }
+    }
+
+    /// So many have passed by now, to and from upstreams; tells whether these are more.
+    pub(super) fn add(&mut self, sent: u64, received: u64) -> bool {
+        let add = |counter: &AtomicU64, before: &mut u64, now: u64| {
+            let more = now.saturating_sub(std::mem::replace(before, now));
+            if more > 0 {
+                counter.fetch_add(more, Ordering::Relaxed);
+            }
+            more > 0
+        };
+        add(&self.counters.traffic.sent, &mut self.sent, sent)
+            | add(&self.counters.traffic.received, &mut self.received, received)
+    }
+}
