@@ -131,7 +131,7 @@ fn route(n: usize, origin: SocketAddr) -> anyhow::Result<RouteDefinition> {
 fn announce(started: &Started, origin: SocketAddr, count: usize) {
     let Some(gateway) = started.gateway else { return };
     let admin = started.admin.map_or("-".to_owned(), |admin| admin.to_string());
-    crate::say(&format!(
+    crate::output::say(&format!(
         "
 what          where                       try
 origin        http://{origin:<20} curl http://{origin}/get

@@ -13,8 +13,8 @@ use weir_mock::{MockSource, Mocks};
 use weir_snapshot::{Snapshot, Upstream};
 
 use crate::configuration::ConfigArgs;
+use crate::output::say;
 use crate::run::{RunArgs, run_with};
-use crate::say;
 
 /// Arguments of `weir mock`.
 #[derive(Clone, Debug, clap::Args)]

@@ -331,7 +331,7 @@ fn report(
             let _ = writeln!(out, "listening {} {address} ({})", pipeline.protocol, pipeline.id);
         }
     }
-    crate::say(&out);
+    crate::output::say(&out);
 }
 
 /// What connections are read into, and the sockets' own buffers.
