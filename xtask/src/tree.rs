@@ -7,6 +7,12 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
+/// Cargo's target directory.
+pub fn target() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
+    root().join(target)
+}
+
 /// Every file below `directory` whose name ends in `.ending`, sorted; build output left out.
 pub fn files(directory: &str, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();

@@ -190,7 +190,7 @@ impl KeyRing {
         self.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Has `asked` called whenever newer keys are wanted.
+    /// Calls `asked` whenever newer keys are wanted.
     pub fn when_asked(&self, asked: impl Fn() + Send + Sync + 'static) {
         let mut place = self.asked.0.lock().unwrap_or_else(PoisonError::into_inner);
         *place = Some(Arc::new(asked));

@@ -109,7 +109,7 @@ impl Directory {
         self.clusters().into_iter().find(|one| one.name().eq_ignore_ascii_case(name))
     }
 
-    /// Has `asked` called whenever a route asks for a service that none has asked for before.
+    /// Calls `asked` whenever a route uses a service for the first time.
     pub fn when_asked(&self, asked: impl Fn() + Send + Sync + 'static) {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(asked));
     }
@@ -215,7 +215,7 @@ impl State {
         self.find(key).map(|(_, instances)| instances).unwrap_or_default()
     }
 
-    /// Brings every service up to date, and lets go of those that nobody asks for any more.
+    /// Brings every service up to date, and drops those that no route uses any more.
     fn settle(&mut self) {
         let mut by_key: HashMap<String, &Vec<Arc<Instance>>> = HashMap::new();
         for report in self.reports.values() {

@@ -1,4 +1,4 @@
-//! What the looks at one upstream come to.
+//! The result of the health checks of one upstream.
 
 /// Counts looks in a row.
 #[derive(Debug, Default)]

@@ -4,23 +4,14 @@
 use crate::arrival::Arrival;
 use crate::driver::{Watch, run};
 use crate::environment::Environment;
+pub use crate::live::Show;
+use crate::live::View;
 use crate::network::Network;
 use crate::outcome::{Asked, Outcome};
 use crate::plan::Plan;
 use crate::process::Sampler;
 use crate::verdict::{Threshold, Verdict};
 use std::sync::Arc;
-
-/// What is shown while a run goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Show {
-    /// Nothing.
-    Nothing,
-    /// A line a second on standard error.
-    Lines,
-    /// A full-screen view, if standard error is a terminal; else lines.
-    Screen,
-}
 
 /// Runs `plan` and judges it.
 ///
@@ -57,7 +48,7 @@ pub fn conduct_watched(
     let network = Network::read();
     let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let sampler = plan.addresses.first().and_then(|address| Sampler::start(*address));
-    let view = crate::live::View::start(plan, target, show, watch);
+    let view = View::start(plan, target, show, watch);
     let result = run(plan, watch);
     view.finish();
     let server = sampler.map(Sampler::finish);

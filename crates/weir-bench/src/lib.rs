@@ -16,6 +16,7 @@ pub mod environment;
 pub mod import;
 mod interrupt;
 pub mod journey;
+mod judged;
 pub mod lab;
 mod live;
 pub mod network;

@@ -1,6 +1,5 @@
 //! What is seen while a run goes on: a screen on a terminal, one line a second elsewhere.
 
-use crate::conduct::Show;
 use crate::driver::Watch;
 use crate::plan::Plan;
 use crate::record::Slice;
@@ -14,6 +13,17 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+/// What is shown while a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    /// Nothing.
+    Nothing,
+    /// A line a second on standard error.
+    Lines,
+    /// A full-screen view, if standard error is a terminal; else lines.
+    Screen,
+}
 
 /// The view of one run, drawn by a thread of its own.
 #[derive(Debug)]

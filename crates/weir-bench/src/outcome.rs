@@ -3,10 +3,10 @@
 use crate::clock::seconds;
 use crate::driver::{Run, ThreadUse};
 use crate::environment::Environment;
+use crate::judged::{Judged, Verdict};
 use crate::network::Network;
 use crate::process::ServerUse;
 use crate::record::{FAILURES, Failure, FailureCount, Slice};
-use crate::verdict::{Judged, Verdict};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

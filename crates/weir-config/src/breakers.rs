@@ -1,4 +1,4 @@
-//! What circuit breakers are set to: `resilience4j.circuitbreaker.*`, `resilience4j.timelimiter.*`.
+//! Settings of circuit breakers: `resilience4j.circuitbreaker.*`, `resilience4j.timelimiter.*`.
 
 use weir_filter::filter::FilterOptions;
 use weir_limit::{BreakerSettings, Window};

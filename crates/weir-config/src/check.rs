@@ -1,4 +1,4 @@
-//! What is to be said of the routes of a configuration: each alone, and all together.
+//! Findings about the routes of a configuration: each alone, and all together.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher as _;
@@ -227,7 +227,7 @@ impl Checks {
         if self.ids.insert(self.ids.hasher().hash_one(id)) || self.enough(Code::DuplicateRoute) {
             return;
         }
-        let message = format!("the id `{id}` is there twice");
+        let message = format!("duplicate id `{id}`");
         let help = "give each route an id of its own; the admin API and metrics go by it";
         problems.push(Diagnostic::new(Code::DuplicateRoute, message).at(at).help(help));
     }

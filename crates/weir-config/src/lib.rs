@@ -9,6 +9,7 @@ mod breakers;
 mod caching;
 mod check;
 mod compile;
+mod compiled;
 mod compression;
 mod cors;
 mod definitions;
@@ -34,6 +35,7 @@ mod uri;
 mod value;
 
 pub use compile::{Compiler, Part, Problem};
+pub use compiled::{Checked, Compiled};
 pub use definitions::{Definitions, Reader as DefinitionReader};
 pub use deviation::{DEVIATIONS, Deviation};
 pub use diagnostic::{
@@ -43,7 +45,7 @@ pub use imports::{
     ConfigServer, ConsulFormat, ConsulServer, Content, DataId, DataIdFormat, Fetched, Import,
     Location, NacosServer, Outcome, Retry, Server, Watching,
 };
-pub use loaded::{Checked, Compiled, Loaded, Loader};
+pub use loaded::{Loaded, Loader};
 pub use mocks::{CommonMocks, FileAccess};
 pub use property::{
     Kind as PropertyKind, PropertySpec, Root as PropertyRoot, Usage as PropertyUsage, json_schema,

@@ -5,42 +5,30 @@ use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{channel, sync_channel};
-use std::thread;
 
 use weir_auth::KeyRing;
 use weir_balance::Directory;
 use weir_cache::Caches;
 use weir_limit::Valves;
 use weir_mock::MockTable;
-use weir_route::index::{DEFAULT_SEED, Index};
+use weir_route::index::DEFAULT_SEED;
 use weir_route::pattern::RegexCache;
-use weir_route::{NamedArgs, Route, RouteDefinition};
+use weir_route::{NamedArgs, RouteDefinition};
 
-use crate::check::Checks;
 use crate::compile::{Compiler, Options};
 use crate::cors;
-use crate::definitions::Definitions;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::imports::{Import, Imports, Outcome, Server};
 use crate::mocks::{self, FileAccess};
 use crate::options;
 use crate::pipelines::pipelines;
 use crate::property;
-use crate::routes::{self, Written};
+use crate::routes;
 use crate::security;
 use crate::source::{Source, Sources, Span};
 use crate::spring::{Documents, Kind, Layers, Node};
 use crate::upstreams;
-use weir_snapshot::RouteTarget;
 use weir_snapshot::Settings;
-
-/// Texts of fewer bytes than this have their routes compiled by the thread that reads them.
-const BYTES_FOR_THREAD_MIN: usize = 1 << 20;
-/// Routes that are handed to the other thread together.
-const CHUNK: usize = 64;
-/// Chunks that may wait for it.
-const CHUNKS_MAX: usize = 8;
 
 /// Takes the texts of a configuration, one by one.
 ///
@@ -82,29 +70,8 @@ pub struct Loaded {
     pub unread: Vec<String>,
     /// Places of the default filters.
     pub(crate) default_places: Vec<Span>,
-    directory: Arc<Directory>,
-    documents: Documents,
-}
-
-/// What [`Loaded::check`] has looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Checked {
-    /// Routes, those included that are disabled or left out.
-    pub routes: usize,
-    /// Routes that are tried one after the other, since no key tells them apart.
-    pub scanned: usize,
-    /// Pipelines without a mistake.
-    pub pipelines: usize,
-}
-
-/// Compiled routes with their definitions.
-#[derive(Debug, Default)]
-pub struct Compiled {
-    /// Routes in definition order.
-    pub routes: Vec<Arc<Route<RouteTarget>>>,
-    /// The n-th is that of the route with position n; a route that is disabled or was left out has
-    /// one, too.
-    pub definitions: Definitions,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) documents: Documents,
 }
 
 impl Loader {
@@ -163,13 +130,13 @@ impl Loader {
         self
     }
 
-    /// Has `mock://store` answered from `table`, which outlives the configuration.
+    /// Answers `mock://store` from `table`, which outlives the configuration.
     pub fn with_mock_table(mut self, table: &Arc<MockTable>) -> Self {
         self.mock_table = Arc::clone(table);
         self
     }
 
-    /// Has files that the configuration names read by this.
+    /// Reads files that the configuration names by this function.
     pub fn with_files(mut self, files: FileAccess) -> Self {
         self.files = Some(files);
         self
@@ -339,92 +306,6 @@ impl Loaded {
         self.diagnostics.append(&mut problems);
         list
     }
-
-    /// Compiles every route and reports what is wrong with any: the start of the gateway. The
-    /// routes are what serves only if [`Loaded::is_refused`] stays false.
-    pub fn compile(&mut self) -> Compiled {
-        let mut problems = Vec::new();
-        let mut checks = Checks::new(self, &mut problems);
-        let is_long = self.documents.sources.bytes() >= BYTES_FOR_THREAD_MIN;
-        let beside = is_long.then(|| self.compile_beside(&mut checks, &mut problems)).flatten();
-        let mut compiled = beside.unwrap_or_else(|| self.compile_here(&mut checks, &mut problems));
-        checks.finish(&mut problems);
-        self.diagnostics.append(&mut problems);
-        compiled.definitions.shrink_to_fit();
-        compiled
-    }
-
-    fn compile_here(&self, checks: &mut Checks, problems: &mut Vec<Diagnostic>) -> Compiled {
-        let mut compiled = Compiled::default();
-        routes::each(&self.layers(), &self.directory, problems, |written, problems| {
-            compiled.routes.extend(checks.route(&written, problems));
-            compiled.definitions.push(&written.definition);
-        });
-        compiled
-    }
-
-    /// The same, with one thread that reads routes and keeps their definitions, and one that
-    /// compiles them; `None`, and nothing is done, where the system refuses a thread.
-    fn compile_beside(
-        &self,
-        checks: &mut Checks,
-        problems: &mut Vec<Diagnostic>,
-    ) -> Option<Compiled> {
-        let layers = self.layers();
-        let mut definitions = Definitions::default();
-        let mut found = Vec::new();
-        let routes = thread::scope(|scope| {
-            let (sender, receiver) = sync_channel::<Vec<Written<'_>>>(CHUNKS_MAX);
-            // Memory is given back where it was taken, which costs both threads less.
-            let (done, used) = channel::<Vec<Written<'_>>>();
-            let found = &mut found;
-            let compiling = thread::Builder::new().spawn_scoped(scope, move || {
-                let mut routes = Vec::new();
-                for chunk in receiver {
-                    routes.extend(chunk.iter().filter_map(|written| checks.route(written, found)));
-                    // Refused only if the other thread has panicked.
-                    let _ = done.send(chunk);
-                }
-                routes
-            });
-            let compiling = compiling.ok()?;
-            let mut chunk = Vec::with_capacity(CHUNK);
-            routes::each(&layers, &self.directory, problems, |written, _| {
-                definitions.push(&written.definition);
-                chunk.push(written);
-                if chunk.len() == CHUNK {
-                    // Refused only if the other thread has panicked, which joining tells.
-                    let _ = sender.send(std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK)));
-                    used.try_iter().for_each(drop);
-                }
-            });
-            let _ = sender.send(chunk);
-            drop(sender);
-            Some(compiling.join().unwrap_or_else(|cause| std::panic::resume_unwind(cause)))
-        })?;
-        problems.append(&mut found);
-        Some(Compiled { routes, definitions })
-    }
-
-    /// What [`Loaded::compile`] finds, and what takes longer to find: routes that never match, and
-    /// routes that are tried one after the other.
-    pub fn check(&mut self) -> Checked {
-        let mut problems = Vec::new();
-        let mut count = 0;
-        let mut checks = Checks::new(self, &mut problems);
-        let mut compiled = Vec::new();
-        routes::each(&self.layers(), &self.directory, &mut problems, |written, problems| {
-            compiled.extend(checks.route(&written, problems));
-            count += 1;
-        });
-        let index = Index::build(compiled);
-        checks.shadows(&index, &self.documents.sources, &mut problems);
-        checks.forwards(&index, &mut problems);
-        let scanned = checks.scanned(&index, &mut problems);
-        checks.finish(&mut problems);
-        self.diagnostics.append(&mut problems);
-        Checked { routes: count, scanned, pipelines: self.compiler.pipelines().len() }
-    }
 }
 
 /// Every value at and below `node` under its path, unless one of higher priority is there.
@@ -446,54 +327,5 @@ fn flatten(node: Node<'_>, path: &mut String, found: &mut BTreeMap<String, u64>)
         };
         flatten(child, path, found);
         path.truncate(length);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Compiled, Diagnostic, Loaded, Loader};
-    use crate::check::Checks;
-    use crate::source::{Format, Source};
-
-    type Compile = fn(&Loaded, &mut Checks, &mut Vec<Diagnostic>) -> Compiled;
-
-    /// Routes with their positions, definitions, and findings in the order of the text.
-    fn outcome(text: &str, compile: Compile) -> (Vec<(String, u64)>, usize, Vec<String>) {
-        let mut loader = Loader::new(Vec::new(), &[], Vec::new());
-        loader.add(Source::new("application.yml", text, Format::Yaml));
-        let mut loaded = loader.load();
-        let mut problems = Vec::new();
-        let mut checks = Checks::new(&loaded, &mut problems);
-        let compiled = compile(&loaded, &mut checks, &mut problems);
-        checks.finish(&mut problems);
-        loaded.diagnostics.append(&mut problems);
-        loaded.sort_findings();
-        let routes = compiled.routes.iter().map(|route| (route.id.to_string(), route.position));
-        let findings = loaded.diagnostics.iter().map(|finding| finding.message.clone());
-        (routes.collect(), compiled.definitions.len(), findings.collect())
-    }
-
-    #[test]
-    fn two_threads_compile_what_one_does() {
-        let mut text = "spring.cloud.gateway.server.webflux:\n  routes:\n".to_owned();
-        for n in 0..2_000 {
-            let predicate = match n % 97 {
-                0 => "Paht=/x",
-                1 => "Path=/{a",
-                _ => "Path=/x",
-            };
-            let id = n - n % 50 / 49;
-            text += &format!(
-                "  - {{ id: r{id}, uri: \"http://h\", predicates: [ \"{predicate}\" ] }}\n"
-            );
-        }
-        let here = outcome(&text, Loaded::compile_here);
-        assert!(
-            here == outcome(&text, |loaded, checks, problems| {
-                loaded.compile_beside(checks, problems).unwrap()
-            })
-        );
-        assert_eq!((here.0.len(), here.1), (2_000 - 42, 2_000));
-        assert!(here.2.iter().any(|message| message.contains("there twice")), "{:?}", here.2);
     }
 }

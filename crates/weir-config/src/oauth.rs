@@ -77,7 +77,7 @@ impl Reading<'_, '_> {
             (None, Some(issuer)) => TokenPlace::Issuer(issuer),
             (None, None) => {
                 let help = format!("write `{ROOT}.provider.{provider}.token-uri`");
-                return Err(("it is not said where tokens come from".to_owned(), help));
+                return Err(("no token endpoint is configured".to_owned(), help));
             }
         };
         let (TokenPlace::Endpoint(url) | TokenPlace::Issuer(url)) = &place;

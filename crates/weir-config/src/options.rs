@@ -1,4 +1,4 @@
-//! What predicates and filters take from the configuration besides their arguments.
+//! Configuration that predicates and filters use besides their arguments.
 
 use std::sync::Arc;
 

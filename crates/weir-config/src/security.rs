@@ -95,7 +95,7 @@ impl<'l> Reading<'_, 'l> {
                     "write `{JWT}.issuer-uri: https://issuer.example`, or \
                      `weir.security.ignore-spring-security: true`"
                 );
-                self.wrong(whole, "it is not said whose tokens are taken", help);
+                self.wrong(whole, "no token issuer is configured", help);
                 return None;
             }
         };

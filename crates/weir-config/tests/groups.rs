@@ -203,7 +203,7 @@ fn shapes_that_are_none_are_named() {
     );
     check(
         "weir.groups:\n- { id: a, uri: 'http://h', routes: [ 'r=http://h, Path=/r' ] }\n- id: a\n",
-        &["3: duplicate-group the group `a` is there twice"],
+        &["3: duplicate-group duplicate group `a`"],
     );
     check(
         "weir.groups:\n- id: a\n  routes:\n  - id: r\n    uri: http://h\n    group: a\n    \

@@ -26,7 +26,7 @@ pub fn check_upstreams(plane: &Plane, directory: &Arc<Directory>, clock: Clock) 
     plane.supervise("checks", move || watch(Arc::clone(&directory), clock))
 }
 
-/// Has each instance looked at by a task of its own: one that hangs delays no other.
+/// Checks each instance in its own task: one that hangs delays no other.
 async fn watch(directory: Arc<Directory>, clock: Clock) {
     let turns = Arc::new(Semaphore::new(LOOKS_MAX));
     let mut tended: Vec<(Arc<Member>, Weak<()>)> = Vec::new();

@@ -61,7 +61,7 @@ impl Plane {
                 running.spawn(make());
                 match running.join_next().await {
                     Some(Err(error)) if error.is_panic() => {
-                        tracing::error!(task = name, "panicked; it is started anew");
+                        tracing::error!(task = name, "panicked; restarting it");
                         tokio::time::sleep(RESTART).await;
                     }
                     _ => return,

@@ -1,4 +1,4 @@
-//! What of a request says how much it takes of a limit, how urgent it is, and how long it can wait.
+//! Cost, priority and deadline of a request at a limit.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How one attempt to get a response ended, as Retry and CircuitBreaker see it.
+//! The outcome of one attempt, as Retry and CircuitBreaker see it.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! What a filter sees, and what it may answer.
+//! The request and response as a filter sees them, and its verdict.
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};

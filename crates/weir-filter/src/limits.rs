@@ -275,7 +275,7 @@ fn choose(limit: &mut LimitDefinition, name: &str, text: &str) -> Result<(), Str
         (_, "refused") => limit.fields = RateFields::Refused,
         (_, "always") => limit.fields = RateFields::Always,
         (_, "never") => limit.fields = RateFields::Never,
-        _ => return Err(format!("`{text}` is none of refused, always, never")),
+        _ => return Err(format!("`{text}` is not one of refused, always, never")),
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What filters ask outside of the worker: a store, another server, or time itself.
+//! Questions of filters to the control plane: a store, another server, or time itself.
 //!
 //! A filter never waits. It gives [`Verdict::Ask`](crate::Verdict::Ask), the server waits for the
 //! answer within [`Question::timeout_ms`], and asks the filter again with it. Whoever does not

@@ -1,4 +1,4 @@
-//! Where Redis is.
+//! Address and credentials of Redis.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a request needs to pass a limit.
+//! The ticket with which a request passes a limit.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What comes to a limit, and what is said to it.
+//! The arrival of a request at a limit, and the decision.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -111,7 +111,7 @@ impl Slot {
         self.until_ns.is_some_and(|until_ns| until_ns <= now_ns)
     }
 
-    /// Has it pass, or refuses it.
+    /// Admits or refuses it.
     pub(crate) fn tell(&self, passes: bool) {
         self.state.store(if passes { PASSES } else { REFUSED }, Ordering::Release);
         let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take();

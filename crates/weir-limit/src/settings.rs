@@ -1,4 +1,4 @@
-//! What a limit is set to: data only.
+//! Settings of a limit: data only.
 
 use crate::rate::Rate;
 
@@ -24,7 +24,7 @@ pub struct LimitSettings {
     pub bandwidth: Option<u64>,
     /// Bytes a second of each body, each way.
     pub stream_bandwidth: Option<u64>,
-    /// How many may wait.
+    /// Most waiting requests.
     pub queue_max: usize,
     /// Who would have to wait longer is refused at once, in nanoseconds.
     pub wait_max_ns: u64,

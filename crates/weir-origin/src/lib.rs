@@ -45,7 +45,7 @@ pub struct Options {
     /// Connections the kernel may hold that have not been accepted yet; it caps this at
     /// `net.core.somaxconn`.
     pub backlog: i32,
-    /// Tells each request to `tracing` (target `weir_origin::access`).
+    /// Logs each request with `tracing` (target `weir_origin::access`).
     pub access_log: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a predicate or filter declares about itself: the registry entry that is its documentation.
+//! Declaration of a predicate or filter: the registry entry that is its documentation.
 
 /// How shortcut arguments are laid onto declared ones (SCG enum
 /// `ShortcutConfigurable.ShortcutType`).

@@ -198,7 +198,7 @@ impl<'a> Entrance<'a> {
         Self { files, deadlines, refusing: false, queue: None, told: None }
     }
 
-    /// How the next is let in; `None` if there is no file for it and nobody is there.
+    /// Admission of the next connection; `None` if no descriptor is free and the queue is empty.
     async fn admission(&mut self, listener: &TcpListener) -> Option<Admission> {
         if let Some(file) = self.files.try_client() {
             self.refusing = false;
@@ -208,7 +208,7 @@ impl<'a> Entrance<'a> {
             self.queue = None;
             return None;
         }
-        self.tell("clients wait until others leave: there are no open files left for them");
+        self.tell("descriptor limit reached: new connections stay queued");
         let admission = self.wait().await;
         self.refusing = admission.refused;
         Some(admission)

@@ -63,12 +63,12 @@ impl Deadlines {
 
     /// Milliseconds since the worker started, read from the system's clock.
     pub(crate) fn refresh(&self) -> u64 {
-        self.look();
+        self.now_ns();
         self.now_ms()
     }
 
     /// Nanoseconds since the worker started, read from the system's clock.
-    pub(crate) fn look(&self) -> u64 {
+    pub(crate) fn now_ns(&self) -> u64 {
         let now_ns = self.origin.elapsed().as_nanos() as u64;
         self.now_ms.set(now_ns / 1_000_000);
         now_ns

@@ -1,4 +1,4 @@
-//! How the files a process may open are shared out among clients, upstreams and everything else.
+//! Divides the open files of the process between clients, upstreams and everything else.
 //!
 //! A connection is an open file. Clients get at most [`FilesPlan::clients_max`] of them, so that a
 //! connection to an upstream can always be had sooner or later: whoever was let in gets an answer.

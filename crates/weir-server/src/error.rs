@@ -1,4 +1,4 @@
-//! What can go wrong with one request: whose fault, what status, may another attempt be made.
+//! Errors of one request: whose fault, which status, whether another attempt is allowed.
 
 use weir_filter::FilterError;
 use weir_wire::http1::{BodyError, HeadError, PathError};
@@ -39,7 +39,7 @@ pub enum ErrorKind {
     NoRoute,
     /// A filter failed.
     Filter,
-    /// The gateway has a fault: something panicked.
+    /// Internal error: something panicked.
     Panic,
     /// A service of an `lb:` route has no instance.
     NoInstance,

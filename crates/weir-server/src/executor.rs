@@ -1,8 +1,7 @@
 //! Runs the tasks of one thread.
 //!
-//! What belongs to one thread needs no locks: a task is woken by its number, and only who wakes it
-//! from another thread comes by way of a lock and the poller's bell
-//! (`docs/decisions/0028-own-executor.md`).
+//! A task is woken by its index, without locks. Only a wake-up from another thread takes a lock
+//! and signals the poller's eventfd (`docs/decisions/0028-own-executor.md`).
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -21,14 +20,13 @@ use slab::Slab;
 use crate::places::{PLACES_MIN, TaskId, tidy};
 use crate::poller::Poller;
 
-/// Turns of tasks between two looks at what has happened: enough, most of the time, for all that is
-/// ready at once.
+/// Task polls between two polls of epoll: mostly enough for all tasks that are ready at once.
 const TURNS_MAX: usize = 256;
 
 /// How often a worker lets go of what it holds only for speed.
 pub(crate) const TIDY: Duration = Duration::from_secs(1);
 
-/// What [`Executor::run`] was given.
+/// The future given to [`Executor::run`].
 const MAIN: TaskId = TaskId::MAX;
 
 type Work = Pin<Box<dyn Future<Output = ()>>>;
@@ -36,34 +34,34 @@ type Work = Pin<Box<dyn Future<Output = ()>>>;
 /// The tasks of one thread, and what wakes them.
 pub(crate) struct Executor {
     tasks: RefCell<Slab<Task>>,
-    /// Those to be polled, in turn.
+    /// Run queue.
     ready: RefCell<VecDeque<TaskId>>,
     is_main_ready: Cell<bool>,
     current: Cell<TaskId>,
     poller: Poller,
-    door: Arc<Door>,
+    remote: Arc<RemoteWakes>,
 }
 
 struct Task {
-    /// Nothing while it is polled.
+    /// `None` while it is polled.
     work: Option<(Work, Waker)>,
     is_ready: bool,
 }
 
-/// Where other threads come to wake tasks of this one.
-struct Door {
+/// Cross-thread wake queue and its eventfd.
+struct RemoteWakes {
     woken: Mutex<Vec<TaskId>>,
-    bell: mio::Waker,
+    eventfd: mio::Waker,
 }
 
-/// Wakes a task, from whatever thread.
+/// A waker that works from every thread.
 struct Wakeup {
     task: TaskId,
-    door: Arc<Door>,
+    remote: Arc<RemoteWakes>,
 }
 
 thread_local! {
-    /// What runs on this thread.
+    /// The executor of this thread.
     static HERE: RefCell<Option<Rc<Executor>>> = const { RefCell::new(None) };
 }
 
@@ -73,14 +71,14 @@ impl Executor {
     /// # Errors
     /// The system gives no files for it.
     pub(crate) fn new() -> io::Result<Rc<Self>> {
-        let (poller, bell) = Poller::new()?;
+        let (poller, eventfd) = Poller::new()?;
         Ok(Rc::new(Self {
             tasks: RefCell::default(),
             ready: RefCell::default(),
             is_main_ready: Cell::new(false),
             current: Cell::new(MAIN),
             poller,
-            door: Arc::new(Door { woken: Mutex::default(), bell }),
+            remote: Arc::new(RemoteWakes { woken: Mutex::default(), eventfd }),
         }))
     }
 
@@ -119,7 +117,7 @@ impl Executor {
             }
             let is_busy = !self.ready.borrow().is_empty();
             if self.poller.wait(is_busy, |task| self.wake(task))? {
-                self.door.take().into_iter().for_each(|task| self.wake(task));
+                self.remote.take().into_iter().for_each(|task| self.wake(task));
             }
         }
     }
@@ -145,7 +143,7 @@ impl Executor {
         self.tasks.borrow_mut().try_remove(task as usize);
     }
 
-    /// Has a task polled in its turn.
+    /// Puts a task into the run queue.
     fn wake(&self, task: TaskId) {
         let was_ready = match task {
             MAIN => self.is_main_ready.replace(true),
@@ -168,7 +166,7 @@ impl Executor {
     }
 
     fn waker(&self, task: TaskId) -> Waker {
-        Waker::from(Arc::new(Wakeup { task, door: Arc::clone(&self.door) }))
+        Waker::from(Arc::new(Wakeup { task, remote: Arc::clone(&self.remote) }))
     }
 
     fn tidy(&self) {
@@ -180,18 +178,18 @@ impl Executor {
         }
     }
 
-    /// The task that is polled.
+    /// The task that is being polled.
     pub(crate) fn current(&self) -> TaskId {
         self.current.get()
     }
 
-    /// What watches the files of this thread.
+    /// The poller of this thread.
     pub(crate) fn poller(&self) -> &Poller {
         &self.poller
     }
 }
 
-/// What runs on this thread.
+/// The executor of this thread.
 ///
 /// # Errors
 /// Nothing does.
@@ -200,7 +198,7 @@ pub(crate) fn here() -> io::Result<Rc<Executor>> {
     HERE.with_borrow(|here| here.as_ref().map(Rc::clone)).ok_or_else(nothing)
 }
 
-/// Starts a task on this thread, of which one calls this.
+/// Starts a task on this thread; must be called from one of its tasks.
 ///
 /// # Errors
 /// Nothing runs tasks on this thread.
@@ -216,7 +214,7 @@ pub(crate) fn tidy_here() {
     }
 }
 
-/// Goes to the end of the queue. Now and then what has happened is looked at in between.
+/// Yields to the other ready tasks; epoll may be polled before the task resumes.
 pub(crate) async fn yield_now() {
     let mut has_yielded = false;
     poll_fn(|cx| {
@@ -229,9 +227,8 @@ pub(crate) async fn yield_now() {
     .await;
 }
 
-/// Lets the other tasks that are ready have their turns first, if there are any: what all of them
-/// do next is done together, which the processor's caches like
-/// (`docs/decisions/0028-own-executor.md`). Tells whether there were any.
+/// Yields if another task is ready, so that all of them do their next step together, with its code
+/// in the processor's caches (`docs/decisions/0028-own-executor.md`). Returns whether it yielded.
 pub(crate) async fn others_first() -> bool {
     let mut has_waited = false;
     poll_fn(|_| {
@@ -244,8 +241,8 @@ pub(crate) async fn others_first() -> bool {
     .await
 }
 
-/// Puts the task that is being polled behind those of this thread that are ready, for a caller that
-/// returns `Pending` then. `false` if there are none: it may go on.
+/// Puts the current task at the end of the run queue, for a caller that then returns `Pending`.
+/// `false` if no other task is ready: the caller continues.
 pub(crate) fn goes_behind_others() -> bool {
     HERE.with_borrow(|here| {
         let busy = here.as_ref().filter(|here| !here.ready.borrow().is_empty());
@@ -253,13 +250,13 @@ pub(crate) fn goes_behind_others() -> bool {
     })
 }
 
-/// What `call` gives; `None` if it panics, which is logged as a fault that `whom` met.
+/// The result of `call`; `None` if it panics, which is logged for `whom`.
 pub(crate) fn caught<T>(whom: &str, call: impl FnOnce() -> T) -> Option<T> {
     let panic = match catch_unwind(AssertUnwindSafe(call)) {
         Ok(value) => return Some(value),
         Err(panic) => panic,
     };
-    tracing::error!(panic = text(panic.as_ref()), "{whom} met a fault of the gateway");
+    tracing::error!(panic = text(panic.as_ref()), "{whom} panicked");
     None
 }
 
@@ -268,14 +265,14 @@ fn text(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
 }
 
-impl Door {
+impl RemoteWakes {
     fn wake(&self, task: TaskId) {
         let is_first = {
             let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
             woken.push(task);
             woken.len() == 1
         };
-        if is_first && let Err(error) = self.bell.wake() {
+        if is_first && let Err(error) = self.eventfd.wake() {
             tracing::error!(%error, "a thread cannot be woken");
         }
     }
@@ -293,14 +290,14 @@ impl Wake for Wakeup {
     fn wake_by_ref(self: &Arc<Self>) {
         // Not even what runs here can be asked for while the thread ends.
         let is_here = HERE.try_with(|here| match &*here.borrow() {
-            Some(here) if Arc::ptr_eq(&here.door, &self.door) => {
+            Some(here) if Arc::ptr_eq(&here.remote, &self.remote) => {
                 here.wake(self.task);
                 true
             }
             _ => false,
         });
         if is_here != Ok(true) {
-            self.door.wake(self.task);
+            self.remote.wake(self.task);
         }
     }
 }

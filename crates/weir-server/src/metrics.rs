@@ -281,7 +281,7 @@ impl Metrics {
         counter(&mut out, "weir_connections_refused_total", help, refused);
         let failed = self.sum(|worker| &worker.accept_failed);
         counter(&mut out, "weir_accept_failures_total", "Failed accepts.", failed);
-        let help = "Times that clients had to wait for an open file to be accepted.";
+        let help = "Accepts delayed by the descriptor limit.";
         counter(&mut out, "weir_accept_waits_total", help, self.files.waits());
         let opened = self.sum(|worker| &worker.upstream_opened);
         counter(
@@ -398,8 +398,7 @@ impl Metrics {
             }
         }
         let name = "weir_filter_inquiries_total";
-        let help =
-            "What filters asked outside of the workers, and whether it was answered in time.";
+        let help = "Questions of filters to the control plane, by outcome.";
         let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} counter\n");
         for ((kind, answered), count) in &inquiries {
             let _ = writeln!(out, "{name}{{kind=\"{kind}\",answered=\"{answered}\"}} {count}");

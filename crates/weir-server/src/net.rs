@@ -1,4 +1,4 @@
-//! Connections: reads and writes that never wait, and being woken when they can go on.
+//! TCP connections: non-blocking reads and writes, and wake-ups when they can continue.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -14,24 +14,22 @@ use socket2::{Domain, SockRef, TcpKeepalive, Type};
 use crate::pipe::Pipe;
 use crate::watched::Watched;
 
-/// When a silent peer is asked whether it is still there, and how often before it counts as gone:
-/// two minutes in all. One that went without a word, as a host that loses its power, would be
-/// waited for without end in a tunnel, or where a response has no timeout.
+/// TCP keep-alive: a peer that is silent for two minutes counts as gone. Without it, a host that
+/// lost power would hold a tunnel, or a response without timeout, for ever.
 const SILENCE: TcpKeepalive = TcpKeepalive::new()
     .with_time(Duration::from_secs(60))
     .with_interval(Duration::from_secs(15))
     .with_retries(4);
 
-/// Has the system find out when the peer has gone without a word. Accepted connections have this
-/// from their listening socket.
+/// Enables TCP keep-alive. Accepted connections inherit it from their listening socket.
 pub(crate) fn watch_over<'s>(socket: impl Into<SockRef<'s>>) -> io::Result<()> {
     socket.into().set_tcp_keepalive(&SILENCE)
 }
 
-/// A new connection to `address`, which takes a while.
+/// Connects to `address`.
 ///
 /// # Errors
-/// There is none.
+/// It is refused, unreachable or out of local ports.
 pub(crate) async fn connect_to(address: SocketAddr) -> io::Result<Watched<StdStream>> {
     let socket =
         socket2::Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), None)?;
@@ -65,12 +63,12 @@ enum State {
     Watched(Watched<StdStream>),
     /// Registering failed.
     Lost,
-    /// Nobody is at the other end.
+    /// No peer: a request that no client has sent.
     Nobody,
 }
 
 impl Socket {
-    /// A connection that is not registered yet; it must be non-blocking.
+    /// A non-blocking connection that is not registered yet.
     pub(crate) fn fresh(stream: StdStream) -> Self {
         Self(State::Fresh(stream))
     }
@@ -91,7 +89,7 @@ impl Socket {
         Self(std::mem::replace(&mut self.0, State::Lost))
     }
 
-    /// Whether nobody is told yet when something happens on it.
+    /// Whether it is not registered with the poller yet.
     pub(crate) fn is_fresh(&self) -> bool {
         matches!(self.0, State::Fresh(_))
     }
@@ -102,7 +100,7 @@ impl Socket {
         self.has(PollFlags::RDHUP)
     }
 
-    /// Whether it broke, or what `flag` stands for has happened to it.
+    /// Whether it failed, or has the readiness `flag`.
     fn has(&self, flag: PollFlags) -> bool {
         let stream = match &self.0 {
             State::Fresh(stream) => stream,
@@ -133,7 +131,7 @@ impl Socket {
         }
     }
 
-    /// Has the system reset the connection when it is closed, instead of ending it.
+    /// Makes closing reset the connection (`SO_LINGER` 0).
     pub(crate) fn reset_when_closed(&self) {
         let file = match &self.0 {
             State::Fresh(stream) => stream,
@@ -299,9 +297,9 @@ pub(crate) fn poll_writable(socket: &mut Socket) -> Poll<io::Result<()>> {
     }
 }
 
-/// Whether an idle connection has been closed, or sent something, behind our back: either way it
-/// cannot carry another request. Costs no system call unless something happened.
-pub(crate) fn is_spoilt(socket: &Socket) -> bool {
+/// Whether a pooled connection is unusable: the peer closed it, or sent bytes that no request asked
+/// for. Costs no system call unless epoll reported an event.
+pub(crate) fn is_stale(socket: &Socket) -> bool {
     let again = socket.read_now(&mut [0u8; 1]);
     !matches!(again, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }

@@ -1,4 +1,4 @@
-//! Files that are watched, so that tasks wait for what happens to them.
+//! epoll readiness through mio: wakes the task that waits on a descriptor.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -15,8 +15,8 @@ use crate::places::{TaskId, tidy};
 
 /// Events taken at a time.
 const EVENTS_MAX: usize = 1024;
-/// What other threads wake this one with.
-const BELL: Token = Token(usize::MAX);
+/// Token of the eventfd by which other threads wake this one.
+const EVENTFD: Token = Token(usize::MAX);
 
 pub(crate) const READABLE: u8 = 1;
 pub(crate) const WRITABLE: u8 = 2;
@@ -25,16 +25,16 @@ pub(crate) const READ_ENDED: u8 = 4;
 /// Writing never waits again, as it fails.
 pub(crate) const WRITE_ENDED: u8 = 8;
 
-/// Tells what happens to files, once when it begins to be so (edge-triggered).
+/// Edge-triggered epoll with the readiness of each registered descriptor.
 pub(crate) struct Poller {
     selector: RefCell<Selector>,
     events: RefCell<Events>,
     sources: RefCell<Slab<Rc<Source>>>,
-    /// Files watched so far.
+    /// Descriptors registered so far.
     count: Cell<u32>,
 }
 
-/// What is known of a watched file.
+/// Readiness of one registered descriptor, and the tasks that wait for it.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) state: Cell<u8>,
@@ -44,20 +44,20 @@ pub(crate) struct Source {
 }
 
 impl Poller {
-    /// One that watches nothing but the bell that is given with it.
+    /// A poller with nothing but the eventfd that it returns.
     ///
     /// # Errors
     /// The system gives no files for it.
     pub(crate) fn new() -> io::Result<(Self, Waker)> {
         let selector = Selector::new()?;
-        let bell = Waker::new(selector.registry(), BELL)?;
+        let eventfd = Waker::new(selector.registry(), EVENTFD)?;
         let poller = Self {
             selector: RefCell::new(selector),
             events: RefCell::new(Events::with_capacity(EVENTS_MAX)),
             sources: RefCell::default(),
             count: Cell::new(0),
         };
-        Ok((poller, bell))
+        Ok((poller, eventfd))
     }
 
     /// Watches `file` until it is closed.
@@ -79,13 +79,13 @@ impl Poller {
         self.sources.borrow_mut().try_remove(key(source.token));
     }
 
-    /// Lets go of what is held for files that are gone.
+    /// Frees capacity held for descriptors that are gone.
     pub(crate) fn tidy(&self) {
         tidy(&mut self.sources.borrow_mut());
     }
 
-    /// Waits until something happens, or not at all if `busy`, and gives the tasks to `wake` that
-    /// wait for it. Tells whether the bell was rung.
+    /// Polls epoll, without blocking if `busy`, and passes each task that became ready to `wake`.
+    /// Returns whether another thread signalled the eventfd.
     ///
     /// # Errors
     /// The system does not tell what happens.
@@ -99,7 +99,7 @@ impl Poller {
         let sources = self.sources.borrow();
         let mut rung = false;
         for event in &*events {
-            if event.token() == BELL {
+            if event.token() == EVENTFD {
                 rung = true;
             } else if let Some(source) = sources.get(key(event.token()))
                 && source.token == event.token()
@@ -111,8 +111,8 @@ impl Poller {
     }
 }
 
-/// Where a file is in the list, and which it is of those that were there: what happened to one that
-/// is closed may be told when another has its place.
+/// Slot and generation of a descriptor: a late event of a closed one must not reach the next in its
+/// slot.
 fn token(key: usize, count: u32) -> Token {
     Token((count as usize) << 32 | key)
 }

@@ -1,4 +1,4 @@
-//! What the operating system allows, and what is asked of it and of the allocator at start.
+//! Calls to the operating system and the allocator; the only file with `unsafe`.
 
 use std::ffi::{c_int, c_long};
 use std::fs::File;

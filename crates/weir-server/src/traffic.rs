@@ -1,4 +1,4 @@
-//! What passed through one pipeline, over all workers.
+//! Byte and message counters of one pipeline, over all workers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -30,14 +30,14 @@ const SPARE_EXCHANGES_MAX: usize = 256;
 /// A spare exchange with more memory than this is given back to the allocator.
 const SPARE_BYTES_MAX: usize = 64 * 1024;
 
-/// How long a client may be idle at least while others wait for it to leave.
+/// Shortest idle timeout of a client while others wait for its place.
 const IDLE_MS_MIN: u64 = 1_000;
 
-/// How much is read of what may be a head while requests wait: most heads in one piece.
+/// Read size for a head while requests wait at a limit: enough for most heads.
 const HEAD_READ_BYTES: usize = 2 * 1024;
 
-/// The snapshot a request holds. Counted within the worker: counting in the `Arc` would have all
-/// workers write to one place for each request.
+/// The snapshot of a request. The inner `Arc` is cloned once per worker: cloning it per request
+/// would make all workers write to one cache line.
 pub(crate) type HeldSnapshot = Rc<Arc<Snapshot>>;
 
 /// What the tasks of one worker share.
@@ -45,11 +45,11 @@ pub(crate) struct Worker {
     pub(crate) deadlines: Rc<Deadlines>,
     pub(crate) pools: Pools,
     pub(crate) resolver: Resolver,
-    /// Tokens that hold.
+    /// Tokens that were verified.
     pub(crate) tokens: RefCell<TokenCache>,
     pub(crate) counters: Arc<WorkerCounters>,
     pub(crate) drain: Arc<DrainState>,
-    /// What it counts for a pipeline, if it serves one.
+    /// Counters of the pipeline it serves, if it serves one.
     pub(crate) traffic: Option<Arc<Traffic>>,
     pub(crate) log: Option<Rc<LogBuffer>>,
     pub(crate) scratch: RefCell<ReadBuffer>,
@@ -58,9 +58,9 @@ pub(crate) struct Worker {
     pub(crate) identity: Arc<Identity>,
     pub(crate) files: Arc<Files>,
     pub(crate) inquiries: Option<Inquiries>,
-    /// Held by each refresh of a cache that runs.
+    /// Cloned by each running cache refresh, to count them.
     pub(crate) refreshes: Rc<()>,
-    /// How long a client may be idle now, beside its own keep-alive timeout.
+    /// Current idle timeout of clients, in addition to their keep-alive timeout.
     pub(crate) idle_ms_max: Cell<u64>,
     /// Requests that wait for their turn at a limit.
     pub(crate) waiting: Cell<usize>,
@@ -69,7 +69,7 @@ pub(crate) struct Worker {
     #[expect(clippy::vec_box, reason = "an exchange stays where it is: it is large")]
     spare: RefCell<Vec<Box<Exchange>>>,
     dice: Cell<u64>,
-    /// Requests that had been served when it was last tidied up.
+    /// Request count at the last housekeeping.
     tidied_at: Cell<u64>,
 }
 
@@ -115,8 +115,7 @@ impl Worker {
         })
     }
 
-    /// A worker beside this one, on the same thread, that serves by another table and stops by
-    /// itself.
+    /// A second worker on the same thread, with another table and its own stop.
     pub(crate) fn beside(
         &self,
         shared: Arc<ArcSwap<Snapshot>>,
@@ -152,8 +151,7 @@ impl Worker {
         })
     }
 
-    /// The current snapshot. Counting references stays within this thread: a request costs the
-    /// other workers nothing.
+    /// The current snapshot, counted within this thread: no shared cache line is written.
     pub(crate) fn snapshot(&self) -> HeldSnapshot {
         let mut shared = self.shared.borrow_mut();
         let current = shared.load();
@@ -164,8 +162,8 @@ impl Worker {
         Rc::clone(&seen)
     }
 
-    /// How much to read of what may be a head. While requests wait, the next one may have to wait
-    /// as well, with all that was read of its body.
+    /// Read size for a head. It is small while requests wait at a limit: the next one may wait as
+    /// well, with all that was read of its body.
     pub(crate) fn head_read_max(&self) -> usize {
         if self.waiting.get() > 0 { HEAD_READ_BYTES } else { usize::MAX }
     }
@@ -187,8 +185,8 @@ impl Worker {
         self.drain.phase() >= Phase::Draining
     }
 
-    /// Whether a client's connection ends with the answer it gets: when the gateway stops, and when
-    /// another waits for its place, so that they take turns.
+    /// Whether connections close after their response: while the gateway drains, and while another
+    /// client waits for a place.
     pub(crate) fn lets_go(&self) -> bool {
         self.draining() || self.files.is_crowded()
     }
@@ -207,8 +205,8 @@ impl Worker {
         }
     }
 
-    /// Has idle clients leave sooner and sooner while others wait for their places and do not get
-    /// them by taking turns with busy ones: those idle for longest go first.
+    /// Shortens the idle timeout step by step while the listen queue does not empty: the longest
+    /// idle clients are closed first.
     fn make_room(&self) {
         let max = self.idle_ms_max.get();
         if !self.files.is_overrun() {
@@ -220,7 +218,7 @@ impl Worker {
         self.deadlines.wake_all();
     }
 
-    /// Lets go of what is held only for speed, once in a while.
+    /// Periodic housekeeping: frees what is kept only for speed.
     pub(crate) fn tidy(&self) {
         self.tidy_own();
         self.deadlines.tidy();
@@ -234,7 +232,7 @@ impl Worker {
         }
     }
 
-    /// The same, for what it does not share with those beside it.
+    /// The same, without what it shares with other workers of the thread.
     pub(crate) fn tidy_own(&self) {
         drop(self.snapshot());
         self.pools.evict(self.deadlines.now_ms(), self.files.is_short());

@@ -1,4 +1,4 @@
-//! Paths that servers read in different ways: what is refused of them, and by whose word.
+//! Paths that servers read in different ways: which of them a route must not serve, and why.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,21 +7,8 @@ use weir_route::index::Scratch;
 use weir_route::{Request, RequestParts, Route};
 use weir_wire::http1::{LenientPath, lenient_path};
 
+use crate::ambiguous_paths::AmbiguousPaths;
 use crate::snapshot::{RouteTarget, Snapshot};
-
-/// What becomes of a path that some servers read otherwise: `%2f`, `%5c`, `%25`, `%3b`, `%3f`,
-/// `%23`, `;parameters`, `//`, a dot or blank at the end of a name (see [`lenient_path`]).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum AmbiguousPaths {
-    /// It is refused if a lenient server would see `..` segments in it, or if another route would
-    /// serve it as such a server reads it; passed on otherwise.
-    #[default]
-    Check,
-    /// It is refused.
-    Refuse,
-    /// It is passed on, as Spring Cloud Gateway does.
-    Keep,
-}
 
 /// Why a path is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,18 +19,6 @@ pub enum Ambiguity {
     HiddenDots,
     /// Another server could read it as a path of this route.
     OtherRoute(Arc<str>),
-}
-
-impl AmbiguousPaths {
-    /// The names of the three, in configuration.
-    pub const NAMES: &'static [&'static str] = &["check", "refuse", "keep"];
-
-    /// The one called `text`, in any case.
-    pub fn of(text: &str) -> Option<Self> {
-        let all = [Self::Check, Self::Refuse, Self::Keep];
-        let named = Self::NAMES.iter().zip(all).find(|(name, _)| name.eq_ignore_ascii_case(text));
-        named.map(|(_, policy)| policy)
-    }
 }
 
 impl Snapshot {

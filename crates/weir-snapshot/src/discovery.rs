@@ -1,8 +1,8 @@
-//! What a configuration says of service registries: data only; `weir-control` acts on it.
+//! Settings of service registries: data only; `weir-control` acts on it.
 
 use std::time::Duration;
 
-use crate::settings::Secret;
+use crate::secret::Secret;
 
 /// Service registries, and how far they are believed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,25 +6,30 @@
 #![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod ambiguity;
+mod ambiguous_paths;
 mod discovery;
 mod memory;
 mod pipeline;
+mod secret;
 mod security;
 mod settings;
 mod snapshot;
 
-pub use ambiguity::{Ambiguity, AmbiguousPaths};
+pub use ambiguity::Ambiguity;
+pub use ambiguous_paths::AmbiguousPaths;
 pub use discovery::{Consul, Discovery, Dns, Eureka, Kubernetes, Nacos};
 pub use memory::Memory;
 pub use pipeline::{
-    AddressRule, Fits, FrameSettings, HealthCheck, Pattern, Pipeline, PipelineLimit, PipelineRoute,
-    PipelineTimeouts, Protocol, ProxyProtocol, ProxyVersion, SocksRules,
+    AddressRule, Fits, FrameSettings, HealthCheck, Pattern, PipelineLimit, PipelineRoute,
+    PipelineTimeouts, ProxyProtocol, ProxyVersion, SocksRules,
 };
+pub use secret::Secret;
 pub use security::Security;
 pub use settings::{
     ADMIN_PORT, Access, AccessLog, AccessLogFormat, Admin, Compat, FIXED_POOL_SIZE, Management,
-    PoolSettings, ScgLine, Secret, Settings,
+    PoolSettings, ScgLine, Settings,
 };
 pub use snapshot::{
-    ForwardTo, RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Snapshot, Upstream,
+    ForwardTo, Pipeline, Protocol, RouteCors, RoutePolicy, RouteTarget, RouteTimeouts, Snapshot,
+    Upstream,
 };

@@ -1,4 +1,4 @@
-//! Where the memory of a route table is.
+//! Memory of a route table, by what it is used for.
 
 use std::sync::Arc;
 

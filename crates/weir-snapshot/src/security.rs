@@ -1,4 +1,4 @@
-//! Who may come in by a token.
+//! Which requests need a token, and which tokens are valid.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

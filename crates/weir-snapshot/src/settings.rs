@@ -1,4 +1,4 @@
-//! What the configuration means for the gateway as a whole, routes aside.
+//! Settings of the gateway as a whole, routes aside.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -7,8 +7,9 @@ use std::time::Duration;
 use weir_filter::forwarding::via::Via;
 use weir_wire::http1::HeadLimits;
 
-use crate::ambiguity::AmbiguousPaths;
+use crate::ambiguous_paths::AmbiguousPaths;
 use crate::discovery::Discovery;
+use crate::secret::Secret;
 
 /// Port of the admin API while neither `management.server.port` nor `weir.admin.port` is set.
 pub const ADMIN_PORT: u16 = 9090;
@@ -194,10 +195,6 @@ pub struct Admin {
     pub import_bytes_max: usize,
 }
 
-/// A text that shows itself to nobody by accident.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
 /// How to behave where the lines of Spring Cloud Gateway differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compat {
@@ -272,24 +269,6 @@ impl Management {
             list.iter().any(|name| name == "*" || name.eq_ignore_ascii_case(endpoint))
         };
         names(&self.include) && !names(&self.exclude)
-    }
-}
-
-impl Secret {
-    /// Hides `text`.
-    pub fn new(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-
-    /// The text, for comparing.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("******")
     }
 }
 

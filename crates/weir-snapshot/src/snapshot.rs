@@ -1,10 +1,12 @@
-//! What a request is served by: one immutable value, swapped whole.
+//! The immutable runtime configuration that requests are served from, swapped as a whole. It has
+//! pipelines, and each pipeline that speaks HTTP has a snapshot of its own.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use weir_balance::{Cluster, Service};
+use weir_balance::{Cluster, Group, Service};
 use weir_filter::cors::{CorsPolicy, CorsRule};
 use weir_filter::forwarding::Forwarding;
 use weir_filter::{Chain, Target};
@@ -12,8 +14,11 @@ use weir_mock::MockSource;
 use weir_route::RouteGroup;
 use weir_route::index::Index;
 
-use crate::ambiguity::AmbiguousPaths;
-use crate::pipeline::Pipeline;
+use crate::ambiguous_paths::AmbiguousPaths;
+use crate::pipeline::{
+    FrameSettings, HealthCheck, PipelineLimit, PipelineRoute, PipelineTimeouts, ProxyProtocol,
+    SocksRules,
+};
 use crate::security::Security;
 use crate::settings::Settings;
 
@@ -130,5 +135,58 @@ impl Snapshot {
             return false;
         }
         !path.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    }
+}
+
+/// One pipeline: data that a worker serves connections by.
+#[derive(Debug)]
+pub struct Pipeline {
+    /// Its name.
+    pub id: String,
+    /// Where it listens.
+    pub listen: Vec<SocketAddr>,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// Where connections go that no route fits.
+    pub upstream: Arc<Group>,
+    /// Other ways out.
+    pub routes: Vec<PipelineRoute>,
+    /// Whether it takes and sends PROXY headers.
+    pub proxy_protocol: ProxyProtocol,
+    /// By what new connections or messages are paced; of one that speaks HTTP a filter does it.
+    pub limit: Option<PipelineLimit>,
+    /// Name of the limit, whoever applies it.
+    pub limit_name: Option<String>,
+    /// How long what may take.
+    pub timeouts: PipelineTimeouts,
+    /// How upstreams are looked at, if they are.
+    pub check: Option<HealthCheck>,
+}
+
+/// What a pipeline speaks.
+#[derive(Debug)]
+pub enum Protocol {
+    /// Bytes, whatever they mean.
+    Tcp,
+    /// HTTP/1, with a route table of one route.
+    Http(Arc<Snapshot>),
+    /// SOCKS 4, 4a and 5: clients say where to connect to.
+    Socks(SocksRules),
+    /// Messages of a fixed length, or with their length in front.
+    Frame(FrameSettings),
+    /// Dubbo2 calls, whose bodies have so many bytes at most.
+    Dubbo(usize),
+}
+
+impl Protocol {
+    /// Name in the configuration.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Http(_) => "http",
+            Self::Socks(_) => "socks",
+            Self::Frame(_) => "frame",
+            Self::Dubbo(_) => "dubbo",
+        }
     }
 }

@@ -16,7 +16,7 @@ const FORMAT: u8 = 1;
 /// An API definition as the store has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredApi<'a> {
-    /// What it is called.
+    /// Name of the definition.
     pub name: &'a str,
     /// Revision of the definitions at which it last changed.
     pub revision: u64,

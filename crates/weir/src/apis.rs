@@ -4,11 +4,13 @@ mod change;
 mod import;
 mod read;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
+use self::change::{DefineArgs, RemoveArgs, SetArgs};
+use self::import::ImportArgs;
+use self::read::{ExportArgs, ListArgs, ShowArgs, TryArgs};
 use crate::admin::AdminArgs;
 
 /// Arguments of `weir apis`.
@@ -37,111 +39,21 @@ enum ApisCommand {
     List(ListArgs),
     /// Shows a definition with its operations.
     Show(ShowArgs),
-    /// Adds a definition that is not there yet.
+    /// Adds a new definition.
     Add(DefineArgs),
-    /// Writes a definition, whether it is there or not.
+    /// Creates or replaces a definition.
     Set(SetArgs),
     /// Removes definitions.
     Rm(RemoveArgs),
     /// Writes many definitions from files, folders and exports, in one swap.
     Import(ImportArgs),
-    /// Writes the definitions out as JSON lines, to be imported again.
+    /// Exports definitions as JSON lines that `import` reads.
     Export(ExportArgs),
-    /// Tells what a request is answered, and why.
+    /// Shows which response a request gets, and why.
     Try(TryArgs),
 }
 
-#[derive(Debug, Args)]
-struct ListArgs {
-    /// Text in name, title, base path, host or a path.
-    #[arg(short, long, value_name = "TEXT")]
-    query: Option<String>,
-    /// Most definitions shown.
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    limit: usize,
-    /// Shows all of them.
-    #[arg(long, conflicts_with = "limit")]
-    all: bool,
-}
-
-#[derive(Debug, Args)]
-struct ShowArgs {
-    /// Which definition.
-    name: String,
-}
-
-#[derive(Debug, Args)]
-struct DefineArgs {
-    /// What it is called.
-    name: String,
-    /// The definition: OpenAPI, Swagger, YApi, Postman, HAR, Apifox; `-` is standard input.
-    file: PathBuf,
-    /// Stands in front of its paths, instead of what its `servers` say.
-    #[arg(long, value_name = "PATH")]
-    base_path: Option<String>,
-    /// The host whose requests it is for; may be repeated.
-    #[arg(long, value_name = "NAME")]
-    host: Vec<String>,
-    /// How it is served, as below `x-weir-mock`, in JSON.
-    #[arg(long, value_name = "FILE")]
-    settings: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-struct SetArgs {
-    #[command(flatten)]
-    define: DefineArgs,
-    /// Only if the definition is at this revision, as `show` tells it.
-    #[arg(long, value_name = "N")]
-    if_revision: Option<u64>,
-}
-
-#[derive(Debug, Args)]
-struct RemoveArgs {
-    /// Which definitions.
-    names: Vec<String>,
-    /// Those with this text in name, title, base path, host or a path.
-    #[arg(short, long, value_name = "TEXT", conflicts_with = "names")]
-    query: Option<String>,
-    /// Every definition.
-    #[arg(long, conflicts_with_all = ["names", "query"])]
-    all: bool,
-    /// Only if the definition is at this revision, as `show` tells it.
-    #[arg(long, value_name = "N", requires = "names")]
-    if_revision: Option<u64>,
-}
-
-#[derive(Debug, Args)]
-struct ImportArgs {
-    /// Definitions, each called as its file; folders of them; exports (`.jsonl`).
-    #[arg(required = true, value_name = "FILE|DIR")]
-    files: Vec<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-struct ExportArgs {
-    /// Where to; standard output if not said.
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-struct TryArgs {
-    /// Which definition.
-    name: String,
-    /// Method.
-    method: String,
-    /// Path and query, base path included.
-    target: String,
-    /// A header field; may be repeated.
-    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
-    headers: Vec<String>,
-    /// The body.
-    #[arg(short, long, value_name = "TEXT", default_value = "")]
-    data: String,
-}
-
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.

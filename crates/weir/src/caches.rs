@@ -32,7 +32,7 @@ pub struct CachesArgs {
 
 #[derive(Debug, Subcommand)]
 enum CachesCommand {
-    /// Lists caches with what they hold and have done.
+    /// Lists caches with their contents and counters.
     List,
     /// Empties a cache.
     Purge {
@@ -45,7 +45,7 @@ enum CachesCommand {
     },
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.

@@ -30,7 +30,7 @@ pub struct DemoArgs {
     /// Port of the admin API; 0 picks a free one.
     #[arg(long, value_name = "PORT", default_value_t = 9090)]
     pub admin_port: u16,
-    /// Where the store is kept; without it, in a temporary directory that is removed at the end.
+    /// Directory of the store; by default a temporary one that is removed at the end.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 }
@@ -131,7 +131,7 @@ fn route(n: usize, origin: SocketAddr) -> anyhow::Result<RouteDefinition> {
 fn announce(started: &Started, origin: SocketAddr, count: usize) {
     let Some(gateway) = started.gateway else { return };
     let admin = started.admin.map_or("-".to_owned(), |admin| admin.to_string());
-    crate::say(&format!(
+    crate::output::say(&format!(
         "
 what          where                       try
 origin        http://{origin:<20} curl http://{origin}/get

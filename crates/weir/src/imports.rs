@@ -9,7 +9,7 @@ use weir_config::{Content, Fetched, Import, Loader, Location, Outcome, Server};
 use weir_control::Configuration;
 use weir_snapshot::Settings;
 
-use crate::configuration::{applications, read};
+use crate::files::{applications, read};
 
 /// Most files of one directory of keys.
 const TREE_FILES_MAX: usize = 10_000;

@@ -32,16 +32,16 @@ pub struct LimitsArgs {
 
 #[derive(Debug, Subcommand)]
 enum LimitsCommand {
-    /// Lists limits with what waits and what has passed.
+    /// Lists limits with waiting and admitted requests.
     List,
     /// Shows everything of a limit.
     Show {
         /// Name; a limit that a route brings is `route:ID`.
         name: String,
     },
-    /// Changes a limit; who waits goes on waiting at the new rate.
+    /// Changes a limit; waiting requests continue at the new rate.
     Set(SetArgs),
-    /// Lets nobody pass; who comes waits.
+    /// Holds all requests until `resume`.
     Pause {
         /// Name.
         name: String,
@@ -51,7 +51,7 @@ enum LimitsCommand {
         /// Name.
         name: String,
     },
-    /// Refuses all who wait.
+    /// Refuses all waiting requests.
     Flush {
         /// Name.
         name: String,
@@ -65,27 +65,27 @@ struct SetArgs {
     /// Rate, such as `50/s`, `30/min`, `0.5/h`.
     #[arg(long, value_name = "RATE", required_unless_present_any = ["concurrency", "bandwidth", "burst", "warm_up", "queue", "max_wait"])]
     rate: Option<String>,
-    /// How many are in service at a time, or `adaptive`.
+    /// Requests in service at a time, or `adaptive`.
     #[arg(long, value_name = "N|adaptive")]
     concurrency: Option<String>,
     /// Bytes a second of all bodies of a key, such as `10MB/s`.
     #[arg(long, value_name = "SIZE/s")]
     bandwidth: Option<String>,
-    /// How many pass at once after a rest.
+    /// Requests that pass at once after an idle time.
     #[arg(long, value_name = "N")]
     burst: Option<u64>,
-    /// How long a limit that has rested takes to its rate.
+    /// Time from an idle limit to its full rate.
     #[arg(long, value_name = "DURATION")]
     warm_up: Option<String>,
-    /// How many may wait.
+    /// Most waiting requests.
     #[arg(long, value_name = "N")]
     queue: Option<u64>,
-    /// Who would wait longer is refused.
+    /// Requests that would wait longer are refused.
     #[arg(long, value_name = "DURATION")]
     max_wait: Option<String>,
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.

@@ -7,11 +7,13 @@ mod check;
 mod configuration;
 mod demo;
 mod explain;
+mod files;
 mod generated;
 mod imports;
 mod limits;
 mod mock;
 mod origin;
+mod output;
 mod pipelines;
 mod places;
 mod reference;
@@ -20,10 +22,9 @@ mod run;
 mod services;
 mod upstreams;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use mimalloc::MiMalloc;
 
 /// The C library's allocator keeps what a thread has freed for that thread: after two imports of a
@@ -62,15 +63,15 @@ enum Command {
     Services(services::ServicesArgs),
     /// Shows the upstreams of a running gateway, and drains their instances.
     Upstreams(upstreams::UpstreamsArgs),
-    /// Serves API definitions: requests are validated, answers made.
+    /// Serves API definitions: validates requests and answers them.
     Mock(mock::MockArgs),
-    /// Sends load and measures it, with honest latency.
+    /// Generates load and measures latency without omitting waits.
     Bench(Box<weir_bench::cli::Args>),
-    /// Runs the experiments that weir is measured by.
+    /// Runs weir's own experiments.
     Lab(weir_bench::lab::Args),
     /// Runs an upstream for tests, demonstrations and experiments.
     Origin(origin::OriginArgs),
-    /// Runs origin, gateway and 100,000 routes, with the lines to try them.
+    /// Runs an origin and a gateway with 100,000 routes, and prints commands to try.
     Demo(demo::DemoArgs),
     /// Shows the reference of predicates and filters.
     Reference(reference::ReferenceArgs),
@@ -98,7 +99,7 @@ fn main() -> ExitCode {
         Command::Lab(args) => Ok(ExitCode::from(weir_bench::lab::run(&args))),
         Command::Origin(args) => origin::run(args),
         Command::Demo(args) => demo::run(args),
-        Command::Reference(args) => reference::run(args),
+        Command::Reference(args) => reference::run(args, Weir::command()),
         Command::Completions(args) => generated::completions::<Weir>(args),
         Command::Man(args) => generated::man::<Weir>(args),
     };
@@ -106,10 +107,4 @@ fn main() -> ExitCode {
         eprintln!("error: {error:#}");
         ExitCode::FAILURE
     })
-}
-
-/// Prints to standard output. Whoever has closed the other end wants no more of it.
-fn say(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

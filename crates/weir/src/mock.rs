@@ -13,8 +13,8 @@ use weir_mock::{MockSource, Mocks};
 use weir_snapshot::{Snapshot, Upstream};
 
 use crate::configuration::ConfigArgs;
+use crate::output::say;
 use crate::run::{RunArgs, run_with};
-use crate::say;
 
 /// Arguments of `weir mock`.
 #[derive(Clone, Debug, clap::Args)]
@@ -35,7 +35,7 @@ pub struct MockArgs {
     /// Settings, as `weir run` has them: `weir.mock.overrides`, `weir.mock.envelope` and others.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Reads files again when they change; a broken one is told, and the old one serves on.
+    /// Reloads changed files; a broken one is reported, and the old one stays in use.
     #[arg(long)]
     watch: bool,
     /// Port to listen on.
@@ -44,16 +44,16 @@ pub struct MockArgs {
     /// Address to listen on.
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     host: IpAddr,
-    /// Makes bodies from schemas, realistic and by chance, instead of examples.
+    /// Generates random, realistic bodies from schemas instead of examples.
     #[arg(long)]
     dynamic: bool,
-    /// What chance starts from: the same seed, the same answers.
+    /// Seed of random values: the same seed gives the same responses.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Answers wrong requests with a problem document, even where the definition has a response.
+    /// Answers invalid requests with a problem document, even if the definition has a response.
     #[arg(long)]
     errors: bool,
-    /// What becomes of requests that break the definition.
+    /// What to do with requests that violate the definition.
     #[arg(long, value_enum)]
     validate: Option<Validate>,
     /// Keeps what clients write to collections, and gives it back; `POST /__weir/reset` forgets it.
@@ -65,7 +65,7 @@ pub struct MockArgs {
     /// Waits before each answer.
     #[arg(long, value_name = "MILLISECONDS")]
     delay: Option<u64>,
-    /// Header that tells definitions with the same paths apart, by the names of their files.
+    /// Header that selects among definitions with the same paths, by file name.
     #[arg(long, value_name = "NAME")]
     select_header: Option<String>,
     /// Prints what is served as JSON.
@@ -76,11 +76,11 @@ pub struct MockArgs {
 /// `--validate`; requests that are wrong are refused unless it says otherwise.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Validate {
-    /// They are refused.
+    /// Refuse them.
     Enforce,
-    /// They are answered, and told in a header.
+    /// Answer them, and list the violations in a header.
     Report,
-    /// They are not looked at.
+    /// Do not validate them.
     Off,
 }
 

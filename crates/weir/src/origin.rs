@@ -72,7 +72,7 @@ pub fn run(args: OriginArgs) -> anyhow::Result<ExitCode> {
     let running = weir_origin::serve(options).with_context(|| {
         format!("cannot listen on {}; choose another with --listen", args.listen)
     })?;
-    crate::say(&format!("listening http {}\n", running.address()));
+    crate::output::say(&format!("listening http {}\n", running.address()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
@@ -86,7 +86,7 @@ pub fn run(args: OriginArgs) -> anyhow::Result<ExitCode> {
             }
             let now = running.stats();
             if !args.quiet && now != last {
-                crate::say(&format!("{now}\n"));
+                crate::output::say(&format!("{now}\n"));
             }
             last = now;
         }

@@ -28,16 +28,16 @@ pub struct PipelinesArgs {
 
 #[derive(Debug, Subcommand)]
 enum PipelinesCommand {
-    /// Lists pipelines with where they listen and what they have counted.
+    /// Lists pipelines with their addresses and counters.
     List,
-    /// Shows everything of a pipeline, and how its upstreams are.
+    /// Shows a pipeline with the state of its upstreams.
     Show {
         /// Its `id`.
         id: String,
     },
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use weir_config::Loader;
 
-use crate::configuration::applications;
+use crate::files::applications;
 
 const LOCATION: &str = "spring.config.location";
 const NAME: &str = "spring.config.name";

@@ -6,12 +6,15 @@ pub(crate) mod import;
 mod read;
 pub(crate) mod show;
 mod source;
+mod which;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
+use self::change::{DefineArgs, RemoveArgs, SetArgs};
+use self::import::ImportArgs;
+use self::read::{ExportArgs, GetArgs, ListArgs};
 use crate::admin::AdminArgs;
 
 /// Arguments of `weir routes`.
@@ -39,15 +42,15 @@ enum RoutesCommand {
     List(ListArgs),
     /// Shows the definition of a route.
     Get(GetArgs),
-    /// Adds a route that is not there yet.
+    /// Adds a new route.
     Add(DefineArgs),
-    /// Writes a route, whether it is there or not.
+    /// Creates or replaces a route.
     Set(SetArgs),
     /// Removes routes.
     Rm(RemoveArgs),
     /// Writes many routes from files, 100,000 at a time.
     Import(ImportArgs),
-    /// Writes the routes out, to be imported again.
+    /// Exports routes in a form that `import` reads.
     Export(ExportArgs),
     /// Does what SCG's refresh does: nothing here, every change is in force at once.
     Refresh,
@@ -55,147 +58,7 @@ enum RoutesCommand {
     Stats,
 }
 
-/// Which routes.
-#[derive(Clone, Debug, Default, Args)]
-struct Which {
-    /// Text anywhere in id, uri, predicates or filters.
-    #[arg(short, long, value_name = "TEXT")]
-    query: Option<String>,
-    /// Text in the uri.
-    #[arg(long = "with-uri", value_name = "TEXT")]
-    uri: Option<String>,
-    /// Text in a Path predicate.
-    #[arg(long, value_name = "TEXT")]
-    path: Option<String>,
-    /// Start of the id.
-    #[arg(long, value_name = "TEXT")]
-    id_prefix: Option<String>,
-    /// Metadata that the route has.
-    #[arg(long, value_name = "KEY:VALUE")]
-    metadata: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-struct ListArgs {
-    #[command(flatten)]
-    which: Which,
-    /// Most routes shown.
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    limit: usize,
-    /// Shows all of them.
-    #[arg(long, conflicts_with = "limit")]
-    all: bool,
-    /// Order of the lines.
-    #[arg(long, value_enum, default_value_t = Sort::Trial)]
-    sort: Sort,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Sort {
-    /// As they are tried.
-    Trial,
-    /// By id.
-    Id,
-    /// By uri.
-    Uri,
-}
-
-#[derive(Debug, Args)]
-struct GetArgs {
-    /// Which route.
-    id: String,
-}
-
-#[derive(Debug, Args)]
-struct DefineArgs {
-    /// Which route.
-    id: String,
-    /// Where its requests go.
-    #[arg(long, value_name = "URI", required_unless_present_any = ["file", "group"])]
-    uri: Option<String>,
-    /// A predicate, such as `Path=/a/**`; may be repeated.
-    #[arg(short, long = "predicate", value_name = "NAME=ARGS")]
-    predicates: Vec<String>,
-    /// A filter, such as `StripPrefix=1`; may be repeated.
-    #[arg(short, long = "filter", value_name = "NAME=ARGS")]
-    filters: Vec<String>,
-    /// The group of `weir.groups` that it belongs to.
-    #[arg(long, value_name = "ID")]
-    group: Option<String>,
-    /// Lower is tried first.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    order: Option<i32>,
-    /// Metadata; may be repeated.
-    #[arg(long, value_name = "KEY=VALUE")]
-    metadata: Vec<String>,
-    /// A definition in JSON or YAML to start from; `-` is standard input.
-    #[arg(long, value_name = "FILE")]
-    file: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-struct SetArgs {
-    #[command(flatten)]
-    define: DefineArgs,
-    /// Only if the route is at this revision, as `get` shows it.
-    #[arg(long, value_name = "N")]
-    if_revision: Option<u64>,
-}
-
-#[derive(Debug, Args)]
-struct RemoveArgs {
-    /// Which routes.
-    ids: Vec<String>,
-    #[command(flatten)]
-    which: Which,
-    /// Every route of the store.
-    #[arg(long)]
-    all: bool,
-    /// Only if the route is at this revision, as `get` shows it.
-    #[arg(long, value_name = "N", requires = "ids")]
-    if_revision: Option<u64>,
-}
-
-#[derive(Debug, Args)]
-struct ImportArgs {
-    /// Files; `-` is standard input.
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
-    /// What the files are; found out if not said.
-    #[arg(long, value_enum)]
-    format: Option<Format>,
-    /// Routes written together.
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
-    batch: usize,
-}
-
-#[derive(Debug, Args)]
-struct ExportArgs {
-    #[command(flatten)]
-    which: Which,
-    /// What to write.
-    #[arg(long, value_enum, default_value_t = Format::Jsonl)]
-    format: Format,
-    /// Where to; standard output if not said.
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Routes of configuration files, too. Importing them again would make them twice.
-    #[arg(long)]
-    files: bool,
-}
-
-/// Forms of a file of routes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// `spring.cloud.gateway…routes` of an application.yml, or a list of routes.
-    Yaml,
-    /// A JSON array.
-    Json,
-    /// One JSON object a line.
-    Jsonl,
-}
-
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.
@@ -214,20 +77,4 @@ pub fn run(args: RoutesArgs) -> anyhow::Result<ExitCode> {
         RoutesCommand::Import(import) => import::run(&client, &import, json)?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-impl Which {
-    /// As a query, each pair starting with `&`.
-    fn query(&self) -> String {
-        let one = |key: &'static str, value: &Option<String>| value.clone().map(|v| (key, v));
-        let single = [
-            one("q", &self.query),
-            one("uri", &self.uri),
-            one("path", &self.path),
-            one("id", &self.id_prefix),
-        ];
-        let metadata = self.metadata.iter().map(|pair| ("metadata", pair.clone()));
-        let pairs = single.into_iter().flatten().chain(metadata);
-        pairs.map(|(key, value)| format!("&{key}={}", client::escaped(&value))).collect()
-    }
 }

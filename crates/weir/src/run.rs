@@ -53,10 +53,10 @@ pub struct RunArgs {
     /// What to run.
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Where routes made through the API are kept, instead of `weir.store.path` (`weir-data`).
+    /// Directory of the route store, instead of `weir.store.path` (`weir-data`).
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Which log events are shown, such as `info` or `weir_server=debug`.
+    /// Log filter, such as `info` or `weir_server=debug`.
     #[arg(long, value_name = "FILTER", env = "WEIR_LOG", default_value = "info")]
     pub log: String,
     /// What was started is told by whoever started it.
@@ -331,7 +331,7 @@ fn report(
             let _ = writeln!(out, "listening {} {address} ({})", pipeline.protocol, pipeline.id);
         }
     }
-    crate::say(&out);
+    crate::output::say(&out);
 }
 
 /// What connections are read into, and the sockets' own buffers.
@@ -342,7 +342,7 @@ fn buffers(settings: &Settings, sockets: SocketBuffers) -> String {
     };
     let of = |name: &str, buffer: Option<SocketBuffer>| match buffer {
         Some(buffer) => format!("{name} {}", size(buffer.granted)),
-        None => format!("{name} as the system sees fit"),
+        None => format!("{name} system default"),
     };
     let (receive, send) = (of("receive", sockets.receive), of("send", sockets.send));
     let read = size(settings.read_buffer_bytes);
@@ -370,8 +370,8 @@ mod tests {
     fn buffers_are_told_as_chosen_and_as_refused() {
         let mut settings = Settings::default();
         let told = buffers(&settings, SocketBuffers::default());
-        let expected = "buffers   96 KB per read; of clients' sockets: receive as the system sees \
-                        fit, send as the system sees fit\n";
+        let expected = "buffers   96 KB per read; of clients' sockets: receive system default, \
+                        send system default\n";
         assert_eq!(told, expected);
         settings.read_buffer_bytes = 5_000;
         let receive = Some(SocketBuffer { asked: 8 << 20, granted: 212_992 });

@@ -30,14 +30,14 @@ pub struct ServicesArgs {
 enum ServicesCommand {
     /// Lists registries with their state, and the services that they list.
     List,
-    /// Shows the instances of a service, and why one takes no requests.
+    /// Shows the instances of a service, and why one gets no requests.
     Show {
         /// Name, as in `lb://name`.
         name: String,
     },
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.

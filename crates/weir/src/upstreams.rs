@@ -55,7 +55,7 @@ enum UpstreamsCommand {
     },
 }
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 /// What went wrong, and what to do about it.

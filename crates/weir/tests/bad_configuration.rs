@@ -66,7 +66,8 @@ fn refused(good: &str) -> Vec<(&'static str, Vec<u8>, &'static str)> {
 /// Text or file, it is not taken: the old table serves on.
 async fn expect_refusal(gateway: &Gateway, name: &str, message: &str, before: usize) {
     gateway.hang_up();
-    let refusals = |gateway: &Gateway| gateway.output().matches("the old one serves on").count();
+    let refusals =
+        |gateway: &Gateway| gateway.output().matches("the old configuration stays in use").count();
     let mut waited = 0;
     while refusals(gateway) <= before {
         assert!(waited < 3_000, "{name}: nothing was refused: {}", gateway.output());

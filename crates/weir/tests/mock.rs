@@ -293,7 +293,7 @@ async fn changed_files_are_read_again_if_they_are_watched() {
     // A broken definition is told, and what was there serves on.
     std::fs::write(gateway.config(), "openapi: 3.0.0\npaths: { pets: {} }").expect("a broken one");
     gateway.wait_for_output("pets.yaml:2#/paths/pets");
-    gateway.wait_for_output("the old one serves on");
+    gateway.wait_for_output("the old configuration stays in use");
     assert_eq!(ask(&gateway, get).await.text(), "the second");
     let other = PETS.replace("/pets:", "/cats:");
     std::fs::write(gateway.config(), other).expect("another definition");

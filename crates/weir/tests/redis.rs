@@ -84,7 +84,7 @@ async fn without_redis_requests_pass_and_it_is_told() {
         let answer = get(gateway.address(), "x").await;
         assert_eq!((answer.status, left(&answer)), (200, -1));
     }
-    gateway.wait_for_output("Redis is away");
+    gateway.wait_for_output("Redis does not answer");
     let Some(redis) = Redis::start(address, SECRET) else { return };
     // It is tried again after a rest.
     let start = std::time::Instant::now();
@@ -92,7 +92,7 @@ async fn without_redis_requests_pass_and_it_is_told() {
         assert!(start.elapsed() < PATIENCE, "it is never asked again");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    gateway.wait_for_output("Redis is there again");
+    gateway.wait_for_output("Redis answers again");
     drop(redis);
 }
 
@@ -123,7 +123,7 @@ async fn a_password_that_is_wrong_is_no_secret_in_the_log() {
     let url = format!("spring.data.redis.url: 'redis://:guessed@{}'", redis.address());
     let gateway = gateway(&origin, redis.address(), &url);
     assert_eq!(left(&get(gateway.address(), "x").await), -1);
-    gateway.wait_for_output("Redis is away");
+    gateway.wait_for_output("Redis does not answer");
     assert!(!gateway.output().contains("guessed"), "{}", gateway.output());
 }
 

@@ -377,7 +377,7 @@ fn what_cannot_be_followed_is_said_with_its_place() {
     let jwt = "spring.security.oauth2.resourceserver.jwt";
     for (text, place, message) in [
         (format!("{jwt}.issuer-uri: idp.example"), "a.yml:1:", "is no URL"),
-        (format!("{jwt}.audiences: a"), "a.yml:1:", "whose tokens are taken"),
+        (format!("{jwt}.audiences: a"), "a.yml:1:", "no token issuer"),
         (format!("{jwt}:\n  issuer-uri: http://a\n  jws-algorithms: RS255"), "a.yml:3:", "RS255"),
         (format!("{jwt}.public-key-location: classpath:a.pub"), "a.yml:1:", "Java application"),
         (format!("{jwt}.public-key-location: file:no.pem"), "a.yml:1:", "no public key"),
@@ -386,7 +386,7 @@ fn what_cannot_be_followed_is_said_with_its_place() {
              'Authorize=scope:a' ] } ]"
                 .to_owned(),
             "a.yml:1:",
-            "nobody says who a request is from",
+            "nothing identifies the client of a request",
         ),
         ("weir.api-keys.alice: 'sha256:xyz'".to_owned(), "a.yml:1:", "key of `alice`"),
     ] {

@@ -408,7 +408,7 @@ fn nonsense_is_refused_with_its_place() {
     check("{ rate: 5/s, deadline: soon }", "write `grpc-timeout` or `header:NAME`");
     check("{ concurrency: adaptive, concurrency-min: 2000 }", "higher than `concurrency-max`");
     check("{ bandwidth: 10/min }", "`10/min` is no bandwidth");
-    check("{ rate: 5/s, fields: often }", "`often` is none of refused, always, never");
+    check("{ rate: 5/s, fields: often }", "`often` is not one of refused, always, never");
     check("{ concurrency: 5, warm-up: 10s }", "`warm-up` is for a rate");
 }
 

@@ -9,12 +9,13 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::PROVIDER_THREADS;
 use crate::peers::interrupt::Interrupt;
 use crate::peers::maven::class_path;
 use crate::peers::process::Process;
 use crate::peers::tools::{Tool, path};
 
+/// Threads of a provider: its default, more than a consumer here has.
+pub const PROVIDER_THREADS: u32 = 200;
 /// How long a process may take to start; a JVM beside a busy compiler takes seconds.
 const START: Duration = Duration::from_secs(60);
 /// How often the output of a process is looked at.

@@ -9,7 +9,7 @@ mod report;
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
-use ground::{Ground, Providers};
+use ground::{Ground, PROVIDER_THREADS, Providers};
 use report::{Case, Load, Report};
 
 use crate::peers::interrupt::Interrupt;
@@ -42,9 +42,6 @@ pub struct DubboArgs {
     #[arg(long)]
     record: bool,
 }
-
-/// Threads of a provider: its default, more than a consumer here has.
-const PROVIDER_THREADS: u32 = 200;
 
 /// How a body is serialized, by Dubbo's names.
 const SERIALIZATIONS: [&str; 2] = ["hessian2", "fastjson2"];

@@ -14,7 +14,7 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 
 use crate::peers::interrupt::Interrupt;
-use crate::tree::root;
+use crate::tree::{root, target};
 pub use toolchain::Toolchain;
 
 /// Arguments of `xtask release`.
@@ -97,10 +97,4 @@ pub fn weir(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     let file = std::path::absolute(file)?;
     ensure!(file.is_file(), "{} is not there: give --weir the path of a binary", file.display());
     Ok(file)
-}
-
-/// Cargo's target directory.
-fn target() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
-    root().join(target)
 }

@@ -9,9 +9,10 @@ use anyhow::{Context, ensure};
 use super::layout::{Layout, Part, stamp};
 use super::order::Profiles;
 use super::toolchain::Toolchain;
-use super::{order, target, training};
+use super::{order, training};
 use crate::peers::interrupt::Interrupt;
 use crate::peers::process::Process;
+use crate::tree::target;
 
 /// How long cargo may take; slow machines take as long as they take.
 const BUILD_MAX: Duration = Duration::from_secs(4 * 3600);

@@ -215,7 +215,7 @@ pub(super) async fn import(call: Call) -> Result<Response, Failure> {
     Ok(response)
 }
 
-/// Tells what becomes of a request to one definition; nothing is sent.
+/// Explains how one definition answers a request; nothing is sent.
 pub(super) async fn try_out(mut call: Call) -> Result<Response, Failure> {
     let name = call.segment("name").await?;
     let bytes_max = call.site.options.limits.body_bytes_max;

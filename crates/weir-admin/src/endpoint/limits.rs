@@ -135,7 +135,7 @@ const ROWS: &[Row] = &[
     ("moved_bytes_total", "counter", "Bytes of bodies that moved under a bandwidth.", |c| {
         vec![("", c.moved_bytes)]
     }),
-    ("bandwidth_waits_total", "counter", "Times that a body waited for its bandwidth.", |c| {
+    ("bandwidth_waits_total", "counter", "Waits of bodies for their bandwidth limit.", |c| {
         vec![("", c.bandwidth_waits)]
     }),
     ("depth", "gauge", "Requests that wait now.", |c| vec![("", c.depth as u64)]),
@@ -184,7 +184,7 @@ fn metrics_of(counts: &[(String, Counts)]) -> String {
         let _ = writeln!(out, "{name}_sum{{limit=\"{limit}\"}} {seconds}");
         let _ = writeln!(out, "{name}_count{{limit=\"{limit}\"}} {sum}");
     }
-    let help = "Longest time between a turn and the release that used it.";
+    let help = "Longest delay of a release after its scheduled turn.";
     seconds(&mut out, counts, ("late_max", help), |counts| Some(counts.late_max_ns));
     let help = "Time that a request takes when the upstream is not busy.";
     seconds(&mut out, counts, ("baseline", help), |counts| counts.baseline_ns);

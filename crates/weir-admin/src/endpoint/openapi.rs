@@ -126,7 +126,7 @@ fn process_schemas() -> Value {
                 "order": { "enum": ["fifo", "fair"] },
                 "enforce": { "type": "boolean" },
                 "paused": { "type": "boolean" },
-                "flush": { "type": "boolean", "description": "Refuses all who wait." },
+                "flush": { "type": "boolean", "description": "Refuses all waiting requests." },
             },
         },
         "Drain": {

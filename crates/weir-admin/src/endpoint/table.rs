@@ -152,7 +152,11 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             UNAUTHORIZED,
             FORBIDDEN,
             (StatusCode::SERVICE_UNAVAILABLE, Some("Error"), "It is being read already."),
-            (StatusCode::INTERNAL_SERVER_ERROR, Some("Error"), "Why the old one serves on."),
+            (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                Some("Error"),
+                "Why the old configuration stays in use.",
+            ),
         ],
     ),
     read("/gateway", "gateway", Operation::GatewayIndex, "What there is below.", &[OK_OBJECT]),
@@ -380,7 +384,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "gateway",
             Operation::GetPipeline,
             "One pipeline.",
-            &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "There is none of this name.")],
+            &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No entry has this name.")],
         )
     },
     read(

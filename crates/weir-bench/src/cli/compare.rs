@@ -1,7 +1,8 @@
 //! `weir bench compare A B`: two URLs in interleaved blocks, or two stored results; and the change
 //! points of a history of stored results.
 
-use super::single::{OutputArgs, RequestArgs};
+use super::output::OutputArgs;
+use super::single::RequestArgs;
 use crate::conduct::{Show, conduct};
 use crate::outcome::Outcome;
 use crate::plan::Stop;

@@ -1,6 +1,6 @@
 //! `weir bench ab | wrk | wrk2 | hey`.
 
-use super::single::OutputArgs;
+use super::output::OutputArgs;
 use crate::conduct::{Show, conduct};
 use crate::dialect::KeepArgs;
 use crate::dialect::ab::{self, AbArgs};

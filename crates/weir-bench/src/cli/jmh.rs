@@ -4,7 +4,8 @@
 //! command. A thread is a connection in a closed loop. Scores and errors are JMH's: the mean over
 //! iterations and half the 99.9 % confidence interval.
 
-use super::single::{OutputArgs, RequestArgs};
+use super::output::OutputArgs;
+use super::single::RequestArgs;
 use crate::conduct::{Show, conduct};
 use crate::outcome::{Distribution, Outcome};
 use crate::plan::{Plan, Stop};

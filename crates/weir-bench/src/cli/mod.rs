@@ -4,28 +4,19 @@
 
 mod compare;
 mod dialects;
+mod exit;
 mod import;
 mod jmh;
+mod output;
 mod plan;
 mod report;
 mod seek;
 mod single;
 mod sweep;
 
-use std::path::PathBuf;
-
-use crate::outcome::Outcome;
-
-/// Every threshold met, or none given.
-pub const OK: u8 = 0;
-/// Wrong usage, or the server could not be reached at all.
-pub const FAILED: u8 = 1;
-/// A threshold was not met.
-pub const THRESHOLD: u8 = 3;
-/// A threshold could not be judged: the generator or its host was the limit.
-pub const INCONCLUSIVE: u8 = 4;
-/// Ended by Ctrl-C.
-pub const INTERRUPTED: u8 = 130;
+pub(crate) use exit::exit_code;
+pub use exit::{FAILED, INCONCLUSIVE, INTERRUPTED, OK, THRESHOLD};
+pub(crate) use output::{result_file, say};
 
 /// Arguments of `weir bench`.
 #[derive(Debug, clap::Args)]
@@ -88,37 +79,4 @@ pub fn run(args: Args) -> u8 {
         eprintln!("weir bench: {error:#}");
         FAILED
     })
-}
-
-/// The exit code of one run.
-pub(crate) fn exit_code(outcome: &Outcome) -> u8 {
-    let judged = |wanted: Option<bool>| outcome.thresholds.iter().any(|t| t.met == wanted);
-    if outcome.interrupted {
-        INTERRUPTED
-    } else if judged(None) {
-        INCONCLUSIVE
-    } else if judged(Some(false)) {
-        THRESHOLD
-    } else if outcome.ok == 0 {
-        FAILED
-    } else {
-        OK
-    }
-}
-
-/// A file for a result. A URL behind an option that wants a file was meant to be loaded.
-///
-/// # Errors
-/// It is a URL.
-pub(crate) fn result_file(text: &str) -> Result<PathBuf, String> {
-    if text.contains("://") {
-        return Err("a URL is no file; `-` is standard output".to_owned());
-    }
-    Ok(text.into())
-}
-
-/// Writes to standard output; a reader that has gone away is no failure.
-fn say(text: &str) {
-    use std::io::Write;
-    std::io::stdout().write_all(text.as_bytes()).ok();
 }

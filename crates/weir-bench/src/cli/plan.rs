@@ -1,6 +1,7 @@
 //! `weir bench plan FILE`: runs a plan in YAML.
 
-use super::single::{OutputArgs, reach};
+use super::output::OutputArgs;
+use super::single::reach;
 use crate::conduct::conduct;
 use crate::plan_file::{PlanFile, SCHEMA};
 use crate::report;

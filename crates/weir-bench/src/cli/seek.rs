@@ -5,7 +5,8 @@
 //! nothing is in flight. A trial that misses because of the generator or its host is void and
 //! repeated once.
 
-use super::single::{OutputArgs, RequestArgs};
+use super::output::OutputArgs;
+use super::single::RequestArgs;
 use crate::arrival::{Arrival, Profile, Schedule, Spacing};
 use crate::conduct::{Show, conduct};
 use crate::outcome::Outcome;

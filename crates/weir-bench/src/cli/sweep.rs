@@ -1,6 +1,7 @@
 //! `weir bench sweep -c 100,200 -R 1k,2k URL…`: a grid of runs in random order, with repeats.
 
-use super::single::{OutputArgs, RequestArgs};
+use super::output::OutputArgs;
+use super::single::RequestArgs;
 use crate::arrival::{Arrival, Profile, Schedule, Spacing};
 use crate::conduct::{Show, conduct};
 use crate::dice::Dice;

@@ -4,109 +4,25 @@
 //! all.
 
 mod connection;
+mod shared;
 mod socket;
 mod source;
+mod thread;
 mod transfer;
 mod worker;
 
+use shared::Shared;
+pub use shared::Watch;
 pub(crate) use socket::{can_come_from, reach};
+pub use thread::ThreadUse;
 
 use crate::arrival::Arrival;
-use crate::clock::{Clock, Nanos, SECOND, nanos};
+use crate::clock::{Clock, Nanos, nanos};
 use crate::plan::Plan;
-use crate::record::{Failure, Instants, Record, Slice};
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use crate::record::{Failure, Instants, Record};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-
-/// Backlog that is due when sending stops may still be sent for so long.
-const LATE: Nanos = SECOND / 20;
-
-/// How others follow a run and end it early.
-#[derive(Debug, Default)]
-pub struct Watch {
-    stop: AtomicBool,
-    /// Answers that are not waited for any more.
-    hurry: AtomicBool,
-    /// Requests in flight of the workers that have stopped sending.
-    awaited: AtomicUsize,
-    slices: Mutex<BTreeMap<u64, Slice>>,
-}
-
-impl Watch {
-    /// Asks the workers to stop sending and to wait for answers in flight; when they do so already,
-    /// or are asked a second time, to wait no longer.
-    pub fn stop(&self) {
-        if self.stopped() || self.awaited() > 0 {
-            self.hurry.store(true, Ordering::Relaxed);
-        }
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether answers in flight are to be waited for no longer.
-    pub fn hurried(&self) -> bool {
-        self.hurry.load(Ordering::Relaxed)
-    }
-
-    /// How many answers are waited for after the last request was sent.
-    pub fn awaited(&self) -> usize {
-        self.awaited.load(Ordering::Relaxed)
-    }
-
-    /// Whether [`Watch::stop`] was called.
-    pub fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Slices closed so far by all workers.
-    pub fn slices(&self) -> Vec<Slice> {
-        self.slices.lock().map(|slices| slices.values().cloned().collect()).unwrap_or_default()
-    }
-
-    fn publish(&self, slice: &Slice) {
-        if let Ok(mut slices) = self.slices.lock() {
-            slices
-                .entry(slice.second)
-                .and_modify(|mine| mine.add(slice))
-                .or_insert_with(|| slice.clone());
-        }
-    }
-}
-
-/// What all workers of a run share.
-struct Shared {
-    clock: Clock,
-    claimed: AtomicU64,
-    requests_max: u64,
-    deadline: AtomicU64,
-    watch: Arc<Watch>,
-}
-
-impl Shared {
-    /// When sending stops.
-    fn deadline(&self) -> Nanos {
-        self.deadline.load(Ordering::Relaxed)
-    }
-
-    /// Whether one more request may begin; counts it if the number of requests is limited.
-    fn admits(&self, now: Nanos) -> bool {
-        now < self.deadline()
-            && (self.requests_max == u64::MAX
-                || self.claimed.fetch_add(1, Ordering::Relaxed) < self.requests_max)
-    }
-}
-
-/// CPU of one thread over a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct ThreadUse {
-    /// Time on a core, nanoseconds.
-    pub cpu_ns: u64,
-    /// Time runnable but waiting for a core, nanoseconds.
-    pub run_delay_ns: u64,
-    /// Wall time, nanoseconds.
-    pub wall_ns: u64,
-}
 
 /// What a run gives.
 #[derive(Clone, Debug)]

@@ -1,6 +1,5 @@
-//! Sockets of the driver, and what the kernel says about the thread that drives them.
+//! Sockets of the driver.
 
-use super::ThreadUse;
 use crate::plan::fitting;
 use crate::record::Failure;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -79,12 +78,4 @@ pub(super) fn connect_failure(error: &std::io::Error) -> Failure {
         Some(Errno::MFILE | Errno::NFILE) => Failure::NoDescriptor,
         _ => Failure::Connect,
     }
-}
-
-/// CPU time and run-queue delay of the calling thread so far.
-pub(super) fn thread_use() -> ThreadUse {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let mut numbers = text.split_whitespace().map_while(|word| word.parse().ok());
-    let (cpu_ns, run_delay_ns) = (numbers.next(), numbers.next());
-    ThreadUse { cpu_ns: cpu_ns.unwrap_or(0), run_delay_ns: run_delay_ns.unwrap_or(0), wall_ns: 0 }
 }

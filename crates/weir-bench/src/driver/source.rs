@@ -1,6 +1,6 @@
 //! A worker's view of the arrival model: what is due, and what a connection does when it is done.
 
-use super::Shared;
+use super::shared::Shared;
 use crate::arrival::{Arrival, Cursor, Users};
 use crate::clock::Nanos;
 use crate::plan::Plan;

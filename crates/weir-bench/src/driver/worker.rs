@@ -2,9 +2,9 @@
 //! its connection is in `transfer`.
 
 use super::connection::{Connection, Heads, Phase};
-use super::socket::thread_use;
+use super::shared::{LATE, Shared};
 use super::source::Source;
-use super::{LATE, Shared, ThreadUse};
+use super::thread::{ThreadUse, thread_use};
 use crate::arrival::{Arrival, Think};
 use crate::clock::{Nanos, SECOND};
 use crate::dice::Dice;

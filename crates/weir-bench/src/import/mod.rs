@@ -4,8 +4,12 @@
 //! What is not understood is an error with its line; nothing is left out silently. All requests of
 //! a file must go to one origin, since a plan has one target.
 
+mod found;
 mod jmx;
 mod openapi;
+
+pub use found::Given;
+use found::{Found, Head, quote};
 
 use crate::target::Target;
 use crate::trace::Trace;
@@ -30,34 +34,6 @@ pub enum Format {
     /// An access log of weir, replayed at its times
     AccessLog,
 }
-
-/// What the text of a format does not say itself.
-#[derive(Clone, Debug, Default)]
-pub struct Given<'a> {
-    /// Base URL to use instead of the one in the text.
-    pub target: Option<&'a str>,
-    /// Name of the file, for a plan that refers to it.
-    pub file: &'a str,
-}
-
-/// A request found.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Found {
-    /// Where it is in the text; empty where the format's reader has told the place.
-    place: String,
-    method: String,
-    url: String,
-    headers: Vec<(String, String)>,
-    body: Option<String>,
-    /// More lines of the request in the plan, without indentation.
-    more: Vec<String>,
-}
-
-/// A plan's other part: lines before its requests.
-type Head = Vec<String>;
-
-/// Fields the bench writes itself.
-const OWN: [&str; 4] = ["host", "content-length", "connection", "accept-encoding"];
 
 /// A plan in YAML that sends the requests of `text`.
 ///
@@ -117,52 +93,6 @@ fn replay(text: &str, given: &Given<'_>) -> anyhow::Result<String> {
     }
     let _ = write!(out, "target: {}\nload:\n  replay: {}\n", quote(&url), quote(given.file));
     Ok(out)
-}
-
-impl Found {
-    /// The place as the beginning of a message.
-    fn at(&self) -> String {
-        if self.place.is_empty() { String::new() } else { format!("{}: ", self.place) }
-    }
-
-    /// Where it goes. With a target of its own a plan may hold what was sent by TLS.
-    fn target(&self, given: &Given<'_>) -> anyhow::Result<Target> {
-        let url = match (self.url.strip_prefix("https://"), given.target) {
-            (Some(rest), Some(_)) => format!("http://{rest}"),
-            (Some(_), None) => bail!(
-                "{}{}: weir bench speaks http:// only; give --target http://HOST:PORT to send it \
-                 there instead",
-                self.at(),
-                self.url
-            ),
-            (None, _) => self.url.clone(),
-        };
-        Target::parse(&url).map_err(|why| anyhow::anyhow!("{}{why}", self.at()))
-    }
-
-    fn write(&self, path: &str, out: &mut String) {
-        let _ = writeln!(out, "  - method: {}", quote(&self.method));
-        let _ = writeln!(out, "    path: {}", quote(path));
-        let kept =
-            || self.headers.iter().filter(|(name, _)| !OWN.contains(&&*name.to_ascii_lowercase()));
-        if kept().next().is_some() {
-            out.push_str("    headers:\n");
-        }
-        for (name, value) in kept() {
-            let _ = writeln!(out, "      {}: {}", quote(name), quote(value));
-        }
-        if let Some(body) = &self.body {
-            let _ = writeln!(out, "    body: {}", quote(body));
-        }
-        for line in &self.more {
-            let _ = writeln!(out, "    {line}");
-        }
-    }
-}
-
-/// A YAML string; JSON's strings are YAML's.
-fn quote(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 fn header(line: &str) -> anyhow::Result<(String, String)> {

@@ -5,7 +5,7 @@
 //! since a made-up value would mostly measure refusals. Optional parameters without an example are
 //! left out. References are followed within the document.
 
-use super::{Found, quote};
+use super::found::{Found, quote};
 use anyhow::{Context, bail, ensure};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;

@@ -1,7 +1,17 @@
-//! The file format of an experiment, and what its placeholders stand for.
+//! The file format of an experiment, what its placeholders stand for, and the experiments in the
+//! binary.
 
 use serde::Deserialize;
 use std::net::SocketAddr;
+
+/// Experiments in the binary: name and text.
+pub(super) const EXPERIMENTS: [(&str, &str); 5] = [
+    ("seed-000", include_str!("../../../../examples/experiments/seed-000.yaml")),
+    ("seed-001", include_str!("../../../../examples/experiments/seed-001.yaml")),
+    ("seed-002", include_str!("../../../../examples/experiments/seed-002.yaml")),
+    ("seed-003", include_str!("../../../../examples/experiments/seed-003.yaml")),
+    ("seed-004", include_str!("../../../../examples/experiments/seed-004.yaml")),
+];
 
 /// An experiment.
 #[derive(Clone, Debug, Deserialize)]

@@ -10,17 +10,8 @@ mod server;
 mod table;
 
 use crate::cli;
-use experiment::Experiment;
-use std::path::PathBuf;
-
-/// Experiments in the binary: name and text.
-const EXPERIMENTS: [(&str, &str); 5] = [
-    ("seed-000", include_str!("../../../../examples/experiments/seed-000.yaml")),
-    ("seed-001", include_str!("../../../../examples/experiments/seed-001.yaml")),
-    ("seed-002", include_str!("../../../../examples/experiments/seed-002.yaml")),
-    ("seed-003", include_str!("../../../../examples/experiments/seed-003.yaml")),
-    ("seed-004", include_str!("../../../../examples/experiments/seed-004.yaml")),
-];
+use experiment::{EXPERIMENTS, Experiment};
+use run::RunArgs;
 
 /// Arguments of `weir lab`.
 #[derive(Clone, Debug, clap::Args)]
@@ -35,26 +26,6 @@ enum LabCommand {
     List,
     /// Run one
     Run(RunArgs),
-}
-
-/// Arguments of `weir lab run`.
-#[derive(Clone, Debug, clap::Args)]
-struct RunArgs {
-    /// Name of an experiment, or a file
-    experiment: String,
-    /// As long as published, instead of a short version
-    #[arg(long)]
-    full: bool,
-    /// Folder for results and pages [default: lab-NAME]
-    #[arg(short, long)]
-    output: Option<PathBuf>,
-    /// Measure a running Spring Cloud Gateway (or any gateway) beside weir; it must serve the
-    /// application.yml that is printed
-    #[arg(long, value_name = "URL")]
-    scg: Option<String>,
-    /// Where the origin listens [default: a free port; 127.0.0.1:9999 with --scg]
-    #[arg(long, value_name = "ADDRESS")]
-    origin: Option<std::net::SocketAddr>,
 }
 
 /// Runs `weir lab` and gives its exit code.

@@ -1,9 +1,9 @@
 //! Runs an experiment: servers up, commands, tables, one page.
 
-use super::experiment::{Experiment, Places, Step, fill_value};
+use super::experiment::{EXPERIMENTS, Experiment, Places, Step, fill_value};
+use super::measured;
 use super::server::{configure, free_address, start};
 use super::table::{Filling, text};
-use super::{EXPERIMENTS, RunArgs, measured};
 use crate::cli;
 use crate::descriptors;
 use crate::outcome::Outcome;
@@ -19,6 +19,26 @@ use std::path::{Path, PathBuf};
 pub(super) struct Bench {
     #[command(flatten)]
     args: cli::Args,
+}
+
+/// Arguments of `weir lab run`.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct RunArgs {
+    /// Name of an experiment, or a file
+    experiment: String,
+    /// As long as published, instead of a short version
+    #[arg(long)]
+    full: bool,
+    /// Folder for results and pages [default: lab-NAME]
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+    /// Measure a running Spring Cloud Gateway (or any gateway) beside weir; it must serve the
+    /// application.yml that is printed
+    #[arg(long, value_name = "URL")]
+    scg: Option<String>,
+    /// Where the origin listens [default: a free port; 127.0.0.1:9999 with --scg]
+    #[arg(long, value_name = "ADDRESS")]
+    origin: Option<SocketAddr>,
 }
 
 struct Lab<'a> {

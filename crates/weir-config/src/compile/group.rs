@@ -1,31 +1,17 @@
-//! What the routes of a group share, compiled once (`docs/decisions/0007-route-groups.md`).
+//! Compiles groups, and finds the one of a route.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_route::predicate::BuildContext;
 use weir_route::{Predicates, RouteDefinition, RouteGroup};
 
-use super::{Compiler, List, Part, Problem, timeouts};
+use super::compiler::{Compiler, List};
+use super::metadata::timeouts;
+use super::problem::{Part, Problem};
+use super::shared::{Group, Groups};
 use crate::diagnostic::Code;
 use crate::value;
-
-/// A group of `weir.groups`, ready for routes.
-#[derive(Debug)]
-pub(crate) struct Group {
-    /// What it says.
-    pub definition: RouteDefinition,
-    /// What its routes point to.
-    pub shared: Arc<RouteGroup>,
-    /// The same place in the order of trial without predicates: cross-origin rules ask for none.
-    pub place: Arc<RouteGroup>,
-    /// What is wrong with it; none of its routes compiles then.
-    pub problems: Vec<Problem>,
-}
-
-/// Groups by id.
-pub(super) type Groups = HashMap<String, Group>;
 
 impl Compiler {
     /// Compiles `definitions`, which come in the order written, each id once.
@@ -104,22 +90,5 @@ impl Compiler {
             Some(group) => Cow::Owned(group.expand(definition)),
             None => Cow::Borrowed(definition),
         }
-    }
-}
-
-impl Group {
-    /// `route` with everything that the group shares: its conditions and filters before the route's
-    /// own, its uri if the route has none, its metadata where the route has none of that name.
-    pub fn expand(&self, route: &RouteDefinition) -> RouteDefinition {
-        let shared = self.definition.clone();
-        let mut expanded = RouteDefinition { uri: shared.uri, ..route.clone() };
-        if !route.uri.is_empty() {
-            expanded.uri.clone_from(&route.uri);
-        }
-        expanded.predicates.splice(0..0, shared.predicates);
-        expanded.filters.splice(0..0, shared.filters);
-        expanded.metadata = shared.metadata;
-        expanded.metadata.extend(route.metadata.clone());
-        expanded
     }
 }

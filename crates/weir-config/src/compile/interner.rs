@@ -88,7 +88,7 @@ impl<T: ?Sized> Pool<T> {
         held.values.get(&key)?.upgrade()
     }
 
-    /// Has `value`, which is in the pool, found under `key` too.
+    /// Adds `key` as another key of the pooled `value`.
     pub fn also(&self, key: Key, value: &Arc<T>) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.insert(key, Arc::downgrade(value));

@@ -4,46 +4,49 @@
 //! that is wrong with it, for files at start and the admin API later alike. It never looks at
 //! placeholders or expressions.
 
+mod compiler;
 mod group;
 mod interner;
 mod later;
+mod metadata;
 mod names;
 mod problem;
 mod remarks;
+mod shared;
 mod snapshot;
 mod upstream;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
-use weir_balance::{Cluster, Directory, Service};
+use weir_balance::Service;
+use weir_filter::Chain;
 use weir_filter::cors::{CorsPolicy, CorsRoute};
 use weir_filter::filter::{Filter, FilterOptions, Setting};
 use weir_filter::forwarding::Forwarding;
-use weir_filter::{Chain, ChainEntry, Target};
 use weir_limit::Valves;
 use weir_mock::MockTable;
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
 use weir_route::{NamedArgs, Predicates, Route, RouteDefinition, RouteGroup};
 
+pub use compiler::Compiler;
+pub(crate) use compiler::Options;
 use problem::argument;
 pub use problem::{Part, Problem};
 pub(crate) use remarks::{Told, about_filter, group_remarks, remarks};
 
 use crate::cors::{self, GlobalCors};
 use crate::diagnostic::Code;
-use crate::mocks::{CommonMocks, MocksByName};
-use crate::routes::{Aliases, ServiceList};
-use crate::upstreams::Upstreams;
-use crate::value;
-use group::{Group, Groups};
+use crate::mocks::CommonMocks;
+use compiler::List;
 use interner::{Key, Pool, Text};
+use metadata::{text_of, timeouts};
 use names::Registry;
+use shared::{Group, Groups};
 use weir_snapshot::AmbiguousPaths;
 use weir_snapshot::Pipeline;
 use weir_snapshot::Security;
@@ -52,59 +55,6 @@ use weir_snapshot::{RouteCors, RoutePolicy, RouteTarget, RouteTimeouts};
 
 /// Metadata of a route that says what becomes of [`AmbiguousPaths`].
 const AMBIGUOUS_PATHS: &str = "ambiguous-paths";
-
-/// What a compiler is made from.
-#[derive(Debug, Default)]
-pub(crate) struct Options {
-    pub predicates: PredicateOptions,
-    pub filters: FilterOptions,
-    /// Whose tokens are taken.
-    pub security: Option<Arc<Security>>,
-    pub default_filters: Vec<NamedArgs>,
-    /// Kebab names of `predicate.<kebab>.enabled=false`.
-    pub predicates_off: Vec<String>,
-    /// Kebab names of `filter.<kebab>.enabled=false`.
-    pub filters_off: Vec<String>,
-    pub aliases: Aliases,
-    pub services: ServiceList,
-    /// Services that registries list.
-    pub directory: Arc<Directory>,
-    /// By what rules instances are chosen.
-    pub upstreams: Upstreams,
-    /// What `mock:` uris are answered from.
-    pub mocks: MocksByName,
-    pub settings: Arc<Settings>,
-    pub forwarding: Arc<Forwarding>,
-    pub cors: GlobalCors,
-    /// `weir.groups` in the order written, each id once.
-    pub groups: Vec<RouteDefinition>,
-    /// Key of the route table's hash.
-    pub seed: u64,
-}
-
-/// Compiles routes under one configuration, from several threads; equal parts are shared.
-#[derive(Debug)]
-pub struct Compiler {
-    registry: Registry,
-    options: Options,
-    services: HashMap<String, Arc<Service>>,
-    /// Services under rules, by name in lower case, as routes ask for them.
-    clusters: Mutex<HashMap<String, Arc<Cluster>>>,
-    /// What is wrong with the default filters; no route compiles then.
-    default_problems: Vec<Problem>,
-    targets: Pool<Target>,
-    chains: Pool<[ChainEntry]>,
-    policies: Pool<RoutePolicy>,
-    groups: Groups,
-    pipelines: Arc<[Arc<Pipeline>]>,
-}
-
-/// Which list a filter is in.
-#[derive(Clone, Copy)]
-enum List {
-    Default,
-    Own,
-}
 
 impl Compiler {
     pub(crate) fn new(mut options: Options) -> Self {
@@ -437,42 +387,10 @@ impl Compiler {
             problems.push(Problem::new(
                 Code::InvalidValue,
                 Part::Metadata(AMBIGUOUS_PATHS.to_owned()),
-                format!("`{text}` says nothing about ambiguous paths"),
+                format!("`{text}` is not a value of `{AMBIGUOUS_PATHS}`"),
                 format!("write one of {}", AmbiguousPaths::NAMES.join(", ")),
             ));
             general
         })
-    }
-}
-
-fn timeouts(metadata: &Map<String, Value>, problems: &mut Vec<Problem>) -> RouteTimeouts {
-    let connect = metadata.get("connect-timeout").and_then(|written| {
-        let text = text_of(written);
-        let millis = value::duration(&text).filter(|duration| !duration.is_zero());
-        if millis.is_none() {
-            problems.push(Problem::new(
-                Code::InvalidValue,
-                Part::Metadata("connect-timeout".to_owned()),
-                format!("`{text}` is not a connect-timeout"),
-                "write milliseconds, such as `2000`, or a duration such as `2s`",
-            ));
-        }
-        millis
-    });
-    let response = metadata.get("response-timeout").and_then(|written| {
-        let text = text_of(written);
-        // Negative switches the global one off; what is no number leaves it (scg.md 4.4).
-        match text.trim().strip_prefix('-') {
-            Some(rest) if value::duration(rest).is_some() => Some(None),
-            _ => value::duration(&text).map(Some),
-        }
-    });
-    RouteTimeouts { connect, response }
-}
-
-fn text_of(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
     }
 }

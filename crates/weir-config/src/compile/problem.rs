@@ -1,4 +1,4 @@
-//! What is wrong with one route definition, and in which part of it.
+//! Problems of one route definition, with the part they are in.
 
 use std::fmt;
 

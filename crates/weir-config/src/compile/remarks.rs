@@ -8,8 +8,8 @@ use weir_route::predicate::Predicate;
 use weir_route::{Compatibility, NamedArgs, Route, RouteDefinition, Spec};
 
 use super::Compiler;
-use super::group::Group;
 use super::problem::{Part, Problem};
+use super::shared::Group;
 use super::upstream;
 use crate::cors;
 use crate::diagnostic::{Code, mask_url};
@@ -76,7 +76,7 @@ pub(crate) fn remarks(
     for (at, named) in definition.filters.iter().enumerate() {
         about_filter(compiler, named, Part::Filter(at, None), told, &mut found);
     }
-    if let Some(text) = definition.metadata.get("response-timeout").map(super::text_of)
+    if let Some(text) = definition.metadata.get("response-timeout").map(super::metadata::text_of)
         && text.trim().parse::<i64>().is_err()
     {
         let part = Part::Metadata("response-timeout".to_owned());
@@ -111,7 +111,7 @@ fn about_uri(compiler: &Compiler, text: &str, found: &mut Vec<Problem>) {
         found.push(Problem::new(code, Part::Uri, message, help));
     };
     if let Some(ignored) = uri.ignored {
-        let message = format!("`{}` of the uri counts for nothing", mask_url(&ignored));
+        let message = format!("`{}` of the uri has no effect", mask_url(&ignored));
         add(
             Code::Suspicious,
             message,

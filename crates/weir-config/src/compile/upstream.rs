@@ -1,4 +1,4 @@
-//! Where a route leads: from its uri to an upstream.
+//! From the uri of a route to its upstream.
 
 use std::sync::{Arc, PoisonError};
 

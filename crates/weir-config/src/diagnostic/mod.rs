@@ -1,4 +1,4 @@
-//! What is wrong, different or missing in a configuration, with its place and a remedy.
+//! Diagnostics: what is wrong, different or missing, with its place and a remedy.
 //!
 //! Everything is collected, nothing stops at the first finding. [`Code`]s are stable: scripts may
 //! rely on them.
@@ -6,35 +6,15 @@
 mod code;
 mod render;
 mod secret;
+mod severity;
 
 pub use code::{Category, Code, findings_reference};
 pub use render::{Style, render, to_json};
 pub use secret::is_secret;
 pub(crate) use secret::{fills_in_secret, mask_url};
+pub use severity::Severity;
 
 use crate::source::Span;
-
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// Worth knowing; nothing needs doing.
-    Note,
-    /// The gateway starts, but probably not as meant.
-    Warning,
-    /// The configuration is refused.
-    Error,
-}
-
-impl Severity {
-    /// Lower-case name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
-}
 
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]

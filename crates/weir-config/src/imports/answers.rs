@@ -1,4 +1,4 @@
-//! What became of an import goes where it belongs among the documents.
+//! Places the results of imports among the documents.
 
 use std::path::PathBuf;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::properties::Properties;
-use super::server::Retry;
+use super::retry::Retry;
 use super::spring_config::{Watching, retry};
 use weir_snapshot::Secret;
 

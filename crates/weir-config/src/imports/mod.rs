@@ -9,8 +9,10 @@ mod consul;
 mod location;
 mod nacos;
 mod properties;
+mod retry;
 mod server;
 mod spring_config;
+mod url;
 mod wanted;
 
 use std::collections::HashSet;
@@ -19,7 +21,8 @@ use std::path::PathBuf;
 
 pub use consul::{ConsulFormat, ConsulServer};
 pub use nacos::{DataId, DataIdFormat, NacosServer};
-pub use server::{Retry, Server};
+pub use retry::Retry;
+pub use server::Server;
 pub use spring_config::{ConfigServer, Watching};
 
 use crate::source::{Format, Source, Span};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::properties::Properties;
-use super::server::shown;
+use super::url::shown;
 use crate::source::Format;
 use crate::spring::{self, Kind, Node};
 use weir_snapshot::Secret;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use super::properties::Properties;
-use super::server::{Retry, shown};
+use super::retry::Retry;
+use super::url::shown;
 use crate::spring::{Level, Node};
 use weir_snapshot::Secret;
 

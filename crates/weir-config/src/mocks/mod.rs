@@ -175,7 +175,7 @@ pub(crate) fn mocks(
             Ok(mocks) => {
                 by_name.insert(name, Arc::new(mocks));
             }
-            Err(why) => fields.wrong(node.span(), why, "mend the definition or what is said of it"),
+            Err(why) => fields.wrong(node.span(), why, "correct the definition or its settings"),
         }
     }
     let sources = ApiSources::new(by_name, Arc::clone(table));

@@ -4,7 +4,7 @@ use weir_wire::frame::{FrameKind, FrameRules, LenType};
 
 use weir_snapshot::FrameSettings;
 
-use super::read::unescape;
+use super::escape::unescape;
 use crate::fields::Fields;
 use crate::spring::Node;
 use crate::value::data_size;
@@ -36,7 +36,7 @@ pub(super) fn settings(fields: &mut Fields<'_, '_>) -> Option<FrameSettings> {
     let Some(mut below) = fields.below("frame") else {
         let help = "write `frame: { kind: length, len-size: 2 }` or `frame: { kind: fixed, size: \
                     16 }`";
-        fields.wrong(at, "it is not said how messages are cut: there is no `frame`", help);
+        fields.wrong(at, "`frame` is missing: it describes how messages are delimited", help);
         return None;
     };
     below.only(FIELDS);

@@ -9,6 +9,7 @@ use weir_filter::{CostSource, KeySource, LimitDefinition};
 use weir_limit::Rate;
 use weir_snapshot::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Protocol};
 
+use super::escape::unescape;
 use super::upstreams::{Address, addresses, balance, group, missing};
 use super::{frame, http, proxy_protocol, routes, socks};
 use crate::compile::Compiler;
@@ -362,28 +363,4 @@ fn dubbo_body_max(fields: &mut Fields<'_, '_>) -> usize {
         size.filter(|size| (1_024..=256 * 1024 * 1024).contains(size))
     };
     below.value("max", "a size from `1KB` to `256MB`", read).unwrap_or(DEFAULT)
-}
-
-/// `\r`, `\n`, `\t`, `\\` and `\xNN`, as an ini file or single quotes leave them.
-pub(super) fn unescape(text: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut rest = text.chars();
-    while let Some(c) = rest.next() {
-        if c != '\\' {
-            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            continue;
-        }
-        match rest.next() {
-            Some('r') => out.push(b'\r'),
-            Some('n') => out.push(b'\n'),
-            Some('t') => out.push(b'\t'),
-            Some('x') => {
-                let digits: String = rest.by_ref().take(2).collect();
-                out.extend(u8::from_str_radix(&digits, 16));
-            }
-            Some(other) => out.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
-            None => out.push(b'\\'),
-        }
-    }
-    out
 }

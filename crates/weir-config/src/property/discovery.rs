@@ -44,7 +44,7 @@ pub(super) static DISCOVERY: &[PropertySpec] = &[
         Kind::SizeBetween(4 << 10, 1 << 30),
         Some("64MB"),
         "Longest answer that weir takes from a registry or a configuration server; the last answer \
-         serves on if it is longer.",
+         stays in use if it is longer.",
         Usage::Sets(|s, v| {
             s.discovery.answer_bytes_max = usize::try_from(v.size()).unwrap_or(usize::MAX);
         }),
@@ -379,9 +379,7 @@ pub(super) fn finish(settings: &mut Settings, layers: &Layers<'_>) {
         nacos.servers = spring::texts(layers, node);
     }
     nacos.metadata = texts(layers, "spring.cloud.nacos.discovery.metadata");
-    let kubernetes = &mut discovery.kubernetes;
-    kubernetes.configured = layers.find("spring.cloud.kubernetes").is_some_and(says);
-    super::kubernetes::finish(kubernetes, layers);
+    discovery.kubernetes.configured = layers.find("spring.cloud.kubernetes").is_some_and(says);
     discovery.dns.services = lists(layers, "weir.discovery.dns.services");
     let locator = super::PREFIX.to_owned() + ".discovery.locator.enabled";
     let names = [locator, super::OLD_PREFIX.to_owned() + ".discovery.locator.enabled"];

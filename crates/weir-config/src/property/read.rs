@@ -175,6 +175,7 @@ fn keep_admin_apart(settings: &mut Settings, layers: &Layers<'_>) {
 /// What depends on two properties at once.
 fn finish(settings: &mut Settings, layers: &Layers<'_>, problems: &mut Vec<Diagnostic>) {
     super::discovery::finish(settings, layers);
+    super::kubernetes::finish(&mut settings.discovery.kubernetes, layers);
     keep_admin_apart(settings, layers);
     if let Some(node) = layers.find("weir.request-uri.allow") {
         for text in spring::texts(layers, node) {
@@ -195,7 +196,7 @@ fn finish(settings: &mut Settings, layers: &Layers<'_>, problems: &mut Vec<Diagn
         let names = ["server.webflux.httpclient", "httpclient"]
             .map(|middle| format!("spring.cloud.gateway.{middle}.pool.max-connections"));
         let at = layers.first_of(&names).map(|node| node.key_span()).unwrap_or_default();
-        let message = "`max-connections` counts for nothing while `pool.type` is not `fixed`";
+        let message = "`max-connections` has no effect unless `pool.type` is `fixed`";
         let help = "add `type: fixed` beside it";
         problems.push(Diagnostic::new(Code::Suspicious, message).at(at).help(help));
     }

@@ -31,7 +31,7 @@ pub(crate) fn groups<'t>(
     let mut lists = layers.all(NAME).filter(|node| node.kind() != Kind::Null);
     let Some(list) = lists.next() else { return Vec::new() };
     for other in lists {
-        super::replaced(list, other, "groups", problems);
+        super::written::replaced(list, other, "groups", problems);
     }
     if list.kind() != Kind::List {
         let message = "`groups` is not a list";
@@ -55,7 +55,7 @@ pub(crate) fn groups<'t>(
             groups.push(group);
             continue;
         }
-        let message = format!("the group `{}` is there twice", group.definition.id);
+        let message = format!("duplicate group `{}`", group.definition.id);
         let help = "give each group an id of its own, or put all routes below the first";
         let at = super::head(node);
         problems.push(Diagnostic::new(Code::DuplicateGroup, message).at(at).help(help));

@@ -8,53 +8,26 @@ mod definition;
 mod expression;
 mod group;
 mod locator;
+mod names;
 mod services;
+mod written;
 
 use weir_balance::Directory;
-use weir_route::{NamedArgs, RouteDefinition};
+use weir_route::NamedArgs;
 
 pub(crate) use aliases::{Aliases, aliases};
 pub(crate) use definition::Reader;
 pub(crate) use group::groups;
+pub(crate) use names::{names, names_of_both};
 pub(crate) use services::{ServiceList, services};
+pub(crate) use written::{Written, head};
 
 use crate::caching;
 use crate::compression;
-use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::property::{MVC_PREFIXES, OLD_PREFIX, PREFIX};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
 use crate::spring::{Kind, Layers, Node, below, child};
-
-/// The names of a property of the gateway, the one that wins first.
-pub(crate) fn names(name: &str) -> [String; 2] {
-    [format!("{PREFIX}.{name}"), format!("{OLD_PREFIX}.{name}")]
-}
-
-/// The same for what both servers, WebFlux and MVC, read in the same way: their routes.
-pub(crate) fn names_of_both(name: &str) -> Vec<String> {
-    let mvc = MVC_PREFIXES.iter().map(|prefix| format!("{prefix}.{name}"));
-    names(name).into_iter().chain(mvc).collect()
-}
-
-/// A route as the configuration writes it.
-pub(crate) struct Written<'t> {
-    /// What it says.
-    pub definition: RouteDefinition,
-    /// Where it starts.
-    pub node: Node<'t>,
-    /// What marks it: see [`head`].
-    pub head: Span,
-    /// From a bare list, as an API would take it: placeholders stay, predicates may be missing.
-    pub raw: bool,
-    /// Made by the discovery locator: what a registry says must not refuse a configuration.
-    pub found: bool,
-}
-
-impl<'t> Written<'t> {
-    fn new(definition: RouteDefinition, node: Node<'t>, raw: bool) -> Self {
-        Self { definition, node, head: head(node), raw, found: false }
-    }
-}
+use written::replaced;
 
 /// Reads every route, in the order of definition: what the locator makes, the list property,
 /// `routes-map`, bare lists, then those of groups. Problems of shape go to `problems`; a route with
@@ -97,18 +70,6 @@ pub(crate) fn each<'t>(
     }
 }
 
-/// What marks a route or group: its id, or its first line.
-pub(crate) fn head(node: Node<'_>) -> Span {
-    child(node, "id").map_or_else(|| first_entry(node), |id| id.span())
-}
-
-fn first_entry(node: Node<'_>) -> Span {
-    match (node.kind(), node.children().next()) {
-        (Kind::Map, Some(first)) => first.key_span(),
-        _ => node.span(),
-    }
-}
-
 /// The elements of `routes`, from the layer of highest priority that has any.
 fn list<'t>(layers: &Layers<'t>, problems: &mut Vec<Diagnostic>) -> Vec<Node<'t>> {
     let names = names_of_both("routes");
@@ -134,26 +95,6 @@ fn list<'t>(layers: &Layers<'t>, problems: &mut Vec<Diagnostic>) -> Vec<Node<'t>
             Vec::new()
         }
     }
-}
-
-/// A list counts as a whole: what another one of higher priority replaces is worth a word, and more
-/// than that if the other one comes from a variable, which hardly means to.
-fn replaced(winner: Node<'_>, loser: Node<'_>, what_of: &str, problems: &mut Vec<Diagnostic>) {
-    let (what, severity) = match winner.joined() {
-        true => ("environment variables", Severity::Warning),
-        false => ("a list of higher priority", Severity::Note),
-    };
-    let message = format!("the {} {what_of} here are replaced as a whole by {what}", loser.len());
-    let help = match what_of {
-        "routes" => "Spring never merges two lists: keep all routes in one, or use `routes-map`",
-        _ => "Spring never merges two lists: keep all in one",
-    };
-    problems.push(
-        Diagnostic::new(Code::ListReplaced, message)
-            .severity(severity)
-            .at(loser.key_span())
-            .help(help),
-    );
 }
 
 /// The entries of `routes-map` by id, each with its nodes from the highest layer to the lowest.

@@ -277,7 +277,7 @@ impl Builder {
         }
         for id in twice {
             let Some(node) = self.tree.node(id) else { continue };
-            let message = format!("the key `{}` is there twice", node.key());
+            let message = format!("duplicate key `{}`", node.key());
             let help = "keep one of the two; Spring refuses a file with a duplicate key";
             self.problems
                 .push(Diagnostic::new(Code::DuplicateKey, message).at(node.key_span()).help(help));

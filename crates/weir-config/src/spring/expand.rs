@@ -246,7 +246,7 @@ fn gap(tree: &Tree, elements: &[(u32, u32)], problems: &mut Vec<Diagnostic>) {
     let missing = (0_u32..).zip(elements).find(|(expected, (number, _))| expected != number);
     let Some((expected, (found, id))) = missing else { return };
     let at = tree.node(*id).map(|node| node.key_span()).unwrap_or_default();
-    let message = format!("element [{found}] is there, but [{expected}] is not");
+    let message = format!("element [{found}] exists, but [{expected}] is missing");
     let help = "number the elements from 0 without a gap; Spring fails over what follows a gap";
     problems.push(Diagnostic::new(Code::ListGap, message).at(at).help(help));
 }

@@ -8,6 +8,7 @@
 mod builder;
 mod cipher;
 mod environment;
+mod events;
 mod expand;
 mod ini;
 mod json;

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::thread;
 
 use super::builder::Builder;
-use super::yaml::{Instead, Reading};
+use super::events::{Instead, Reading};
 
 /// Shorter texts are not worth a thread.
 const BYTES_MIN: usize = 1 << 20;

@@ -90,7 +90,7 @@ pub fn mirrors_metrics() -> String {
 fn metrics_of(counts: &BTreeMap<(String, &'static str), u64>) -> String {
     let mut out = String::new();
     let name = "weir_mirror_total";
-    let help = "Copies of requests, and how the status of their answer compared.";
+    let help = "Copies of requests, by how their status compared.";
     let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} counter\n");
     for ((route, outcome), count) in counts {
         let route = route.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");

@@ -187,7 +187,7 @@ impl Server {
         match connected.unwrap_or_else(|_| Err(format!("not connected within {bound:?}"))) {
             Ok(connection) => {
                 if std::mem::take(&mut self.told) {
-                    tracing::info!(%settings, "Redis is there again");
+                    tracing::info!(%settings, "Redis answers again");
                 }
                 (self.failures, self.rests_until) = (0, None);
                 self.generation += 1;
@@ -220,7 +220,7 @@ impl Server {
         if !std::mem::replace(&mut self.told, true) {
             tracing::warn!(
                 %settings,
-                "Redis is away: RequestRateLimiter lets requests pass until it is there again \
+                "Redis does not answer: RequestRateLimiter lets requests pass until it does \
                  ({why})"
             );
         }

@@ -239,7 +239,7 @@ impl Apis {
     fn publish(&self, shelf: Shelf, mocks: Mocks) {
         self.shelf.store(Arc::new(shelf));
         let before = self.table.swap(Arc::new(mocks));
-        // Freed here: a worker that lets go of it last would make its requests wait.
+        // Dropped here: a worker that drops the last reference would delay its requests.
         for _ in 0..FREE_TRIES {
             if Arc::strong_count(&before) == 1 {
                 break;

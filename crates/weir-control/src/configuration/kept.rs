@@ -55,7 +55,7 @@ pub(super) fn read(path: &Path) -> Option<Answers> {
         Err(error) => {
             // The error's own text could show a part of the file.
             let (path, line) = (path.display(), error.line());
-            tracing::warn!(%path, line, "what configuration servers said cannot be read");
+            tracing::warn!(%path, line, "the saved answers of configuration servers cannot be read");
             None
         }
     }

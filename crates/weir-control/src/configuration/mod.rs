@@ -89,7 +89,7 @@ impl Configuration {
                 let on_disk = || file.and_then(|file| kept::read(&file)?.remove(&name));
                 match known.or_else(on_disk) {
                     Some(parts) => {
-                        tracing::warn!(server = name, "{why}; its last answer serves on");
+                        tracing::warn!(server = name, "{why}; its last answer stays in use");
                         self.state.lock().pending.insert(name, parts.clone());
                         Outcome::Remembered(parts, why)
                     }
@@ -122,7 +122,7 @@ impl Configuration {
         let Some(file) = file else { return };
         if let Err(error) = kept::write(&file, &answers) {
             let path = file.display();
-            tracing::warn!(%path, %error, "what configuration servers said cannot be written");
+            tracing::warn!(%path, %error, "the answers of configuration servers cannot be saved");
         }
     }
 

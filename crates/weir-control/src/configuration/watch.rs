@@ -83,7 +83,7 @@ pub(super) async fn watch(
             Err(failure) => {
                 let text = failure.to_string();
                 if told.as_ref() != Some(&text) {
-                    tracing::warn!(server = name, "{text}; its last answer serves on");
+                    tracing::warn!(server = name, "{text}; its last answer stays in use");
                 }
                 told = Some(text);
                 tokio::time::sleep(pause).await;

@@ -1,4 +1,4 @@
-//! What the tasks of all registries share, and what is shown of them.
+//! State shared by the tasks of all registries, and shown to operators.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -148,7 +148,7 @@ impl Shared {
         status.failures += 1;
         let text = failure.to_string();
         if status.failure.as_ref() != Some(&text) {
-            tracing::warn!(registry = source.1, "{text}; the last list serves on");
+            tracing::warn!(registry = source.1, "{text}; the last list stays in use");
         }
         status.failure = Some(text);
         drop(statuses);

@@ -1,4 +1,4 @@
-//! Makes a table visible, and frees the one before it once nobody uses that any more.
+//! Publishes a table, and drops the previous one when no worker uses it any more.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,8 +67,8 @@ impl ChangeTimes {
 pub(crate) struct Publisher {
     table: Arc<ArcSwap<Table>>,
     published: Arc<ArcSwap<Snapshot>>,
-    /// Tables of before. A worker that lets go of one last would have to free it: a pause for its
-    /// requests, and of a whole import a long one.
+    /// Retired tables, dropped here: a worker that dropped the last reference would pause its
+    /// requests to free the table.
     retired: RefCell<Vec<Arc<Table>>>,
     times: Arc<Mutex<ChangeTimes>>,
 }
@@ -87,7 +87,7 @@ impl Publisher {
         self.table.load_full()
     }
 
-    /// Has `table` serve from now on.
+    /// Publishes `table`.
     pub(crate) fn publish(&self, table: Table) {
         weir_server::set_limits(table.loaded.compiler.take_limits());
         self.published.store(Arc::clone(&table.snapshot));
@@ -95,7 +95,7 @@ impl Publisher {
         self.retired.borrow_mut().push(before);
     }
 
-    /// Frees what nobody uses any more; whether nothing is left to be freed later.
+    /// Drops retired tables that are unused; returns whether none is left.
     pub(crate) fn free_unused(&self) -> bool {
         let mut retired = self.retired.borrow_mut();
         retired

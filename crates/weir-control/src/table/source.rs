@@ -1,4 +1,4 @@
-//! Where routes come from: the configuration files, and the compiler they set up.
+//! Sources of routes: the configuration files, and the compiler they set up.
 
 use std::sync::Arc;
 

@@ -22,7 +22,7 @@ use crate::apis::Apis;
 
 /// Most changes in one transaction.
 const BATCH_MAX: usize = 1_000;
-/// How often tables of before are looked after.
+/// How often retired tables are dropped if nothing uses them any more.
 const FREE_EVERY: Duration = Duration::from_millis(100);
 
 /// A definition, ready to be stored, with what it compiles to.
@@ -193,7 +193,7 @@ impl Writer {
             Ok(revision) => table.revision = revision,
             // The files are good; that the log of it cannot be written must not keep them out.
             Err(error) => {
-                tracing::error!(%error, remedy = error.remedy(), "the reload is not in the log");
+                tracing::error!(%error, remedy = error.remedy(), "the reload is not in the audit log");
                 let _ = self.store.reopen();
             }
         }
@@ -209,7 +209,7 @@ impl Writer {
             // Whoever else changes the store may have opened it before.
             Ok(()) => self.resync(),
             Err(error) => {
-                tracing::error!(%error, remedy = error.remedy(), "the store stays shut");
+                tracing::error!(%error, remedy = error.remedy(), "the store stays closed");
             }
         }
     }

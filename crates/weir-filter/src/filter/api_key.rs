@@ -16,9 +16,9 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "ApiKey",
-    doc: r#"Lets requests pass that bring one of the keys of `weir.api-keys` in a header; others get
-401. The name of the key is who the request is from: for `Authorize`, and for limits with
-`key: principal`. The key itself does not go to the upstream. A filter of weir's own.
+    doc: r#"Admits requests with one of the keys of `weir.api-keys` in a header; others get 401. The
+name of the key identifies the client for `Authorize`, and for limits with `key: principal`. The key
+itself does not go to the upstream. A filter of weir's own.
 
 ```yaml
 filters:

@@ -15,10 +15,10 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "Authorize",
-    doc: r#"Lets requests pass whose token allows it; others get 403, those without a token 401. A
+    doc: r#"Admits requests whose token satisfies a rule; others get 403, those without a token 401. A
 rule is made of `scope:NAME`, `role:NAME` (an authority `ROLE_NAME`, or a role of Keycloak's realm),
 `authority:NAME`, `claim:PATH`, `claim:PATH=VALUE` and `authenticated`, with `and`, `or`, `not` and
-parentheses. Who a request is from is known by
+parentheses. The client is identified by
 `spring.security.oauth2.resourceserver.jwt` or a filter `ApiKey`. A filter of weir's own.
 
 ```yaml
@@ -55,7 +55,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
             .help("write a rule such as `scope:orders.read and not role:guest`")
     })?;
     if options.nobody_is_known {
-        return Err(ArgError::new("rule", "nobody says who a request is from").help(
+        return Err(ArgError::new("rule", "nothing identifies the client of a request").help(
             "set `spring.security.oauth2.resourceserver.jwt.issuer-uri`, or put a filter `ApiKey` \
              in front",
         ));

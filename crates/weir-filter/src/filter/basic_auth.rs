@@ -16,11 +16,10 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "BasicAuth",
-    doc: r#"Lets requests pass that bring user and password of one of `weir.users`, by HTTP's scheme
-Basic; others get 401. The user is who the request is from: for `Authorize`, and for limits with
-`key: principal`. User and password do not go to the upstream. Passwords are best written as bcrypt
-hashes (`htpasswd -nB user`); a check of one takes a while, on another thread, and is remembered. A
-filter of weir's own.
+    doc: r#"Admits requests with user and password of one of `weir.users` (HTTP Basic authentication);
+others get 401. The user identifies the client for `Authorize`, and for limits with `key: principal`.
+User and password do not go to the upstream. Write passwords as bcrypt hashes (`htpasswd -nB user`);
+each is checked on another thread, and the result is cached. A filter of weir's own.
 
 ```yaml
 filters:
@@ -36,7 +35,7 @@ WWW-Authenticate: Basic realm="staff", charset="UTF-8"
 ```"#,
     args: &[
         optional("realm", ArgKind::Text, Some("weir"), "What the browser tells it is for."),
-        optional("users", ArgKind::List, None, "Who may come in; everybody if nobody is named."),
+        optional("users", ArgKind::List, None, "Admitted users; all of `weir.users` by default."),
         optional("forward", ArgKind::Bool, Some("false"), "`true` sends them to the upstream."),
     ],
     shortcut: Shortcut::Positions(1),

@@ -15,12 +15,12 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "CircuitBreaker",
-    doc: r#"Stops asking an upstream that fails too often, for a while, and answers 503 at once;
-an answer that takes longer than the time limit of 1 second is 504. With `fallbackUri`, the request
-goes to the route that matches that path instead. What counts as too often is set by
-`resilience4j.circuitbreaker.*`, the time limit by `resilience4j.timelimiter.*`, both for the
-breaker's name, which is that of the route if none is given. Routes with one name share a breaker.
-`weir reference FallbackHeaders` shows how the other route is told why.
+    doc: r#"Answers 503 at once, for a while, when an upstream fails too often. A response that
+takes longer than the time limit of 1 second becomes 504. With `fallbackUri`, the request goes to the
+route that matches that path instead. `resilience4j.circuitbreaker.*` sets the thresholds,
+`resilience4j.timelimiter.*` the time limit, both by the name of the breaker; by default that is the
+id of the route. Routes that name the same breaker share it. `weir reference FallbackHeaders` shows
+how the fallback route gets the cause.
 
 ```yaml
 filters:

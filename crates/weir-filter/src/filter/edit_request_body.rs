@@ -10,9 +10,9 @@ use crate::context::FilterError;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "EditRequestBody",
-    doc: r#"Changes the body of a request: takes attributes of JSON out, renames and sets them, by JSON
-pointer; replaces texts in any type. What ModifyRequestBody does in Java. The body is collected, and
-decoded from gzip, deflate and br; it goes on without coding. A filter of weir's own.
+    doc: r#"Changes the body of a request: removes, renames and sets JSON attributes by JSON pointer, and
+replaces texts in any type. It replaces ModifyRequestBody in Java. The body is buffered, and decoded
+from gzip, deflate and br; it is sent without coding. A filter of weir's own.
 
 ```yaml
 filters:

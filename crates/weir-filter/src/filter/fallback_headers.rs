@@ -62,7 +62,7 @@ GET / HTTP/1.1
     build,
 };
 
-/// Tells a fallback why it is asked.
+/// Passes the cause of the failure to the fallback.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FallbackHeaders(Box<[HeaderName; 4]>);
 

@@ -14,8 +14,8 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "FaultInjection",
-    doc: r#"Slows a share of requests down and answers a share with an error, to see what clients make
-of it. Only where it is written. A filter of weir's own.
+    doc: r#"Delays a share of requests and answers a share with an error, to test how clients behave. A
+filter of weir's own.
 
 ```yaml
 filters:

@@ -79,7 +79,7 @@ GET / HTTP/1.1
             "errorStatus",
             ArgKind::Status,
             Some("503"),
-            "Status where nobody answers in time.",
+            "Status if the server does not answer in time.",
         ),
     ],
     shortcut: Shortcut::Positions(1),

@@ -1,4 +1,4 @@
-//! IpAccess: lets requests pass by the address they come from.
+//! IpAccess: admits requests by client address.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -50,7 +50,7 @@ GET /pets HTTP/1.1
     build,
 };
 
-/// Has a definition answer what the upstream does not have yet.
+/// The MockFallback filter: a definition answers what the upstream lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MockFallback(Arc<Inner>);
 

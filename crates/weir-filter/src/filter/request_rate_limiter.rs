@@ -1,4 +1,4 @@
-//! RequestRateLimiter: refuses requests of a key that come too fast.
+//! RequestRateLimiter: refuses requests above the rate of their key.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,8 +21,8 @@ pub static SPEC: Spec<Build> = Spec {
     name: "RequestRateLimiter",
     doc: r#"Answers 429 to requests of a key that come faster than `replenishRate` a second, once a
 burst of `burstCapacity` is used up. The key comes from a key resolver, whose name
-`weir.key-resolvers` gives a meaning: `weir.key-resolvers.ipKeyResolver: ip`. Without one the key is
-who the request is from: the subject of its token, or the name of its API key. A request without a
+`weir.key-resolvers` gives a meaning: `weir.key-resolvers.ipKeyResolver: ip`. Without one requests
+are counted by the subject of their token, or the name of their API key. A request without a
 key is answered 403, unless `denyEmptyKey`, or `filter.request-rate-limiter.deny-empty-key` for all,
 is false. Where `spring.data.redis.*` names a Redis, the buckets are kept there under SCG's names,
 so that all gateways of both kinds share them; a request that Redis does not answer in time passes.

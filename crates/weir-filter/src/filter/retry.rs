@@ -15,15 +15,15 @@ const RETRY_AFTER_MS_MAX: u64 = 10_000;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "Retry",
-    doc: r#"Sends a request again when its upstream failed: `retries` times at most, where the
-method is one of `methods` and the status is one of `statuses` or of a `series`, or the failure is
-one of `exceptions` (`IOException`: not reached or broken; `TimeoutException`: no answer in time).
-The last answer goes to the client. With several instances, each attempt goes to the next one. Waits
-between attempts as `backoff` says, and for a `Retry-After` of up to 10 seconds.
+    doc: r#"Sends a request again after a failure, at most `retries` times. The method must be one of
+`methods`. Failures are a status in `statuses` or in a `series`, and the `exceptions`
+(`IOException`: no connection, or a broken one; `TimeoutException`: no response in time). The client
+gets the last response. With several instances, each attempt goes to the next one. weir waits between
+attempts as `backoff` says, and for a `Retry-After` of up to 10 seconds.
 
-A body is kept for it up to `spring.http.codecs.max-in-memory-size`; a request with a larger one is
-sent once. Retries take no more than `weir.retry.budget` percent of the requests to an upstream, and
-ten a second are free.
+The body is buffered up to `spring.http.codecs.max-in-memory-size`; a request with a larger one is
+sent once. Retries are at most `weir.retry.budget` percent of the requests to an upstream, plus ten a
+second.
 
 ```yaml
 filters:
@@ -82,7 +82,7 @@ GET / HTTP/1.1
 const SERIES: &[&str] =
     &["INFORMATIONAL", "SUCCESSFUL", "REDIRECTION", "CLIENT_ERROR", "SERVER_ERROR"];
 
-/// Has a request sent again.
+/// The Retry filter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Retry(Box<Inner>);
 

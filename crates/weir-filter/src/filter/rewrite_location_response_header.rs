@@ -119,7 +119,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
 }
 
 impl RewriteLocationResponseHeader {
-    /// Tells whether a filter in front of this one replaces the path.
+    /// Returns whether a filter in front of this one replaces the path.
     pub(super) fn place_after(&mut self, path_change: bool) {
         self.0.after_path_change = path_change;
     }

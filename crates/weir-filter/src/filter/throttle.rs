@@ -1,4 +1,4 @@
-//! Throttle: holds requests back that come faster than a limit allows.
+//! Throttle: delays requests above the rate of a limit.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -15,10 +15,11 @@ use crate::styled::Styled;
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: "Throttle",
-    doc: r#"Holds requests back that come faster than a limit allows, and lets them pass one by one,
-evenly. `Throttle=orders` uses the limit `orders` of `weir.limits`; `Throttle=500/s` makes one for
-its route. Who would wait longer than `max-wait` or its own `deadline`, or finds `queue` others
-waiting, is refused: 429 if the limit has a key, else 503, with a `Retry-After`. A filter of weir's own.
+    doc: r#"Delays requests above the rate of a limit, so that they pass one by one, evenly.
+`Throttle=orders` uses the limit `orders` of `weir.limits`; `Throttle=500/s` creates one for its
+route. A request that would wait longer than `max-wait` or its own `deadline`, or that finds `queue`
+others waiting, is refused with `Retry-After`: 429 if the limit has a key, else 503. A filter of
+weir's own.
 
 ```yaml
 filters:
@@ -39,7 +40,12 @@ GET / HTTP/1.1
             Some("pace"),
             "`pace`: evenly; `window`: all that a second allows at once.",
         ),
-        optional("burst", ArgKind::Text, Some("1"), "How many pass at once after a rest."),
+        optional(
+            "burst",
+            ArgKind::Text,
+            Some("1"),
+            "Requests that pass at once after an idle time.",
+        ),
         optional("warm-up", ArgKind::Text, Some("0"), "How long a rested limit takes to its rate."),
         optional(
             "concurrency",
@@ -61,8 +67,13 @@ GET / HTTP/1.1
             None,
             "Bytes a second of each body, each way, such as `1MB/s`.",
         ),
-        optional("queue", ArgKind::Text, Some("10000"), "How many may wait."),
-        optional("max-wait", ArgKind::Text, Some("30s"), "Who would wait longer is refused."),
+        optional("queue", ArgKind::Text, Some("10000"), "Most waiting requests."),
+        optional(
+            "max-wait",
+            ArgKind::Text,
+            Some("30s"),
+            "Requests that would wait longer are refused.",
+        ),
         optional("order", ArgKind::Text, Some("fifo"), "`fifo`, or `fair`: each key in turn."),
         optional("ageing", ArgKind::Text, Some("1s"), "Wait that makes up for a class less."),
         optional("enforce", ArgKind::Text, Some("true"), "`false` counts what it would do."),

@@ -1,4 +1,4 @@
-//! What every forwarded head goes through: hop-by-hop fields, Host, Forwarded and X-Forwarded-*.
+//! Rules for every forwarded head: hop-by-hop fields, Host, Forwarded and X-Forwarded-*.
 //!
 //! A request is treated twice. [`Forwarding::receive`] runs before the filters and takes out what
 //! the client may not say: fields that its own Connection field names, and Forwarded and

@@ -1,4 +1,4 @@
-//! What the configuration says about forwarded heads.
+//! Options of forwarded heads.
 
 /// Settings of [`Forwarding`](super::Forwarding), by property. The default is SCG's.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! What the gateway says of itself in Via (RFC 9110 section 7.6.3).
+//! The Via field of forwarded messages (RFC 9110 section 7.6.3).
 
 use weir_wire::{Fields, Version, list_members};
 

@@ -1,4 +1,4 @@
-//! Limits in virtual time, against what they must come to.
+//! Limits in virtual time, against their closed forms.
 
 use std::task::{Context, Poll, Waker};
 

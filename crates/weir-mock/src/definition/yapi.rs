@@ -238,7 +238,7 @@ fn schema_in(
     Ok(Some(schema))
 }
 
-/// Has references within a schema lead to where it stands in the export.
+/// Rewrites references within a schema to its place in the export.
 fn rebase(value: &mut Value, pointer: &str) {
     match value {
         Value::Object(members) => {

@@ -1,9 +1,9 @@
-//! The things of a request by which routes are filed: what a route demands there ([`super::demand`]),
-//! what a request shows there ([`super::shown`]).
+//! Dimensions: the request attributes that the index branches on, and for each one the keys that a
+//! route demands and that a request shows.
 //!
 //! One rule makes the index exact, and each dimension keeps it: *if a route demands something and
-//! matches a request, then one of the keys that the route demands is among those that the request
-//! shows.* More keys than needed cost time and nothing else, and so do two texts with one hash.
+//! matches a request, the request shows one of the demanded keys.* Extra keys and hash collisions
+//! cost time, never correctness.
 
 use std::net::IpAddr;
 use std::sync::Arc;

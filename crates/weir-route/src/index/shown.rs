@@ -1,4 +1,4 @@
-//! What a request shows in a dimension: the other half of the rule in [`super::dim`].
+//! Keys that a request shows in a dimension: the other half of the rule in [`super::dim`].
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! What of a predicate the index can look up instead of trying it.
+//! Keys of predicates: the part of a predicate that the index can look up.
 
 use ipnet::IpNet;
 use smol_str::SmolStr;

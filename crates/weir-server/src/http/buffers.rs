@@ -59,7 +59,7 @@ impl ReadBuffer {
         }
     }
 
-    /// Lets go of what is held only for speed.
+    /// Frees what is held only for speed.
     pub(crate) fn tidy(&mut self) {
         self.spare.truncate(1);
         self.pipes.tidy();

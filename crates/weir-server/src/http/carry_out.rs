@@ -7,7 +7,8 @@ use std::rc::Rc;
 use tokio::sync::oneshot;
 use weir_filter::filter::Mirror;
 use weir_filter::{Copied, Question};
-use weir_snapshot::Snapshot;
+use weir_route::Route;
+use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::http1::{RequestFraming, canonical_path};
 
 use super::attempts::{Attempts, Done};
@@ -105,15 +106,7 @@ async fn steps(
                         return rescue(worker, client, x, framing, snapshot, route, error).await;
                     }
                     Ok(Done::Fallback(path)) => {
-                        // What another route answers is not this one's response.
-                        x.storing = None;
-                        // Not what filters behind the breaker have put in, such as credentials.
-                        // Content that was edited goes with the head that tells its length.
-                        let kept = x.kept.take().filter(|_| !route.target.chain.edits_request());
-                        if let Some(kept) = kept {
-                            x.request = *kept;
-                        }
-                        x.request.fields.remove(b"origin");
+                        leave(x, route);
                         worker.identity.take_back(&mut x.request, &snapshot.settings.via);
                         dispatch(worker, client, x, snapshot, &mut framing, path.as_bytes()).await?
                     }
@@ -121,6 +114,18 @@ async fn steps(
             }
         }
     }
+}
+
+/// Makes a request ready for the fallback of `route`.
+fn leave(x: &mut Exchange, route: &Route<RouteTarget>) {
+    // What another route answers is not this one's response.
+    x.storing = None;
+    // Not what filters behind the breaker have put in, such as credentials. Content that was edited
+    // goes with the head that tells its length.
+    if let Some(kept) = x.kept.take().filter(|_| !route.target.chain.edits_request()) {
+        x.request = *kept;
+    }
+    x.request.fields.remove(b"origin");
 }
 
 /// Looks for the route of `path`, as Spring's DispatcherHandler does once more: method, query,

@@ -1,4 +1,4 @@
-//! Whose turn it is: an instance of a plain service, or the choice of a cluster.
+//! Selects the instance for a request: round robin, or by the rules of a cluster.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What would go upstream, without a socket: for tests and fuzzing. It calls what serves.
+//! The request that would go upstream, without a socket, for tests and fuzzing.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

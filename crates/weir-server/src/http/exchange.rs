@@ -40,9 +40,10 @@ pub(crate) struct Exchange {
     pub(crate) response: ResponseHead,
     /// The Host asked for, before filters and forwarding rules changed it.
     pub(crate) client_host: Vec<u8>,
-    /// Path and host as the table sees them. The exchange's own, as others are looked at between
-    /// its first look ahead and the lookup.
+    /// Path and host, split for the lookup. Kept per exchange, as other requests run between the
+    /// prefetch and the lookup.
     pub(crate) parts: RequestParts,
+    /// How far the lookup path is prefetched.
     pub(crate) foreseen: Ahead,
     pub(crate) vars: Vars,
     pub(crate) cors_fields: Vec<(Cow<'static, str>, Vec<u8>)>,
@@ -52,27 +53,27 @@ pub(crate) struct Exchange {
     pub(crate) download: Relay,
     /// Buffer for what else goes to the client.
     pub(crate) down: Vec<u8>,
-    /// Memory for what a client sends with its head; empty.
+    /// Spare buffer for bytes that arrive behind the request head; empty.
     pub(crate) ahead: Carry,
-    /// Memory for what an upstream sends behind its head; empty.
+    /// Spare buffer for bytes that arrive behind the response head; empty.
     pub(crate) spare: Carry,
-    /// Which instance it was given, where rules choose one.
+    /// The chosen instance, if the service has balancing rules.
     pub(crate) choice: Chosen,
-    /// Limits in whose service it is, and since when in nanoseconds.
+    /// Concurrency limits it holds a place of, and since when in nanoseconds.
     pub(crate) held: Vec<(Arc<Valve>, u64)>,
-    /// Who it is from, if that is known.
+    /// Claims of the verified token, if any.
     pub(crate) claims: Option<Arc<Claims>>,
-    /// Why it goes to a fallback.
+    /// The failure that sent it to a fallback.
     pub(crate) failure: Option<Box<Failure>>,
     /// The head as it came to a CircuitBreaker with a fallback.
     pub(crate) kept: Option<Box<RequestHead>>,
-    /// How often it was dispatched within the gateway.
+    /// How often it was forwarded to another route (`forward:`).
     pub(crate) dispatches: u32,
-    /// A copy that is sent elsewhere once the request has been answered.
+    /// The copy for `Mirror`, sent once the request has been answered.
     pub(crate) copied: Option<Box<Copied>>,
-    /// What a cache waits for.
+    /// The cache entry that waits for its response.
     pub(crate) storing: Option<Box<Storing>>,
-    /// No client has sent it: its response is for a cache only.
+    /// A cache refresh: there is no client.
     pub(crate) is_refresh: bool,
     pub(crate) record: Record,
 }
@@ -93,7 +94,7 @@ pub(crate) struct Storing {
 /// What the log and the counters want to know at the end.
 #[derive(Debug)]
 pub(crate) struct Record {
-    /// When the head was there, in nanoseconds since the worker started.
+    /// When the head was complete, in nanoseconds since the worker started.
     pub(crate) started_ns: u64,
     pub(crate) peer: Option<SocketAddr>,
     /// Status sent to the client; 0 if none was.

@@ -24,7 +24,7 @@ pub(crate) fn finish(
     if x.choice.is_some() {
         end(x);
     }
-    let now_ns = worker.deadlines.look();
+    let now_ns = worker.deadlines.now_ns();
     let now_ms = worker.deadlines.now_ms();
     let took = Duration::from_nanos(now_ns.saturating_sub(x.record.started_ns));
     worker.counters.finished(x.record.status);

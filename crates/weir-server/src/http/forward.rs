@@ -201,7 +201,7 @@ async fn reach(
     }
 }
 
-/// Has the request sent once more, on a new connection, and only where nothing can happen twice.
+/// Sends the request once more on a new connection, only if it cannot take effect twice.
 fn resend(
     worker: &Worker,
     x: &mut Exchange,

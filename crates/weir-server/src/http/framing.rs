@@ -1,4 +1,4 @@
-//! How a forwarded message tells where its body ends.
+//! Framing of forwarded messages: a length, chunks, or the end of the connection.
 //!
 //! The body's length was settled when its head was read; filters run in between and may have
 //! removed, changed or added framing fields. What is sent always fits the body, or the next message

@@ -1,4 +1,4 @@
-//! What is written next to a connection: framing of our own, and content where it was received.
+//! Gathered writes: framing made here and content in the buffer it was received in.
 //!
 //! A body goes out in one call with the head or the chunk sizes around it, and is not copied unless
 //! the receiver does not take it at once.

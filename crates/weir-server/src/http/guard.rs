@@ -1,4 +1,4 @@
-//! Who a request is from: its token, where the configuration wants one.
+//! Authentication: checks the token of a request, if the configuration requires one.
 //!
 //! As Spring Security's resource server, it comes before everything else: who has no right to be
 //! here does not learn which routes there are. A preflight passes, as browsers send it without a

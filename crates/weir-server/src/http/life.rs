@@ -29,7 +29,7 @@ pub(crate) async fn exchange(
     mut framing: RequestFraming,
 ) -> Next {
     let admitted = admit(x);
-    x.record = Record::new(Some(client.peer), worker.deadlines.look());
+    x.record = Record::new(Some(client.peer), worker.deadlines.now_ns());
     others_first().await;
     x.parts.path.read(x.request.path());
     x.parts.host.read(&x.client_host);
@@ -109,7 +109,7 @@ pub(crate) async fn refuse(
     snapshot: &Snapshot,
     error: ProxyError,
 ) -> Next {
-    x.record = Record::new(Some(client.peer), worker.deadlines.look());
+    x.record = Record::new(Some(client.peer), worker.deadlines.now_ns());
     let next = answer_error(worker, client, x, None, snapshot, &error).await;
     finish(worker, snapshot, x, None);
     next

@@ -1,4 +1,4 @@
-//! What paces one body, where limits have a bandwidth.
+//! Bandwidth limits of one body.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -32,7 +32,7 @@ impl Pace {
         }
     }
 
-    /// Has the body move under one more.
+    /// Adds a bandwidth.
     pub(crate) fn add(&mut self, stream: Stream) {
         self.streams.push(stream);
     }

@@ -13,7 +13,7 @@ use weir_snapshot::PoolSettings;
 
 use super::buffers::Carry;
 use crate::descriptors::UpstreamFile;
-use crate::net::{Socket, is_spoilt};
+use crate::net::{Socket, is_stale};
 
 /// A connection to an upstream, in use.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Pools {
         let mut idle = pool.idle.borrow_mut();
         while let Some(Idle { mut upstream, since_ms }) = idle.pop_back() {
             let fresh = now_ms.saturating_sub(since_ms) < ms(settings.idle_timeout);
-            if fresh && !is_spoilt(&upstream.stream) {
+            if fresh && !is_stale(&upstream.stream) {
                 upstream.pool = Some(Rc::clone(pool));
                 return Some(upstream);
             }
@@ -100,7 +100,7 @@ impl Pools {
             let max = if short { 0 } else { pool.idle_ms_max.get() };
             let mut idle = pool.idle.borrow_mut();
             idle.retain(|idle| {
-                now_ms.saturating_sub(idle.since_ms) < max && !is_spoilt(&idle.upstream.stream)
+                now_ms.saturating_sub(idle.since_ms) < max && !is_stale(&idle.upstream.stream)
             });
             !idle.is_empty() || pool.is_in_use()
         });

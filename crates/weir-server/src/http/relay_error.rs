@@ -1,4 +1,4 @@
-//! Why a body did not come to its end, and whose fault that is.
+//! Why the relay of a body failed, and on which side.
 
 use weir_wire::http1::BodyError;
 

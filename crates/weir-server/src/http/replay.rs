@@ -1,4 +1,4 @@
-//! What makes another attempt possible: the body is kept, the response put aside, time passes.
+//! Retries: buffers the request body, holds the response back, and waits between attempts.
 
 use std::future::poll_fn;
 use std::sync::OnceLock;
@@ -159,7 +159,7 @@ pub(super) async fn pause(
     paused
 }
 
-/// Lets go of a response that nobody gets; its connection is kept if the response is over.
+/// Drops a response that no client gets; its connection is pooled if the response is complete.
 pub(super) fn put_aside(
     worker: &Worker,
     x: &Exchange,

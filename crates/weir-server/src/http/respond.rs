@@ -60,7 +60,7 @@ struct Responding {
     timing: Timing,
     upload_over: bool,
     fault: Option<RelayError>,
-    /// What else is ready has been read, so that this may be sent (decision 0027).
+    /// It has yielded once to the ready reads (`docs/decisions/0027-responses-in-turn.md`).
     has_turn: bool,
 }
 

@@ -253,7 +253,7 @@ impl Timers {
         room
     }
 
-    /// Has the timer fetched that a request through a route will add to.
+    /// Prefetches the timer of a route.
     pub(super) fn look_ahead(&self, number: RouteNumber) {
         let at = number.0 as usize;
         if let Some(block) = self.first.get(at / BLOCK).and_then(OnceLock::get) {

@@ -57,7 +57,7 @@ impl End {
         }
     }
 
-    /// Has `bytes` sent by and by.
+    /// Queues `bytes` for sending.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }

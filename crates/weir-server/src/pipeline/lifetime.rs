@@ -1,4 +1,4 @@
-//! How long a connection of a pipeline may last, and how long it may be still.
+//! Idle timeout and maximum age of a pipeline connection.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};

@@ -1,4 +1,4 @@
-//! What a worker does with the listeners of pipelines.
+//! The listeners of pipelines in a worker.
 
 use std::net::TcpListener;
 use std::rc::Rc;

@@ -172,7 +172,7 @@ impl PipelineSet {
         Ok(Socket { asked, address: bound.address, drain, stop })
     }
 
-    /// Has every listener, and later every connection, end.
+    /// Ends every listener, and later every connection.
     pub(crate) fn close(&self, phase: Phase) {
         for one in &*self.lock() {
             one.checked.drain.advance(phase);

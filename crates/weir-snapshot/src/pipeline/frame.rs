@@ -1,4 +1,4 @@
-//! How messages on a plain TCP connection are cut and answered.
+//! Framing of messages on a plain TCP connection, and the responses made here.
 
 use weir_wire::frame::FrameRules;
 

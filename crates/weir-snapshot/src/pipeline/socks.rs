@@ -1,11 +1,11 @@
-//! Who may use a SOCKS proxy, and what for.
+//! Access rules of a SOCKS proxy: users, allowed and denied targets.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 
-use crate::settings::Secret;
+use crate::secret::Secret;
 
 /// Users of a proxy, and where it connects to.
 #[derive(Clone, Debug, Default)]
@@ -90,7 +90,7 @@ fn is_local(ip: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{AddressRule, SocksRules};
-    use crate::settings::Secret;
+    use crate::secret::Secret;
 
     fn rules(texts: &[&str]) -> Vec<AddressRule> {
         texts.iter().map(|text| AddressRule::parse(text).expect("a rule")).collect()

@@ -1,15 +1,56 @@
 //! Changing definitions one at a time: add, set, rm.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use clap::Args;
 use http::{Method, StatusCode, header};
 use serde_json::{Map, Value, json};
 
-use super::{DefineArgs, RemoveArgs, SetArgs};
-use crate::configuration::FILES;
+use crate::files::FILES;
 use crate::routes::client::{Ask, Client, escaped};
+
+#[derive(Debug, Args)]
+pub(super) struct DefineArgs {
+    /// Name of the definition.
+    name: String,
+    /// The definition: OpenAPI, Swagger, YApi, Postman, HAR, Apifox; `-` is standard input.
+    file: PathBuf,
+    /// Base path, instead of that of its `servers`.
+    #[arg(long, value_name = "PATH")]
+    base_path: Option<String>,
+    /// The host whose requests it is for; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+    /// How it is served, as below `x-weir-mock`, in JSON.
+    #[arg(long, value_name = "FILE")]
+    settings: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SetArgs {
+    #[command(flatten)]
+    define: DefineArgs,
+    /// Only if the definition is still at this revision (see `show`).
+    #[arg(long, value_name = "N")]
+    if_revision: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RemoveArgs {
+    /// Which definitions.
+    names: Vec<String>,
+    /// Those with this text in name, title, base path, host or a path.
+    #[arg(short, long, value_name = "TEXT", conflicts_with = "names")]
+    query: Option<String>,
+    /// Every definition.
+    #[arg(long, conflicts_with_all = ["names", "query"])]
+    all: bool,
+    /// Only if the definition is still at this revision (see `show`).
+    #[arg(long, value_name = "N", requires = "names")]
+    if_revision: Option<u64>,
+}
 
 pub(super) fn add(client: &Client, args: &DefineArgs, json: bool) -> anyhow::Result<()> {
     let condition = Some((header::IF_NONE_MATCH, "*".to_owned()));

@@ -3,14 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use clap::Args;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::ImportArgs;
 use super::change::{read, whole};
-use crate::configuration::FILES;
+use crate::files::FILES;
 use crate::routes::client::{Ask, Client};
 use crate::routes::import::progress;
+
+#[derive(Debug, Args)]
+pub(super) struct ImportArgs {
+    /// Definitions, each called as its file; folders of them; exports (`.jsonl`).
+    #[arg(required = true, value_name = "FILE|DIR")]
+    files: Vec<PathBuf>,
+}
 
 /// Bytes that are written together at most: a little less than the gateway takes. More are written
 /// in several swaps.

@@ -2,17 +2,60 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
+use clap::Args;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{ExportArgs, ListArgs, TryArgs};
 use crate::routes::client::{Ask, Client, escaped};
 use crate::routes::show::table;
 
 /// Definitions that are asked for together in an export.
 const EXPORT_PAGE: usize = 1_000;
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Text in name, title, base path, host or a path.
+    #[arg(short, long, value_name = "TEXT")]
+    query: Option<String>,
+    /// Most definitions shown.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: usize,
+    /// Shows all of them.
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// Which definition.
+    pub(super) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExportArgs {
+    /// Output file; standard output by default.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct TryArgs {
+    /// Which definition.
+    name: String,
+    /// Method.
+    method: String,
+    /// Path and query, base path included.
+    target: String,
+    /// A header field; may be repeated.
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    headers: Vec<String>,
+    /// The body.
+    #[arg(short, long, value_name = "TEXT", default_value = "")]
+    data: String,
+}
 
 pub(super) fn list(client: &Client, args: &ListArgs, json: bool) -> anyhow::Result<()> {
     let mut target = "/weir/apis?".to_owned();

@@ -56,12 +56,12 @@ fn what_is_said_once_is_counted_and_errors_come_first() {
     let (loaded, routes) = loaded(&format!("spring.cloud.gateway.routes:\n{routes}"));
     let text = as_text(&loaded, routes, Style::Plain, false);
     let error = text.find("error[unknown-filter]: there is no filter `JwtFilter`");
-    let warning = text.find("warning[suspicious]: `/ignored0` of the uri counts for nothing");
+    let warning = text.find("warning[suspicious]: `/ignored0` of the uri has no effect");
     assert!(error.is_some() && error < warning, "{text}");
     for expected in [
         "6 |   - name: JwtFilter\n",
         "   and 2 more: 13:11, 20:11\n",
-        "   and 2 more of the kind:\n     10:8 `/ignored1` of the uri counts for nothing\n",
+        "   and 2 more of the kind:\n     10:8 `/ignored1` of the uri has no effect\n",
         "complete:\n\n  weir.filters.JwtFilter: ['Authorize=authenticated']\n\n",
     ] {
         assert!(text.contains(expected), "no {expected:?} in:\n{text}");

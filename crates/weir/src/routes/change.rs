@@ -1,17 +1,68 @@
 //! Changing routes one at a time: add, set, rm, refresh.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use clap::Args;
 use http::{Method, header};
 use serde_json::{Map, Value, json};
 
 use super::client::{Ask, Client, escaped};
 use super::source;
-use super::{DefineArgs, RemoveArgs, SetArgs};
+use super::which::Which;
 
 const JSON: &str = "application/json";
+
+#[derive(Debug, Args)]
+pub(super) struct DefineArgs {
+    /// Which route.
+    id: String,
+    /// Where its requests go.
+    #[arg(long, value_name = "URI", required_unless_present_any = ["file", "group"])]
+    uri: Option<String>,
+    /// A predicate, such as `Path=/a/**`; may be repeated.
+    #[arg(short, long = "predicate", value_name = "NAME=ARGS")]
+    predicates: Vec<String>,
+    /// A filter, such as `StripPrefix=1`; may be repeated.
+    #[arg(short, long = "filter", value_name = "NAME=ARGS")]
+    filters: Vec<String>,
+    /// The group of `weir.groups` that it belongs to.
+    #[arg(long, value_name = "ID")]
+    group: Option<String>,
+    /// Lower is tried first.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    order: Option<i32>,
+    /// Metadata; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    metadata: Vec<String>,
+    /// A definition in JSON or YAML to start from; `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SetArgs {
+    #[command(flatten)]
+    define: DefineArgs,
+    /// Only if the route is still at this revision (see `get`).
+    #[arg(long, value_name = "N")]
+    if_revision: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RemoveArgs {
+    /// Which routes.
+    ids: Vec<String>,
+    #[command(flatten)]
+    which: Which,
+    /// Every route of the store.
+    #[arg(long)]
+    all: bool,
+    /// Only if the route is still at this revision (see `get`).
+    #[arg(long, value_name = "N", requires = "ids")]
+    if_revision: Option<u64>,
+}
 
 pub(super) fn add(client: &Client, args: &DefineArgs, json: bool) -> anyhow::Result<()> {
     let condition = Some((header::IF_NONE_MATCH, "*".to_owned()));

@@ -1,16 +1,29 @@
 //! Writing many routes: `weir routes import`.
 
 use std::io::{IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use clap::Args;
 use http::Method;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
-use super::ImportArgs;
 use super::client::{Ask, Client};
-use super::source;
+use super::source::{self, Format};
+
+#[derive(Debug, Args)]
+pub(super) struct ImportArgs {
+    /// Files; `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Format of the files; detected by default.
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Routes written together.
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    batch: usize,
+}
 
 /// Bytes written together at most, whatever `--batch` says: a quarter of what the gateway takes.
 const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;

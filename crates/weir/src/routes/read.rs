@@ -2,16 +2,65 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
 use serde_json::{Map, Value};
 
 use super::client::{Ask, Client, escaped};
 use super::show;
-use super::{ExportArgs, Format, ListArgs, Sort};
+use super::source::Format;
+use super::which::Which;
 
 /// Routes asked for at once.
 const PAGE: usize = 10_000;
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Most routes shown.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: usize,
+    /// Shows all of them.
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+    /// Order of the lines.
+    #[arg(long, value_enum, default_value_t = Sort::Trial)]
+    sort: Sort,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Sort {
+    /// As they are tried.
+    Trial,
+    /// By id.
+    Id,
+    /// By uri.
+    Uri,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct GetArgs {
+    /// Which route.
+    pub(super) id: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExportArgs {
+    #[command(flatten)]
+    which: Which,
+    /// What to write.
+    #[arg(long, value_enum, default_value_t = Format::Jsonl)]
+    format: Format,
+    /// Output file; standard output by default.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Routes of configuration files, too. Importing them again would make them twice.
+    #[arg(long)]
+    files: bool,
+}
 
 pub(super) fn list(client: &Client, args: &ListArgs, json: bool) -> anyhow::Result<()> {
     let limit = if args.all { usize::MAX } else { args.limit };

@@ -3,11 +3,21 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use clap::ValueEnum;
 use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
 use serde_json::Value;
 use weir_config::{Loader, Severity, Source, Style, render};
 
-use super::Format;
+/// Forms of a file of routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// `spring.cloud.gateway…routes` of an application.yml, or a list of routes.
+    Yaml,
+    /// A JSON array.
+    Json,
+    /// One JSON object a line.
+    Jsonl,
+}
 
 /// What a file is, by its name or how it starts.
 pub(super) fn guess(path: &Path, text: &str) -> Format {

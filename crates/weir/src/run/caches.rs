@@ -14,9 +14,9 @@ type Read = fn(&CacheCounts) -> u64;
 const ROWS: [(&str, &str, &str, Read); 7] = [
     ("hits_total", "counter", "Requests answered from the cache.", |c| c.hits),
     ("stale_total", "counter", "Of these, those whose answer was no longer fresh.", |c| c.stale),
-    ("misses_total", "counter", "Requests that the cache had no answer for.", |c| c.misses),
+    ("misses_total", "counter", "Requests not answered from the cache.", |c| c.misses),
     ("waited_total", "counter", "Requests that waited for another one's fetch.", |c| c.waited),
-    ("stored_total", "counter", "Responses that were kept.", |c| c.stored),
+    ("stored_total", "counter", "Responses stored.", |c| c.stored),
     ("entries", "gauge", "Entries of the cache.", |c| c.entries),
     ("bytes", "gauge", "Bytes of the cache.", |c| c.bytes),
 ];

@@ -85,8 +85,8 @@ pub async fn reload(
 ) -> Result<Vec<String>, String> {
     tracing::info!("reloading because of {why}");
     let refused = |reason: String| {
-        tracing::error!("not reloaded: {reason}; the old one serves on");
-        format!("not reloaded: {reason}; the old configuration serves on")
+        tracing::error!("not reloaded: {reason}; the old configuration stays in use");
+        format!("not reloaded: {reason}; the old configuration stays in use")
     };
     let loaded = load(config.clone(), Arc::clone(registries)).await;
     let loaded = loaded.map_err(|error| refused(format!("{error:#}")))?;
@@ -109,7 +109,7 @@ pub async fn reload(
     let applied = applied.and_then(|applied| applied.map_err(|error| format!("{error:#}")));
     if !later.is_empty() {
         let later = later.join(", ");
-        tracing::warn!("changed, but read at a start only: {later}; restart to use them");
+        tracing::warn!("changed settings need a restart: {later}");
     }
     let failures = registries.failures();
     match applied {
@@ -118,7 +118,7 @@ pub async fn reload(
             Err(error)
         }
         Ok(_) if !failures.is_empty() => {
-            Err(format!("{}; the last answer serves on", failures.join("; ")))
+            Err(format!("{}; the last answer stays in use", failures.join("; ")))
         }
         Ok(changed) => Ok(changed),
     }

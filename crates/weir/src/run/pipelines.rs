@@ -78,12 +78,12 @@ fn metrics_of(counts: &[&str], all: &[PipelineStatus]) -> String {
 
 /// What is counted of a pipeline, and what it means.
 const COUNTS: &[(&str, &str)] = &[
-    ("accepted", "Connections that came."),
+    ("accepted", "Connections accepted."),
     ("limited", "Connections that the limit refused."),
     ("unreached", "Connections for which no upstream could be reached."),
     ("messages", "Messages from clients, where they are told apart."),
-    ("broken", "Connections ended as they broke the rules of their protocol."),
-    ("denied", "Connections turned away by rules, or for want of credentials."),
+    ("broken", "Connections closed for protocol violations."),
+    ("denied", "Connections denied by rules or missing credentials."),
     ("expired", "Connections ended by a timeout."),
     ("sent_bytes", "Bytes from clients to upstreams."),
     ("received_bytes", "Bytes from upstreams to clients."),

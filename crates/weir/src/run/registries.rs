@@ -158,7 +158,7 @@ impl Registries {
             let Some(first) = questions.recv().await else { return };
             match registries.plane() {
                 Ok(plane) => answer_questions(&plane, first, questions),
-                Err(error) => tracing::error!("what filters ask cannot be answered: {error}"),
+                Err(error) => tracing::error!("questions of filters cannot be answered: {error}"),
             }
         });
     }
@@ -250,15 +250,17 @@ impl Registries {
         let mut out = String::new();
         type Read = fn(&RegistryStatus) -> u64;
         let rows: [(&str, &str, &str, Read); 5] = [
-            ("up", "gauge", "Whether the registry answered last.", |s| u64::from(s.state == "up")),
+            ("up", "gauge", "1 if the last request to the registry succeeded.", |s| {
+                u64::from(s.state == "up")
+            }),
             ("services", "gauge", "Services with an instance, as listed last.", |s| {
                 s.services as u64
             }),
             ("instances", "gauge", "Instances of all services, as listed last.", |s| {
                 s.instances as u64
             }),
-            ("answers_total", "counter", "Good answers of the registry.", |s| s.answers),
-            ("failures_total", "counter", "Failed looks at the registry.", |s| s.failures),
+            ("answers_total", "counter", "Successful responses of the registry.", |s| s.answers),
+            ("failures_total", "counter", "Failed requests to the registry.", |s| s.failures),
         ];
         for (name, kind, help, read) in rows {
             let name = format!("weir_registry_{name}");

@@ -105,10 +105,10 @@ pub fn metrics_of(states: &[(String, InstanceState)]) -> String {
         ("active", "gauge", "Requests under way at the instance.", |s| {
             member(s, |m| m.active as u64)
         }),
-        ("requests_total", "counter", "Requests that the instance was given.", |s| {
+        ("requests_total", "counter", "Requests assigned to the instance.", |s| {
             member(s, |m| m.taken)
         }),
-        ("unreached_total", "counter", "Of these, those that could not reach it.", |s| {
+        ("unreached_total", "counter", "Of these, requests that could not reach it.", |s| {
             member(s, |m| m.failed)
         }),
     ];

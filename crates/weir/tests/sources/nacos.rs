@@ -89,7 +89,7 @@ async fn an_import_is_read_with_a_login_and_watched_by_held_requests() {
     let media = held.field("content-type");
     assert_eq!(media.as_deref(), Some("application/x-www-form-urlencoded"));
 
-    // A text that is no YAML is refused with its place, and the old one serves on.
+    // A text that is no YAML is refused with its place, and the old configuration stays in use.
     server.put("G@gate.yaml", "a: [\n");
     let gateway = said(gateway, "not reloaded").await;
     assert_eq!(status(&gateway, "/b").await, 200);
@@ -117,7 +117,7 @@ async fn routes_in_one_data_id_come_beside_those_of_files() {
     assert_eq!((status(&gateway, "/a").await, status(&gateway, "/file").await), (404, 200));
     // An empty text is no list of routes: the last one serves on.
     server.put("DEFAULT_GROUP@routes", "");
-    let gateway = said(gateway, "its last answer serves on").await;
+    let gateway = said(gateway, "its last answer stays in use").await;
     assert_eq!(status(&gateway, "/b").await, 200);
 }
 

@@ -92,7 +92,7 @@ async fn garbage_and_bad_routes_leave_the_old_table_in_place() {
 
     // What was refused is not what serves on while the server is in trouble.
     gateway.hang_up();
-    let gateway = said(gateway, "its last answer serves on").await;
+    let gateway = said(gateway, "its last answer stays in use").await;
     server.is_broken(false);
     server.put("gate/default", &sources(&[("gate.yml", route("/c"))]));
     assert_eq!((refresh(&gateway).await.status, status(&gateway, "/c").await), (200, 200));

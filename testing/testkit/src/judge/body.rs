@@ -1,7 +1,7 @@
 //! The content behind a head: so many bytes, or `chunked-body` of RFC 9112 section 7.1.
 
 use super::grammar::{field_line, is_field_value, line};
-use super::{Delimiter, Message, Stop};
+use super::message::{Delimiter, Message, Stop};
 
 /// Reads the body of `message`, whose `end` is where it starts, and moves `end` behind it.
 pub(super) fn read(bytes: &[u8], message: &mut Message) -> Result<(), Stop> {

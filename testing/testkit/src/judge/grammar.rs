@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use super::Stop;
+use super::message::Stop;
 
 /// Taken in targets though RFC 3986 has them in IPv6 addresses only: browsers send them as they
 /// are, and they bear on nothing but the text of the target.

@@ -1,8 +1,8 @@
 //! `request-line CRLF *( field-line CRLF ) CRLF`, and how the body behind it is delimited.
 
 use super::grammar::{field_line, is_authority, is_token, line, members};
+use super::message::{Delimiter, Message, Stop, values};
 use super::target::check;
-use super::{Delimiter, Message, Stop, values};
 
 /// Reads the head at `at`; its `end` is where the body starts.
 pub(super) fn read(bytes: &[u8], at: usize) -> Result<Message, Stop> {

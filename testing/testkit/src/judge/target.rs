@@ -1,7 +1,7 @@
 //! The forms of a request target, and what a path comes to when its dot segments are resolved.
 
-use super::Stop;
 use super::grammar::{is_absolute_path, is_authority, is_query};
+use super::message::Stop;
 
 /// RFC 9112 section 3.2: the form that fits the method.
 pub(super) fn check(method: &[u8], target: &[u8]) -> Result<(), Stop> {

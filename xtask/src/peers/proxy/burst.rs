@@ -5,7 +5,8 @@ use std::time::Duration;
 use anyhow::Context;
 use weir_bench::descriptors::OTHERS;
 
-use super::Plan;
+use super::frame::summarise;
+use super::plan::Plan;
 use crate::peers::bench::interleaved;
 use crate::peers::client::bench::Latency;
 use crate::peers::report::{Report, Table};
@@ -140,7 +141,7 @@ fn measure(
             let failed = sum(|latency| latency.failed);
             let text = format!("{} ms, {failed} failed", show(crowd.judged.1));
             let what = format!("{}, {}", crowd.name, crowd.judged.0);
-            super::summarise(report, &what, text, crowd.goal);
+            summarise(report, &what, text, crowd.goal);
         }
     }
     let each: Vec<String> = shares.iter().map(u64::to_string).collect();

@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::Context;
 use rustix::process::Signal;
 
-use super::Plan;
+use super::frame::summarise;
+use super::plan::Plan;
 use crate::peers::client::bench::Latency;
 use crate::peers::process::Process;
 use crate::peers::report::{Report, Table};
@@ -62,7 +63,7 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
         let (socket, wait) = (format!("{on_sockets:.2}"), format!("{waits:.2}"));
         eprintln!("calls: {:<18} {socket} socket calls per request", running.name);
         if running.peer == Peer::Weir {
-            super::summarise(report, "socket calls per request", socket.clone(), "≤ 4");
+            summarise(report, "socket calls per request", socket.clone(), "≤ 4");
         }
         let all = format!("{all:.2}");
         table.row([running.name.clone(), socket, wait, all, frequent.join(", ")]);

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Plan, ROUNDS_TIMES};
+use super::frame;
+use super::plan::{Plan, ROUNDS_TIMES};
 use crate::peers::bench::interleaved;
 use crate::peers::client::bench::{Gets, Latency};
 use crate::peers::client::wrk::{Extra, script};
@@ -86,7 +87,7 @@ fn summarise(compared: &Compared, client: &str, report: &mut Report) {
         let pair = compared.position(Peer::Weir).zip(compared.position(peer));
         if let Some(ratio) = pair.and_then(|(weir, other)| compared.ratio(weir, other)) {
             let what = format!("keep-alive {client}, CPU to {}", peer.name());
-            super::summarise(report, &what, ratio.show(2), goal);
+            frame::summarise(report, &what, ratio.show(2), goal);
         }
     }
 }
@@ -168,7 +169,7 @@ fn tables(
             if run.name == Peer::Weir.name() {
                 let what = if own { "its own" } else { "nginx's" };
                 let what = format!("p99 at 70 % of {what} highest rate, to nginx");
-                super::summarise(report, &what, cells[4].clone(), "≤ 1.00");
+                frame::summarise(report, &what, cells[4].clone(), "≤ 1.00");
             }
             table.row(cells);
         }

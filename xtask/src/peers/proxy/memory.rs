@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use super::Plan;
+use super::frame::summarise;
+use super::plan::Plan;
 use crate::peers::client::wrk::{Extra, script};
 use crate::peers::report::{Report, Table};
 use crate::peers::shapes::Shape;
@@ -58,8 +59,8 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
             table.note(format!("{}: only {count} idle connections opened.", running.name));
         }
         if peer == Peer::Weir {
-            super::summarise(report, "100 connections, MB", megabytes(course.busy), "< 5");
-            super::summarise(report, "10,000 idle, MB", megabytes(course.idle), "≤ 60");
+            summarise(report, "100 connections, MB", megabytes(course.busy), "< 5");
+            summarise(report, "10,000 idle, MB", megabytes(course.idle), "≤ 60");
         }
         report.samples.insert(format!("memory {}", running.name), serde_json::json!(course));
     }

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use super::{Plan, keepalive, new_report};
-use crate::peers::Common;
+use super::frame::new_report;
+use super::keepalive;
+use super::plan::Plan;
 use crate::peers::bench::Bench;
+use crate::peers::common::Common;
 use crate::peers::compare::Per;
 use crate::peers::subject::{self, Peer, Setup, Weir};
 use crate::peers::tools::Tool;

@@ -1,6 +1,7 @@
 //! Short connections: ApacheBench, HTTP/1.0.
 
-use super::Plan;
+use super::frame::summarise;
+use super::plan::Plan;
 use crate::peers::compare::{Compared, Per};
 use crate::peers::report::Report;
 use crate::peers::subject::Peer;
@@ -22,7 +23,7 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
     table.note(format!("ab -q -r -c 100 -n {requests}"));
     table.note("Goal: weir ≤ 0.9 × nginx.");
     if let Some(ratio) = compared.ratio(0, 1) {
-        super::summarise(report, "short HTTP/1.0, CPU to nginx", ratio.show(2), "≤ 0.90");
+        summarise(report, "short HTTP/1.0, CPU to nginx", ratio.show(2), "≤ 0.90");
     }
     report.tables.push(table);
     report.samples.insert("short".to_owned(), compared.json());

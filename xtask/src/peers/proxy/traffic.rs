@@ -1,7 +1,8 @@
 //! Other traffic than small answers on a few connections: headers, bodies, chunks, many
 //! connections, pipelining.
 
-use super::Plan;
+use super::frame::summarise;
+use super::plan::Plan;
 use crate::peers::client::browser;
 use crate::peers::client::wrk::{Body, Extra, script};
 use crate::peers::compare::{Compared, Per};
@@ -61,7 +62,7 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
             row.push(cpu.map(|cpu| cpu.show(2)).unwrap_or_default());
         }
         let ratio = compared.ratio(0, 1).map(|ratio| ratio.show(2)).unwrap_or_default();
-        super::summarise(report, &format!("{}, CPU to nginx", kind.name), ratio.clone(), "≤ 1.00");
+        summarise(report, &format!("{}, CPU to nginx", kind.name), ratio.clone(), "≤ 1.00");
         row.push(ratio);
         row.push(compared.errors());
         table.row(row);

@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use super::{Plan, ROUNDS_TIMES};
+use super::frame::summarise;
+use super::plan::{Plan, ROUNDS_TIMES};
 use crate::peers::client::wrk::{Extra, script};
 use crate::peers::compare::{Compared, Per};
 use crate::peers::report::{Report, Table};
@@ -62,9 +63,9 @@ pub(super) fn observe(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()
     table.note("Goals: access log ≤ 1.05; metrics ≤ 1.02, so no metrics ≥ 0.98.");
     report.tables.push(table);
     let show = |at: usize| compared.ratio(at, 0).map(|r| r.show(2)).unwrap_or_default();
-    super::summarise(report, "access log, CPU ratio", show(1), "≤ 1.05");
+    summarise(report, "access log, CPU ratio", show(1), "≤ 1.05");
     let metrics = compared.ratio(0, 2).map(|r| r.show(2)).unwrap_or_default();
-    super::summarise(report, "metrics, CPU ratio", metrics, "≤ 1.02");
+    summarise(report, "metrics, CPU ratio", metrics, "≤ 1.02");
     report.samples.insert("observe".to_owned(), compared.json());
     Ok(())
 }
@@ -87,7 +88,7 @@ pub(super) fn workers(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()
     }
     report.tables.push(plain);
     let text = if roomy { ratio } else { "needs four cores".to_owned() };
-    super::summarise(report, "2 workers, rate to 1", text, "≥ 1.8");
+    summarise(report, "2 workers, rate to 1", text, "≥ 1.8");
     let title = "A second worker, where weir alone has much to do";
     let (mut busy, ratio) = second_worker(plan, report, title, "workers-busy", true)?;
     let count = grouped(FILTERS_BUSY as f64, 0);
@@ -97,7 +98,7 @@ pub(super) fn workers(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()
     ));
     report.tables.push(busy);
     let what = format!("2 workers, rate to 1, {count} filters");
-    super::summarise(report, &what, ratio, "≥ 1.8");
+    summarise(report, &what, ratio, "≥ 1.8");
     Ok(())
 }
 

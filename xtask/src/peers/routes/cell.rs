@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::Plan;
 use super::change::add_route;
+use super::plan::Plan;
 use crate::peers::bench::{Sample, interleaved};
 use crate::peers::client::bench::{Gets, Latency};
 use crate::peers::client::wrk::{Extra, script};

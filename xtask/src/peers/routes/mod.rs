@@ -2,6 +2,8 @@
 
 mod cell;
 mod change;
+mod frame;
+mod plan;
 mod publish;
 mod published;
 mod shapes;
@@ -9,14 +11,14 @@ mod shapes;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::Common;
-use super::bench::Bench;
-use super::report::{Report, Table};
+use super::common::Common;
+use super::report::Report;
 use super::stats::grouped;
 use super::subject::Peer;
 use super::tools::Tool;
 use crate::tree::root;
 use cell::{Cell, Group};
+use plan::Plan;
 
 /// Sizes of the tables.
 const COUNTS: [u64; 7] = [1, 100, 1_000, 5_000, 10_000, 100_000, 1_000_000];
@@ -49,18 +51,6 @@ pub struct RoutesArgs {
     /// With --shapes: which ones; all if not said
     #[arg(long, value_enum, value_delimiter = ',', requires = "shapes")]
     shape: Vec<super::shapes::Shape>,
-}
-
-/// What the measurements of a run have in common.
-struct Plan<'a> {
-    bench: &'a Bench,
-    rounds: usize,
-    seconds: u64,
-    patience: Duration,
-    /// The longest that a change may take.
-    patience_change: Duration,
-    /// The longest that Spring Cloud Gateway is loaded before it is measured.
-    warm_up: Duration,
 }
 
 /// Runs it.
@@ -146,18 +136,4 @@ fn measure(
         keep(&cells)?;
     }
     Ok(cells)
-}
-
-/// The report's frame.
-fn frame(name: &'static str, title: &str, introduction: String) -> Report {
-    Report {
-        name,
-        title: title.to_owned(),
-        introduction: vec![introduction],
-        summary: Table::default(),
-        tables: Vec::new(),
-        charts: Vec::new(),
-        samples: serde_json::Map::new(),
-        readme: String::new(),
-    }
 }

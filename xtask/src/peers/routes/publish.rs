@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::cell::{Cell, REFERENCE};
-use super::{Plan, frame, published};
+use super::frame::frame;
+use super::plan::Plan;
+use super::published;
 use crate::peers::bench::Sample;
 use crate::peers::chart::{Axes, Line, draw};
 use crate::peers::report::{Chart, Report, Table};

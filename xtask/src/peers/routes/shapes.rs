@@ -3,7 +3,8 @@
 use clap::ValueEnum;
 
 use super::cell::CONNECTIONS;
-use super::{Plan, frame};
+use super::frame::frame;
+use super::plan::Plan;
 use crate::peers::client::wrk::{Extra, script};
 use crate::peers::compare::{Compared, Per};
 use crate::peers::report::{Report, Table};

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::{Setup, Start, free_address};
+use super::setup::{Setup, Start, free_address};
 use crate::peers::bench::Bench;
 use crate::peers::tools::{Tool, path};
 

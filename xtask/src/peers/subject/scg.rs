@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Setup, Start, free_address};
+use super::setup::{Setup, Start, free_address};
 use crate::peers::bench::Bench;
 use crate::peers::tools::{Tool, path};
 

@@ -1,41 +1,10 @@
 //! weir: one worker unless asked otherwise, two filters on each route, metrics on.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::{Setup, Start, free_address};
+use super::setup::{Setup, Start, free_address};
 use crate::peers::bench::Bench;
-use crate::peers::shapes::Shape;
-
-/// What only weir is told.
-#[derive(Clone, Debug)]
-pub struct Weir {
-    /// The program, if not the one that is built here.
-    pub program: Option<PathBuf>,
-    /// Threads that serve; `None` leaves weir's default.
-    pub workers: Option<usize>,
-    /// Further properties as `key=value`.
-    pub properties: Vec<String>,
-    /// It has an admin API, through which routes can be changed.
-    pub admin: bool,
-    /// Which routes it has.
-    pub shape: Shape,
-    /// Lines of YAML below `routes:`, instead of those of `shape`.
-    pub routes: Option<String>,
-}
-
-impl Default for Weir {
-    fn default() -> Self {
-        Self {
-            program: None,
-            workers: Some(1),
-            properties: Vec::new(),
-            admin: false,
-            shape: Shape::Exact,
-            routes: None,
-        }
-    }
-}
 
 pub(super) fn prepare(bench: &Bench, folder: &Path, setup: &Setup) -> anyhow::Result<Start> {
     let address = free_address()?;

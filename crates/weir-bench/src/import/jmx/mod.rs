@@ -8,8 +8,8 @@
 
 mod element;
 
+use super::found::{Found, Head, quote};
 use super::openapi::encode;
-use super::{Found, Head, quote};
 use anyhow::{Context, bail, ensure};
 use element::Element;
 

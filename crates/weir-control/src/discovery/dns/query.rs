@@ -86,7 +86,7 @@ async fn ask(name: &str, server: SocketAddr) -> Result<DnsAnswer, String> {
     let length = stream.read_u16().await.map_err(text)?;
     let mut bytes = vec![0; usize::from(length)];
     stream.read_exact(&mut bytes).await.map_err(text)?;
-    srv_answer(id, name, &bytes).map_err(|error| format!("its answer makes no sense: {error:?}"))
+    srv_answer(id, name, &bytes).map_err(|error| format!("its answer is invalid: {error:?}"))
 }
 
 fn code_name(code: u8) -> String {

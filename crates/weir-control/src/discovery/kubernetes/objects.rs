@@ -1,4 +1,4 @@
-//! Services and EndpointSlices, and the instances that they come to.
+//! Services and EndpointSlices, and the instances made of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

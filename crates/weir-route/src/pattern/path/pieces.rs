@@ -1,4 +1,4 @@
-//! What the segments of a pattern demand, read from its text.
+//! Literal text that the segments of a pattern demand.
 
 use std::borrow::Cow;
 

@@ -162,7 +162,7 @@ impl Calls<'_> {
         is_done && self.client.is_empty()
     }
 
-    /// Has those go whose turn it is.
+    /// Sends the calls that are due.
     fn pass(&mut self, cx: &Context<'_>) -> bool {
         let mut moved = false;
         let mut at = 0;

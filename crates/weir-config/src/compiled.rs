@@ -1,0 +1,181 @@
+//! The routes of a loaded configuration, compiled: by the thread that reads them, or by one beside
+//! it.
+
+use std::sync::Arc;
+use std::sync::mpsc::{channel, sync_channel};
+use std::thread;
+
+use weir_route::Route;
+use weir_route::index::Index;
+use weir_snapshot::RouteTarget;
+
+use crate::check::Checks;
+use crate::definitions::Definitions;
+use crate::diagnostic::Diagnostic;
+use crate::loaded::Loaded;
+use crate::routes::{self, Written};
+
+/// Texts of fewer bytes than this have their routes compiled by the thread that reads them.
+const BYTES_FOR_THREAD_MIN: usize = 1 << 20;
+/// Routes that are handed to the other thread together.
+const CHUNK: usize = 64;
+/// Chunks that may wait for it.
+const CHUNKS_MAX: usize = 8;
+
+/// What [`Loaded::check`] has looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// Routes, those included that are disabled or left out.
+    pub routes: usize,
+    /// Routes that are tried one after the other, since no key tells them apart.
+    pub scanned: usize,
+    /// Pipelines without a mistake.
+    pub pipelines: usize,
+}
+
+/// Compiled routes with their definitions.
+#[derive(Debug, Default)]
+pub struct Compiled {
+    /// Routes in definition order.
+    pub routes: Vec<Arc<Route<RouteTarget>>>,
+    /// The n-th is that of the route with position n; a route that is disabled or was left out has
+    /// one, too.
+    pub definitions: Definitions,
+}
+
+impl Loaded {
+    /// Compiles every route and reports what is wrong with any: the start of the gateway. The
+    /// routes are what serves only if [`Loaded::is_refused`] stays false.
+    pub fn compile(&mut self) -> Compiled {
+        let mut problems = Vec::new();
+        let mut checks = Checks::new(self, &mut problems);
+        let is_long = self.documents.sources.bytes() >= BYTES_FOR_THREAD_MIN;
+        let beside = is_long.then(|| self.compile_beside(&mut checks, &mut problems)).flatten();
+        let mut compiled = beside.unwrap_or_else(|| self.compile_here(&mut checks, &mut problems));
+        checks.finish(&mut problems);
+        self.diagnostics.append(&mut problems);
+        compiled.definitions.shrink_to_fit();
+        compiled
+    }
+
+    fn compile_here(&self, checks: &mut Checks, problems: &mut Vec<Diagnostic>) -> Compiled {
+        let mut compiled = Compiled::default();
+        routes::each(&self.layers(), &self.directory, problems, |written, problems| {
+            compiled.routes.extend(checks.route(&written, problems));
+            compiled.definitions.push(&written.definition);
+        });
+        compiled
+    }
+
+    /// The same, with one thread that reads routes and keeps their definitions, and one that
+    /// compiles them; `None`, and nothing is done, where the system refuses a thread.
+    fn compile_beside(
+        &self,
+        checks: &mut Checks,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Option<Compiled> {
+        let layers = self.layers();
+        let mut definitions = Definitions::default();
+        let mut found = Vec::new();
+        let routes = thread::scope(|scope| {
+            let (sender, receiver) = sync_channel::<Vec<Written<'_>>>(CHUNKS_MAX);
+            // Memory is given back where it was taken, which costs both threads less.
+            let (done, used) = channel::<Vec<Written<'_>>>();
+            let found = &mut found;
+            let compiling = thread::Builder::new().spawn_scoped(scope, move || {
+                let mut routes = Vec::new();
+                for chunk in receiver {
+                    routes.extend(chunk.iter().filter_map(|written| checks.route(written, found)));
+                    // Refused only if the other thread has panicked.
+                    let _ = done.send(chunk);
+                }
+                routes
+            });
+            let compiling = compiling.ok()?;
+            let mut chunk = Vec::with_capacity(CHUNK);
+            routes::each(&layers, &self.directory, problems, |written, _| {
+                definitions.push(&written.definition);
+                chunk.push(written);
+                if chunk.len() == CHUNK {
+                    // Refused only if the other thread has panicked, which joining tells.
+                    let _ = sender.send(std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK)));
+                    used.try_iter().for_each(drop);
+                }
+            });
+            let _ = sender.send(chunk);
+            drop(sender);
+            Some(compiling.join().unwrap_or_else(|cause| std::panic::resume_unwind(cause)))
+        })?;
+        problems.append(&mut found);
+        Some(Compiled { routes, definitions })
+    }
+
+    /// What [`Loaded::compile`] finds, and what takes longer to find: routes that never match, and
+    /// routes that are tried one after the other.
+    pub fn check(&mut self) -> Checked {
+        let mut problems = Vec::new();
+        let mut count = 0;
+        let mut checks = Checks::new(self, &mut problems);
+        let mut compiled = Vec::new();
+        routes::each(&self.layers(), &self.directory, &mut problems, |written, problems| {
+            compiled.extend(checks.route(&written, problems));
+            count += 1;
+        });
+        let index = Index::build(compiled);
+        checks.shadows(&index, &self.documents.sources, &mut problems);
+        checks.forwards(&index, &mut problems);
+        let scanned = checks.scanned(&index, &mut problems);
+        checks.finish(&mut problems);
+        self.diagnostics.append(&mut problems);
+        Checked { routes: count, scanned, pipelines: self.compiler.pipelines().len() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Checks, Compiled, Diagnostic, Loaded};
+    use crate::loaded::Loader;
+    use crate::source::{Format, Source};
+
+    type Compile = fn(&Loaded, &mut Checks, &mut Vec<Diagnostic>) -> Compiled;
+
+    /// Routes with their positions, definitions, and findings in the order of the text.
+    fn outcome(text: &str, compile: Compile) -> (Vec<(String, u64)>, usize, Vec<String>) {
+        let mut loader = Loader::new(Vec::new(), &[], Vec::new());
+        loader.add(Source::new("application.yml", text, Format::Yaml));
+        let mut loaded = loader.load();
+        let mut problems = Vec::new();
+        let mut checks = Checks::new(&loaded, &mut problems);
+        let compiled = compile(&loaded, &mut checks, &mut problems);
+        checks.finish(&mut problems);
+        loaded.diagnostics.append(&mut problems);
+        loaded.sort_findings();
+        let routes = compiled.routes.iter().map(|route| (route.id.to_string(), route.position));
+        let findings = loaded.diagnostics.iter().map(|finding| finding.message.clone());
+        (routes.collect(), compiled.definitions.len(), findings.collect())
+    }
+
+    #[test]
+    fn two_threads_compile_what_one_does() {
+        let mut text = "spring.cloud.gateway.server.webflux:\n  routes:\n".to_owned();
+        for n in 0..2_000 {
+            let predicate = match n % 97 {
+                0 => "Paht=/x",
+                1 => "Path=/{a",
+                _ => "Path=/x",
+            };
+            let id = n - n % 50 / 49;
+            text += &format!(
+                "  - {{ id: r{id}, uri: \"http://h\", predicates: [ \"{predicate}\" ] }}\n"
+            );
+        }
+        let here = outcome(&text, Loaded::compile_here);
+        assert!(
+            here == outcome(&text, |loaded, checks, problems| {
+                loaded.compile_beside(checks, problems).unwrap()
+            })
+        );
+        assert_eq!((here.0.len(), here.1), (2_000 - 42, 2_000));
+        assert!(here.2.iter().any(|message| message.contains("duplicate id")), "{:?}", here.2);
+    }
+}
