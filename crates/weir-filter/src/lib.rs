@@ -26,6 +26,7 @@ mod plain_rewrite;
 mod query;
 mod question;
 mod redis;
+mod same;
 mod share;
 mod status;
 mod styled;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::same::Same;
+
 /// Where a token comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TokenPlace {
@@ -14,6 +16,7 @@ pub enum TokenPlace {
 
 /// A client of an authorization server that gets tokens for itself: the grant `client_credentials`
 /// (RFC 6749 section 4.4; `spring.security.oauth2.client.registration.<id>`).
+#[derive(PartialEq, Eq, Hash)]
 pub struct OAuthClient {
     /// Name of the registration.
     pub id: String,
@@ -29,7 +32,7 @@ pub struct OAuthClient {
     pub scopes: Vec<String>,
     /// How long a request waits for a token, in milliseconds.
     pub timeout_ms: u64,
-    held: RwLock<Option<Held>>,
+    held: Same<RwLock<Option<Held>>>,
 }
 
 #[derive(Clone)]
@@ -49,46 +52,20 @@ impl OAuthClient {
             in_form: false,
             scopes: Vec::new(),
             timeout_ms: 5_000,
-            held: RwLock::default(),
+            held: Same::default(),
         }
     }
 
     /// The token it has, if that is to be used at `now_ms` (since 1970).
     pub fn token(&self, now_ms: i64) -> Option<Arc<str>> {
-        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        let held = self.held.0.read().unwrap_or_else(PoisonError::into_inner);
         held.as_ref().filter(|held| now_ms < held.until_ms).map(|held| Arc::clone(&held.token))
     }
 
     /// Keeps a token that is used until `until_ms` (since 1970).
     pub fn keep(&self, token: &Arc<str>, until_ms: i64) {
         let held = Held { token: Arc::clone(token), until_ms };
-        *self.held.write().unwrap_or_else(PoisonError::into_inner) = Some(held);
-    }
-
-    fn what(&self) -> (&str, &TokenPlace, &str, &str, bool, &[String], u64) {
-        (
-            &self.id,
-            &self.place,
-            &self.client_id,
-            &self.client_secret,
-            self.in_form,
-            &self.scopes,
-            self.timeout_ms,
-        )
-    }
-}
-
-impl PartialEq for OAuthClient {
-    fn eq(&self, other: &Self) -> bool {
-        self.what() == other.what()
-    }
-}
-
-impl Eq for OAuthClient {}
-
-impl std::hash::Hash for OAuthClient {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.what().hash(state);
+        *self.held.0.write().unwrap_or_else(PoisonError::into_inner) = Some(held);
     }
 }
 

@@ -1,7 +1,7 @@
 //! How many requests may be sent again: a share of those that come, so that an upstream that is
 //! sick is not drowned.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Budgets; upstreams share them by hash.
@@ -29,23 +29,31 @@ impl Default for RetryBudgets {
 }
 
 impl RetryBudgets {
-    /// Notes a request to `upstream`, which pays for `percent` of a retry.
-    pub fn deposit(&self, upstream: &str, percent: u32, now_ms: u64) {
-        self.change(upstream, now_ms, |saved| Some((saved + u64::from(percent)).min(SAVED_MAX)));
+    /// The budget of `upstream`.
+    pub fn of(&self, upstream: impl Hash) -> Option<RetryBudget<'_>> {
+        let at = usize::try_from(self.hasher.hash_one(upstream) % CELLS as u64).ok()?;
+        self.cells.get(at).map(RetryBudget)
+    }
+}
+
+/// The budget of one upstream.
+#[derive(Clone, Copy, Debug)]
+pub struct RetryBudget<'b>(&'b AtomicU64);
+
+impl RetryBudget<'_> {
+    /// Notes a request, which pays for `percent` of a retry.
+    pub fn deposit(self, percent: u32, now_ms: u64) {
+        self.change(now_ms, |saved| Some((saved + u64::from(percent)).min(SAVED_MAX)));
     }
 
-    /// Whether a request to `upstream` may be sent again.
-    pub fn withdraw(&self, upstream: &str, now_ms: u64) -> bool {
-        self.change(upstream, now_ms, |saved| saved.checked_sub(RETRY))
+    /// Whether a request may be sent again.
+    pub fn withdraw(self, now_ms: u64) -> bool {
+        self.change(now_ms, |saved| saved.checked_sub(RETRY))
     }
 
-    fn change(&self, upstream: &str, now_ms: u64, edit: impl Fn(u64) -> Option<u64>) -> bool {
-        let at = self.hasher.hash_one(upstream) % CELLS as u64;
-        let Some(cell) = usize::try_from(at).ok().and_then(|at| self.cells.get(at)) else {
-            return false;
-        };
+    fn change(self, now_ms: u64, edit: impl Fn(u64) -> Option<u64>) -> bool {
         let now_ms = now_ms as u32;
-        let changed = cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packed| {
+        let changed = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packed| {
             let (then_ms, saved) = ((packed >> 32) as u32, packed & u64::from(u32::MAX));
             // Workers do not agree to the millisecond on what time it is.
             let passed_ms = Some(now_ms.wrapping_sub(then_ms)).filter(|ms| *ms < u32::MAX / 2);
@@ -62,13 +70,14 @@ mod tests {
 
     #[test]
     fn a_share_of_the_requests_may_be_repeated() {
-        let budgets = &RetryBudgets::default();
-        let spend = |now_ms: u64| (0..200).take_while(move |_| budgets.withdraw("a", now_ms));
+        let budgets = RetryBudgets::default();
+        let budget = budgets.of("a").expect("a budget");
+        let spend = |now_ms: u64| (0..200).take_while(move |_| budget.withdraw(now_ms));
         assert_eq!(spend(0).count(), 100);
-        (0..50).for_each(|_| budgets.deposit("a", 20, 0));
+        (0..50).for_each(|_| budget.deposit(20, 0));
         assert_eq!(spend(0).count(), 10);
         assert_eq!(spend(500).count(), 5, "ten a second are free");
-        (0..100_000).for_each(|_| budgets.deposit("a", 20, 3_600_000));
+        (0..100_000).for_each(|_| budget.deposit(20, 3_600_000));
         assert_eq!(spend(3_600_000).count(), 100, "and no more are saved up");
     }
 }

@@ -27,7 +27,7 @@ pub use arrival::{Admission, Arrival, CLASS_DEFAULT, CLASSES, Reason, Refusal, S
 pub use bandwidth::{Stream, Way};
 pub use breaker::{Breaker, BreakerSettings, BreakerState, BreakerView, Call, Window};
 pub use buckets::{BucketSettings, Buckets, Refill, Taken};
-pub use budget::RetryBudgets;
+pub use budget::{RetryBudget, RetryBudgets};
 pub use queue::Key;
 pub use rate::{Rate, RateError};
 pub use settings::{Concurrency, LimitSettings, Mode, Order};

@@ -49,6 +49,6 @@ pub use reserved::ReservedPaths;
 pub use server::{Server, ServerOptions, files_plan};
 pub use start_error::StartError;
 pub use sys::{
-    Limits, ProgramPages, files_max_raised, give_back_memory, raise_limits, return_memory_at_once,
+    Limits, ProgramPages, files_max_raised, give_back_memory, raise_limits, return_memory_soon,
     yield_to_traffic,
 };

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-// Links the allocator's library, for `return_memory_at_once` and `give_back_memory`.
+// Links the allocator's library, for `return_memory_soon` and `give_back_memory`.
 use libmimalloc_sys as _;
 use rustix::mm::{Advice, madvise};
 use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
@@ -54,10 +54,11 @@ pub fn yield_to_traffic() {
     let _ = setpriority_process(None, NICE);
 }
 
-/// Has the allocator give memory back to the system as soon as it is free, instead of when it is
-/// next called after a second: an idle gateway does not call it, and would keep what a load or an
-/// import took. Does nothing in a program with another allocator than mimalloc.
-pub fn return_memory_at_once() {
+/// Has the allocator give memory back to the system 10 ms after it is free, instead of after a
+/// second. Sooner, requests that need memory for a moment would pay for it again and again
+/// (`docs/decisions/0010-allocator.md`). Does nothing in a program with another allocator than
+/// mimalloc.
+pub fn return_memory_soon() {
     /// Number of mimalloc's option `purge_delay`, in milliseconds.
     const PURGE_DELAY: c_int = 15;
     #[expect(unsafe_code, reason = "mimalloc's options have no safe binding")]
@@ -67,7 +68,7 @@ pub fn return_memory_at_once() {
         unsafe extern "C" {
             fn mi_option_set(option: c_int, value: c_long);
         }
-        mi_option_set(PURGE_DELAY, 0);
+        mi_option_set(PURGE_DELAY, 10);
     }
 }
 

@@ -82,7 +82,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    weir_server::return_memory_at_once();
+    weir_server::return_memory_soon();
     let result = match Weir::parse().command {
         Command::Run(args) => run::run(args),
         Command::Check(args) => Ok(check::run(&args)),

@@ -1,7 +1,6 @@
 //! CircuitBreaker: leaves an upstream alone that fails too often, and gives an answer of its own.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use weir_limit::{Breaker, BreakerSettings};
@@ -10,6 +9,7 @@ use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec, Vars};
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
 use crate::context::{FilterError, RequestContext, Verdict};
 use crate::path::PathTemplate;
+use crate::same::Same;
 use crate::styled::Styled;
 
 /// See [`SPEC`]'s `doc`.
@@ -58,10 +58,10 @@ GET /orders HTTP/1.1
 };
 
 /// Leaves an upstream alone that fails too often.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CircuitBreaker(Arc<Inner>);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Inner {
     /// Empty until a route's id is given to it.
     name: String,
@@ -69,13 +69,13 @@ struct Inner {
     fallback: Option<PathTemplate>,
     statuses: Vec<u16>,
     resumes: bool,
-    breaker: Arc<Breaker>,
+    breaker: Same<Arc<Breaker>>,
 }
 
 impl CircuitBreaker {
     /// The breaker.
     pub fn breaker(&self) -> &Arc<Breaker> {
-        &self.0.breaker
+        &self.0.breaker.0
     }
 
     /// Whether a response with this status counts as a failure.
@@ -113,29 +113,9 @@ impl CircuitBreaker {
     /// Gives the breaker of a filter without a name the id of its route.
     pub(super) fn bind(&mut self, route: &str, options: &FilterOptions) {
         if self.0.is_routes_own {
-            let breaker = options.breaker(route);
+            let breaker = Same(options.breaker(route));
             *self = Self(Arc::new(Inner { name: route.to_owned(), breaker, ..(*self.0).clone() }));
         }
-    }
-
-    fn what(&self) -> (&str, bool, Option<&str>, &[u16], bool) {
-        let inner = &*self.0;
-        let fallback = inner.fallback.as_ref().map(PathTemplate::text);
-        (&inner.name, inner.is_routes_own, fallback, &inner.statuses, inner.resumes)
-    }
-}
-
-impl PartialEq for CircuitBreaker {
-    fn eq(&self, other: &Self) -> bool {
-        self.what() == other.what()
-    }
-}
-
-impl Eq for CircuitBreaker {}
-
-impl Hash for CircuitBreaker {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.what().hash(state);
     }
 }
 
@@ -161,6 +141,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
         true => Arc::new(Breaker::new("", BreakerSettings::default())),
         false => options.breaker(&name),
     };
+    let breaker = Same(breaker);
     let inner = Inner { name, is_routes_own, fallback, statuses, resumes, breaker };
     Ok(Filter::CircuitBreaker(CircuitBreaker(Arc::new(inner))))
 }

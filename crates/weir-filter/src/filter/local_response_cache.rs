@@ -1,13 +1,13 @@
 //! LocalResponseCache: answers requests with responses that came before.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use weir_cache::ResponseCache;
 use weir_route::{ArgError, ArgKind, Args, Compatibility, Shortcut, Spec};
 
 use super::{Behaviour, Build, Filter, FilterOptions, optional};
+use crate::same::Same;
 use crate::styled::Styled;
 
 /// See [`SPEC`]'s `doc`.
@@ -54,30 +54,16 @@ GET / HTTP/1.1
 };
 
 /// Answers requests with responses that came before.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LocalResponseCache(Arc<Inner>);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Inner {
     ttl_ms: u64,
     bytes: Option<u64>,
     updates: bool,
     route: String,
-    cache: Option<Arc<ResponseCache>>,
-}
-
-impl PartialEq for LocalResponseCache {
-    fn eq(&self, other: &Self) -> bool {
-        self.what() == other.what()
-    }
-}
-
-impl Eq for LocalResponseCache {}
-
-impl Hash for LocalResponseCache {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.what().hash(state);
-    }
+    cache: Same<Option<Arc<ResponseCache>>>,
 }
 
 fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
@@ -90,7 +76,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
         bytes,
         updates: cache.updates_on_no_cache,
         route: String::new(),
-        cache: None,
+        cache: Same::default(),
     }))))
 }
 
@@ -103,16 +89,12 @@ impl LocalResponseCache {
             None => caches.get("", options.cache.bytes_max),
         };
         let route = route.to_owned();
-        *self = Self(Arc::new(Inner { cache: Some(cache), route, ..(*self.0).clone() }));
-    }
-
-    fn what(&self) -> (u64, Option<u64>, bool, &str) {
-        (self.0.ttl_ms, self.0.bytes, self.0.updates, &self.0.route)
+        *self = Self(Arc::new(Inner { cache: Same(Some(cache)), route, ..(*self.0).clone() }));
     }
 
     /// Where its responses are, once it was bound to a route.
     pub fn cache(&self) -> Option<&Arc<ResponseCache>> {
-        self.0.cache.as_ref()
+        self.0.cache.0.as_ref()
     }
 
     /// How long a response is used at most, in milliseconds.

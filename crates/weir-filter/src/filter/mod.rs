@@ -64,6 +64,7 @@ mod token_relay;
 mod validate_request;
 mod validate_response;
 
+pub use crate::same::Same;
 pub use authorize::denied;
 pub use circuit_breaker::CircuitBreaker;
 pub use compress::Compress;
@@ -71,7 +72,7 @@ pub use later::LATER;
 pub use local_response_cache::LocalResponseCache;
 pub use mirror::Mirror;
 pub use mock_fallback::MockFallback;
-pub use options::{CacheOptions, FilterOptions, RateHeaders, RateLimiting, Same, Setting};
+pub use options::{CacheOptions, FilterOptions, RateHeaders, RateLimiting, Setting};
 pub use request_size::request_too_large;
 pub use retry::Retry;
 pub use validate_response::{Comparison, ValidateResponse};

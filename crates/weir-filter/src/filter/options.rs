@@ -11,6 +11,7 @@ use weir_route::pattern::RegexCache;
 use crate::limits::{KeySource, LimitDefinition};
 use crate::oauth::OAuthClient;
 use crate::redis::RedisSettings;
+use crate::same::Same;
 
 /// What filters need to know of the configuration when they are built.
 #[derive(Clone, Debug, Default)]
@@ -95,18 +96,6 @@ pub struct CacheOptions {
     /// Caches by name, kept over reloads.
     pub caches: Same<Arc<Caches>>,
 }
-
-/// Something that outlives configurations: two of it are never told apart.
-#[derive(Clone, Debug, Default)]
-pub struct Same<T>(pub T);
-
-impl<T> PartialEq for Same<T> {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl<T> Eq for Same<T> {}
 
 impl Default for CacheOptions {
     fn default() -> Self {

@@ -14,6 +14,7 @@ use crate::limits::KeySource;
 use crate::local_response::LocalResponse;
 use crate::question::{Answer, BucketQuestion, Question};
 use crate::redis::RedisSettings;
+use crate::same::Same;
 use crate::styled::Styled;
 
 /// See [`SPEC`]'s `doc`.
@@ -77,10 +78,10 @@ GET / HTTP/1.1
 };
 
 /// Refuses requests of a key that come too fast.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RequestRateLimiter(Arc<Inner>);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Inner {
     settings: BucketSettings,
     key: KeySource,
@@ -89,7 +90,7 @@ struct Inner {
     status: u16,
     /// Status for a request without a key; `None` lets it pass.
     empty_status: Option<u16>,
-    buckets: Arc<Buckets>,
+    buckets: Same<Arc<Buckets>>,
     redis: Option<Arc<RedisSettings>>,
     headers: Headers,
     /// Route it was bound to.
@@ -104,27 +105,11 @@ enum Headers {
     Remaining(String),
 }
 
-/// What tells two of them apart.
-type What<'a> = (
-    BucketSettings,
-    &'a KeySource,
-    (u16, Option<u16>),
-    &'a Option<Arc<RedisSettings>>,
-    &'a Headers,
-    &'a str,
-);
-
 impl RequestRateLimiter {
     /// Gives the route called `route` its buckets, which it keeps over reloads.
     pub(super) fn bind(&mut self, route: &str, options: &FilterOptions) {
-        let buckets = options.valves.buckets(route);
+        let buckets = Same(options.valves.buckets(route));
         *self = Self(Arc::new(Inner { buckets, route: route.to_owned(), ..(*self.0).clone() }));
-    }
-
-    fn what(&self) -> What<'_> {
-        let inner = &self.0;
-        let statuses = (inner.status, inner.empty_status);
-        (inner.settings, &inner.key, statuses, &inner.redis, &inner.headers, &inner.route)
     }
 
     fn decide(&self, context: &mut RequestContext<'_>, allowed: bool, left: i64) -> Verdict {
@@ -161,20 +146,6 @@ impl RequestRateLimiter {
     }
 }
 
-impl PartialEq for RequestRateLimiter {
-    fn eq(&self, other: &Self) -> bool {
-        self.what() == other.what()
-    }
-}
-
-impl Eq for RequestRateLimiter {}
-
-impl Hash for RequestRateLimiter {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.what().hash(state);
-    }
-}
-
 fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     let name = args.text("key-resolver").map(str::trim).filter(|text| !text.is_empty());
     let key = name.map_or(Ok(KeySource::Principal), |text| resolver(text, options))?;
@@ -203,7 +174,7 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
         is_keyless,
         status,
         empty_status: deny.then_some(empty),
-        buckets: Arc::default(),
+        buckets: Same::default(),
         redis,
         headers,
         route: String::new(),
@@ -365,8 +336,8 @@ impl Behaviour for RequestRateLimiter {
         text.hash(&mut hasher);
         let (settings, key) = (inner.settings, hasher.finish());
         let Taken { allowed, left } = match context.is_asked {
-            true => inner.buckets.look(settings, key, context.now_ms),
-            false => inner.buckets.take(settings, key, context.now_ms),
+            true => inner.buckets.0.look(settings, key, context.now_ms),
+            false => inner.buckets.0.take(settings, key, context.now_ms),
         };
         Ok(self.decide(context, allowed, i64::try_from(left).unwrap_or(i64::MAX)))
     }

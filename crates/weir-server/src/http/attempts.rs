@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use weir_filter::filter::{CircuitBreaker, MockFallback, Retry};
 use weir_filter::{Failure, LocalResponse, Outcome, Target};
+use weir_limit::RetryBudget;
 use weir_mock::MockSource;
 use weir_route::Route;
 use weir_snapshot::{RouteTarget, Snapshot};
@@ -160,7 +161,7 @@ impl<'s> Attempts<'s> {
         let again = self.retry.is_some() || fallback.is_some() || self.mock.is_some();
         let body = self.body(client, x, again).await?;
         self.limit(limit_ns);
-        let before = (fallback.is_some() || self.mock.is_some()).then(|| x.request.clone());
+        let before = self.before(x, fallback.is_some());
         let error = match self.attempts(client, x, to, &body).await {
             Ok((upstream, head, outgoing)) => {
                 let status = x.response.status;
@@ -203,6 +204,17 @@ impl<'s> Attempts<'s> {
         }
     }
 
+    /// The head to go on with if the call fails: for a fallback as the breaker met it, unless the
+    /// content was edited since.
+    fn before(&self, x: &mut Exchange, has_fallback: bool) -> Option<RequestHead> {
+        if self.mock.is_some() {
+            return Some(x.request.clone());
+        }
+        let is_edited = self.route.target.chain.edits_request();
+        let kept = x.kept.take().filter(|_| has_fallback && !is_edited);
+        kept.map(|head| *head).or_else(|| has_fallback.then(|| x.request.clone()))
+    }
+
     /// What becomes of a request that the breaker does not let pass.
     fn refused(&self, x: &Exchange, filter: &CircuitBreaker) -> Result<Done<'s>, ProxyError> {
         let source = self.mock.and_then(|mock| mock.source(&x.request, Outcome::Open));
@@ -237,14 +249,12 @@ impl<'s> Attempts<'s> {
         body: &Body,
     ) -> Result<(Box<Upstream>, ResponseFraming, Outgoing<'s>), ProxyError> {
         let worker = self.worker;
-        let mut budget_key = String::new();
-        if self.retry.is_some() {
-            budget_key = match service {
-                Some(service) => service.name().to_owned(),
-                None => format!("{}:{}", target.host, target.port),
-            };
-            let percent = self.snapshot.settings.retry_budget;
-            budgets().deposit(&budget_key, percent, now_ns() / 1_000_000);
+        let budget = self.retry.and_then(|_| match service {
+            Some(service) => budgets().of(service.name()),
+            None => budgets().of((&target.host, target.port)),
+        });
+        if let Some(budget) = budget {
+            budget.deposit(self.snapshot.settings.retry_budget, now_ns() / 1_000_000);
         }
         let mut tried = Vec::new();
         let (mut sent, mut last_ms) = (0, 0);
@@ -268,8 +278,8 @@ impl<'s> Attempts<'s> {
                 Ok(_) => Some(Outcome::Status(x.response.status)),
                 Err(error) => outcome_of(error),
             };
-            let Some(wait_ms) = outcome
-                .and_then(|outcome| self.next(x, sent, outcome, &mut last_ms, body, &budget_key))
+            let Some(wait_ms) =
+                outcome.and_then(|outcome| self.next(x, sent, outcome, &mut last_ms, body, budget))
             else {
                 return result.map(|(upstream, head)| (upstream, head, outgoing));
             };
@@ -339,7 +349,7 @@ impl<'s> Attempts<'s> {
         outcome: Outcome,
         last_ms: &mut u64,
         body: &Body,
-        budget_key: &str,
+        budget: Option<RetryBudget<'_>>,
     ) -> Option<u64> {
         let (worker, retry) = (self.worker, self.retry?);
         if !retry.is_due(sent, outcome) {
@@ -356,7 +366,7 @@ impl<'s> Attempts<'s> {
             worker.counters.not_retried_for_body();
             return None;
         }
-        if !budgets().withdraw(budget_key, now_ns() / 1_000_000) {
+        if !budget.is_some_and(|budget| budget.withdraw(now_ns() / 1_000_000)) {
             worker.counters.not_retried_for_budget();
             return None;
         }
