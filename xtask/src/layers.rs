@@ -1,6 +1,6 @@
 //! Which crate may use which: dependencies point one way only.
 
-use crate::tree::files;
+use crate::tree::{files, root};
 
 /// For each crate, those of ours it may depend on (development dependencies aside).
 const ALLOWED: &[(&str, &[&str])] = &[
@@ -135,8 +135,28 @@ pub fn findings() -> Vec<String> {
                 findings.push(format!("{name} is pure and must not depend on {dependency}"));
             }
         }
+        let lock = std::fs::read_to_string(root().join("fuzz/Cargo.lock")).unwrap_or_default();
+        findings.extend(not_locked(name, text, &lock).map(|dependency| {
+            format!("fuzz/Cargo.lock: {name} has no {dependency}: run `cargo metadata` in fuzz")
+        }));
     }
     findings
+}
+
+/// Dependencies of a crate that `lock`, which is kept apart, does not know, if it has the crate.
+fn not_locked<'m>(name: &str, manifest: &'m str, lock: &str) -> impl Iterator<Item = &'m str> {
+    let start = format!("\nname = \"{name}\"\n");
+    let package = lock.split("\n[[package]]").find(|package| package.starts_with(&start));
+    let package = package.map(str::to_owned);
+    dependencies(manifest).filter(move |dependency| {
+        // A version follows a name that several packages have.
+        let is_there = |package: &String| {
+            [format!(" \"{dependency}\","), format!(" \"{dependency} ")]
+                .iter()
+                .any(|line| package.contains(line))
+        };
+        !package.as_ref().is_none_or(is_there)
+    })
 }
 
 /// Names under `[dependencies]`.
@@ -160,5 +180,8 @@ mod tests {
     fn dependencies_are_read() {
         let text = "[package]\nname = \"x\"\n\n[dependencies]\na = { }\nb.workspace = true\n\n[dev-dependencies]\nc = 1\n";
         assert_eq!(super::dependencies(text).collect::<Vec<_>>(), ["a", "b"]);
+        let lock = "version = 4\n\n[[package]]\nname = \"x\"\ndependencies = [\n \"b 1.0.0\",\n]\n";
+        assert_eq!(super::not_locked("x", text, lock).collect::<Vec<_>>(), ["a"]);
+        assert_eq!(super::not_locked("y", text, lock).count(), 0);
     }
 }
