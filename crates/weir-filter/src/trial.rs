@@ -73,7 +73,7 @@ impl Trial {
             target: &mut target,
             preserve_host: &mut preserve_host,
             prefixed: &mut prefixed,
-            added: &mut Vec::new(),
+            added: &mut Fields::default(),
             claims: &mut claims.map(Arc::new),
             kept: &mut None,
             failure: None,

@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use proptest::prelude::*;
 use serde_json::Value;
 use weir_route::{Arguments, Vars, parse_shortcut};
+use weir_wire::Fields;
 use weir_wire::http1::canonical_path;
 
 use super::{Chain, ChainEntry};
@@ -195,7 +196,7 @@ proptest! {
             kept: &mut None,
             failure: None,
             peer: "192.0.2.9:1".parse().expect("an address"),
-            added: &mut Vec::new(),
+            added: &mut Fields::default(),
             now_ms: 0,
  dice: 0,
  is_asked: false,
