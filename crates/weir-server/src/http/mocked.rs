@@ -46,7 +46,7 @@ pub(super) async fn mocked(
         body: &content,
     };
     let reply = mocks.answer(&call, worker.roll(), worker.deadlines.wall_ms());
-    tracing::info!(
+    tracing::debug!(
         target: "weir::mock",
         "{} {} → {} {}",
         call.method.escape_ascii(),
