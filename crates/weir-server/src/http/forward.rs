@@ -242,14 +242,12 @@ struct HeadWait {
     timing: Timing,
     /// Interim responses so far.
     interims: usize,
-    /// Whether the client left is asked.
-    watches_client: bool,
 }
 
 impl HeadWait {
     fn new(client: &Client, outgoing: &Outgoing<'_>, upload: &Relay) -> Self {
         let timing = Timing::new(client, outgoing, upload);
-        Self { sink_failed: false, timing, interims: 0, watches_client: false }
+        Self { sink_failed: false, timing, interims: 0 }
     }
 
     /// What it means for the attempt that waiting came to `error`.
@@ -260,16 +258,6 @@ impl HeadWait {
         let quiet = self.interims == 0 && upstream.carry.is_empty() && upstream.reused;
         let stale = quiet && error.kind == ErrorKind::UpstreamClosed;
         Failed { error, stale, unsent: x.upload.is_untouched() }
-    }
-
-    /// Whether the client closed its connection. Most answers are there before that is worth being
-    /// told of: it is asked for from the next sweep on, or when the upstream has sent something.
-    fn is_client_gone(&mut self, worker: &Worker, client: &mut Client) -> bool {
-        if std::mem::replace(&mut self.watches_client, true) {
-            return poll_gone(worker, client);
-        }
-        client.deadline.nudge();
-        false
     }
 
     /// Passes a 1xx on to a client that knows them.
@@ -335,7 +323,7 @@ impl HeadWait {
             return Poll::Ready(Ok(got));
         }
         drop(scratch);
-        if x.upload.is_done() && self.is_client_gone(worker, client) {
+        if x.upload.is_done() && poll_gone(worker, client) {
             return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
         }
         if worker.drain.phase() == Phase::Stopped {
