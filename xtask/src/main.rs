@@ -34,6 +34,8 @@ enum Command {
     Tidy,
     /// Writes docs/reference anew from the code.
     Docs,
+    /// Installs under target/ what a check needs beside Rust: cargo-deny.
+    Tools,
     /// Builds weir as it is released: by the profile of a training.
     Release(release::ReleaseArgs),
     /// Measures weir beside nginx, HAProxy, Spring Cloud Gateway and a bare forwarder.
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
             eprintln!("xtask soak: {error:#}");
             ExitCode::FAILURE
         }),
+        Command::Tools => exit("tools", supply::install()),
         Command::Release(args) => exit("release", release::run(&args)),
         Command::Peers(args) => exit("peers", peers::run(&args)),
         Command::Configs(args) => exit("configs", configs::run(&args)),
