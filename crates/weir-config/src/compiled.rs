@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{channel, sync_channel};
 
 use weir_route::Route;
-use weir_route::index::Index;
+use weir_route::index::{Change, Index};
 use weir_snapshot::RouteTarget;
 
 use crate::check::Checks;
@@ -122,7 +122,8 @@ impl Loaded {
             compiled.extend(checks.route(&written, problems));
             count += 1;
         });
-        let index = Index::build(compiled);
+        let all = compiled.into_iter().map(Change::Put).collect();
+        let index = Index::default().apply_with(all, self.documents.beside);
         checks.shadows(&index, &self.documents.sources, &mut problems);
         checks.forwards(&index, &mut problems);
         let scanned = checks.scanned(&index, &mut problems);
