@@ -1,6 +1,6 @@
 //! Which crate may use which: dependencies point one way only.
 
-use crate::tree::{files, root};
+use weir_testkit::tree::{files, root};
 
 /// For each crate, those of ours it may depend on (development dependencies aside).
 const ALLOWED: &[(&str, &[&str])] = &[
@@ -93,6 +93,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("weir-origin", &["weir-wire"]),
     ("weir-bench", &["weir-wire"]),
     ("weir-bare", &["weir-wire"]),
+    ("weir-peers", &["weir-bench", "weir-testkit"]),
     ("weir-testkit", &["weir-wire"]),
     ("weir-faults", &["weir-origin", "weir-testkit"]),
 ];

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, ensure};
-
-use crate::tree::root;
+use weir_testkit::tree::root;
 
 /// Version of cargo-deny that `deny.toml` is written for.
 const VERSION: &str = "0.20.2";
