@@ -38,9 +38,9 @@ mod status;
 mod styled;
 mod substitution;
 mod template;
-mod ticket;
 #[cfg(test)]
-mod trial;
+mod test_exchange;
+mod ticket;
 mod uri;
 
 pub use arrivals::{CostSource, DeadlineSource};

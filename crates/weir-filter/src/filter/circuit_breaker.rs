@@ -183,11 +183,11 @@ impl Behaviour for CircuitBreaker {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{Trial, check_refused};
+    use crate::test_exchange::{TestExchange, check_refused};
 
     #[test]
     fn it_is_written_as_in_scg_and_refuses_other_uris() {
-        let shown = |text| Trial::new(text).chain.entries()[0].filter.to_string();
+        let shown = |text| TestExchange::new(text).chain.entries()[0].filter.to_string();
         let plain = shown("- CircuitBreaker=b");
         assert_eq!(plain, "[CircuitBreaker name = 'b', fallback = null]");
         let args = "  args:\n    name: b\n    fallbackUri: forward:/x";

@@ -92,7 +92,7 @@ impl Behaviour for PrefixPath {
 #[cfg(test)]
 mod tests {
     use crate::filter::Filter;
-    use crate::trial::{Trial, check_path};
+    use crate::test_exchange::{TestExchange, check_path};
 
     #[test]
     fn prefixes_come_first() {
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn what_will_fail_is_told() {
         let cautions = |route: &str| {
-            let trial = Trial::new(route);
+            let trial = TestExchange::new(route);
             trial.chain.entries().iter().filter_map(|e| Filter::caution(&e.filter)).count()
         };
         assert_eq!(cautions("- PrefixPath=bare\n- PrefixPath=/fine\n- SetPath=bare"), 2);

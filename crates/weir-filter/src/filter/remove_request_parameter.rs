@@ -63,7 +63,7 @@ impl Behaviour for RemoveRequestParameter {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::check_path;
+    use crate::test_exchange::check_path;
 
     #[test]
     fn all_of_a_name_go() {

@@ -392,7 +392,7 @@ impl Behaviour for RequestRateLimiter {
 #[cfg(test)]
 mod tests {
     use super::guess;
-    use crate::trial::check_refused;
+    use crate::test_exchange::check_refused;
 
     #[test]
     fn names_that_people_use() {

@@ -258,7 +258,7 @@ fn path_behind_version(path: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{Trial, check_refused, check_response};
+    use crate::test_exchange::{TestExchange, check_refused, check_response};
 
     fn check(args: &str, path: &str, location: &str, expected: &str) {
         let head = "HTTP/1.1 201 Created\nLocation: ";
@@ -329,7 +329,8 @@ mod tests {
     fn bad_arguments_are_refused() {
         check_refused("RewriteLocationResponseHeader=SOMETIMES", "stripVersion");
         check_refused("RewriteLocationResponseHeader=NEVER_STRIP, a b", "locationHeaderName");
-        let text = Trial::new("- RewriteLocationResponseHeader").chain.entries()[0].to_string();
+        let text =
+            TestExchange::new("- RewriteLocationResponseHeader").chain.entries()[0].to_string();
         let expected = "[[RewriteLocationResponseHeader stripVersion = AS_IN_REQUEST, \
                         locationHeaderName = 'Location', hostValue = [null], \
                         protocols = 'https?|ftps?'], order = 1]";

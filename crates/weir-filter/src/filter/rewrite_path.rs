@@ -142,7 +142,7 @@ fn replace_target(context: &mut RequestContext<'_>, target: &[u8]) -> Result<Ver
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{Trial, check_path, check_refused};
+    use crate::test_exchange::{TestExchange, check_path, check_refused};
 
     #[test]
     fn matches_are_replaced() {
@@ -181,8 +181,8 @@ mod tests {
     #[test]
     fn bad_expressions_are_refused() {
         check_refused("RewritePath=/a(, /b", "regexp");
-        let text =
-            Trial::new(r"- RewritePath=/red/?(?<s>.*), /$\{s}").chain.entries()[0].to_string();
+        let text = TestExchange::new(r"- RewritePath=/red/?(?<s>.*), /$\{s}").chain.entries()[0]
+            .to_string();
         assert_eq!(text, "[[RewritePath /red/?(?<s>.*) = '/${s}'], order = 1]");
     }
 }

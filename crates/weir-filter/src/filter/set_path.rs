@@ -76,7 +76,7 @@ impl Behaviour for SetPath {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::check_path;
+    use crate::test_exchange::check_path;
 
     #[test]
     fn templates_make_paths() {

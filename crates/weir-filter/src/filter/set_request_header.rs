@@ -80,7 +80,7 @@ impl Behaviour for SetRequestHeader {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::check_request;
+    use crate::test_exchange::check_request;
 
     #[test]
     fn values_are_never_split() {

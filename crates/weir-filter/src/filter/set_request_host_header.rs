@@ -85,7 +85,7 @@ impl Behaviour for SetRequestHostHeader {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{check_refused, check_request};
+    use crate::test_exchange::{check_refused, check_request};
 
     #[test]
     fn only_hosts_are_sent() {

@@ -89,7 +89,7 @@ impl OnResponse for SetResponseHeader {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{Trial, check_response};
+    use crate::test_exchange::{TestExchange, check_response};
 
     #[test]
     fn the_order_of_filters_counts_from_the_end() {
@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn an_unknown_variable_fails_before_the_upstream_is_asked() {
-        let outcome = Trial::new("- SetResponseHeader=X-A, {nope}").run("GET / HTTP/1.1", "");
+        let outcome =
+            TestExchange::new("- SetResponseHeader=X-A, {nope}").run("GET / HTTP/1.1", "");
         assert!(outcome.sent.is_none() && outcome.error.is_some());
     }
 }

@@ -82,7 +82,7 @@ impl Behaviour for StripPrefix {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{check_path, check_refused};
+    use crate::test_exchange::{check_path, check_refused};
 
     #[test]
     fn segments_are_dropped() {

@@ -253,7 +253,7 @@ impl Behaviour for Throttle {
 #[cfg(test)]
 mod tests {
     use crate::filter::{FilterOptions, find};
-    use crate::trial::check_refused;
+    use crate::test_exchange::check_refused;
 
     #[test]
     fn nonsense_is_refused_with_a_remedy() {

@@ -16,13 +16,13 @@ use super::choice::{Balancer, answered, pass_on_cookie};
 use super::client::{Client, write_all};
 use super::content::{collected, refreshed};
 use super::exchange::{BodyRead, Chosen, Exchange, Next};
+use super::exchange_deadline::ExchangeDeadline;
 use super::local::write_head;
 use super::outgoing::Outgoing;
 use super::pool::Upstream;
 use super::prepare::{local_ip, prepare, prepare_again};
 use super::relay::{Relay, RelayError};
 use super::respond::relay;
-use super::timing::Timing;
 use super::upstream::{Wanted, acquire, kept, poll_gone};
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
@@ -239,15 +239,15 @@ enum Got {
 struct HeadWait {
     /// The upstream takes no more of the request; it may still answer.
     sink_failed: bool,
-    timing: Timing,
+    deadline: ExchangeDeadline,
     /// Interim responses so far.
     interims: usize,
 }
 
 impl HeadWait {
     fn new(client: &Client, outgoing: &Outgoing<'_>, upload: &Relay) -> Self {
-        let timing = Timing::new(client, outgoing, upload);
-        Self { sink_failed: false, timing, interims: 0 }
+        let deadline = ExchangeDeadline::new(client, outgoing, upload);
+        Self { sink_failed: false, deadline, interims: 0 }
     }
 
     /// What it means for the attempt that waiting came to `error`.
@@ -281,7 +281,7 @@ impl HeadWait {
             let what = "too many interim responses";
             return Err(ProxyError::with(ErrorKind::BadResponse, what));
         }
-        self.timing = Timing::new(client, outgoing, &x.upload);
+        self.deadline = ExchangeDeadline::new(client, outgoing, &x.upload);
         Ok(())
     }
 
@@ -299,7 +299,7 @@ impl HeadWait {
             let (from, to) = (&mut client.stream, &mut upstream.stream);
             match x.upload.poll(cx, from, &mut client.carry, to, &mut scratch) {
                 Poll::Pending => {}
-                Poll::Ready(Ok(())) => self.timing.request_sent(client, outgoing),
+                Poll::Ready(Ok(())) => self.deadline.request_sent(client, outgoing),
                 Poll::Ready(Err(RelayError::Sink)) => self.sink_failed = true,
                 Poll::Ready(Err(error)) => {
                     return Poll::Ready(Err(error.of_upload(outgoing.content_max)));
@@ -329,7 +329,7 @@ impl HeadWait {
         if worker.drain.phase() == Phase::Stopped {
             return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
         }
-        match self.timing.poll(cx, client, outgoing, Some(&x.upload), None) {
+        match self.deadline.poll(cx, client, outgoing, Some(&x.upload), None) {
             Some(error) => Poll::Ready(Err(error)),
             None => Poll::Pending,
         }

@@ -10,7 +10,7 @@ use super::relay::{Relay, Waiting};
 use crate::error::{ErrorKind, ProxyError};
 
 /// What the one deadline of an exchange stands for at the moment.
-pub(super) struct Timing {
+pub(super) struct ExchangeDeadline {
     /// The response timeout runs; otherwise a progress window does.
     for_response: bool,
     armed: bool,
@@ -18,15 +18,15 @@ pub(super) struct Timing {
     down_before: u64,
 }
 
-impl Timing {
+impl ExchangeDeadline {
     pub(super) fn new(client: &Client, outgoing: &Outgoing<'_>, upload: &Relay) -> Self {
-        let mut timing = Self::progress_only();
+        let mut deadline = Self::progress_only();
         if upload.is_done() {
-            timing.request_sent(client, outgoing);
+            deadline.request_sent(client, outgoing);
         } else {
-            timing.arm(client, outgoing);
+            deadline.arm(client, outgoing);
         }
-        timing
+        deadline
     }
 
     pub(super) fn progress_only() -> Self {

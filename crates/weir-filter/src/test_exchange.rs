@@ -16,7 +16,7 @@ use crate::status::reason;
 
 /// The filters of a route, and what they need to know of it.
 #[derive(Debug, Default)]
-pub(crate) struct Trial {
+pub(crate) struct TestExchange {
     /// The filters, as merged.
     pub chain: Chain,
     predicates: Vec<NamedArgs>,
@@ -35,7 +35,7 @@ pub(crate) struct Outcome {
 
 const PEER: &str = "192.0.2.9:4711";
 
-impl Trial {
+impl TestExchange {
     /// A route written in YAML as SCG has it: `predicates:` and `filters:`, each a list.
     pub(crate) fn new(route: &str) -> Self {
         Self::with_options(route, &FilterOptions::default())
@@ -143,7 +143,7 @@ impl Trial {
 /// Checks what becomes of a request through `route`: what is sent, the gateway's own response, or
 /// `error: ` and why.
 pub(crate) fn check_request(route: &str, request: &str, expected: &str) {
-    let outcome = Trial::new(route).run(request, "");
+    let outcome = TestExchange::new(route).run(request, "");
     let text = match outcome {
         Outcome { error: Some(error), .. } => format!("error: {error}"),
         Outcome { sent: Some(sent), .. } => sent,
@@ -155,7 +155,7 @@ pub(crate) fn check_request(route: &str, request: &str, expected: &str) {
 /// Checks the path (with query) that `GET path` has behind `route`; a 400 and an error are told as
 /// `400` and `500`.
 pub(crate) fn check_path(route: &str, path: &str, expected: &str) {
-    let outcome = Trial::new(route).run(&format!("GET {path} HTTP/1.1"), "");
+    let outcome = TestExchange::new(route).run(&format!("GET {path} HTTP/1.1"), "");
     let sent = outcome.sent.as_deref().and_then(|sent| sent.split(' ').nth(1));
     let text = match (sent, &outcome.response) {
         (Some(path), _) => path,
@@ -167,7 +167,7 @@ pub(crate) fn check_path(route: &str, path: &str, expected: &str) {
 
 /// Checks the response head that the client gets behind `route` for `answer`, or `error: ` and why.
 pub(crate) fn check_response(route: &str, request: &str, answer: &str, expected: &str) {
-    let outcome = Trial::new(route).run(request, answer);
+    let outcome = TestExchange::new(route).run(request, answer);
     let text = match outcome.error {
         Some(error) => format!("error: {error}"),
         None => outcome.response.unwrap_or_default(),
