@@ -11,7 +11,7 @@ use weir_server::now_ns;
 
 use super::Call;
 use super::limits::label;
-use crate::answer::ok_json;
+use crate::answer::{Failure, ok_json};
 
 const STATES: &[(&str, BreakerState)] = &[
     ("closed", BreakerState::Closed),
@@ -20,7 +20,7 @@ const STATES: &[(&str, BreakerState)] = &[
 ];
 
 /// What resilience4j's `CircuitBreakerEndpoint` shows.
-pub(super) fn list(call: &Call) -> Response {
+pub(super) fn list(call: &Call) -> Result<Response, Failure> {
     let mut all = Map::new();
     for breaker in breakers(&call.site.control) {
         let (view, settings) = (breaker.view(now_ns()), breaker.settings());
@@ -41,7 +41,7 @@ pub(super) fn list(call: &Call) -> Response {
             }),
         );
     }
-    ok_json(&json!({ "circuitBreakers": Value::Object(all) }))
+    Ok(ok_json(&json!({ "circuitBreakers": Value::Object(all) })))
 }
 
 fn breakers(control: &Control) -> Vec<Arc<Breaker>> {

@@ -6,8 +6,8 @@ use http::StatusCode;
 use super::Call;
 use crate::answer::{Failure, empty, ok_json};
 
-pub(super) fn list(call: &Call) -> Response {
-    ok_json(&(call.site.hooks.caches)(None).unwrap_or_default())
+pub(super) fn list(call: &Call) -> Result<Response, Failure> {
+    Ok(ok_json(&(call.site.hooks.caches)(None).unwrap_or_default()))
 }
 
 pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
@@ -16,10 +16,10 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
     Ok(ok_json(&found.ok_or(Failure::missing())?))
 }
 
-pub(super) fn empty_all(call: &Call) -> Response {
+pub(super) fn empty_all(call: &Call) -> Result<Response, Failure> {
     tracing::info!(who = call.who, "all caches were emptied");
     (call.site.hooks.empty_caches)(None);
-    empty(StatusCode::NO_CONTENT)
+    Ok(empty(StatusCode::NO_CONTENT))
 }
 
 pub(super) async fn empty_one(mut call: Call) -> Result<Response, Failure> {

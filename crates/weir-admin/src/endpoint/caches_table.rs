@@ -2,7 +2,8 @@
 
 use http::StatusCode;
 
-use super::describe::{Answer, Endpoint, Operation, Parameter, read, write};
+use super::caches;
+use super::describe::{Answer, Endpoint, Parameter, operation, read, write};
 use super::shared::{FORBIDDEN, OK_OBJECT, UNAUTHORIZED};
 
 const CACHE: Parameter = Parameter {
@@ -19,7 +20,7 @@ pub(crate) static CACHE_ENDPOINTS: &[Endpoint] = &[
     read(
         "/caches",
         "caches",
-        Operation::ListCaches,
+        operation!(ListCaches: caches::list),
         "Caches of responses, with what they hold and have done.",
         &[OK_OBJECT],
     ),
@@ -28,7 +29,7 @@ pub(crate) static CACHE_ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/caches/{name}",
             "caches",
-            Operation::GetCache,
+            operation!(GetCache: async caches::get),
             "One cache.",
             &[OK_OBJECT, NO_CACHE],
         )
@@ -37,7 +38,7 @@ pub(crate) static CACHE_ENDPOINTS: &[Endpoint] = &[
         "DELETE",
         "/caches",
         "caches",
-        Operation::EmptyCaches,
+        operation!(EmptyCaches: caches::empty_all),
         "Empties all caches.",
         &[EMPTIED, UNAUTHORIZED, FORBIDDEN],
     ),
@@ -47,7 +48,7 @@ pub(crate) static CACHE_ENDPOINTS: &[Endpoint] = &[
             "DELETE",
             "/caches/{name}",
             "caches",
-            Operation::EmptyCache,
+            operation!(EmptyCache: async caches::empty_one),
             "Empties a cache.",
             &[EMPTIED, UNAUTHORIZED, FORBIDDEN, NO_CACHE],
         )

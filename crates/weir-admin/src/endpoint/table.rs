@@ -4,12 +4,13 @@ use http::StatusCode;
 
 use super::apis_table::API_ENDPOINTS;
 use super::caches_table::CACHE_ENDPOINTS;
-use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter, query, read, write};
+use super::describe::{Answer, BodySpec, Endpoint, Parameter, operation, query, read, write};
 use super::shared::{
     BAD, BUSY, FAULT, FORBIDDEN, FULL, IF_NONE_MATCH, JSON_MEDIA, MEDIA, OK_OBJECT, PAGE,
     TOO_LARGE, UNAUTHORIZED,
 };
 use super::upstreams_table::UPSTREAM_ENDPOINTS;
+use super::{breakers, gateway, limits, pipelines, process, routes, services};
 use crate::access::Intent;
 
 const ID: Parameter =
@@ -85,17 +86,23 @@ pub(crate) fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
 
 /// The actuator, in the order of the document.
 pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    read("", "index", Operation::Index, "Links to what is exposed.", &[OK_OBJECT]),
+    read("", "index", operation!(Index: process::index), "Links to what is exposed.", &[OK_OBJECT]),
     Endpoint {
         intent: Intent::Probe,
-        ..read("/health", "health", Operation::Health, "Health of the whole.", HEALTH_ANSWERS)
+        ..read(
+            "/health",
+            "health",
+            operation!(Health: process::health),
+            "Health of the whole.",
+            HEALTH_ANSWERS,
+        )
     },
     Endpoint {
         intent: Intent::Probe,
         ..read(
             "/health/liveness",
             "health",
-            Operation::Liveness,
+            operation!(Liveness: process::liveness),
             "Whether the process works.",
             HEALTH_ANSWERS,
         )
@@ -105,19 +112,19 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/health/readiness",
             "health",
-            Operation::Readiness,
+            operation!(Readiness: process::readiness),
             "Whether it wants traffic: not while it drains.",
             HEALTH_ANSWERS,
         )
     },
-    read("/info", "info", Operation::Info, "Which build this is.", &[OK_OBJECT]),
-    read("/loggers", "loggers", Operation::Loggers, "Log levels.", &[OK_OBJECT]),
+    read("/info", "info", operation!(Info: process::info), "Which build this is.", &[OK_OBJECT]),
+    read("/loggers", "loggers", operation!(Loggers: process::loggers), "Log levels.", &[OK_OBJECT]),
     Endpoint {
         parameters: &[LOGGER],
         ..read(
             "/loggers/{name}",
             "loggers",
-            Operation::Logger,
+            operation!(Logger: async process::logger),
             "One log level.",
             &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No such logger.")],
         )
@@ -129,7 +136,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "POST",
             "/loggers/{name}",
             "loggers",
-            Operation::SetLogger,
+            operation!(SetLogger: async process::set_logger),
             "Sets or clears a log level.",
             &[(StatusCode::NO_CONTENT, None, "Done."), BAD, UNAUTHORIZED, FORBIDDEN, MEDIA],
         )
@@ -137,7 +144,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     read(
         "/prometheus",
         "prometheus",
-        Operation::Prometheus,
+        operation!(Prometheus: process::prometheus),
         "Metrics in the Prometheus text format.",
         &[(StatusCode::OK, Some("Text"), "The metrics.")],
     ),
@@ -145,7 +152,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         "POST",
         "/refresh",
         "refresh",
-        Operation::RefreshConfiguration,
+        operation!(RefreshConfiguration: async process::refresh),
         "Reads the configuration again, servers included; tells which of their properties changed.",
         &[
             (StatusCode::OK, Some("Names"), "In force; the names of what changed, no values."),
@@ -159,13 +166,20 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             ),
         ],
     ),
-    read("/gateway", "gateway", Operation::GatewayIndex, "What there is below.", &[OK_OBJECT]),
+    read(
+        "/gateway",
+        "gateway",
+        operation!(GatewayIndex: gateway::index),
+        "What there is below.",
+        &[OK_OBJECT],
+    ),
     Endpoint {
+        reads_store: true,
         parameters: &[PAGE, SIZE, Q, URI, PATH, ID_PREFIX, METADATA, FROM, FORM],
         ..read(
             "/gateway/routes",
             "gateway",
-            Operation::ListRoutes,
+            operation!(ListRoutes: async routes::list),
             "Routes in the order they are tried; X-Total-Count and Link say what is left.",
             &[(StatusCode::OK, Some("Routes"), "The routes."), BAD, BUSY, FAULT],
         )
@@ -179,7 +193,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "POST",
             "/gateway/routes",
             "gateway",
-            Operation::ImportRoutes,
+            operation!(ImportRoutes: async routes::import),
             "Writes many routes at once: all of them in one swap, or none.",
             &[
                 (StatusCode::OK, None, "Written and in force; X-Weir-Created and -Replaced count."),
@@ -200,7 +214,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "DELETE",
             "/gateway/routes",
             "gateway",
-            Operation::DeleteRoutes,
+            operation!(DeleteRoutes: async routes::delete_matching),
             "Removes the routes of the store that match; needs a condition, or all=true.",
             &[
                 (StatusCode::OK, Some("Deleted"), "How many were removed."),
@@ -214,11 +228,12 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
+        reads_store: true,
         parameters: &[ID, FORM],
         ..read(
             "/gateway/routes/{id}",
             "gateway",
-            Operation::GetRoute,
+            operation!(GetRoute: async routes::get),
             "One route; ETag is its revision if it is in the store.",
             &[(StatusCode::OK, Some("Route"), "The route."), BAD, NOT_FOUND, BUSY, FAULT],
         )
@@ -230,7 +245,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "POST",
             "/gateway/routes/{id}",
             "gateway",
-            Operation::PutRoute,
+            operation!(PutRoute: async routes::put),
             "Writes a route; the id of the path counts.",
             PUT_ANSWERS,
         )
@@ -242,7 +257,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "PUT",
             "/gateway/routes/{id}",
             "gateway",
-            Operation::PutRoute,
+            operation!(PutRoute: async routes::put),
             "The same as POST.",
             PUT_ANSWERS,
         )
@@ -253,7 +268,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "DELETE",
             "/gateway/routes/{id}",
             "gateway",
-            Operation::DeleteRoute,
+            operation!(DeleteRoute: async routes::delete),
             "Removes a route of the store; those of files are not found.",
             &[
                 (StatusCode::OK, None, "Removed."),
@@ -268,40 +283,45 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
+        reads_store: true,
         parameters: &[ID],
         ..read(
             "/gateway/routes/{id}/combinedfilters",
             "gateway",
-            Operation::CombinedFilters,
+            operation!(CombinedFilters: async routes::combined_filters),
             "The route as text, with its filters in order; `{}` if there is none.",
             &[OK_OBJECT, BUSY, FAULT],
         )
     },
-    read(
-        "/gateway/routedefinitions",
-        "gateway",
-        Operation::RouteDefinitions,
-        "All routes as they were written.",
-        &[(StatusCode::OK, Some("RouteDefinitions"), "The definitions."), BUSY, FAULT],
-    ),
+    Endpoint {
+        reads_store: true,
+        is_verbose: true,
+        ..read(
+            "/gateway/routedefinitions",
+            "gateway",
+            operation!(RouteDefinitions: routes::definitions),
+            "All routes as they were written.",
+            &[(StatusCode::OK, Some("RouteDefinitions"), "The definitions."), BUSY, FAULT],
+        )
+    },
     read(
         "/gateway/globalfilters",
         "gateway",
-        Operation::GlobalFilters,
+        operation!(GlobalFilters: gateway::global_filters),
         "What runs on every route, by SCG's names, with its order.",
         &[OK_OBJECT],
     ),
     read(
         "/gateway/routefilters",
         "gateway",
-        Operation::RouteFilters,
+        operation!(RouteFilters: gateway::route_filters),
         "Filters that routes can name.",
         &[OK_OBJECT],
     ),
     read(
         "/gateway/routepredicates",
         "gateway",
-        Operation::RoutePredicates,
+        operation!(RoutePredicates: gateway::route_predicates),
         "Predicates that routes can name.",
         &[OK_OBJECT],
     ),
@@ -309,7 +329,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         "POST",
         "/gateway/refresh",
         "gateway",
-        Operation::Refresh,
+        operation!(Refresh: gateway::refresh),
         "Nothing to do: every change is in force when it is answered.",
         &[(StatusCode::OK, None, "Done."), UNAUTHORIZED, FORBIDDEN],
     ),
@@ -318,17 +338,18 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/gateway/stats",
             "gateway",
-            Operation::Stats,
+            operation!(Stats: async gateway::stats),
             "Counts of the route table, the store and the data plane, and where the memory is.",
             &[OK_OBJECT, BAD, FAULT],
         )
     },
     Endpoint {
+        reads_store: true,
         parameters: &[BEFORE, COUNT],
         ..read(
             "/gateway/audit",
             "gateway",
-            Operation::Audit,
+            operation!(Audit: gateway::audit),
             "Who changed what, newest first.",
             &[(StatusCode::OK, Some("AuditLog"), "The entries."), BAD, BUSY, FAULT],
         )
@@ -336,7 +357,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     read(
         "/gateway/limits",
         "gateway",
-        Operation::ListLimits,
+        operation!(ListLimits: limits::list),
         "Limits in force, with what waits and what has passed.",
         &[OK_OBJECT],
     ),
@@ -345,7 +366,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/gateway/limits/{name}",
             "gateway",
-            Operation::GetLimit,
+            operation!(GetLimit: async limits::get),
             "One limit.",
             &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No route in force names it.")],
         )
@@ -357,7 +378,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "POST",
             "/gateway/limits/{name}",
             "gateway",
-            Operation::SetLimit,
+            operation!(SetLimit: async limits::set),
             "Changes a limit until the next reload; pauses, resumes or empties its queue.",
             &[
                 OK_OBJECT,
@@ -369,11 +390,17 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             ],
         )
     },
-    read("/circuitbreakers", "circuitbreakers", Operation::ListBreakers, BREAKERS, &[OK_OBJECT]),
+    read(
+        "/circuitbreakers",
+        "circuitbreakers",
+        operation!(ListBreakers: breakers::list),
+        BREAKERS,
+        &[OK_OBJECT],
+    ),
     read(
         "/gateway/pipelines",
         "gateway",
-        Operation::ListPipelines,
+        operation!(ListPipelines: pipelines::list),
         "Pipelines: where they listen, what they have counted, and how their upstreams are.",
         &[OK_OBJECT],
     ),
@@ -382,7 +409,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/gateway/pipelines/{id}",
             "gateway",
-            Operation::GetPipeline,
+            operation!(GetPipeline: async pipelines::get),
             "One pipeline.",
             &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No entry has this name.")],
         )
@@ -390,7 +417,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     read(
         "/gateway/services",
         "gateway",
-        Operation::ListServices,
+        operation!(ListServices: services::list),
         "Services that registries list, and how the registries are.",
         &[OK_OBJECT],
     ),
@@ -399,7 +426,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/gateway/services/{name}",
             "gateway",
-            Operation::GetService,
+            operation!(GetService: async services::get),
             "The instances of a service, and why one takes no requests.",
             &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No registry lists it.")],
         )
@@ -410,7 +437,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/gateway/explain",
             "gateway",
-            Operation::Explain,
+            operation!(Explain: async gateway::explain),
             "Why a request goes where it goes; nothing is sent or changed.",
             &[OK_OBJECT, BAD, MEDIA],
         )

@@ -2,8 +2,9 @@
 
 use http::StatusCode;
 
-use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter, read, write};
+use super::describe::{Answer, BodySpec, Endpoint, Parameter, operation, read, write};
 use super::shared::{BAD, FORBIDDEN, JSON_MEDIA, MEDIA, OK_OBJECT, UNAUTHORIZED};
+use super::upstreams;
 
 const UPSTREAM: Parameter = Parameter {
     place: "path",
@@ -19,7 +20,7 @@ pub(crate) static UPSTREAM_ENDPOINTS: &[Endpoint] = &[
     read(
         "/gateway/upstreams",
         "gateway",
-        Operation::ListUpstreams,
+        operation!(ListUpstreams: upstreams::list),
         "Upstreams with rules, and how their instances are.",
         &[OK_OBJECT],
     ),
@@ -28,7 +29,7 @@ pub(crate) static UPSTREAM_ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/gateway/upstreams/{name}",
             "gateway",
-            Operation::GetUpstream,
+            operation!(GetUpstream: async upstreams::get),
             "The instances of an upstream, and why one is not used.",
             &[OK_OBJECT, NO_UPSTREAM],
         )
@@ -40,7 +41,7 @@ pub(crate) static UPSTREAM_ENDPOINTS: &[Endpoint] = &[
             "POST",
             "/gateway/upstreams/{name}",
             "gateway",
-            Operation::SetUpstream,
+            operation!(SetUpstream: async upstreams::set),
             "Gives an instance no new requests, or gives it some again.",
             &[OK_OBJECT, BAD, UNAUTHORIZED, FORBIDDEN, NO_UPSTREAM, MEDIA],
         )
