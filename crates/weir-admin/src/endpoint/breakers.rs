@@ -10,7 +10,9 @@ use weir_limit::{Breaker, BreakerState, BreakerView};
 use weir_server::now_ns;
 
 use super::Call;
+use super::describe::{Endpoint, operation, read};
 use super::limits::label;
+use super::shared::OK_OBJECT;
 use crate::answer::{Failure, ok_json};
 
 const STATES: &[(&str, BreakerState)] = &[
@@ -18,6 +20,15 @@ const STATES: &[(&str, BreakerState)] = &[
     ("open", BreakerState::Open),
     ("half_open", BreakerState::HalfOpen),
 ];
+
+/// In the order of the document.
+pub(super) static ENDPOINTS: &[Endpoint] = &[read(
+    "/circuitbreakers",
+    "circuitbreakers",
+    operation!(ListBreakers: list),
+    "Circuit breakers, in the form of resilience4j's endpoint.",
+    &[OK_OBJECT],
+)];
 
 /// What resilience4j's `CircuitBreakerEndpoint` shows.
 pub(super) fn list(call: &Call) -> Result<Response, Failure> {

@@ -5,7 +5,6 @@ mod apis_table;
 mod body;
 mod breakers;
 mod caches;
-mod caches_table;
 mod call;
 mod describe;
 mod gateway;
@@ -19,7 +18,6 @@ mod services;
 mod shared;
 mod table;
 mod upstreams;
-mod upstreams_table;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -40,7 +38,7 @@ use call::Call;
 use describe::{Endpoint, Run};
 pub use limits::{limits_metrics, limits_prometheus};
 pub use openapi::openapi;
-use table::{ENDPOINTS, endpoints};
+use table::endpoints;
 
 /// What the main port says to who wants to change something.
 const CHANGES_ELSEWHERE: &str = "nothing is changed on this port; send it to the admin API, which \
@@ -162,7 +160,7 @@ impl Site {
         }
         let Some(rest) = rest.strip_prefix('/') else { return false };
         let name = rest.split('/').next().unwrap_or(rest);
-        let mut known = ENDPOINTS.iter().filter(|endpoint| endpoint.name == name);
+        let mut known = endpoints().filter(|endpoint| endpoint.name == name);
         known.any(|endpoint| self.serves(endpoint.name, endpoint.intent))
     }
 }

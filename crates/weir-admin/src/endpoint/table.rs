@@ -3,14 +3,12 @@
 use http::StatusCode;
 
 use super::apis_table::API_ENDPOINTS;
-use super::caches_table::CACHE_ENDPOINTS;
 use super::describe::{Answer, BodySpec, Endpoint, Parameter, operation, query, read, write};
 use super::shared::{
     BAD, BUSY, FAULT, FORBIDDEN, FULL, IF_NONE_MATCH, JSON_MEDIA, MEDIA, OK_OBJECT, PAGE,
     TOO_LARGE, UNAUTHORIZED,
 };
-use super::upstreams_table::UPSTREAM_ENDPOINTS;
-use super::{breakers, gateway, limits, pipelines, process, routes, services};
+use super::{breakers, caches, gateway, limits, pipelines, process, routes, services, upstreams};
 use crate::access::Intent;
 
 const ID: Parameter =
@@ -44,18 +42,6 @@ const COUNT: Parameter = query("count", "integer", "How many entries, up to 1000
 const LOGGER: Parameter =
     Parameter { place: "path", name: "name", kind: "string", doc: "ROOT or a log target." };
 
-const LIMIT: Parameter = Parameter {
-    place: "path",
-    name: "name",
-    kind: "string",
-    doc: "Name; a limit that a route brings is `route:ID`.",
-};
-const PIPELINE: Parameter =
-    Parameter { place: "path", name: "id", kind: "string", doc: "Its `id`." };
-const SERVICE: Parameter =
-    Parameter { place: "path", name: "name", kind: "string", doc: "Name, as in `lb://name`." };
-
-const BREAKERS: &str = "Circuit breakers, in the form of resilience4j's endpoint.";
 const NOT_FOUND: Answer = (StatusCode::NOT_FOUND, None, "No such route.");
 const CHANGED: Answer =
     (StatusCode::PRECONDITION_FAILED, Some("Error"), "The route is at another revision.");
@@ -79,13 +65,25 @@ const HEALTH_ANSWERS: &[Answer] = &[
     (StatusCode::SERVICE_UNAVAILABLE, Some("Health"), "DOWN or OUT_OF_SERVICE."),
 ];
 
+/// The lists of all files.
+static LISTS: &[&[Endpoint]] = &[
+    ENDPOINTS,
+    limits::ENDPOINTS,
+    breakers::ENDPOINTS,
+    pipelines::ENDPOINTS,
+    services::ENDPOINTS,
+    caches::ENDPOINTS,
+    upstreams::ENDPOINTS,
+    API_ENDPOINTS,
+];
+
 /// All endpoints.
 pub(crate) fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
-    ENDPOINTS.iter().chain(CACHE_ENDPOINTS).chain(UPSTREAM_ENDPOINTS).chain(API_ENDPOINTS)
+    LISTS.iter().copied().flatten()
 }
 
 /// The actuator, in the order of the document.
-pub(crate) static ENDPOINTS: &[Endpoint] = &[
+static ENDPOINTS: &[Endpoint] = &[
     read("", "index", operation!(Index: process::index), "Links to what is exposed.", &[OK_OBJECT]),
     Endpoint {
         intent: Intent::Probe,
@@ -352,83 +350,6 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             operation!(Audit: gateway::audit),
             "Who changed what, newest first.",
             &[(StatusCode::OK, Some("AuditLog"), "The entries."), BAD, BUSY, FAULT],
-        )
-    },
-    read(
-        "/gateway/limits",
-        "gateway",
-        operation!(ListLimits: limits::list),
-        "Limits in force, with what waits and what has passed.",
-        &[OK_OBJECT],
-    ),
-    Endpoint {
-        parameters: &[LIMIT],
-        ..read(
-            "/gateway/limits/{name}",
-            "gateway",
-            operation!(GetLimit: async limits::get),
-            "One limit.",
-            &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No route in force names it.")],
-        )
-    },
-    Endpoint {
-        parameters: &[LIMIT],
-        body: Some(BodySpec { media: JSON_MEDIA, schema: "Limit" }),
-        ..write(
-            "POST",
-            "/gateway/limits/{name}",
-            "gateway",
-            operation!(SetLimit: async limits::set),
-            "Changes a limit until the next reload; pauses, resumes or empties its queue.",
-            &[
-                OK_OBJECT,
-                BAD,
-                UNAUTHORIZED,
-                FORBIDDEN,
-                (StatusCode::NOT_FOUND, Some("Error"), "No route in force names it."),
-                MEDIA,
-            ],
-        )
-    },
-    read(
-        "/circuitbreakers",
-        "circuitbreakers",
-        operation!(ListBreakers: breakers::list),
-        BREAKERS,
-        &[OK_OBJECT],
-    ),
-    read(
-        "/gateway/pipelines",
-        "gateway",
-        operation!(ListPipelines: pipelines::list),
-        "Pipelines: where they listen, what they have counted, and how their upstreams are.",
-        &[OK_OBJECT],
-    ),
-    Endpoint {
-        parameters: &[PIPELINE],
-        ..read(
-            "/gateway/pipelines/{id}",
-            "gateway",
-            operation!(GetPipeline: async pipelines::get),
-            "One pipeline.",
-            &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No entry has this name.")],
-        )
-    },
-    read(
-        "/gateway/services",
-        "gateway",
-        operation!(ListServices: services::list),
-        "Services that registries list, and how the registries are.",
-        &[OK_OBJECT],
-    ),
-    Endpoint {
-        parameters: &[SERVICE],
-        ..read(
-            "/gateway/services/{name}",
-            "gateway",
-            operation!(GetService: async services::get),
-            "The instances of a service, and why one takes no requests.",
-            &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No registry lists it.")],
         )
     },
     Endpoint {

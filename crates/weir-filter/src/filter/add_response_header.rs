@@ -71,6 +71,10 @@ impl Behaviour for AddResponseHeader {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn on_response(&self) -> Option<&dyn OnResponse> {
         Some(self)
     }

@@ -81,6 +81,10 @@ impl Behaviour for ApiKey {
         &SPEC
     }
 
+    fn asks_who(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let Inner { header, forward, keys } = &*self.0;
         let name = header.as_bytes();

@@ -68,6 +68,10 @@ impl Behaviour for Authorize {
         &SPEC
     }
 
+    fn asks_who(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let denial = match &*context.claims {
             None => Denial::Anonymous,

@@ -117,6 +117,10 @@ impl Behaviour for BasicAuth {
         &SPEC
     }
 
+    fn asks_who(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let Some((user, password)) = Self::given(context) else { return Ok(self.refuse()) };
         if !self.0.only.is_empty() && !self.0.only.contains(&user) {

@@ -109,14 +109,6 @@ impl CircuitBreaker {
         template.expand(vars, |text| path.push_str(text))?;
         Ok(Some(path))
     }
-
-    /// Gives the breaker of a filter without a name the id of its route.
-    pub(super) fn bind(&mut self, route: &str, options: &FilterOptions) {
-        if self.0.is_routes_own {
-            let breaker = Same(options.breaker(route));
-            *self = Self(Arc::new(Inner { name: route.to_owned(), breaker, ..(*self.0).clone() }));
-        }
-    }
 }
 
 fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
@@ -149,6 +141,17 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
 impl Behaviour for CircuitBreaker {
     fn spec(&self) -> &'static Spec<Build> {
         &SPEC
+    }
+
+    fn bind(&mut self, route: &str, options: &FilterOptions) {
+        if self.0.is_routes_own {
+            let breaker = Same(options.breaker(route));
+            *self = Self(Arc::new(Inner { name: route.to_owned(), breaker, ..(*self.0).clone() }));
+        }
+    }
+
+    fn is_policy(&self) -> bool {
+        true
     }
 
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {

@@ -191,6 +191,10 @@ impl Behaviour for ForwardAuth {
         &SPEC
     }
 
+    fn asks_who(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let question = Subrequest {
             method: self.0.method.clone(),

@@ -69,11 +69,6 @@ fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
 }
 
 impl Mirror {
-    /// Tells it the route that it counts for.
-    pub(super) fn bind(&mut self, route: &str) {
-        *self = Self(Arc::new(Inner { route: route.to_owned(), ..(*self.0).clone() }));
-    }
-
     /// Whether a request is copied, by chance.
     pub fn takes(&self, dice: u64) -> bool {
         self.0.share.takes(dice)
@@ -109,6 +104,14 @@ impl Mirror {
 impl Behaviour for Mirror {
     fn spec(&self) -> &'static Spec<Build> {
         &SPEC
+    }
+
+    fn bind(&mut self, route: &str, _: &FilterOptions) {
+        *self = Self(Arc::new(Inner { route: route.to_owned(), ..(*self.0).clone() }));
+    }
+
+    fn is_policy(&self) -> bool {
+        true
     }
 
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {

@@ -98,6 +98,10 @@ impl Behaviour for MockFallback {
         &SPEC
     }
 
+    fn is_policy(&self) -> bool {
+        true
+    }
+
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
         styled.text("definition", &self.0.definition.name)
     }

@@ -56,6 +56,14 @@ impl Behaviour for PrefixPath {
         &SPEC
     }
 
+    fn changes_path(&self) -> bool {
+        true
+    }
+
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         if std::mem::replace(context.prefixed, true) {
             return Ok(Verdict::Continue);

@@ -45,6 +45,10 @@ impl Behaviour for RemoveRequestParameter {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         if let Some(kept) = context.head.query().and_then(|query| without(query, &self.0)) {
             context.head.set_query((!kept.is_empty()).then_some(&kept));

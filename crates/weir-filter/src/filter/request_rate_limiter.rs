@@ -106,12 +106,6 @@ enum Headers {
 }
 
 impl RequestRateLimiter {
-    /// Gives the route called `route` its buckets, which it keeps over reloads.
-    pub(super) fn bind(&mut self, route: &str, options: &FilterOptions) {
-        let buckets = Same(options.valves.buckets(route));
-        *self = Self(Arc::new(Inner { buckets, route: route.to_owned(), ..(*self.0).clone() }));
-    }
-
     fn decide(&self, context: &mut RequestContext<'_>, allowed: bool, left: i64) -> Verdict {
         let fields = self.fields(left);
         if allowed {
@@ -311,6 +305,11 @@ fn guess(name: &str) -> &'static str {
 impl Behaviour for RequestRateLimiter {
     fn spec(&self) -> &'static Spec<Build> {
         &SPEC
+    }
+
+    fn bind(&mut self, route: &str, options: &FilterOptions) {
+        let buckets = Same(options.valves.buckets(route));
+        *self = Self(Arc::new(Inner { buckets, route: route.to_owned(), ..(*self.0).clone() }));
     }
 
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {

@@ -248,6 +248,10 @@ impl Behaviour for Retry {
         &SPEC
     }
 
+    fn is_policy(&self) -> bool {
+        true
+    }
+
     fn caution(&self) -> Option<String> {
         const KNOWN: &[&str] = &[
             "IOException",

@@ -119,11 +119,6 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
 }
 
 impl RewriteLocationResponseHeader {
-    /// Returns whether a filter in front of this one replaces the path.
-    pub(super) fn place_after(&mut self, path_change: bool) {
-        self.0.after_path_change = path_change;
-    }
-
     fn definition(&self) -> (Strip, &HeaderName, Option<&str>, &str, bool) {
         let rewrite = &*self.0;
         let (host, protocols) = (rewrite.host.as_deref(), rewrite.protocols.source());
@@ -148,6 +143,10 @@ impl Hash for RewriteLocationResponseHeader {
 impl Behaviour for RewriteLocationResponseHeader {
     fn spec(&self) -> &'static Spec<Build> {
         &SPEC
+    }
+
+    fn place_after(&mut self, path_change: bool) {
+        self.0.after_path_change = path_change;
     }
 
     fn on_response(&self) -> Option<&dyn OnResponse> {

@@ -80,6 +80,10 @@ impl Behaviour for RewritePath {
         &SPEC
     }
 
+    fn changes_path(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let path = context.head.path();
         match &*self.0 {

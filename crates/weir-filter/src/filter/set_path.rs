@@ -51,6 +51,14 @@ impl Behaviour for SetPath {
         &SPEC
     }
 
+    fn changes_path(&self) -> bool {
+        true
+    }
+
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let mut path = Assembly::new();
         self.0.expand(context.vars, |text| path.push(text.as_bytes()))?;

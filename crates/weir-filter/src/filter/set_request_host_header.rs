@@ -53,6 +53,10 @@ impl Behaviour for SetRequestHostHeader {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let template = Template(&self.0);
         match template.constant() {

@@ -67,6 +67,11 @@ impl Behaviour for SetRequestUri {
         &SPEC
     }
 
+    fn own_order(&self) -> Option<i32> {
+        // After RouteToRequestUrlFilter (10000) has laid out the route's own target.
+        Some(10_001)
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         // An unknown variable makes the URI invalid, hence ignored (SCG's own reading).
         let Ok(text) = Template(&self.0).expand(context.vars) else { return Ok(Verdict::Continue) };

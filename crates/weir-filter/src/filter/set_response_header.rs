@@ -58,6 +58,10 @@ impl Behaviour for SetResponseHeader {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     /// SCG expands the value on the way in: an unknown variable fails before the upstream is asked.
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         self.0.value().require(context.vars)?;

@@ -69,6 +69,10 @@ impl Behaviour for SetStatus {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn on_response(&self) -> Option<&dyn OnResponse> {
         Some(self)
     }
