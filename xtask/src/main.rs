@@ -5,6 +5,7 @@ mod config_server;
 mod configs;
 mod differential;
 mod dubbo;
+mod extension;
 mod layers;
 mod oracles;
 mod pages;
@@ -80,6 +81,7 @@ fn main() -> ExitCode {
             let mut findings = tidy::findings();
             findings.extend(layers::findings());
             findings.extend(circles::findings());
+            findings.extend(extension::findings());
             findings.extend(pages::findings());
             findings.extend(supply::findings());
             for finding in &findings {
