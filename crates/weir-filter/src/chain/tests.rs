@@ -12,7 +12,7 @@ use weir_wire::http1::canonical_path;
 use super::{Chain, ChainEntry};
 use crate::context::{RequestContext, ResponseContext, Verdict};
 use crate::filter::{Filter, FilterOptions, find};
-use crate::trial::{Trial, request_head, response_head};
+use crate::test_exchange::{TestExchange, request_head, response_head};
 
 fn filters(texts: &[&str]) -> Vec<Filter> {
     let build = |text: &&str| {
@@ -128,7 +128,7 @@ fn policy_is_told() {
 
 #[test]
 fn a_failing_filter_ends_the_chain() {
-    let trial = Trial::new("- AddRequestHeader=A, {nope}\n- RedirectTo=302, /x");
+    let trial = TestExchange::new("- AddRequestHeader=A, {nope}\n- RedirectTo=302, /x");
     let outcome = trial.run("GET / HTTP/1.1", "");
     assert!(outcome.error.is_some() && outcome.response.is_none());
 }

@@ -105,12 +105,6 @@ struct Header {
 }
 
 impl RequestRateLimiter {
-    /// Gives the route called `route` its buckets, which it keeps over reloads.
-    pub(super) fn bind(&mut self, route: &str, options: &FilterOptions) {
-        let buckets = Same(options.valves.buckets(route));
-        *self = Self(Arc::new(Inner { buckets, route: route.to_owned(), ..(*self.0).clone() }));
-    }
-
     fn decide(&self, context: &mut RequestContext<'_>, allowed: bool, left: i64) -> Verdict {
         let left = left.to_string();
         let fields = self.0.headers.iter().map(|Header { name, value }| {
@@ -314,6 +308,11 @@ impl Behaviour for RequestRateLimiter {
         &SPEC
     }
 
+    fn bind(&mut self, route: &str, options: &FilterOptions) {
+        let buckets = Same(options.valves.buckets(route));
+        *self = Self(Arc::new(Inner { buckets, route: route.to_owned(), ..(*self.0).clone() }));
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let inner = &*self.0;
         let text = inner.key.text(context);
@@ -393,7 +392,7 @@ impl Behaviour for RequestRateLimiter {
 #[cfg(test)]
 mod tests {
     use super::guess;
-    use crate::trial::check_refused;
+    use crate::test_exchange::check_refused;
 
     #[test]
     fn names_that_people_use() {
