@@ -53,8 +53,8 @@ impl<'a> Ground<'a> {
         let classes = class_path("dubbo")?;
         let connections = format!("-Dconnections={connections}");
         let flags = ["-Xmx256m", "-XX:+UseSerialGC", &connections, "-cp", &classes];
-        let java = [&[&*path(Tool::Java)?], &flags[..]].concat();
-        let java = java.into_iter().map(str::to_owned).collect();
+        let mut java = vec![path(Tool::Java)?];
+        java.extend(flags.map(str::to_owned));
         Ok(Self { interrupt, folder: tempfile::tempdir()?, java })
     }
 
