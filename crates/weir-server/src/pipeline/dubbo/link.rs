@@ -26,6 +26,11 @@ use crate::pipeline::end::End;
 use crate::watched::Watched;
 use crate::worker::Worker;
 
+/// Messages in a row before others have their turn.
+pub(super) const TURN_MAX: usize = 128;
+/// How often providers hear that their consumer lives, as Dubbo's own consumers have it.
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(60);
+
 type Dialled = io::Result<(Watched<TcpStream>, UpstreamFile)>;
 
 /// What a link has to say.

@@ -16,7 +16,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use hashbrown::HashMap;
 use weir_balance::{Group, Member, Taken};
@@ -35,7 +34,7 @@ use super::turn::{Held, Place, Ruling, arrive, hold, pace, pace_of};
 use crate::http::buffers::ReadBuffer;
 use crate::pacer::now_ns;
 use crate::worker::Worker;
-use link::{Link, Say};
+use link::{HEARTBEAT, Link, Say, TURN_MAX};
 use message::{Message, WAITING_BYTES_MAX, renumber, take};
 use shared::Opening;
 pub(crate) use shared::SharedLinks;
@@ -47,10 +46,6 @@ const WAITING_MAX: usize = 256;
 const CALLS_MAX: usize = 65_536;
 /// Calls of providers to one consumer that may be under way.
 const CALLBACKS_MAX: usize = 1_024;
-/// Messages in a row before others have their turn.
-const TURN_MAX: usize = 128;
-/// How often providers hear that their consumer lives, as Dubbo's own consumers have it.
-const HEARTBEAT: Duration = Duration::from_secs(60);
 
 /// Serves a connection to its end.
 pub(super) async fn serve(

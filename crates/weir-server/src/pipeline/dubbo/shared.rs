@@ -17,9 +17,8 @@ use weir_snapshot::{DubboSettings, Sharing};
 use weir_wire::dubbo::{Head, Status};
 
 use super::inbox::{Caller, Inbox, watch};
-use super::link::{Link, Say};
+use super::link::{HEARTBEAT, Link, Say, TURN_MAX};
 use super::message::{Message, renumber};
-use super::{HEARTBEAT, TURN_MAX};
 use crate::drain::Phase;
 use crate::executor::spawn;
 use crate::http::buffers::ReadBuffer;
