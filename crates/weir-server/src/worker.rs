@@ -20,6 +20,7 @@ use crate::http::loop_guard::Identity;
 use crate::http::pool::Pools;
 use crate::inquiries::Inquiries;
 use crate::metrics::WorkerCounters;
+use crate::pipeline::SharedLinks;
 use crate::reserved::Reserved;
 use crate::resolve::Resolver;
 use crate::sys::give_back_memory;
@@ -64,6 +65,8 @@ pub(crate) struct Worker {
     pub(crate) idle_ms_max: Cell<u64>,
     /// Requests that wait for their turn at a limit.
     pub(crate) waiting: Cell<usize>,
+    /// Connections to Dubbo providers that consumers share.
+    pub(crate) shared_links: SharedLinks,
     shared: RefCell<Cache<Arc<ArcSwap<Snapshot>>, Arc<Snapshot>>>,
     seen: RefCell<HeldSnapshot>,
     #[expect(clippy::vec_box, reason = "an exchange stays where it is: it is large")]
@@ -107,6 +110,7 @@ impl Worker {
             refreshes: Rc::default(),
             idle_ms_max: Cell::new(u64::MAX),
             waiting: Cell::default(),
+            shared_links: SharedLinks::default(),
             seen: RefCell::new(Rc::new(snapshot)),
             shared: RefCell::new(shared),
             spare: RefCell::default(),
@@ -143,6 +147,7 @@ impl Worker {
             refreshes: Rc::default(),
             idle_ms_max: Cell::new(u64::MAX),
             waiting: Cell::default(),
+            shared_links: SharedLinks::default(),
             seen: RefCell::new(Rc::new(snapshot)),
             shared: RefCell::new(shared),
             spare: RefCell::default(),

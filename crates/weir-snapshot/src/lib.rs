@@ -26,8 +26,8 @@ pub use ambiguous_paths::AmbiguousPaths;
 pub use discovery::{Consul, Discovery, Dns, Eureka, Kubernetes, Nacos};
 pub use memory::Memory;
 pub use pipeline::{
-    AddressRule, Fits, FrameSettings, HealthCheck, Pattern, PipelineLimit, PipelineRoute,
-    PipelineTimeouts, ProxyProtocol, ProxyVersion, SocksRules,
+    AddressRule, DubboSettings, Fits, FrameSettings, HealthCheck, Pattern, PipelineLimit,
+    PipelineRoute, PipelineTimeouts, ProxyProtocol, ProxyVersion, Sharing, SocksRules,
 };
 pub use secret::Secret;
 pub use security::Security;

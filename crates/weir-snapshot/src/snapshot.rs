@@ -16,8 +16,8 @@ use weir_route::index::Index;
 
 use crate::ambiguous_paths::AmbiguousPaths;
 use crate::pipeline::{
-    FrameSettings, HealthCheck, PipelineLimit, PipelineRoute, PipelineTimeouts, ProxyProtocol,
-    SocksRules,
+    DubboSettings, FrameSettings, HealthCheck, PipelineLimit, PipelineRoute, PipelineTimeouts,
+    ProxyProtocol, SocksRules,
 };
 use crate::security::Security;
 use crate::settings::Settings;
@@ -174,8 +174,8 @@ pub enum Protocol {
     Socks(SocksRules),
     /// Messages of a fixed length, or with their length in front.
     Frame(FrameSettings),
-    /// Dubbo2 calls, whose bodies have so many bytes at most.
-    Dubbo(usize),
+    /// Dubbo2 calls.
+    Dubbo(DubboSettings),
 }
 
 impl Protocol {

@@ -44,14 +44,16 @@ pub struct Gateway {
 }
 
 impl<'a> Ground<'a> {
-    /// Builds the Java side.
+    /// Builds the Java side, whose consumers have so many connections.
     ///
     /// # Errors
     /// It does not build.
-    pub fn new(interrupt: &'a Interrupt) -> anyhow::Result<Self> {
+    pub fn new(interrupt: &'a Interrupt, connections: u32) -> anyhow::Result<Self> {
         let classes = class_path("dubbo")?;
-        let java = [&path(Tool::Java)?, "-Xmx256m", "-XX:+UseSerialGC", "-cp", &classes];
-        let java = java.map(str::to_owned).to_vec();
+        let connections = format!("-Dconnections={connections}");
+        let flags = ["-Xmx256m", "-XX:+UseSerialGC", &connections, "-cp", &classes];
+        let mut java = vec![path(Tool::Java)?];
+        java.extend(flags.map(str::to_owned));
         Ok(Self { interrupt, folder: tempfile::tempdir()?, java })
     }
 
@@ -70,14 +72,19 @@ impl<'a> Ground<'a> {
         Ok((process, port))
     }
 
-    /// Starts weir before the providers.
+    /// Starts weir before the providers, to which connections may be shared.
     ///
     /// # Errors
     /// It does not start.
-    pub fn gateway(&self, weir: &Path, providers: &Providers) -> anyhow::Result<Gateway> {
+    pub fn gateway(
+        &self,
+        weir: &Path,
+        providers: &Providers,
+        is_shared: bool,
+    ) -> anyhow::Result<Gateway> {
         let config = self.file("weir.yml");
         let dead = weir_testkit::closed_port().port();
-        std::fs::write(&config, configuration(providers.ports, dead))?;
+        std::fs::write(&config, configuration(providers.ports, dead, is_shared))?;
         let (weir, config) = (weir.display().to_string(), config.display().to_string());
         let data = self.file("data").display().to_string();
         let command = [&*weir, "run", "--log", "warn", "--data", &data, &config];
@@ -169,21 +176,24 @@ impl Gateway {
 /// How many pipelines there are in [`configuration`].
 const PIPELINES: usize = 4;
 
-fn configuration((one, two): (u16, u16), dead: u16) -> String {
+fn configuration((one, two): (u16, u16), dead: u16, is_shared: bool) -> String {
+    let dubbo = if is_shared { "dubbo: { shared: true }" } else { "dubbo: {}" };
     format!(
         "weir.admin.port: 0
 weir.limits:
   few: {{ rate: 5/s, queue: 2 }}
 weir.pipelines:
-- {{ id: both, protocol: dubbo, listen: 127.0.0.1:0,
+- {{ id: both, protocol: dubbo, {dubbo}, listen: 127.0.0.1:0,
     upstream: [ '127.0.0.1:{one}', '127.0.0.1:{two}' ] }}
-- {{ id: limited, protocol: dubbo, listen: 127.0.0.1:0, upstream: '127.0.0.1:{one}', limit: few }}
+- {{ id: limited, protocol: dubbo, {dubbo}, listen: 127.0.0.1:0, limit: few,
+    upstream: '127.0.0.1:{one}' }}
 - id: routed
   protocol: dubbo
+  {dubbo}
   listen: 127.0.0.1:0
   routes:
   - {{ service: 'weir.bench.*', method: 'say*', upstream: '127.0.0.1:{two}' }}
-- {{ id: dead, protocol: dubbo, listen: 127.0.0.1:0, upstream: '127.0.0.1:{dead}' }}
+- {{ id: dead, protocol: dubbo, {dubbo}, listen: 127.0.0.1:0, upstream: '127.0.0.1:{dead}' }}
 "
     )
 }
@@ -211,7 +221,7 @@ mod tests {
 
     #[test]
     fn all_pipelines_are_waited_for() {
-        let text = configuration((1, 2), 3);
+        let text = configuration((1, 2), 3, true);
         assert_eq!(text.matches("protocol: dubbo").count(), PIPELINES);
     }
 }

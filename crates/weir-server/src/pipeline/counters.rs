@@ -20,6 +20,10 @@ pub(crate) struct PipelineCounters {
     pub(crate) broken: AtomicU64,
     /// Turned away by rules, or for want of the right credentials.
     pub(crate) denied: AtomicU64,
+    /// Ended as they did not read what came for them.
+    pub(crate) slow: AtomicU64,
+    /// Responses that nobody waits for any more.
+    pub(crate) late: AtomicU64,
     /// Messages and bytes.
     pub(crate) traffic: Arc<Traffic>,
 }

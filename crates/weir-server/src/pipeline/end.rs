@@ -62,6 +62,19 @@ impl End {
         self.out.extend_from_slice(bytes);
     }
 
+    /// Queues `bytes` for sending and leaves none.
+    pub(super) fn append(&mut self, bytes: &mut Vec<u8>) {
+        match self.out.is_empty() {
+            true => std::mem::swap(&mut self.out, bytes),
+            false => self.out.append(bytes),
+        }
+    }
+
+    /// Bytes that wait to be sent.
+    pub(super) fn unsent_bytes(&self) -> usize {
+        self.out.len() - self.sent
+    }
+
     /// What is written here is sent by and by.
     pub(super) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
@@ -69,7 +82,7 @@ impl End {
 
     /// Whether it takes more before it has sent what it has.
     pub(super) fn has_room(&self) -> bool {
-        self.out.len() - self.sent < BACKLOG_BYTES_MAX
+        self.unsent_bytes() < BACKLOG_BYTES_MAX
     }
 
     /// Sends the end of the stream behind all else.

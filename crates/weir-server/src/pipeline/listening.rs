@@ -144,25 +144,26 @@ impl Entry {
     }
 }
 
-async fn speak(near: &mut Near, counters: &PipelineCounters) -> Result<(), Cut> {
+async fn speak(near: &mut Near, counters: &Arc<PipelineCounters>) -> Result<(), Cut> {
     near.introduce().await?;
     let pipeline = Arc::clone(&near.pipeline);
     match &pipeline.protocol {
         Protocol::Tcp | Protocol::Http(_) => tcp::serve(near, counters).await,
         Protocol::Frame(settings) => frame::serve(near, settings, counters).await,
-        Protocol::Dubbo(body_max) => dubbo::serve(near, *body_max, counters).await,
+        Protocol::Dubbo(settings) => dubbo::serve(near, settings, counters).await,
         Protocol::Socks(rules) => socks::serve(near, rules, counters).await,
     }
 }
 
 /// Serves a connection by the protocol of its pipeline, and counts why it ended before its time.
-async fn converse(mut near: Near, counters: &PipelineCounters) {
+async fn converse(mut near: Near, counters: &Arc<PipelineCounters>) {
     let counter = match speak(&mut near, counters).await {
         Ok(()) | Err(Cut::Gone) => return,
         Err(Cut::Limited) => &counters.limited,
         Err(Cut::Unreached) => &counters.unreached,
         Err(Cut::Expired) => &counters.expired,
         Err(Cut::Broken) => &counters.broken,
+        Err(Cut::Slow) => &counters.slow,
         Err(Cut::Denied) => &counters.denied,
     };
     counter.fetch_add(1, Ordering::Relaxed);
@@ -178,7 +179,7 @@ impl Active {
         Self(Arc::clone(counters))
     }
 
-    fn counters(&self) -> &PipelineCounters {
+    fn counters(&self) -> &Arc<PipelineCounters> {
         &self.0
     }
 }

@@ -49,6 +49,8 @@ pub(super) enum Cut {
     Expired,
     /// It broke the rules of its protocol.
     Broken,
+    /// It does not read what comes for it.
+    Slow,
     /// The rules do not let it.
     Denied,
     /// The client went, or the gateway stops.

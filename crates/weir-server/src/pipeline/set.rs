@@ -226,6 +226,8 @@ impl Running {
                 ("expired", count(&counters.expired)),
                 ("broken", count(&counters.broken)),
                 ("denied", count(&counters.denied)),
+                ("slow", count(&counters.slow)),
+                ("late", count(&counters.late)),
                 ("messages", count(&counters.traffic.messages)),
                 ("sent_bytes", count(&counters.traffic.sent)),
                 ("received_bytes", count(&counters.traffic.received)),

@@ -53,6 +53,13 @@ impl<'a> Call<'a> {
     }
 }
 
+/// Whether a call with this body passes the provider something to call back, as
+/// `CallbackServiceCodec` in Apache Dubbo writes it. May be true of a call that only holds the name
+/// of that attachment.
+pub fn passes_callback(body: &[u8]) -> bool {
+    memchr::memmem::find(body, b"sys_callback_arg-").is_some()
+}
+
 #[derive(Clone, Copy)]
 enum Format {
     Hessian2,

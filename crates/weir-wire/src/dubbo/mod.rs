@@ -11,6 +11,6 @@ mod jsonb;
 mod recorded;
 mod reply;
 
-pub use call::Call;
+pub use call::{Call, passes_callback};
 pub use head::{DubboError, FASTJSON2, HEAD_BYTES, HESSIAN2, Head, Status, parse_head, set_id};
 pub use reply::{is_readonly_event, write_error, write_heartbeat, write_heartbeat_reply};

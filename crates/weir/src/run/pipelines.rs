@@ -85,6 +85,8 @@ const COUNTS: &[(&str, &str)] = &[
     ("broken", "Connections closed for protocol violations."),
     ("denied", "Connections denied by rules or missing credentials."),
     ("expired", "Connections ended by a timeout."),
+    ("slow", "Connections closed as clients did not read their responses."),
+    ("late", "Responses dropped as nobody waits for them any more."),
     ("sent_bytes", "Bytes from clients to upstreams."),
     ("received_bytes", "Bytes from upstreams to clients."),
 ];

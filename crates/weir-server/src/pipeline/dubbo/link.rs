@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use weir_balance::Member;
 use weir_wire::dubbo::{
-    HEAD_BYTES, Head, is_readonly_event, write_heartbeat, write_heartbeat_reply,
+    HEAD_BYTES, Head, Status, is_readonly_event, write_error, write_heartbeat,
+    write_heartbeat_reply,
 };
 
 use super::message::{Message, WAITING_BYTES_MAX, take};
@@ -24,6 +25,11 @@ use crate::pipeline::balance::dial;
 use crate::pipeline::end::End;
 use crate::watched::Watched;
 use crate::worker::Worker;
+
+/// Messages in a row before others have their turn.
+pub(super) const TURN_MAX: usize = 128;
+/// How often providers hear that their consumer lives, as Dubbo's own consumers have it.
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(60);
 
 type Dialled = io::Result<(Watched<TcpStream>, UpstreamFile)>;
 
@@ -108,6 +114,11 @@ impl Link {
         self.is_leaving
     }
 
+    /// Whether what it sends may still come back.
+    pub(super) fn is_connecting(&self) -> bool {
+        matches!(self.state, State::Connecting(..))
+    }
+
     /// Bytes that came so far.
     pub(super) fn received_bytes(&self) -> u64 {
         match &self.state {
@@ -146,6 +157,14 @@ impl Link {
     pub(super) fn answer(&mut self, bytes: &[u8]) {
         if let State::Open(end) = &mut self.state {
             end.push(bytes);
+        }
+    }
+
+    /// Answers a call of the provider that no consumer gets.
+    pub(super) fn refuse(&mut self, head: &Head) {
+        if let State::Open(end) = &mut self.state {
+            let why = "weir: consumers share this connection, and none of them is called";
+            write_error(end.out(), head, Status::ServiceNotFound, why);
         }
     }
 

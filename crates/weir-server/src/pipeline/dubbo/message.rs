@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_balance::{Group, Member};
-use weir_wire::dubbo::{Head, parse_head};
+use weir_wire::dubbo::{HEAD_BYTES, Head, parse_head, set_id};
 
 use crate::pipeline::end::End;
 use crate::pipeline::near::Cut;
@@ -22,6 +22,15 @@ pub(super) struct Message {
     pub(super) tried: Vec<Arc<Member>>,
     /// Its place in service, once it has passed.
     pub(super) held: Option<Held>,
+    /// It must go over a connection that no other consumer uses.
+    pub(super) is_own: bool,
+}
+
+/// Gives a message another id.
+pub(super) fn renumber(bytes: &mut [u8], id: u64) {
+    if let Some(head) = bytes.first_chunk_mut::<HEAD_BYTES>() {
+        set_id(head, id);
+    }
 }
 
 /// Takes a whole message from what came.
