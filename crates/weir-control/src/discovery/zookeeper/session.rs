@@ -21,6 +21,8 @@ use crate::http::{Failure, Looked};
 const PIPELINED: usize = 256;
 /// Changes that wait at most: what is read anew covers many of them.
 const CHANGES_MAX: usize = 100_000;
+/// Longest answer to the start of a session.
+const GRANT_BYTES_MAX: usize = 1 << 10;
 /// Port of a server that is named without one.
 const PORT: u16 = 2181;
 
@@ -81,7 +83,10 @@ impl Session {
         write_connect(timeout_ms, &mut session.outbox);
         session.send().await?;
         loop {
-            if let Some((first, length)) = frame(&session.inbox, bytes_max).map_err(nonsense)? {
+            // What is longer is of another protocol.
+            let first = frame(&session.inbox, GRANT_BYTES_MAX);
+            let first = first.map_err(|_| nonsense(ZookeeperError::Malformed))?;
+            if let Some((first, length)) = first {
                 let granted = granted(first).map_err(nonsense)?;
                 if granted.timeout_ms == 0 {
                     return Err(Failure::Nonsense(format!("{server} grants no session")));
