@@ -47,8 +47,8 @@ struct View {
 
 #[derive(Debug)]
 struct Service {
-    /// What `lb://` calls it.
-    name: String,
+    /// What `lb://` calls it: its node, aliases, or both.
+    names: Vec<String>,
     /// By name of the node; `None` until it is read, and if it describes no instance.
     nodes: BTreeMap<String, Option<Arc<Instance>>>,
     is_stale: bool,
@@ -132,22 +132,19 @@ impl Client {
         let aliases = self.settings.dependencies.iter().map(alias);
         let listed = self.view.listed.iter();
         let listed = listed.map(|name| (joined(&[&self.root, name]), name.clone()));
-        // An alias goes before the name of the node.
-        let mut names = BTreeMap::new();
+        let mut paths: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (path, name) in aliases.chain(listed).filter(|(_, name)| is_wanted(name)) {
-            if names.len() < SERVICES_MAX {
-                names.entry(path).or_insert(name);
+            if paths.len() < SERVICES_MAX || paths.contains_key(&path) {
+                paths.entry(path).or_default().push(name);
             }
         }
         let before = self.view.services.len();
-        self.view.services.retain(|path, _| names.contains_key(path));
+        self.view.services.retain(|path, _| paths.contains_key(path));
         let mut has_changed = self.view.services.len() != before;
-        for (path, name) in names {
-            self.view.services.entry(path).or_insert_with(|| {
-                has_changed = true;
-                let (nodes, stale_nodes) = (BTreeMap::new(), BTreeSet::new());
-                Service { name, nodes, is_stale: true, stale_nodes }
-            });
+        for (path, names) in paths {
+            let service = self.view.services.entry(path).or_insert_with(Service::unread);
+            has_changed |= service.names != names;
+            service.names = names;
         }
         has_changed
     }
@@ -201,10 +198,20 @@ impl Client {
         let services = self.view.services.values();
         let mut report = Report::new();
         for service in services {
-            let instances = service.nodes.values().flatten().cloned();
-            report.entry(service.name.clone()).or_default().extend(instances);
+            for name in &service.names {
+                let instances = service.nodes.values().flatten().cloned();
+                report.entry(name.clone()).or_default().extend(instances);
+            }
         }
         report
+    }
+}
+
+impl Service {
+    /// One of which nothing is known.
+    fn unread() -> Self {
+        let (names, nodes, stale_nodes) = (Vec::new(), BTreeMap::new(), BTreeSet::new());
+        Self { names, nodes, is_stale: true, stale_nodes }
     }
 }
 

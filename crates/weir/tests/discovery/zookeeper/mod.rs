@@ -120,13 +120,15 @@ async fn is_followed(mut server: impl Server) {
     nodes.create("/services/svc/1", &instance("1", origin.address().port()));
     let config = format!(
         "spring.cloud.zookeeper:\n  connect-string: {}\n  session-timeout: 2s\n  \
-         dependencies.mail.path: /office/post\n{}- {{ id: m, uri: 'lb://mail', predicates: [ \
-         'Path=/m' ] }}\n",
+         dependencies: {{ mail.path: /office/post, same.path: svc }}\n{}- {{ id: m, uri: \
+         'lb://mail', predicates: [ 'Path=/m' ] }}\n- {{ id: s, uri: 'lb://same', predicates: [ \
+         'Path=/s' ] }}\n",
         server.address(),
         route("svc"),
     );
     let gateway = said(gateway(&config).await, "weir is registered").await;
     until(gateway.address(), "/x", |status, _| status == 200).await;
+    until(gateway.address(), "/s", |status, _| status == 200).await;
     assert_eq!(services(&gateway, "/svc").await["registry"], "zookeeper");
     let own = nodes.children("/services/gate");
     assert_eq!(own.len(), 1, "{own:?}");
