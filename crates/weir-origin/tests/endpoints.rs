@@ -273,10 +273,10 @@ fn one_origin_is_at_many_addresses() {
     let also = vec!["127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap()];
     let origin = start(Options { workers: 2, also: also.clone(), ..Options::default() });
     for ip in also {
-        let address = std::net::SocketAddr::new(ip, origin.address().port());
+        let address = SocketAddr::new(ip, origin.address().port());
         assert!(std::net::TcpStream::connect(address).is_ok(), "{address}");
     }
-    let other = std::net::SocketAddr::new([127, 0, 0, 4].into(), origin.address().port());
+    let other = SocketAddr::new([127, 0, 0, 4].into(), origin.address().port());
     assert!(std::net::TcpStream::connect(other).is_err(), "only where it was told to");
 }
 
