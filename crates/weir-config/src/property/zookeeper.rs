@@ -25,8 +25,8 @@ pub(super) static ZOOKEEPER: &[PropertySpec] = &[
         "spring.cloud.zookeeper.connect-string",
         Kind::Text,
         Some("localhost:2181"),
-        "Zookeeper servers, `host:port` with commas; the next one is asked when one is away. A path \
-         at the end, such as `/spring`, is the node below which everything is.",
+        "Zookeeper servers, `host:port` with commas; the next one is asked when one is away. A \
+         path at the end, such as `/spring`, is the node below which everything is.",
         Usage::Sets(|s, v| v.text().trim().clone_into(&mut s.discovery.zookeeper.servers)),
     ),
     PropertySpec::new(

@@ -127,7 +127,8 @@ mod tests {
             Some("7 h:443 Some(NeedsTls)"),
         );
         check(
-            r#"{"address":"h","port":80,"payload":{"metadata":{"instance_status":"OUT_OF_SERVICE"}}}"#,
+            r#"{"address":"h","port":80,
+                "payload":{"metadata":{"instance_status":"OUT_OF_SERVICE"}}}"#,
             Some("h:80 h:80 Some(NotUp)"),
         );
         check(r#"{"address":"h","port":80,"enabled":false}"#, Some("h:80 h:80 Some(Disabled)"));
