@@ -204,9 +204,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::balance::Balance;
     use crate::directory::Directory;
     use crate::formed::{COUNT_MS, COUNTED_AT_ONCE};
-    use crate::group::Balance;
     use crate::rules::{Hint, Outlier, Sticky, Subset};
 
     /// Instances on ports 1, 2, …, each with this metadata.

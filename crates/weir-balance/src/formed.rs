@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::group::{Group, chance_of, hash_of};
+use crate::group::Group;
+use crate::hash::{chance_of, hash_of};
 use crate::instance::Instance;
 use crate::member::Member;
 use crate::members::Members;

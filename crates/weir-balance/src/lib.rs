@@ -13,23 +13,30 @@
 )]
 
 mod asked;
+mod balance;
 mod choice;
 mod cluster;
 mod directory;
 mod formed;
 mod group;
+mod hash;
 mod instance;
+mod load;
+mod lookup;
 mod member;
 mod members;
+mod order;
 mod rules;
 mod service;
 mod verdict;
 
 pub use asked::Asked;
+pub use balance::Balance;
 pub use choice::Choice;
 pub use cluster::{Cluster, InstanceState};
 pub use directory::{Directory, Listed, Report, Source};
-pub use group::{Balance, Group, hash_of};
+pub use group::Group;
+pub use hash::hash_of;
 pub use instance::{Instance, Unused};
 pub use member::{Member, MemberState, Taken};
 pub use rules::{Check, HashOf, Hint, Outlier, Rules, Sticky, Subset};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::group::Balance;
+use crate::balance::Balance;
 
 /// How the instances of a service share its requests.
 #[derive(Clone, Debug, PartialEq, Eq)]

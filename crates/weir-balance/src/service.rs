@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use arc_swap::ArcSwap;
 use weir_filter::Target;
 
-use crate::group::next_in_turn;
 use crate::instance::Instance;
+use crate::order::next_in_turn;
 
 /// How long an instance that could not be reached is passed over, while others can be.
 const REST_MS: i64 = 5_000;

@@ -292,13 +292,12 @@ fn both_prefixes_in_one_file() {
 }
 
 #[test]
-fn a_registry_that_is_not_read_is_told() {
-    let text = "spring.cloud.zookeeper.connect-string: zk:2181\n";
-    let found = findings(text);
-    assert!(found.contains("weir does not follow `spring.cloud.zookeeper`"), "{found}");
-    assert!(found.contains("application.yml:1:14"), "{found}");
-    assert!(found.contains("weir.discovery.dns.services"), "{found}");
-    assert_eq!(codes("spring.cloud.zookeeper.enabled: false\n"), Vec::<String>::new());
+fn what_is_read_of_zookeeper() {
+    let text = "spring.cloud.zookeeper:\n  connect-string: zk:2181\n  dependencies.mail.path: /m\n";
+    check(text, &[]);
+    let found = findings("spring.cloud.zookeeper.config.enabled: true\n");
+    assert!(found.contains("weir does not follow `spring.cloud.zookeeper.config`"), "{found}");
+    check("spring.cloud.zookeeper.discovery.instance-port: 0\n", &["invalid-value 1"]);
 }
 
 #[test]

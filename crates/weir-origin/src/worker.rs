@@ -25,9 +25,9 @@ use crate::shared::Shared;
 /// and trying again at once would only burn what others need to get done.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// One listener and the runtime that serves it.
+/// Listeners, each at an address of its own, and the runtime that serves them.
 pub(crate) struct Worker {
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
     runtime: Runtime,
     shared: Shared,
     stop: watch::Receiver<bool>,
@@ -57,26 +57,29 @@ fn socket(address: SocketAddr) -> io::Result<Socket> {
 
 impl Worker {
     pub(crate) fn new(
-        listener: TcpListener,
+        listeners: Vec<TcpListener>,
         shared: Shared,
         stop: watch::Receiver<bool>,
     ) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { listener, runtime, shared, stop })
+        Ok(Self { listeners, runtime, shared, stop })
     }
 
     /// Serves until told to stop, then drops what is in flight.
     pub(crate) fn run(self) {
-        let Self { listener, runtime, shared, mut stop } = self;
+        let Self { listeners, runtime, shared, mut stop } = self;
         let tasks = LocalSet::new();
+        let shared = Rc::new(shared);
         tasks.block_on(&runtime, async {
-            tokio::select! {
-                // An error means that whoever could stop this has gone.
-                _ = stop.wait_for(|stop| *stop) => {}
-                Err(error) = accept(listener, Rc::new(shared)) => {
+            for listener in listeners {
+                let shared = Rc::clone(&shared);
+                tokio::task::spawn_local(async {
+                    let Err(error) = accept(listener, shared).await;
                     tracing::error!(%error, "an origin's worker cannot accept");
-                }
+                });
             }
+            // An error means that whoever could stop this has gone.
+            let _ = stop.wait_for(|stop| *stop).await;
         });
     }
 }

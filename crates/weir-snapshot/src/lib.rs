@@ -23,7 +23,7 @@ mod snapshot;
 
 pub use ambiguity::Ambiguity;
 pub use ambiguous_paths::AmbiguousPaths;
-pub use discovery::{Consul, Discovery, Dns, Eureka, Kubernetes, Nacos};
+pub use discovery::{Consul, Discovery, Dns, Eureka, Kubernetes, Nacos, Zookeeper};
 pub use memory::Memory;
 pub use pipeline::{
     AddressRule, DubboSettings, Fits, FrameSettings, HealthCheck, Pattern, PipelineLimit,

@@ -19,7 +19,7 @@ pub use mocks::mock_definition;
 pub use paths::{canonical_path, path_filters};
 pub use records::{route_json, store_record};
 pub use routes::{route_index, shortcut};
-pub use streams::{client_hello, dns_answer, dubbo, frame, proxy_protocol, socks};
+pub use streams::{client_hello, dns_answer, dubbo, frame, proxy_protocol, socks, zookeeper};
 
 /// Panics if the property does not hold of the input.
 pub type Property = fn(&[u8]);
@@ -44,4 +44,5 @@ pub const PROPERTIES: &[(&str, Property)] = &[
     ("shortcut", shortcut),
     ("socks", socks),
     ("store_record", store_record),
+    ("zookeeper", zookeeper),
 ];

@@ -7,6 +7,7 @@ use weir_wire::dubbo::{
 };
 use weir_wire::frame::{FrameKind, FrameRules, LenType};
 use weir_wire::socks::{auth, greeting, parse_datagram, request, write_datagram_head};
+use weir_wire::zookeeper::{self, Message};
 use weir_wire::{client_hello as read_hello, proxy_header, srv_answer, write_v1, write_v2};
 
 /// What is read of the whole input is read of every longer start of it, and of no shorter one; what
@@ -162,6 +163,23 @@ pub fn dns_answer(input: &[u8]) {
     }
     let longer = [input, &[0xff, 0]].concat();
     assert_eq!(srv_answer(id, NAME, &longer), Ok(answer));
+}
+
+/// Messages of Zookeeper in any portions; what they hold is not more than they are long.
+///
+/// # Panics
+/// If it does not hold.
+pub fn zookeeper(input: &[u8]) {
+    holds_for_starts(input, |bytes| {
+        let found = zookeeper::frame(bytes, 1 << 20)?;
+        Ok::<_, zookeeper::ZookeeperError>(found.map(|(message, len)| (message.to_vec(), len)))
+    });
+    let _ = zookeeper::granted(input);
+    if let Ok(Message::Answer { body, .. }) = zookeeper::message(input) {
+        let names = zookeeper::children(body).unwrap_or_default();
+        assert!(names.iter().map(|name| name.len() + 4).sum::<usize>() <= body.len());
+        assert!(zookeeper::data(body).unwrap_or_default().len() <= body.len());
+    }
 }
 
 /// Hellos of TLS in any portions.

@@ -222,16 +222,6 @@ pub(super) static DISCOVERY: &[PropertySpec] = &[
         Usage::Read,
     ),
     PropertySpec::new(
-        "spring.cloud.zookeeper",
-        Kind::Tree,
-        None,
-        "Zookeeper as a registry.",
-        Usage::Unsupported(
-            "weir does not read services from Zookeeper; list them in `weir.upstreams`, or name \
-             SRV records or hosts of DNS in `weir.discovery.dns.services`",
-        ),
-    ),
-    PropertySpec::new(
         "spring.cloud.consul.enabled",
         Kind::Bool,
         Some("true"),
@@ -379,6 +369,7 @@ pub(super) fn finish(settings: &mut Settings, layers: &Layers<'_>) {
         nacos.servers = spring::texts(layers, node);
     }
     nacos.metadata = texts(layers, "spring.cloud.nacos.discovery.metadata");
+    super::zookeeper::finish(&mut discovery.zookeeper, layers);
     discovery.kubernetes.configured = layers.find("spring.cloud.kubernetes").is_some_and(says);
     discovery.dns.services = lists(layers, "weir.discovery.dns.services");
     let locator = super::PREFIX.to_owned() + ".discovery.locator.enabled";

@@ -17,6 +17,7 @@ mod spec;
 mod unknown;
 mod value;
 mod weir;
+mod zookeeper;
 
 pub use kind::Kind;
 pub(crate) use read::{one, report, settings};
@@ -37,6 +38,7 @@ pub fn registry() -> impl Iterator<Item = &'static PropertySpec> + Clone {
         .chain(filters::FILTERS)
         .chain(discovery::DISCOVERY)
         .chain(nacos::NACOS)
+        .chain(zookeeper::ZOOKEEPER)
         .chain(imports::IMPORTS)
         .chain(clients::CLIENTS)
         .chain(kubernetes::KUBERNETES)

@@ -53,7 +53,7 @@ pub(super) fn read(path: &Path) -> Option<HashMap<&'static str, Report>> {
         }
     };
     let mut reports = HashMap::new();
-    for name in ["eureka", "nacos", "consul", "kubernetes", "dns"] {
+    for name in ["eureka", "nacos", "consul", "zookeeper", "kubernetes", "dns"] {
         let Some(services) = kept.registries.get(name) else { continue };
         let report = services.iter().map(|(service, list)| {
             let list = list.iter().filter(|one| Instance::is_host(&one.host));

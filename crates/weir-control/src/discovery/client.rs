@@ -5,7 +5,7 @@ use std::time::Duration;
 use weir_balance::Report;
 
 use super::shared::Shared;
-use super::{consul, dns, eureka, kubernetes, nacos};
+use super::{consul, dns, eureka, kubernetes, nacos, zookeeper};
 use crate::http::Looked;
 
 /// The client of one registry.
@@ -13,6 +13,7 @@ pub(super) enum Client {
     Eureka(eureka::Client),
     Nacos(nacos::Client),
     Consul(Box<consul::Client>),
+    Zookeeper(Box<zookeeper::Client>),
     Kubernetes(Box<kubernetes::Client>),
     Dns(dns::Client),
 }
@@ -25,6 +26,7 @@ impl Client {
             "eureka" => Self::Eureka(eureka::Client::new(&settings.eureka)),
             "nacos" => Self::Nacos(nacos::Client::new(&settings.nacos)),
             "consul" => Self::Consul(Box::new(consul::Client::new(&settings.consul))),
+            "zookeeper" => Self::Zookeeper(Box::new(zookeeper::Client::new(&settings.zookeeper))),
             "kubernetes" => Self::Kubernetes(Box::new(kubernetes::Client::new(
                 &settings.kubernetes,
                 settings.answer_bytes_max,
@@ -40,6 +42,7 @@ impl Client {
             Self::Eureka(client) => client.next(shared).await,
             Self::Nacos(client) => client.next(shared).await,
             Self::Consul(client) => client.next(shared).await,
+            Self::Zookeeper(client) => client.next(shared).await,
             Self::Kubernetes(client) => client.next().await,
             Self::Dns(client) => client.next(shared).await,
         }
@@ -50,7 +53,7 @@ impl Client {
         match self {
             Self::Eureka(_) => shared.settings.eureka.interval,
             Self::Nacos(_) => shared.settings.nacos.interval,
-            Self::Consul(_) | Self::Kubernetes(_) => Duration::ZERO,
+            Self::Consul(_) | Self::Zookeeper(_) | Self::Kubernetes(_) => Duration::ZERO,
             Self::Dns(client) => client.pause(),
         }
     }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use weir_snapshot::{Consul, Discovery as Settings, Eureka};
 
 use super::nacos::Session;
+use super::zookeeper::Membership;
 use super::{consul, eureka};
 use crate::backoff::{BACKOFF_MAX, BACKOFF_MIN};
 use crate::http::{Answer, Ask, Failure, Looked};
@@ -40,6 +41,7 @@ pub(super) enum Member {
     Eureka { servers: Vec<String>, app: String, id: String, body: Value, settings: Eureka },
     Consul { base: String, id: String, body: Value, settings: Consul },
     Nacos { session: Session, query: Vec<(&'static str, String)> },
+    Zookeeper(Box<Membership>),
 }
 
 /// A text as one segment of a path.
@@ -63,6 +65,10 @@ impl Member {
         if n.configured && n.enabled && n.register {
             all.push(Self::nacos(settings, here));
         }
+        let z = &settings.zookeeper;
+        if z.configured && z.enabled && z.register {
+            all.push(Self::Zookeeper(Box::new(Membership::new(settings, here))));
+        }
         all
     }
 
@@ -72,6 +78,7 @@ impl Member {
             Self::Eureka { .. } => "eureka",
             Self::Consul { .. } => "consul",
             Self::Nacos { .. } => "nacos",
+            Self::Zookeeper(_) => "zookeeper",
         }
     }
 
@@ -200,6 +207,8 @@ impl Member {
             Self::Eureka { settings, .. } => settings.renewal,
             Self::Consul { .. } => CONSUL_RENEWAL,
             Self::Nacos { .. } => BEAT,
+            // Renewal itself takes as long as the session lasts.
+            Self::Zookeeper(_) => Duration::ZERO,
         }
     }
 
@@ -218,6 +227,7 @@ impl Member {
                     .await?
                     .success()?;
             }
+            Self::Zookeeper(member) => member.join().await?,
         }
         Ok(true)
     }
@@ -234,6 +244,12 @@ impl Member {
                 }
             }
             Self::Consul { .. } => self.join().await,
+            Self::Zookeeper(member) => {
+                let failure = member.keep().await;
+                tracing::warn!(registry = "zookeeper", %failure, "weir registers again");
+                tokio::time::sleep(BACKOFF_MIN).await;
+                Ok(false)
+            }
             Self::Nacos { session, query } => {
                 let (name, ip, port) =
                     (value(query, "serviceName"), value(query, "ip"), value(query, "port"));
@@ -282,6 +298,7 @@ impl Member {
                 let paths = ["v1/ns/instance", "v3/client/ns/instance"];
                 nacos(&mut session, &query, Method::DELETE, paths).await?.success()?;
             }
+            Self::Zookeeper(member) => member.leave().await?,
         }
         Ok(())
     }
@@ -344,7 +361,7 @@ fn value<'q>(query: &'q [(&'static str, String)], name: &str) -> &'q str {
 }
 
 /// The address that this machine reaches `server` from, where weir listens on all of them.
-fn own_address(server: Option<&String>, here: Here) -> IpAddr {
+pub(super) fn own_address(server: Option<&String>, here: Here) -> IpAddr {
     let ip = here.address.ip();
     if !ip.is_unspecified() {
         return ip;
@@ -365,7 +382,7 @@ fn own_address(server: Option<&String>, here: Here) -> IpAddr {
 }
 
 /// The machine's name.
-fn host_name() -> String {
+pub(super) fn host_name() -> String {
     let name = rustix::system::uname();
     let name = name.nodename().to_string_lossy().into_owned();
     if name.is_empty() { "localhost".to_owned() } else { name }

@@ -9,6 +9,7 @@ mod kubernetes;
 mod member;
 mod nacos;
 mod shared;
+mod zookeeper;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};

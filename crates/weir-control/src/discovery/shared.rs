@@ -49,7 +49,7 @@ struct Status {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistryStatus {
-    /// `eureka`, `nacos`, `consul`, `kubernetes` or `dns`.
+    /// `eureka`, `nacos`, `consul`, `zookeeper`, `kubernetes` or `dns`.
     pub registry: String,
     /// `up`; `away` after a failure; `doubted` while an empty list is not believed; `waiting`
     /// before the first answer.
