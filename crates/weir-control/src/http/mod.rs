@@ -3,6 +3,7 @@
 
 mod connection;
 mod failure;
+mod http2;
 mod pool;
 mod tls;
 
@@ -18,8 +19,10 @@ use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use tokio_rustls::TlsConnector;
 
-use connection::{Connection, Target, unreachable};
+pub(crate) use connection::Target;
+use connection::{Connection, unreachable};
 pub(crate) use failure::{Failure, Looked};
+pub(crate) use http2::{Channels, told};
 pub(crate) use pool::Pool;
 pub(crate) use tls::{tls, tls_of};
 

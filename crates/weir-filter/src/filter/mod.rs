@@ -26,6 +26,7 @@ mod fallback_headers;
 mod fault_injection;
 mod forward_auth;
 mod ip_access;
+mod json_to_grpc;
 mod later;
 mod local_response_cache;
 mod map_request_header;
@@ -68,6 +69,7 @@ pub use crate::same::Same;
 pub use authorize::denied;
 pub use circuit_breaker::CircuitBreaker;
 pub use compress::Compress;
+pub use json_to_grpc::JSON_TO_GRPC;
 pub use later::LATER;
 pub use local_response_cache::LocalResponseCache;
 pub use mirror::Mirror;
@@ -123,6 +125,7 @@ filters! {
     fault_injection::FaultInjection,
     forward_auth::ForwardAuth,
     ip_access::IpAccess,
+    json_to_grpc::JsonToGrpc,
     local_response_cache::LocalResponseCache,
     map_request_header::MapRequestHeader,
     mirror::Mirror,
@@ -231,6 +234,9 @@ impl Filter {
         match self {
             // After RouteToRequestUrlFilter (10000) has laid out the route's own target.
             Self::SetRequestUri(_) | Self::RequestHeaderToRequestUri(_) => Some(10_001),
+            // In the place of the upstream, behind all that guards it. SCG has it at -2, so that
+            // its limits and guards act when the method has been called.
+            Self::JsonToGrpc(_) => Some(10_100),
             _ => None,
         }
     }

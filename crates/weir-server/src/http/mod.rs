@@ -22,6 +22,7 @@ pub(crate) mod finish;
 pub(crate) mod forward;
 mod framing;
 mod gather;
+mod grpc;
 mod guard;
 mod guarded;
 mod life;
