@@ -210,7 +210,8 @@ impl Loader {
         let lasting = (&self.valves, &self.caches);
         let mut filters = options::filters(&layers, regexes, lasting, &settings, &mut problems);
         filters.definitions = Some(mocks.sources().clone());
-        let beside = Path::new(self.documents.sources.name(0)).parent().unwrap_or(Path::new(""));
+        let beside = self.documents.sources.first_file().and_then(Path::parent);
+        let beside = beside.unwrap_or(Path::new(""));
         filters.descriptors =
             self.files.map(|files| options::descriptors(&layers, files.read_bytes, beside));
         filters.nobody_is_known =
