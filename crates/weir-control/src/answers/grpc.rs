@@ -16,7 +16,7 @@ use crate::http::{Channels, Failure, Target, told};
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// A message has a flag and a length in front.
 const PREFIX_BYTES: usize = 5;
-/// A `grpc-timeout` has at most eight digits.
+/// A `grpc-timeout` has at most eight digits. No call takes longer: it is more than a day.
 const TIMEOUT_MS_MAX: u64 = 99_999_999;
 const CONTENT: &str = "application/grpc";
 const UNKNOWN: u32 = 2;
@@ -46,7 +46,8 @@ impl Grpc {
             Err(why) => return GrpcReply::Unreached(why.to_string()),
         };
         let connect = Duration::from_millis(call.connect_timeout_ms);
-        let until = tokio::time::Instant::now() + Duration::from_millis(call.timeout_ms);
+        let timeout = Duration::from_millis(call.timeout_ms.min(TIMEOUT_MS_MAX));
+        let until = tokio::time::Instant::now() + timeout;
         let turn = match tokio::time::timeout_at(until, channel.turn(connect)).await {
             Ok(turn) => turn,
             Err(_) => return GrpcReply::Late,

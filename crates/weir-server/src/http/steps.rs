@@ -91,11 +91,8 @@ pub(super) async fn waited<'s>(
         Awaited::Answer(question) => Some(match *question {
             Question::Content => look(worker, client, x, framing, &snapshot.settings).await?,
             Question::Grpc(call) => {
-                let to = match filtering.target.clone() {
-                    Some(target) => To::Target(Cow::Owned(Arc::new(target)), None),
-                    None => pick(worker, client, x, route)?,
-                };
-                let To::Target(target, service) = to else {
+                // Never where a filter would send it, as in SCG.
+                let To::Target(target, service) = pick(worker, client, x, route)? else {
                     let what = "JsonToGrpc has no server to call";
                     return Err(ProxyError::with(ErrorKind::Filter, what));
                 };
