@@ -143,6 +143,12 @@ impl Behaviour for JsonToGrpc {
         &SPEC
     }
 
+    fn own_order(&self) -> Option<i32> {
+        // In the place of the upstream, behind all that guards it. SCG has it at -2, so that its
+        // limits and guards act when the method has been called.
+        Some(10_100)
+    }
+
     fn request(&self, _: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         Ok(match self.0.method {
             Some(_) => Verdict::Ask(Box::new(Question::Content)),
