@@ -1,6 +1,6 @@
 //! A small HTTP client for registries, issuers and configuration servers: one request on one
-//! connection, or on one of a [`Pool`], with or without TLS, bounded in time and bytes. Calls of gRPC
-//! methods share the HTTP/2 connections of [`Channels`].
+//! connection, or on one of a [`Pool`], with or without TLS, bounded in time and bytes.
+//! Calls of gRPC methods share the HTTP/2 connections of [`Channels`].
 
 mod connection;
 mod failure;
