@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weir_auth::KeyRing;
 use weir_balance::Directory;
 use weir_cache::Caches;
+use weir_filter::Descriptors;
 use weir_limit::Valves;
 use weir_mock::MockTable;
 use weir_route::index::DEFAULT_SEED;
@@ -215,6 +216,10 @@ impl Loader {
         let lasting = (&self.valves, &self.caches);
         let mut filters = options::filters(&layers, regexes, lasting, &settings, &mut problems);
         filters.definitions = Some(mocks.sources().clone());
+        let beside = self.documents.sources.first_file().and_then(Path::parent);
+        let beside = beside.unwrap_or(Path::new(""));
+        filters.descriptors =
+            self.files.map(|files| options::descriptors(&layers, files.read_bytes, beside));
         filters.nobody_is_known =
             security.is_none() && filters.api_keys.is_empty() && filters.users.is_empty();
         let compiler = Compiler::new(Options {
@@ -274,6 +279,11 @@ impl Loaded {
     /// The files that API definitions were read from, and the folders they were looked for in.
     pub fn definition_files(&self) -> &[PathBuf] {
         self.compiler.definition_files()
+    }
+
+    /// The descriptor sets of gRPC services that routes name.
+    pub fn descriptors(&self) -> Option<&Descriptors> {
+        self.compiler.filter_options().descriptors.as_ref()
     }
 
     /// Whether anything refuses the configuration.

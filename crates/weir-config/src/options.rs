@@ -1,10 +1,12 @@
 //! Configuration that predicates and filters use besides their arguments.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use weir_cache::Caches;
 use weir_filter::filter::FilterOptions;
 use weir_filter::forwarding::{Forwarding, ForwardingOptions, Part, Untrusted, XForwarded};
+use weir_filter::{Descriptors, ReadBytes};
 use weir_limit::Valves;
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{ApiVersionSource, PredicateOptions};
@@ -115,6 +117,13 @@ fn kebab(name: &str) -> String {
         out.push(if c == '_' { '-' } else { c.to_ascii_lowercase() });
     }
     out
+}
+
+/// The descriptor sets that JsonToGrpc may read; `classpath:` is the folder `beside`.
+pub(crate) fn descriptors(layers: &Layers<'_>, read: ReadBytes, beside: &Path) -> Descriptors {
+    let node = layers.first_of(&names("json-to-grpc.valid-proto-descriptor-prefixes"));
+    let prefixes = node.map(|node| spring::texts(layers, node)).unwrap_or_default();
+    Descriptors::new(read, beside, &prefixes)
 }
 
 /// Rules for forwarded heads; the safe default if they are wrong.

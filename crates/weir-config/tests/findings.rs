@@ -90,7 +90,7 @@ fn a_misplaced_property() {
 
 #[test]
 fn a_filter_to_come() {
-    insta::assert_snapshot!(findings(&route("  filters:\n  - name: JsonToGrpc\n")));
+    insta::assert_snapshot!(findings(&route("  filters:\n  - name: ModifyRequestBody\n")));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn routes() {
     );
     check(&route("  predicate: x\n"), &["unknown-property 6"]);
     check(
-        &route("  filters:\n  - JsonToGrpc=\n  - Hystrix=x\n"),
+        &route("  filters:\n  - ModifyRequestBody=\n  - Hystrix=x\n"),
         &["filter-later 7", "filter-later 8"],
     );
     check(&route("  filters:\n  - SetPath=/{w}\n"), &["suspicious 7"]);
@@ -220,7 +220,7 @@ fn names_of_java_mean_what_the_configuration_says() {
 
 #[test]
 fn default_filters_are_judged_once() {
-    let defaults = "spring.cloud.gateway.default-filters:\n- JsonToGrpc\n";
+    let defaults = "spring.cloud.gateway.default-filters:\n- ModifyRequestBody\n";
     check(
         &format!("{defaults}{}", route("- id: b\n  uri: http://h\n  predicates: [Path=/y]\n")),
         &["filter-later 2"],

@@ -9,12 +9,15 @@ use std::sync::Arc;
 
 use weir_limit::BucketSettings;
 
+use crate::context::Target;
 use crate::local_response::LocalResponse;
 use crate::oauth::OAuthClient;
 use crate::redis::RedisSettings;
 
 /// How long a password may take to be checked, in milliseconds.
 const PASSWORD_MS: u64 = 10_000;
+/// How much longer a request waits for a call than the call may take.
+const GRPC_SLACK_MS: u64 = 500;
 
 /// What a filter wants to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +41,8 @@ pub enum Question {
     AccessToken(Arc<OAuthClient>),
     /// The content of the request, which is sent on all the same.
     Content,
+    /// What a gRPC method answers.
+    Grpc(GrpcCall),
     /// Nothing: a copy of a request that has been answered goes to another server.
     Mirror(Box<Copied>),
 }
@@ -59,6 +64,42 @@ pub struct Copied {
     pub timeout_ms: u64,
     /// Status that the original was answered with.
     pub status: u16,
+}
+
+/// A call of a unary gRPC method. The filter says which and with what; the server adds whom it
+/// goes to and how long it may take, as the route has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GrpcCall {
+    /// `/package.Service/Method`.
+    pub path: Arc<str>,
+    /// The encoded request.
+    pub message: Vec<u8>,
+    /// The server.
+    pub target: Option<Arc<Target>>,
+    /// How long a connection may take, in milliseconds.
+    pub connect_timeout_ms: u64,
+    /// How long all of it may take, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GrpcReply {
+    /// The encoded response.
+    Message(Vec<u8>),
+    /// A status other than OK.
+    Status {
+        /// Its number.
+        code: u32,
+        /// What the server says.
+        message: String,
+    },
+    /// Nobody was reached: the method was not called.
+    Unreached(String),
+    /// The connection broke, or what came is no gRPC.
+    Broken(String),
+    /// Nothing came in time.
+    Late,
 }
 
 /// A bucket in Redis (SCG `request_rate_limiter.lua`).
@@ -107,6 +148,8 @@ pub enum Answer {
     Content(Vec<u8>),
     /// The content is longer than this many bytes, which is all that may be kept.
     ContentTooLong(usize),
+    /// What came of a call.
+    Grpc(GrpcReply),
     /// Nobody answered in time; the text says why.
     Nobody(String),
 }
@@ -123,6 +166,8 @@ impl Question {
             Self::Password { .. } => PASSWORD_MS,
             Self::AccessToken(client) => client.timeout_ms,
             Self::Mirror(copied) => copied.timeout_ms,
+            // The one who calls finds out in time itself.
+            Self::Grpc(call) => call.timeout_ms.saturating_add(GRPC_SLACK_MS),
         }
     }
 
@@ -136,6 +181,7 @@ impl Question {
             Self::AccessToken(_) => "access_token",
             Self::Mirror(_) => "mirror",
             Self::Content => "content",
+            Self::Grpc(_) => "grpc",
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use weir_auth::KeyRing;
 use weir_balance::Directory;
 use weir_cache::Caches;
-use weir_config::{Format, Loaded, Loader};
+use weir_config::{Descriptors, Format, Loaded, Loader};
 use weir_control::beside;
 use weir_limit::Valves;
 use weir_mock::MockTable;
@@ -39,6 +39,9 @@ pub struct ConfigArgs {
     /// Files of API definitions that were read the last time.
     #[arg(skip)]
     pub definitions: Arc<Mutex<Vec<PathBuf>>>,
+    /// Files of gRPC descriptors, as routes name them.
+    #[arg(skip)]
+    pub descriptors: Arc<Mutex<Option<Descriptors>>>,
 }
 
 /// What outlives configurations: state by name.
@@ -123,12 +126,15 @@ impl ConfigArgs {
         watched
     }
 
-    /// The files of API definitions to look at for changes, broken ones too.
+    /// The files of API definitions and gRPC descriptors to look at for changes, broken ones too.
     pub fn watched_definitions(&self) -> Vec<PathBuf> {
         if self.is_unwatched {
             return Vec::new();
         }
-        self.definitions.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut files = self.definitions.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let descriptors = self.descriptors.lock().unwrap_or_else(PoisonError::into_inner);
+        files.extend(descriptors.iter().flat_map(Descriptors::files));
+        files
     }
 
     /// Reads everything but the routes, from local files alone.
@@ -188,6 +194,8 @@ impl ConfigArgs {
         let loaded = loader.load();
         let mut definitions = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
         *definitions = loaded.definition_files().to_vec();
+        let mut descriptors = self.descriptors.lock().unwrap_or_else(PoisonError::into_inner);
+        *descriptors = loaded.descriptors().cloned();
         Ok(loaded)
     }
 }

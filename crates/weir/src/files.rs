@@ -4,14 +4,25 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use weir_config::{FileAccess, Format, SOURCE_BYTES_MAX, Source};
+use weir_config::{DESCRIPTOR_BYTES_MAX, FileAccess, Format, SOURCE_BYTES_MAX, Source};
 
 /// Endings of configuration files. Of two files with one name the later ending wins, as in Spring.
 const ENDINGS: &[&str] = &["json", "yaml", "yml", "properties"];
 
 /// How files that a configuration names are read.
-pub const FILES: FileAccess =
-    FileAccess { read: |path| std::fs::read_to_string(path), list: files_in };
+pub const FILES: FileAccess = FileAccess {
+    read: |path| std::fs::read_to_string(path),
+    read_bytes: descriptor_bytes,
+    list: files_in,
+};
+
+/// The bytes of a descriptor set; of a longer file only so many that it is seen to be too long.
+fn descriptor_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = DESCRIPTOR_BYTES_MAX as u64 + 1;
+    std::fs::File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// The files in a folder.
 fn files_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {

@@ -188,7 +188,7 @@ impl Compiler {
         let upstream = match is_lost && whole.uri.is_empty() {
             // The group that is not there may have had one.
             true => None,
-            false => self.upstream(&whole.uri, &mut problems),
+            false => self.upstream(&whole.uri, self.calls_grpc(&whole.filters), &mut problems),
         };
         let timeouts = timeouts(&whole.metadata, &mut problems);
         let place = group.map(|group| &group.place);
@@ -256,6 +256,15 @@ impl Compiler {
     fn is_own(&self, named: &NamedArgs) -> bool {
         let meant = self.registry.meant(named, &self.options.aliases.filters);
         meant.iter().any(names::is_own)
+    }
+
+    /// Whether a route with `filters` besides the default ones calls a gRPC method.
+    fn calls_grpc(&self, filters: &[NamedArgs]) -> bool {
+        let is_call = |named: &NamedArgs| {
+            let meant = self.registry.meant(named, &self.options.aliases.filters);
+            meant.iter().any(|named| named.name == weir_filter::filter::JSON_TO_GRPC)
+        };
+        filters.iter().chain(&self.options.default_filters).any(is_call)
     }
 
     /// The chain of a route's own filters with the default ones and those of its group.

@@ -13,7 +13,14 @@ use crate::uri::{self, Destination};
 use weir_snapshot::{ForwardTo, Upstream};
 
 impl Compiler {
-    pub(super) fn upstream(&self, text: &str, problems: &mut Vec<Problem>) -> Option<Upstream> {
+    /// Where a uri leads. One that needs TLS is taken only for calls of gRPC methods, which
+    /// the control plane makes; those are to have a server.
+    pub(super) fn upstream(
+        &self,
+        text: &str,
+        is_called: bool,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Upstream> {
         // Most routes share their uri with others; what it leads to is looked up before it is read.
         let key = Key::of(&text);
         if let Some(target) = self.targets.get(key) {
@@ -28,6 +35,9 @@ impl Compiler {
             Ok(Destination::Service { name, scheme: None | Some(Scheme::Http | Scheme::Lb) }) => {
                 return Some(self.balanced(&name));
             }
+            Ok(Destination::Target(target)) if is_called => {
+                return Some(Upstream::Http(self.target(target)));
+            }
             Ok(Destination::Nowhere(scheme)) if scheme == "upstream" => {
                 let name = name_in(text);
                 let names: Vec<&str> = self.options.upstreams.names().collect();
@@ -41,6 +51,12 @@ impl Compiler {
                 let message = format!("there is no upstream `{name}`");
                 Problem::new(Code::InvalidUri, Part::Uri, message, help)
             }
+            Ok(Destination::Nowhere(_) | Destination::Forward(_)) if is_called => Problem::new(
+                Code::UriUnsupported,
+                Part::Uri,
+                format!("JsonToGrpc calls a server, and `{}` is none", mask_url(text)),
+                "write `https://host:port`, `http://host:port` without TLS, or `lb://service`",
+            ),
             Ok(Destination::Nowhere(scheme)) => {
                 if scheme != "mock" {
                     return Some(Upstream::None);

@@ -16,6 +16,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::fields::{Fields, Written};
 use crate::source::Sources;
 use crate::spring::{Kind, Layers, Node, child};
+use weir_filter::ReadBytes;
 use weir_snapshot::Pattern;
 
 const NAME: &str = "weir.mock";
@@ -29,6 +30,8 @@ const ALL: &str = "all";
 pub struct FileAccess {
     /// The text of a file.
     pub read: fn(&Path) -> io::Result<String>,
+    /// The bytes of a file, or enough to see that it is too long for a descriptor set.
+    pub read_bytes: ReadBytes,
     /// The files in a folder.
     pub list: fn(&Path) -> io::Result<Vec<PathBuf>>,
 }

@@ -5,6 +5,7 @@
 //! then, too.
 
 mod access_token;
+mod grpc;
 mod mirror;
 mod password;
 mod redis;
@@ -17,6 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use weir_filter::{Answer, Question};
 
 use self::access_token::AccessTokens;
+use self::grpc::Grpc;
 use self::mirror::Mirrors;
 pub use self::mirror::{mirrors_metrics, mirrors_prometheus};
 use self::password::Passwords;
@@ -45,6 +47,7 @@ struct Desk {
     passwords: Passwords,
     access_tokens: AccessTokens,
     mirrors: Mirrors,
+    grpc: Grpc,
     /// Connections of all that ask by HTTP.
     pool: Pool,
 }
@@ -76,6 +79,7 @@ impl Desk {
                 self.passwords.check(hash, password, *client).await
             }
             Question::AccessToken(client) => self.access_tokens.token(client, &self.pool).await,
+            Question::Grpc(call) => Answer::Grpc(self.grpc.call(call).await),
             // The worker's own business, and nobody's.
             Question::Pause(_) | Question::Mirror(_) => Answer::Passed,
             Question::Content => Answer::Nobody("the worker has the content".to_owned()),

@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use super::failure::Failure;
 use super::tls::tls;
@@ -38,22 +39,15 @@ impl Connection {
         timeout: Duration,
         tls_of_its_own: Option<TlsConnector>,
     ) -> Result<Self, Failure> {
-        let stream = TcpStream::connect((target.name.as_str(), target.port));
-        let stream = tokio::time::timeout(timeout, stream).await;
-        let stream = stream.map_err(|_| Failure::TimedOut(timeout))?;
-        let stream = stream.map_err(|error| unreachable(&error))?;
-        stream.set_nodelay(true).map_err(|error| unreachable(&error))?;
+        let stream = connected(target, timeout).await?;
         if !target.is_secure {
             return Self::on(stream).await;
         }
-        let name =
-            ServerName::try_from(target.name.clone()).map_err(|error| unreachable(&error))?;
         let connector = match tls_of_its_own {
             Some(connector) => connector,
             None => tls().map_err(Failure::Unreachable)?.clone(),
         };
-        let stream = connector.connect(name, stream).await.map_err(|error| unreachable(&error))?;
-        Self::on(stream).await
+        Self::on(secured(target, stream, &connector).await?).await
     }
 
     async fn on(
@@ -66,6 +60,26 @@ impl Connection {
         driver.spawn(connection);
         Ok(Self { sender, made: Instant::now(), _driver: driver })
     }
+}
+
+/// A TCP connection to `target`.
+pub(super) async fn connected(target: &Target, timeout: Duration) -> Result<TcpStream, Failure> {
+    let stream = TcpStream::connect((target.name.as_str(), target.port));
+    let stream = tokio::time::timeout(timeout, stream).await;
+    let stream = stream.map_err(|_| Failure::TimedOut(timeout))?;
+    let stream = stream.map_err(|error| unreachable(&error))?;
+    stream.set_nodelay(true).map_err(|error| unreachable(&error))?;
+    Ok(stream)
+}
+
+/// TLS on a connection to `target`.
+pub(super) async fn secured(
+    target: &Target,
+    stream: TcpStream,
+    connector: &TlsConnector,
+) -> Result<TlsStream<TcpStream>, Failure> {
+    let name = ServerName::try_from(target.name.clone()).map_err(|error| unreachable(&error))?;
+    connector.connect(name, stream).await.map_err(|error| unreachable(&error))
 }
 
 pub(super) fn unreachable(error: &dyn fmt::Display) -> Failure {

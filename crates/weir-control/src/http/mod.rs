@@ -1,8 +1,10 @@
 //! A small HTTP client for registries, issuers and configuration servers: one request on one
 //! connection, or on one of a [`Pool`], with or without TLS, bounded in time and bytes.
+//! Calls of gRPC methods share the HTTP/2 connections of [`Channels`].
 
 mod connection;
 mod failure;
+mod http2;
 mod pool;
 mod tls;
 
@@ -18,8 +20,10 @@ use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use tokio_rustls::TlsConnector;
 
-use connection::{Connection, Target, unreachable};
+pub(crate) use connection::Target;
+use connection::{Connection, unreachable};
 pub(crate) use failure::{Failure, Looked};
+pub(crate) use http2::{Channels, told};
 pub(crate) use pool::Pool;
 pub(crate) use tls::{tls, tls_of};
 

@@ -23,6 +23,7 @@ pub(crate) mod finish;
 pub(crate) mod forward;
 mod framing;
 mod gather;
+mod grpc;
 mod guard;
 mod guarded;
 mod life;

@@ -19,6 +19,7 @@ use super::choice::{Balancer, choose};
 use super::client::Client;
 use super::exchange::Exchange;
 use super::find::Found;
+use super::grpc;
 use super::loop_guard::spend_forward;
 use super::mocked::tell_fallback;
 use super::request_body::look;
@@ -89,6 +90,15 @@ pub(super) async fn waited<'s>(
         },
         Awaited::Answer(question) => Some(match *question {
             Question::Content => look(worker, client, x, framing, &snapshot.settings).await?,
+            Question::Grpc(call) => {
+                // Never where a filter would send it, as in SCG.
+                let To::Target(target, service) = pick(worker, client, x, route)? else {
+                    let what = "JsonToGrpc has no server to call";
+                    return Err(ProxyError::with(ErrorKind::Filter, what));
+                };
+                let to = (target.into_owned(), service);
+                grpc::call(worker, client, x, snapshot, route, to, call).await?
+            }
             question => ask(worker, client, question).await?,
         }),
     };
