@@ -14,6 +14,7 @@ use weir_wire::http1::{BodyKind, Connection, RequestFraming};
 use weir_wire::{ResponseHead, Version};
 
 use super::client::{Client, write_all};
+use super::entry::SERVED_METHODS;
 use super::exchange::{BodyRead, Exchange, Next};
 use super::framing::unframe;
 use super::pace::Pace;
@@ -135,6 +136,10 @@ pub(crate) async fn answer_error(
     x.response.set_status(status, reason(status).as_bytes());
     for (name, value) in x.cors_fields.drain(..) {
         x.response.fields.append(name.as_bytes(), &value);
+    }
+    if error.kind == ErrorKind::MethodNotAllowed {
+        // RFC 9110, section 15.5.6: a 405 has it.
+        x.response.fields.append(b"Allow", SERVED_METHODS);
     }
     let body = match error.kind {
         ErrorKind::BodyTooLarge(max) => {
