@@ -207,7 +207,13 @@ impl Documents {
                 }
             }
         }
-        if errors.0.is_empty() { Ok(all) } else { Err(errors) }
+        if errors.0.is_empty() {
+            return Ok(all);
+        }
+        let told: Vec<_> = errors.0.iter().map(|one| one.pointer.clone()).collect();
+        let others = all.nowhere().0.into_iter().filter(|one| !told.contains(&one.pointer));
+        others.for_each(|one| errors.push(one));
+        Err(errors)
     }
 
     /// A definition of one file.
@@ -248,7 +254,8 @@ impl Documents {
         let is_data = parts.iter().position(|key| *key == "examples");
         let is_data = is_data.is_some_and(|at| parts.len() > at + 2);
         let is_extension = parts.iter().any(|key| key.starts_with("x-") && *key != FILES);
-        let mut ends = place.pointer.match_indices('/').map(|(at, _)| at);
+        let ends = place.pointer.match_indices('/').map(|(at, _)| at);
+        let mut ends = ends.chain([place.pointer.len()]);
         let has_base = |end: usize| {
             let pointer = place.pointer.get(..end)?.to_owned();
             self.value(&Place { file: place.file.clone(), pointer })?.get("$id")?.as_str()
