@@ -12,9 +12,9 @@ use anyhow::{Context, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_testkit::Gateway;
+use weir_testkit::tree::root;
 
 use super::shown;
-use crate::tree::root;
 
 /// Definitions by their places among the installed packages.
 const DOCUMENTS: &[(&str, &str)] = &[

@@ -15,8 +15,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::tree::root;
+use weir_testkit::tree::root;
 
 /// Findings that are shown of one schema or template.
 const SHOWN_MAX: usize = 3;
@@ -70,7 +69,7 @@ pub fn run(args: &OraclesArgs) -> anyhow::Result<()> {
     }
     let count = made.for_node.len() + made.numbers.len();
     println!("{count} values judged, {} findings", found.len());
-    let differing = conformance::run(&home, &crate::release::weir(args.weir.as_deref())?)?;
+    let differing = conformance::run(&home, &weir_peers::program::weir(args.weir.as_deref())?)?;
     ensure!(found.is_empty(), "what is generated is not what the oracles accept");
     ensure!(differing == 0, "schemathesis does not find what bench/oracles/known.json names");
     Ok(())
