@@ -378,9 +378,15 @@ fn formats_of_whole_numbers_bound_them() {
 
 #[test]
 fn an_empty_form_lacks_what_is_required() {
-    let definition = "openapi: 3.1.0\ninfo: { title: t, version: '1' }\npaths:\n  /f:\n    post:\n      \
-        requestBody: { content: { application/x-www-form-urlencoded: { schema: { type: object, \
-        required: [ a ] } } } }\n      responses: { '204': { description: d } }\n";
+    let definition = "openapi: 3.1.0
+paths:
+  /f:
+    post:
+      requestBody:
+        content:
+          application/x-www-form-urlencoded: { schema: { type: object, required: [ a ] } }
+      responses: { '204': { description: d } }
+";
     let mocks = mocks_with(definition, Options::default());
     let form = "content-type: application/x-www-form-urlencoded";
     assert_eq!(ask(&mocks, "POST /f", &[form], "").status, 422);

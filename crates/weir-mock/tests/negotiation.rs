@@ -31,7 +31,10 @@ paths:
           description: rest
           content: { application/vnd.rest+json: { example: rest } }
   /range: { get: { responses: { 2XX: { description: d, content: { '*/*': { example: any } } } } } }
-  /failure: { get: { responses: { '409': { description: d, content: { text/plain: { example: no } } } } } }
+  /failure:
+    get:
+      responses:
+        '409': { description: d, content: { text/plain: { example: no } } }
   /empty: { get: { responses: { '204': { description: d } } } }
 ";
 

@@ -46,7 +46,8 @@ const CHECKS: &[&str] = &[
 /// answer to a wrong request gets that one, as from Prism.
 const OWN_ANSWER_CHECKS: &[&str] = &["status_code_conformance", "content_type_conformance"];
 
-/// How each problem document of the mock starts, `{"type":"urn:weir:moc`, in Base64 as it is reported.
+/// How each problem document of the mock starts, `{"type":"urn:weir:moc`, in Base64 as reports
+/// have it.
 const OWN_ANSWER: &str = "eyJ0eXBlIjoidXJuOndlaXI6bW9j";
 
 /// Definition, check, operation.
