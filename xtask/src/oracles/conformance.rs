@@ -88,16 +88,16 @@ pub(super) fn run(home: &Path, weir: &Path) -> anyhow::Result<usize> {
                 .map(|((check, operation), told)| (((*name).to_owned(), check, operation), told)),
         );
     }
-    let new = found.iter().filter(|(finding, _)| !known.contains(*finding));
-    let new = new.map(|((document, check, operation), told)| {
+    let mut differing = 0;
+    for (finding, told) in found.iter().filter(|(finding, _)| !known.contains(*finding)) {
+        let (document, check, operation) = finding;
         println!("new: {document}: {check}: {operation}: {told}");
-    });
-    let new = new.count();
-    let gone = known.iter().filter(|finding| !found.contains_key(*finding));
-    let gone = gone.map(|(document, check, operation)| {
+        differing += 1;
+    }
+    for (document, check, operation) in known.iter().filter(|one| !found.contains_key(*one)) {
         println!("gone, take it out of known.json: {document}: {check}: {operation}");
-    });
-    let differing = new + gone.count();
+        differing += 1;
+    }
     println!(
         "{} definitions tested by schemathesis, {} findings, {differing} of them new or gone",
         DOCUMENTS.len(),
