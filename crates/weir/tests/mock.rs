@@ -63,6 +63,32 @@ async fn a_seed_gives_the_same_answers_after_a_restart() {
     assert_ne!(first.text(), ask(&mock(&["--dynamic", "--seed", "8"]), get).await.text());
 }
 
+/// Bodies depend on the seed, the definition and the request alone, whichever worker makes them.
+#[tokio::test]
+async fn a_seed_gives_the_same_answers_with_any_number_of_workers() {
+    // Each connection asks in another order.
+    const PATHS: [&str; 4] = ["/pets", "/pets/1", "/pets/2", "/pets?limit=3"];
+    let mut expected: Option<Vec<String>> = None;
+    for workers in [1, 2, 4, 4] {
+        let config = format!("weir.server.workers: {workers}\n");
+        let gateway = configured(&["--dynamic", "--seed", "7"], &config);
+        let mut clients = Vec::new();
+        for _ in 0..3 * workers {
+            clients.push(Client::connect(gateway.address()).await);
+        }
+        for (n, client) in clients.iter_mut().enumerate() {
+            let mut bodies = vec![String::new(); PATHS.len()];
+            for at in (0..PATHS.len()).map(|at| (at + n) % PATHS.len()) {
+                let made = client.get(PATHS[at]).await;
+                assert_eq!(made.status, 200, "{}: {}", PATHS[at], made.text());
+                bodies[at] = made.text();
+            }
+            let first = expected.get_or_insert_with(|| bodies.clone());
+            assert_eq!(*first, bodies, "{workers} workers, connection {n}");
+        }
+    }
+}
+
 #[test]
 fn what_is_no_definition_is_said_and_nothing_starts() {
     let directory = tempfile::tempdir().expect("a directory");

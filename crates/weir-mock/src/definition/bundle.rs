@@ -3,13 +3,10 @@
 
 use serde_json::{Map, Value};
 
-use super::documents::{Documents, Load, Place, ReadErrors, parse};
+use super::documents::{Documents, FILES, Load, Place, ReadErrors, parse};
 use super::lines::line_of;
 use super::model::{Api, Kind};
 use super::read::kind;
-
-/// Where the other files are.
-const FILES: &str = "x-weir-files";
 
 impl Api {
     /// The definition in `text`, that of the file `file`, with all the files that it refers to as

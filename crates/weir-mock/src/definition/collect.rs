@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 
 use serde_json::{Value, json};
 
-use super::documents::{Documents, Place, ReadError};
+use super::documents::{Documents, Place, ReadError, ReadErrors};
 use super::model::{
     Api, Code, Example, Kind, Media, Operation, Parameter, ParameterPlace, Recording, Response,
     Style, Warning,
@@ -21,11 +21,12 @@ const WARNINGS_MAX: usize = 1_000;
 /// Answers of one operation that are kept.
 const RECORDINGS_MAX: usize = 1_000;
 
-/// Operations and warnings so far.
+/// Operations, warnings and errors so far.
 #[derive(Default)]
 pub(super) struct Collected {
     pub operations: Vec<Operation>,
     pub warnings: Vec<Warning>,
+    errors: ReadErrors,
     /// Where an operation is, by method and path.
     by_path: BTreeMap<(String, String), usize>,
 }
@@ -33,6 +34,16 @@ pub(super) struct Collected {
 impl Collected {
     pub(super) fn warn(&mut self, pointer: &str, message: impl Into<String>) {
         warn(&mut self.warnings, pointer, message);
+    }
+
+    /// Notes what is wrong, so that the rest can be read too; the definition will be refused.
+    pub(super) fn wrong(&mut self, error: ReadError) {
+        self.errors.push(error);
+    }
+
+    /// What was read, or nothing and a note of why.
+    pub(super) fn noted<T>(&mut self, read: Result<T, ReadError>) -> Option<T> {
+        read.map_err(|error| self.wrong(error)).ok()
     }
 
     /// Notes members of an object that nobody reads.
@@ -84,15 +95,23 @@ impl Collected {
     }
 
     /// The definition, `root` being where its schemas are.
+    ///
+    /// # Errors
+    /// All that was noted as wrong, and references that lead nowhere.
     pub(super) fn finish(
         mut self,
         (kind, name, file): (Kind, &str, &str),
         title: Option<&str>,
         bases: Vec<String>,
         root: Value,
-    ) -> Result<Api, ReadError> {
+    ) -> Result<Api, ReadErrors> {
         let has_field_rules = field_rules(&root, "", &mut self.warnings);
-        let documents = Documents::single(file, root)?;
+        let documents = Documents::single(file, root);
+        self.errors.0.extend(documents.nowhere().0);
+        self.errors.0.truncate(ReadErrors::MAX);
+        if !self.errors.0.is_empty() {
+            return Err(self.errors);
+        }
         check(&documents)?;
         find_sources(&mut self.operations, documents);
         Ok(Api {

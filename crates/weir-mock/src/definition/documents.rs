@@ -10,6 +10,8 @@ use serde_json::Value;
 pub(crate) const ROOT: &str = "weir:///";
 /// What a definition says to weir alone stands below this name.
 pub(super) const EXTENSION: &str = "x-weir-mock";
+/// Where a bundle of several files has the others.
+pub(super) const FILES: &str = "x-weir-files";
 /// References that lead to references, at most.
 const HOPS_MAX: usize = 64;
 /// Files of one definition at most.
@@ -48,7 +50,7 @@ impl std::fmt::Display for ReadError {
 impl std::error::Error for ReadError {}
 
 /// All that is wrong with a definition: at least one thing, at most [`ReadErrors::MAX`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadErrors(pub Vec<ReadError>);
 
 impl ReadErrors {
@@ -168,44 +170,97 @@ pub(crate) struct Documents {
 
 impl Documents {
     /// The definition `first`, with every file it refers to.
-    pub(crate) fn read(file: &str, first: Value, load: Load<'_>) -> Result<Self, ReadError> {
+    ///
+    /// # Errors
+    /// Files that cannot be read, each with the place that refers to it.
+    pub(crate) fn read(file: &str, first: Value, load: Load<'_>) -> Result<Self, ReadErrors> {
         let mut all = Self { files: BTreeMap::new(), first: file.to_owned() };
+        let mut errors = ReadErrors::default();
         let mut waiting = vec![(file.to_owned(), first)];
         while let Some((name, root)) = waiting.pop() {
             let mut found = Vec::new();
             references(&root, &Place::root(&name), &mut found);
             all.files.insert(name.clone(), Document::new(root));
             for (place, reference) in found {
-                let target = all.target(&name, &reference).map_err(|why| place.error(why))?;
+                let target = match all.target(&name, &reference) {
+                    Ok(target) => target,
+                    Err(why) => {
+                        errors.push(place.error(why));
+                        continue;
+                    }
+                };
                 let known = all.files.contains_key(&target.file)
                     || waiting.iter().any(|(other, _)| *other == target.file);
                 if known {
                     continue;
                 }
                 if all.files.len() + waiting.len() >= FILES_MAX {
-                    return Err(place.error(format!("more than {FILES_MAX} files; bundle them")));
+                    let message = format!("more than {FILES_MAX} files; bundle them");
+                    return Err(place.error(message).into());
                 }
-                let text = load(&target.file)
-                    .map_err(|why| place.error(format!("`{reference}` cannot be read: {why}")))?;
-                waiting.push((target.file.clone(), parse(&target.file, &text)?));
+                let read = load(&target.file)
+                    .map_err(|why| place.error(format!("`{reference}` cannot be read: {why}")))
+                    .and_then(|text| parse(&target.file, &text));
+                match read {
+                    Ok(root) => waiting.push((target.file.clone(), root)),
+                    Err(error) => errors.push(error),
+                }
             }
         }
-        Ok(all)
+        if errors.0.is_empty() {
+            return Ok(all);
+        }
+        let told: Vec<_> = errors.0.iter().map(|one| one.pointer.clone()).collect();
+        let others = all.nowhere().0.into_iter().filter(|one| !told.contains(&one.pointer));
+        others.for_each(|one| errors.push(one));
+        Err(errors)
     }
 
-    /// A definition of one file, whose references lead to places in it.
-    pub(crate) fn single(file: &str, root: Value) -> Result<Self, ReadError> {
-        let mut found = Vec::new();
-        references(&root, &Place::root(file), &mut found);
+    /// A definition of one file.
+    pub(crate) fn single(file: &str, root: Value) -> Self {
         let files = BTreeMap::from([(file.to_owned(), Document::new(root))]);
-        let all = Self { files, first: file.to_owned() };
-        for (place, reference) in found {
-            let target = all.target(file, &reference).map_err(|why| place.error(why))?;
-            if all.value(&target).is_none() {
-                return Err(place.error(format!("`{reference}` leads nowhere")));
+        Self { files, first: file.to_owned() }
+    }
+
+    /// Every reference that leads nowhere.
+    pub(crate) fn nowhere(&self) -> ReadErrors {
+        let mut errors = ReadErrors::default();
+        for (file, root) in self.files() {
+            let mut found = Vec::new();
+            references(root, &Place::root(file), &mut found);
+            for (place, reference) in found {
+                let target = self.target(file, &reference);
+                // Names of anchors are not pointers; the schemas that have them tell.
+                let is_name =
+                    |target: &Place| !matches!(target.pointer.as_bytes(), [] | [b'/', ..]);
+                match target {
+                    Ok(target) if is_name(&target) || self.value(&target).is_some() => {}
+                    _ if self.is_aside(&place) => {}
+                    Ok(_) => {
+                        let message = format!("`{reference}` leads nowhere: nothing is there");
+                        errors.push(place.error(message));
+                    }
+                    Err(why) => errors.push(place.error(why)),
+                }
             }
         }
-        Ok(all)
+        errors
+    }
+
+    /// Whether a place is in an example or extension, where a reference may be data, or in a schema
+    /// with a base of its own (`$id`).
+    fn is_aside(&self, place: &Place) -> bool {
+        let parts: Vec<&str> = place.pointer.split('/').skip(1).collect();
+        let is_data = parts.iter().position(|key| *key == "examples");
+        let is_data = is_data.is_some_and(|at| parts.len() > at + 2);
+        let is_extension = parts.iter().any(|key| key.starts_with("x-") && *key != FILES);
+        let ends = place.pointer.match_indices('/').map(|(at, _)| at);
+        let mut ends = ends.chain([place.pointer.len()]);
+        let has_base = |end: usize| {
+            let pointer = place.pointer.get(..end)?.to_owned();
+            self.value(&Place { file: place.file.clone(), pointer })?.get("$id")?.as_str()
+        };
+        is_data || is_extension || ends.any(|end| has_base(end).is_some())
     }
 
     /// A file as text that is read once it is needed. References are not looked at.
@@ -374,7 +429,7 @@ mod tests {
     #[test]
     fn a_file_at_rest_is_the_same() {
         let root = json!({ "z": [1, 2.5e-7, "\u{1}ü"], "a": { "$ref": "#/z/2" } });
-        let mut documents = Documents::single("f", root.clone()).expect("references lead there");
+        let mut documents = Documents::single("f", root.clone());
         documents.rest();
         assert!(documents.files.values().all(|one| one.value.get().is_none()), "it is text");
         assert_eq!(documents.root().to_string(), root.to_string());
@@ -386,7 +441,7 @@ mod tests {
     fn what_is_deep_or_large_stays_a_value() {
         let deep = (0..DEPTH_MAX).fold(json!(1), |inner, _| json!([inner]));
         for root in [deep, json!("x".repeat(REST_BYTES_MAX))] {
-            let mut documents = Documents::single("f", root.clone()).expect("no references");
+            let mut documents = Documents::single("f", root.clone());
             documents.rest();
             assert!(documents.files.values().all(|one| one.value.get() == Some(&root)));
         }

@@ -4,18 +4,19 @@ use base64::Engine;
 use serde_json::Value;
 
 use super::collect::Collected;
-use super::documents::{Place, ReadError};
+use super::documents::{Place, ReadError, ReadErrors};
 use super::model::{Api, Kind, Recording};
 use crate::request::{BodyCondition, Condition, form_pairs};
 
 /// Reads the archive `root`.
-pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadError> {
+pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadErrors> {
     let mut all = Collected::default();
     let place = Place::root(file).at("log").at("entries");
     let entries = root.pointer("/log/entries").and_then(Value::as_array);
     let mut first_host = None;
     for (at, value) in entries.into_iter().flatten().enumerate() {
-        let host = entry(&mut all, value, &place.at(&at.to_string()))?;
+        let read = entry(&mut all, value, &place.at(&at.to_string()));
+        let Some(host) = all.noted(read) else { continue };
         let first = first_host.get_or_insert_with(|| host.clone());
         if *first != host {
             let message = format!("`{host}` is served together with `{first}`, by path alone");

@@ -37,6 +37,12 @@ pub(super) fn read(
     trust: Trust,
 ) -> Result<Api, ReadErrors> {
     let mut documents = Documents::read(file, root, load)?;
+    if trust == Trust::None {
+        let errors = documents.nowhere();
+        if !errors.0.is_empty() {
+            return Err(errors);
+        }
+    }
     let version = version(&documents)?;
     if version < (3, 0) {
         documents.change(swagger::upgrade);
@@ -49,7 +55,7 @@ pub(super) fn read(
     }
     let reader = Reader { documents: &documents };
     let root = Place::root(file);
-    let (mut operations, mut errors) = (Vec::new(), ReadErrors(Vec::new()));
+    let (mut operations, mut errors) = (Vec::new(), ReadErrors::default());
     let mut settings = extension::of_root(&documents).unwrap_or_else(|error| {
         errors.push(error);
         Settings::default()

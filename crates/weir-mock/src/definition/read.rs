@@ -27,8 +27,8 @@ impl Api {
         root: Value,
         load: Load<'_>,
     ) -> Result<Self, ReadErrors> {
-        let read = match kind(&root) {
-            Some(Kind::OpenApi) => return openapi::read(name, file, root, load, Trust::None),
+        match kind(&root) {
+            Some(Kind::OpenApi) => openapi::read(name, file, root, load, Trust::None),
             Some(Kind::YApi) => yapi::read(name, file, root),
             Some(Kind::Postman) => postman::read(name, file, &root),
             Some(Kind::Har) => har::read(name, file, &root),
@@ -36,9 +36,8 @@ impl Api {
             None => Err(Place::root(file).error(
                 "this is no API definition: there is neither `openapi: 3.x` nor `swagger: 2.0`, \
                  and it is no export of YApi, Apifox or Postman and no HAR",
-            )),
-        };
-        Ok(read?)
+            ).into()),
+        }
     }
 
     /// The same of a definition of one file that was read without an error before. References

@@ -11,6 +11,9 @@ use super::documents::{Documents, EXTENSION, Place, ROOT, ReadError};
 /// Steps that matching one pattern may take.
 const BACKTRACKS_MAX: usize = 100_000;
 
+/// Members that hold data, whatever it looks like.
+const DATA: [&str; 6] = ["example", "examples", "default", "enum", "const", EXTENSION];
+
 /// Which side a value is on: what is read-only is not required of requests, what is write-only is
 /// not in responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -197,6 +200,7 @@ fn registry(
         if let Some(mark) = not_required {
             relax(&mut root, mark);
         }
+        bound(&mut root);
         let place = Place::root(file);
         let uri = place.uri();
         let uri = uri.trim_end_matches('#').to_owned();
@@ -237,6 +241,44 @@ fn relax(value: &mut Value, mark: &str) {
     }
 }
 
+/// Has the formats of whole numbers bound them, where the schema has no bounds of its own. Only
+/// validators see it: what is generated stays as readable as without bounds.
+fn bound(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            let format = members.get("format").and_then(Value::as_str);
+            if let Some((low, high)) = format.and_then(whole_numbers) {
+                let bounds =
+                    [("minimum", "exclusiveMinimum", low), ("maximum", "exclusiveMaximum", high)];
+                for (key, open, bound) in bounds {
+                    if !members.contains_key(key) && !members.contains_key(open) {
+                        members.insert(key.to_owned(), Value::from(bound));
+                    }
+                }
+            }
+            for (key, member) in members.iter_mut() {
+                if !DATA.contains(&key.as_str()) {
+                    bound(member);
+                }
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(bound),
+        _ => {}
+    }
+}
+
+/// The least and greatest number of a format of whole numbers.
+pub(crate) fn whole_numbers(format: &str) -> Option<(i64, i64)> {
+    match format {
+        "int64" => Some((i64::MIN, i64::MAX)),
+        "int32" => Some((i32::MIN.into(), i32::MAX.into())),
+        "int16" => Some((i16::MIN.into(), i16::MAX.into())),
+        "int8" => Some((i8::MIN.into(), i8::MAX.into())),
+        "uint8" => Some((0, u8::MAX.into())),
+        _ => None,
+    }
+}
+
 /// Brings every schema of a 3.0 document into the form of 2020-12.
 pub(crate) fn normalise(value: &mut Value) {
     match value {
@@ -247,8 +289,7 @@ pub(crate) fn normalise(value: &mut Value) {
                 schema(members);
             }
             for (key, member) in members.iter_mut() {
-                let is_data = ["example", "examples", "default", "enum", "const", EXTENSION];
-                if !is_data.contains(&key.as_str()) {
+                if !DATA.contains(&key.as_str()) {
                     normalise(member);
                 }
             }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::collect::{Collected, braces, form_schema, media, operation, parameter};
-use super::documents::{Place, ReadError};
+use super::documents::{Place, ReadError, ReadErrors};
 use super::lenient;
 use super::model::{Api, Code, Example, Kind, Media, ParameterPlace, RequestBody, Response};
 use super::schema::{Schema, Side, normalise};
@@ -65,16 +65,17 @@ const KEYS: &[&str] = &[
 ];
 
 /// Reads the export `root`.
-pub(super) fn read(name: &str, file: &str, mut root: Value) -> Result<Api, ReadError> {
+pub(super) fn read(name: &str, file: &str, mut root: Value) -> Result<Api, ReadErrors> {
     let mut all = Collected::default();
     let start = Place::root(file);
     for (at, category) in root.as_array_mut().into_iter().flatten().enumerate() {
         let place = start.at(&at.to_string());
         all.unknown(category, &place.pointer, CATEGORY_KEYS);
         let list = category.get_mut("list").and_then(Value::as_array_mut);
-        let list = list.ok_or_else(|| place.error("a category needs a `list`"))?;
-        for (n, one) in list.iter_mut().enumerate() {
-            interface(&mut all, one, &place.at("list").at(&n.to_string()))?;
+        let list = list.ok_or_else(|| place.error("a category needs a `list`"));
+        for (n, one) in all.noted(list).into_iter().flatten().enumerate() {
+            let read = interface(&mut all, one, &place.at("list").at(&n.to_string()));
+            all.noted(read);
         }
     }
     all.finish((Kind::YApi, name, file), None, vec![String::new()], root)
@@ -105,7 +106,8 @@ fn interface(all: &mut Collected, value: &mut Value, place: &Place) -> Result<()
         }
     }
     if !["GET", "HEAD"].contains(&own.method.as_str()) {
-        own.body = request_body(value, place)?;
+        let read = request_body(value, place);
+        own.body = all.noted(read).flatten();
     }
     let content = response_body(all, value, place)?;
     own.responses.push(Response {

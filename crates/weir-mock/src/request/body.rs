@@ -58,10 +58,12 @@ pub(super) fn check(
     found: &mut Vec<Violation>,
 ) -> Result<Option<Value>, Fault> {
     let location = vec!["body".to_owned()];
-    if call.body.is_empty() {
-        if declared.required {
-            found.push(missing());
-        }
+    if call.body.is_empty() && declared.required {
+        found.push(missing());
+        return Ok(None);
+    }
+    // No bytes are a form without fields, if they are announced as a form.
+    if call.body.is_empty() && !is_form(&call.header("content-type").unwrap_or_default()) {
         return Ok(None);
     }
     let (media, content_type) = media_of(declared, call)?;
@@ -111,6 +113,12 @@ pub(crate) fn fits(range: &str, media_type: &str) -> bool {
 pub(crate) fn is_json(media_type: &str) -> bool {
     let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     essence == "application/json" || essence == "*/*" || essence.ends_with("+json")
+}
+
+/// The essence of a media type is a form as browsers write it into a URL.
+fn is_form(media_type: &str) -> bool {
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/x-www-form-urlencoded")
 }
 
 /// The essence of a media type is XML.

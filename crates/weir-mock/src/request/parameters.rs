@@ -138,6 +138,9 @@ fn read(parameter: &Parameter, text: &str, shape: Option<&Shape<'_>>) -> Result<
         });
         return Ok(array(parts.filter(|_| !text.is_empty()), shape));
     }
+    if is_object && text.is_empty() {
+        return Ok(object(std::iter::empty(), shape));
+    }
     if is_object && !text.starts_with('{') {
         if parameter.explode {
             let pairs =

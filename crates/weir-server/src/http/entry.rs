@@ -6,6 +6,9 @@ use weir_wire::http1::canonical_path;
 
 use crate::error::{ErrorKind, ProxyError};
 
+/// What a refused method is told to be one of; others that upstreams know are sent on too.
+pub(super) const SERVED_METHODS: &[u8] = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+
 /// Refuses what is never served and brings the path into the form that is matched and sent. Gives
 /// whether that is another one than the client's.
 ///

@@ -14,6 +14,7 @@ use weir_wire::http1::{BodyKind, Connection, RequestFraming};
 use weir_wire::{ResponseHead, Version};
 
 use super::client::{Client, write_all};
+use super::entry::SERVED_METHODS;
 use super::exchange::{BodyRead, Exchange, Next};
 use super::framing::unframe;
 use super::pace::Pace;
@@ -133,6 +134,10 @@ pub(crate) async fn answer_error(
     };
     x.response.clear();
     x.response.set_status(status, reason(status).as_bytes());
+    if error.kind == ErrorKind::MethodNotAllowed {
+        // RFC 9110, section 15.5.6: a 405 has it.
+        x.response.fields.append(b"Allow", SERVED_METHODS);
+    }
     x.response.fields.prepend_all(&x.added);
     x.added.clear();
     let body = match error.kind {
