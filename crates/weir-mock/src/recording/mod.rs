@@ -10,6 +10,7 @@ mod secret;
 mod shape;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -68,7 +69,7 @@ struct Tally {
 /// can tell of.
 pub fn recorded_definition(
     title: &str,
-    exchanges: &[RecordedExchange],
+    exchanges: &[Arc<RecordedExchange>],
 ) -> Option<RecordedDefinition> {
     const METHODS: &[&str] = &["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
     let mut paths: BTreeMap<String, BTreeMap<&str, Vec<Recorded<'_>>>> = BTreeMap::new();

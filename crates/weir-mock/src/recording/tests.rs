@@ -38,7 +38,8 @@ fn exchange(
 }
 
 fn definition(exchanges: &[RecordedExchange]) -> RecordedDefinition {
-    recorded_definition("shop", exchanges).expect("a definition")
+    let exchanges: Vec<_> = exchanges.iter().cloned().map(Arc::new).collect();
+    recorded_definition("shop", &exchanges).expect("a definition")
 }
 
 fn ask(document: &Value, line: &str, media_type: &str, sent: &str) -> Reply {
@@ -158,5 +159,5 @@ fn bodies_that_are_not_known_have_no_example() {
 #[test]
 fn nothing_comes_of_nothing() {
     assert_eq!(recorded_definition("a", &[]), None);
-    assert_eq!(recorded_definition("a", &[exchange("BREW /pot", None, 200, None)]), None);
+    assert_eq!(recorded_definition("a", &[exchange("BREW /pot", None, 200, None).into()]), None);
 }
