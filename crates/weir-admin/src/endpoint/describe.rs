@@ -56,6 +56,12 @@ pub(crate) enum Operation {
     DeleteApi,
     TryApi,
     ResetApi,
+    ListRecordings,
+    GetRecording,
+    StartRecording,
+    CancelRecording,
+    RecordedDefinition,
+    StopRecording,
 }
 
 /// A parameter in path, query or header.

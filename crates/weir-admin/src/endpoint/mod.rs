@@ -14,6 +14,8 @@ mod memory;
 mod openapi;
 mod pipelines;
 mod process;
+mod recordings;
+mod recordings_table;
 mod routes;
 mod services;
 mod shared;
@@ -264,5 +266,11 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::DeleteApi => apis::delete(call).await,
         Operation::TryApi => apis::try_out(call).await,
         Operation::ResetApi => apis::reset(call).await,
+        Operation::ListRecordings => Ok(recordings::list(&call)),
+        Operation::GetRecording => recordings::get(call).await,
+        Operation::StartRecording => recordings::start(call).await,
+        Operation::CancelRecording => recordings::cancel(call).await,
+        Operation::RecordedDefinition => recordings::definition(call).await,
+        Operation::StopRecording => recordings::stop(call).await,
     }
 }

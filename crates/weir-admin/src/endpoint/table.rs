@@ -5,6 +5,7 @@ use http::StatusCode;
 use super::apis_table::API_ENDPOINTS;
 use super::caches_table::CACHE_ENDPOINTS;
 use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter, query, read, write};
+use super::recordings_table::RECORDING_ENDPOINTS;
 use super::shared::{
     BAD, BUSY, FAULT, FORBIDDEN, FULL, IF_NONE_MATCH, JSON_MEDIA, MEDIA, OK_OBJECT, PAGE,
     TOO_LARGE, UNAUTHORIZED,
@@ -80,7 +81,8 @@ const HEALTH_ANSWERS: &[Answer] = &[
 
 /// All endpoints.
 pub(crate) fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
-    ENDPOINTS.iter().chain(CACHE_ENDPOINTS).chain(UPSTREAM_ENDPOINTS).chain(API_ENDPOINTS)
+    let own = [ENDPOINTS, CACHE_ENDPOINTS, UPSTREAM_ENDPOINTS, API_ENDPOINTS, RECORDING_ENDPOINTS];
+    own.into_iter().flatten()
 }
 
 /// The actuator, in the order of the document.

@@ -47,7 +47,9 @@ pub(super) fn write(recorded: &[Recorded<'_>], tally: &mut Tally) -> Value {
     }
     let responses = responses.into_iter().map(|(status, own)| (status.to_string(), own.write()));
     operation.insert("responses".to_owned(), Value::Object(responses.collect()));
-    operation.insert("x-weir-mock".to_owned(), rules.write());
+    if !rules.all.is_empty() {
+        operation.insert("x-weir-mock".to_owned(), rules.write());
+    }
     Value::Object(operation)
 }
 
