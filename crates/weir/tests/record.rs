@@ -52,6 +52,7 @@ async fn shop(mut busy: usize) -> Origin {
             ("GET", "/items/9") => Answer::status(404, &[JSON], "{\"error\":\"none\"}"),
             ("GET", "/items?page=2") => Answer::status(200, &[JSON], "[3]"),
             ("GET", "/items") => Answer::status(200, &[JSON], "[1,2]"),
+            ("GET", "/cached") => Answer::status(304, &[], ""),
             ("GET", "/long") => Answer::status(200, &[JSON], format!("\"{}\"", "x".repeat(LONG))),
             ("GET", _) => {
                 let fields = [JSON, "Set-Cookie: sid=s3cret", "X-Shop: upstream"];
@@ -185,6 +186,7 @@ async fn what_the_upstream_said_is_recorded_and_not_what_filters_made_of_it() {
     let gateway = start(data.path(), &origin.uri());
     ok(&gateway, &["start", "shop", "--path", "/edited/**", "--path", "/shop/long"]);
     let mut client = Client::connect(gateway.address()).await;
+    assert_eq!(client.get("/edited/cached").await.status, 304);
     check(&mut client, "/edited/items/7", 200, "{\"id\":1}").await;
     check(&mut client, "/shop/items/1", 200, "{\"id\":1,\"name\":\"pen\"}").await;
     let long = client.get("/shop/long").await;

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{RecordedBody, secret};
+use super::exchange::RecordedBody;
+use super::secret;
 use crate::request::form_pairs;
 
 /// A recorded body.

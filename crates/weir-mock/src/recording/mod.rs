@@ -4,6 +4,7 @@
 //! Secrets do not get into the document ([`secret`]). Who records is in `weir-server`.
 
 mod example;
+mod exchange;
 mod operation;
 mod path;
 mod secret;
@@ -14,36 +15,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use exchange::Tally;
+pub use exchange::{RecordedBody, RecordedExchange};
 use operation::Recorded;
 use path::Template;
-
-/// One request to an upstream, and its response.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RecordedExchange {
-    /// Method, in capital letters.
-    pub method: String,
-    /// Path, as the upstream saw it.
-    pub path: String,
-    /// Query without `?`.
-    pub query: String,
-    /// Body of the request, if it had one.
-    pub request: Option<RecordedBody>,
-    /// Status of the response.
-    pub status: u16,
-    /// Header fields of the response.
-    pub fields: Vec<(String, String)>,
-    /// Body of the response, if it had one.
-    pub response: Option<RecordedBody>,
-}
-
-/// The body of a recorded message.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RecordedBody {
-    /// The whole Content-Type.
-    pub media_type: String,
-    /// The content without codings; `None` if it was too long, or cannot be decoded.
-    pub content: Option<Vec<u8>>,
-}
 
 /// A definition that was made from a recording.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,13 +31,6 @@ pub struct RecordedDefinition {
     pub examples: usize,
     /// Values that were replaced, and bodies that were left out, as they are or may hold secrets.
     pub secrets: usize,
-}
-
-/// What was counted while a definition was made.
-#[derive(Default)]
-struct Tally {
-    examples: usize,
-    secrets: usize,
 }
 
 /// The definition that answers as these exchanges went; `None` if there is none that a definition

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::example::{self, Example};
+use super::exchange::{RecordedExchange, Tally};
+use super::secret;
 use super::shape::{Shape, of_texts};
-use super::{RecordedExchange, Tally, secret};
 use crate::definition::is_field_kept;
 use crate::request::form_pairs;
 

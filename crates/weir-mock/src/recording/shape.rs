@@ -201,7 +201,7 @@ mod tests {
                     "b": { "type": "string", "format": "date" } } } }),
         );
         let moment = json!("2026-11-28T10:00:00Z");
-        check(&[moment.clone()], &json!({ "type": "string", "format": "date-time" }));
+        check(std::slice::from_ref(&moment), &json!({ "type": "string", "format": "date-time" }));
         check(&[moment, json!("x")], &json!({ "type": "string" }));
         let map = json!({ "1": true, "2": false });
         check(&[map], &json!({ "type": "object", "additionalProperties": {} }));

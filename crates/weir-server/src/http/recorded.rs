@@ -1,4 +1,5 @@
-//! Exchanges that are recorded: from the request that goes to an upstream to the end of its response.
+//! Exchanges that are recorded: from the request that goes to an upstream to the end of its
+//! response.
 
 use std::sync::Arc;
 
@@ -55,7 +56,9 @@ pub(super) fn keep(x: &mut Exchange) {
     else {
         return;
     };
-    if x.record.error.is_some() || status < 200 || !x.upload.is_decoded() {
+    // A part of a content, or that the client has it, is no answer to another client.
+    let is_answer = status >= 200 && !matches!(status, 206 | 304);
+    if x.record.error.is_some() || !is_answer || !x.upload.is_decoded() {
         return;
     }
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
