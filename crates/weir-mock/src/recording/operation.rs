@@ -131,7 +131,7 @@ impl Response {
     fn add(&mut self, exchange: &RecordedExchange, tally: &mut Tally) -> Option<String> {
         for (name, value) in exchange.fields.iter().filter(|(name, _)| is_field_kept(name)) {
             let is_known = |(own, _): &(String, String)| own.eq_ignore_ascii_case(name);
-            if secret::is_name(name) || secret::is_text(value) || has_secret_query(value) {
+            if secret::is_name(name) || secret::is_text(value) {
                 tally.secrets += 1;
             } else if self.fields.len() < FIELDS_MAX && !self.fields.iter().any(is_known) {
                 self.fields.push((name.clone(), value.clone()));
@@ -179,13 +179,6 @@ impl Response {
         }
         Value::Object(response)
     }
-}
-
-/// Whether an address, as in `Location`, has a secret in its query.
-fn has_secret_query(value: &str) -> bool {
-    let query = value.split_once('?').map(|(_, query)| query).unwrap_or_default();
-    let query = query.split(['#', '>']).next().unwrap_or_default();
-    form_pairs(query.as_bytes()).iter().any(|(name, value)| secret::is_parameter(name, value))
 }
 
 /// Which request gets which example.

@@ -72,6 +72,7 @@ pub(super) fn is_text(value: &str) -> bool {
         || is_scheme("basic ")
         || value.contains("-----BEGIN")
         || has_password_of_url(value)
+        || has_secret_parameter(value)
 }
 
 /// Whether a text that is neither JSON nor a form may hold a secret somewhere.
@@ -131,6 +132,14 @@ fn has_password_of_url(value: &str) -> bool {
     authority.is_some_and(|own| own.split_once('@').is_some_and(|(user, _)| user.contains(':')))
 }
 
+/// Whether an address names a secret in its query or fragment. Links, as in `Link`, are in `<>`.
+fn has_secret_parameter(value: &str) -> bool {
+    let is_address = value.starts_with(['/', '<', '?']) || value.contains("://");
+    let parts = value.split(['?', '#', '&']).skip(1);
+    let mut names = parts.filter_map(|part| part.split_once('=')).map(|(name, _)| name);
+    is_address && names.any(|name| is_name(name) || QUERY_NAMES.contains(&plain(name).as_str()))
+}
+
 fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
@@ -165,6 +174,10 @@ mod tests {
         check("0190c2a4-7c1e-7d2b-9a3f-5b6c7d8e9f00", false);
         check("a-slug-with-many-words-that-is-rather-long-indeed", false);
         check("http://a.example/x:y@z", false);
+        check("https://a.example/cb#access_token=1&x=2", true);
+        check("/next?page=2&key=1", true);
+        check("<https://a.example/?page=2>; rel=next", false);
+        check("why? key=1", false);
     }
 
     #[test]
