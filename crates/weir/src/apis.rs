@@ -73,7 +73,7 @@ pub fn run(args: ApisArgs) -> anyhow::Result<ExitCode> {
         ApisCommand::Add(define) => change::add(&client, &define, json)?,
         ApisCommand::Set(set) => change::set(&client, &set, json)?,
         ApisCommand::Rm(remove) => change::remove(&client, &remove, json)?,
-        ApisCommand::Record(record) => record::run(&client, &record, json)?,
+        ApisCommand::Record(record) => record::run(&client.of_recordings(), &record, json)?,
         ApisCommand::Import(import) => import::run(&client, &import, json)?,
     }
     Ok(ExitCode::SUCCESS)

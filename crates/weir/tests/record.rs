@@ -219,7 +219,11 @@ async fn what_cannot_be_recorded_is_told() {
     let mut gateway = start(data.path(), &origin.uri());
     assert!(ok(&gateway, &["status"]).contains("nothing is recorded"));
     let begin = |name, more: &[&'static str]| [&["start", name, "--path", "/**"], more].concat();
-    fails(&gateway, &["start", "a", "--route", "none"], &["no route `none`", "weir routes list"]);
+    fails(
+        &gateway,
+        &["start", "a", "--route", "none"],
+        &["recording is refused", "no route `none`", "weir routes list"],
+    );
     fails(&gateway, &begin("a/b", &[]), &["no name of a definition"]);
     fails(&gateway, &["start", "a", "--path", "items"], &["does not start with `/`"]);
     fails(&gateway, &begin("a", &["--max-body", "2MB"]), &["/max-body", "up to 1MB"]);

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use http::{Method, StatusCode, header};
 use serde_json::{Map, Value, json};
 
@@ -41,11 +41,12 @@ enum RecordCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("scope").args(["route", "path"]).required(true).multiple(true)))]
 struct StartArgs {
     /// Name of the definition that comes of it.
     name: String,
     /// A route by its id; may be repeated.
-    #[arg(long, value_name = "ID", required_unless_present = "path")]
+    #[arg(long, value_name = "ID")]
     route: Vec<String>,
     /// A pattern of the paths that clients ask for; may be repeated.
     #[arg(long, value_name = "PATTERN")]
