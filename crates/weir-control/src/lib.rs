@@ -15,6 +15,7 @@
 mod answers;
 pub mod apis;
 mod backoff;
+mod beside;
 mod checks;
 mod configuration;
 mod discovery;
@@ -24,6 +25,7 @@ mod plane;
 mod table;
 
 pub use answers::{Inquiry, answer_questions, mirrors_metrics, mirrors_prometheus};
+pub use beside::beside;
 pub use checks::{Clock, check_upstreams};
 pub use configuration::Configuration;
 pub use discovery::{Discovery, Here, RegistryStatus};

@@ -68,6 +68,9 @@ pub struct MockArgs {
     /// Header that selects among definitions with the same paths, by file name.
     #[arg(long, value_name = "NAME")]
     select_header: Option<String>,
+    /// Logs no line for each call.
+    #[arg(long)]
+    quiet: bool,
     /// Prints what is served as JSON.
     #[arg(long)]
     json: bool,
@@ -103,7 +106,8 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
         ..ConfigArgs::default()
     };
     // Of a reload, what serves and why is told.
-    let log = "warn,weir::mock=info,weir::run=info".to_owned();
+    let calls = if args.quiet { "" } else { ",weir::mock=debug" };
+    let log = format!("warn,weir::run=info{calls}");
     let run_args = RunArgs { config, data: Some(temporary.clone()), log, is_quiet: true };
     let mocks = OnceCell::new();
     let result = run_with(

@@ -2,7 +2,8 @@
 
 use http::StatusCode;
 
-use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter, query, read, write};
+use super::apis;
+use super::describe::{Answer, BodySpec, Endpoint, Parameter, operation, query, read, write};
 use super::shared::{
     BAD, BUSY, FAULT, FORBIDDEN, FULL, IF_NONE_MATCH, JSON_MEDIA, MEDIA, OK_OBJECT, PAGE,
     TOO_LARGE, UNAUTHORIZED,
@@ -36,7 +37,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/weir/apis",
             "apis",
-            Operation::ListApis,
+            operation!(ListApis: async apis::list),
             "API definitions of the store by name; X-Total-Count and Link say what is left.",
             &[(StatusCode::OK, Some("ApiSummaries"), "The definitions."), BAD],
         )
@@ -50,7 +51,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             "POST",
             "/weir/apis",
             "apis",
-            Operation::ImportApis,
+            operation!(ImportApis: async apis::import),
             "Writes many definitions, each with its `name`: all of them in one swap, or none.",
             &[
                 (StatusCode::OK, None, "Written and in force; X-Weir-Created and -Replaced count."),
@@ -71,7 +72,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             "DELETE",
             "/weir/apis",
             "apis",
-            Operation::DeleteApis,
+            operation!(DeleteApis: async apis::delete_matching),
             "Removes the definitions that match; needs a condition, or all=true.",
             &[
                 (StatusCode::OK, Some("Deleted"), "How many were removed."),
@@ -89,7 +90,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/weir/apis/{name}",
             "apis",
-            Operation::GetApi,
+            operation!(GetApi: async apis::get),
             "One definition as it was written, with its operations; ETag is its revision.",
             &[(StatusCode::OK, Some("Object"), "The definition."), NOT_FOUND, BUSY, FAULT],
         )
@@ -101,7 +102,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             "PUT",
             "/weir/apis/{name}",
             "apis",
-            Operation::PutApi,
+            operation!(PutApi: async apis::put),
             "Writes a definition: JSON with a `definition`, or the document alone.",
             &[
                 (StatusCode::CREATED, None, "Written and in force; ETag says which revision."),
@@ -123,7 +124,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             "DELETE",
             "/weir/apis/{name}",
             "apis",
-            Operation::DeleteApi,
+            operation!(DeleteApi: async apis::delete),
             "Removes a definition.",
             &[
                 (StatusCode::OK, None, "Removed."),
@@ -144,7 +145,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/weir/apis/{name}/try",
             "apis",
-            Operation::TryApi,
+            operation!(TryApi: async apis::try_out),
             "What a request to this definition is answered, and why.",
             &[OK_OBJECT, BAD, NOT_FOUND, MEDIA],
         )
@@ -155,7 +156,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             "POST",
             "/weir/apis/{name}/reset",
             "apis",
-            Operation::ResetApi,
+            operation!(ResetApi: async apis::reset),
             "Forgets what clients have written to a stateful definition.",
             &[(StatusCode::NO_CONTENT, None, "Done."), UNAUTHORIZED, FORBIDDEN, NOT_FOUND],
         )

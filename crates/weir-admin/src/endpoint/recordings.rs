@@ -30,9 +30,9 @@ const RUNS_MAX: Duration = Duration::from_secs(24 * 3_600);
 const NAMES_MAX: usize = 100;
 const KEYS: &[&str] = &["routes", "paths", "max-exchanges", "max-body", "for"];
 
-pub(super) fn list(call: &Call) -> Response {
+pub(super) fn list(call: &Call) -> Result<Response, Failure> {
     let all = call.site.control.recorder().all(now_ms());
-    ok_json(&Value::Array(all.iter().map(|one| shown(one)).collect()))
+    Ok(ok_json(&Value::Array(all.iter().map(|one| shown(one)).collect())))
 }
 
 pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {

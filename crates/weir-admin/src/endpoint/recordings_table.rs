@@ -2,7 +2,8 @@
 
 use http::StatusCode;
 
-use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter, read, write};
+use super::describe::{Answer, BodySpec, Endpoint, Parameter, operation, read, write};
+use super::recordings;
 use super::shared::{
     BAD, BUSY, FAULT, FORBIDDEN, FULL, IF_NONE_MATCH, JSON_MEDIA, MEDIA, TOO_LARGE, UNAUTHORIZED,
 };
@@ -21,7 +22,7 @@ pub(crate) static RECORDING_ENDPOINTS: &[Endpoint] = &[
     read(
         "/weir/recordings",
         "apis",
-        Operation::ListRecordings,
+        operation!(ListRecordings: recordings::list),
         "Recordings of live traffic, the oldest first.",
         &[(StatusCode::OK, Some("Recordings"), "As of now.")],
     ),
@@ -30,7 +31,7 @@ pub(crate) static RECORDING_ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/weir/recordings/{name}",
             "apis",
-            Operation::GetRecording,
+            operation!(GetRecording: async recordings::get),
             "What a recording is of, and how much it has.",
             &[(StatusCode::OK, Some("Recording"), "As of now."), NOT_FOUND],
         )
@@ -42,7 +43,7 @@ pub(crate) static RECORDING_ENDPOINTS: &[Endpoint] = &[
             "PUT",
             "/weir/recordings/{name}",
             "apis",
-            Operation::StartRecording,
+            operation!(StartRecording: async recordings::start),
             "Starts a recording of what upstreams answer.",
             &[
                 (StatusCode::CREATED, Some("Recording"), "It runs."),
@@ -61,7 +62,7 @@ pub(crate) static RECORDING_ENDPOINTS: &[Endpoint] = &[
             "DELETE",
             "/weir/recordings/{name}",
             "apis",
-            Operation::CancelRecording,
+            operation!(CancelRecording: async recordings::cancel),
             "Ends a recording and forgets it.",
             &[(StatusCode::NO_CONTENT, None, "Done."), UNAUTHORIZED, FORBIDDEN, NOT_FOUND],
         )
@@ -73,7 +74,7 @@ pub(crate) static RECORDING_ENDPOINTS: &[Endpoint] = &[
             "GET",
             "/weir/recordings/{name}/definition",
             "apis",
-            Operation::RecordedDefinition,
+            operation!(RecordedDefinition: async recordings::definition),
             "The definition that would be stored now; the recording goes on.",
             &[
                 (StatusCode::OK, Some("RecordedDefinition"), "The definition."),
@@ -99,7 +100,7 @@ pub(crate) static RECORDING_ENDPOINTS: &[Endpoint] = &[
             "POST",
             "/weir/recordings/{name}/stop",
             "apis",
-            Operation::StopRecording,
+            operation!(StopRecording: async recordings::stop),
             "Ends a recording and stores its definition; if that is refused, it goes on.",
             &[
                 (StatusCode::CREATED, Some("RecordingStop"), "Stored and in force."),

@@ -46,7 +46,7 @@ pub(super) async fn mocked(
         body: &content,
     };
     let reply = mocks.answer(&call, worker.roll(), worker.deadlines.wall_ms());
-    tracing::info!(
+    tracing::debug!(
         target: "weir::mock",
         "{} {} → {} {}",
         call.method.escape_ascii(),
@@ -71,7 +71,7 @@ pub(super) fn tell_fallback(worker: &Worker, x: &mut Exchange, outcome: Outcome)
         Outcome::Status(status) => status.to_string(),
         _ => "unreachable".to_owned(),
     };
-    x.cors_fields.push(("Weir-Mock-Fallback".into(), cause.into_bytes()));
+    x.added.append(b"Weir-Mock-Fallback", cause.as_bytes());
 }
 
 /// Has the filters of `route` change the body of an answer that was made in the gateway.
