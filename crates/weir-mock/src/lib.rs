@@ -19,6 +19,7 @@ mod explain;
 mod generate;
 mod mocks;
 mod problem;
+mod recording;
 mod request;
 mod respond;
 mod response;
@@ -34,6 +35,7 @@ pub use definition::{Api, Kind, Load, Operation, ReadError, ReadErrors, Warning,
 pub use explain::{Explanation, Near};
 pub use mocks::{Listed, Mocks, Mount, Mounted};
 pub use problem::Fault;
+pub use recording::{RecordedBody, RecordedDefinition, RecordedExchange, recorded_definition};
 pub use request::{BodyCondition, Call, Condition, Enforcement, Violation};
 pub use respond::{Options, Reply};
 pub use response::{Content, Given, ResponseValidity, WrongResponse};

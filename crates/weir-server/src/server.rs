@@ -26,6 +26,7 @@ use crate::inquiries::Inquiries;
 use crate::listener::{Asked, BindError, SocketBuffers, bind};
 use crate::metrics::{Metrics, WorkerCounters};
 use crate::pipeline::{Order, PipelineSet, PipelineStatus, take_orders};
+use crate::recorder::Recorder;
 use crate::reserved::{Reserved, ReservedPaths};
 use crate::start_error::StartError;
 use crate::sys::{files_max, on_core};
@@ -42,6 +43,8 @@ pub struct ServerOptions {
     pub admin: Option<SocketAddr>,
     /// Who answers what filters ask; without it nobody does.
     pub inquiries: Option<Inquiries>,
+    /// What is to be recorded.
+    pub recorder: Arc<Recorder>,
 }
 
 /// The running data plane.
@@ -108,6 +111,7 @@ impl Server {
             identity,
             files: Arc::clone(&files),
             inquiries: options.inquiries.clone(),
+            recorder: &options.recorder,
             unpinned: RefCell::new(None),
         };
         let (senders, orders) = (0..workers).map(|_| unbounded_channel()).unzip();
@@ -237,6 +241,7 @@ struct Plan<'a> {
     identity: Arc<Identity>,
     files: Arc<Files>,
     inquiries: Option<Inquiries>,
+    recorder: &'a Arc<Recorder>,
     /// Why a worker could not be pinned.
     unpinned: RefCell<Option<String>>,
 }
@@ -308,13 +313,14 @@ impl Plan<'_> {
         let (snapshot, drain) = (Arc::clone(self.snapshot), Arc::clone(self.drain));
         let (stopped, reserved) = (self.stopped.clone(), self.reserved.clone());
         let (identity, files) = (Arc::clone(&self.identity), Arc::clone(&self.files));
-        let inquiries = self.inquiries.clone();
+        let (inquiries, recorder) = (self.inquiries.clone(), Arc::clone(self.recorder));
         let body = move || {
             let log = log.map(|(format, sender)| {
                 LogBuffer::new(format.unwrap_or(AccessLogFormat::Common), sender)
             });
             let worker = Worker::new(
-                snapshot, counters, drain, log, reserved, identity, files, inquiries, seed,
+                snapshot, counters, drain, log, reserved, identity, files, inquiries, recorder,
+                seed,
             );
             if let Err(error) = run(&worker, intake, orders, stopped) {
                 tracing::error!(%error, "a worker has ended");

@@ -21,6 +21,7 @@ use crate::http::pool::Pools;
 use crate::inquiries::Inquiries;
 use crate::metrics::WorkerCounters;
 use crate::pipeline::SharedLinks;
+use crate::recorder::Recorder;
 use crate::reserved::Reserved;
 use crate::resolve::Resolver;
 use crate::sys::give_back_memory;
@@ -59,6 +60,7 @@ pub(crate) struct Worker {
     pub(crate) identity: Arc<Identity>,
     pub(crate) files: Arc<Files>,
     pub(crate) inquiries: Option<Inquiries>,
+    pub(crate) recorder: Arc<Recorder>,
     /// Cloned by each running cache refresh, to count them.
     pub(crate) refreshes: Rc<()>,
     /// Current idle timeout of clients, in addition to their keep-alive timeout.
@@ -87,6 +89,7 @@ impl Worker {
         identity: Arc<Identity>,
         files: Arc<Files>,
         inquiries: Option<Inquiries>,
+        recorder: Arc<Recorder>,
         seed: u64,
     ) -> Rc<Self> {
         let mut shared = Cache::new(shared);
@@ -107,6 +110,7 @@ impl Worker {
             identity,
             files,
             inquiries,
+            recorder,
             refreshes: Rc::default(),
             idle_ms_max: Cell::new(u64::MAX),
             waiting: Cell::default(),
@@ -144,6 +148,7 @@ impl Worker {
             identity: Arc::clone(&self.identity),
             files: Arc::clone(&self.files),
             inquiries: self.inquiries.clone(),
+            recorder: Arc::clone(&self.recorder),
             refreshes: Rc::default(),
             idle_ms_max: Cell::new(u64::MAX),
             waiting: Cell::default(),

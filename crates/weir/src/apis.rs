@@ -3,6 +3,7 @@
 mod change;
 mod import;
 mod read;
+mod record;
 
 use std::process::ExitCode;
 
@@ -11,6 +12,7 @@ use clap::{Args, Subcommand};
 use self::change::{DefineArgs, RemoveArgs, SetArgs};
 use self::import::ImportArgs;
 use self::read::{ExportArgs, ListArgs, ShowArgs, TryArgs};
+use self::record::RecordArgs;
 use crate::admin::AdminArgs;
 
 /// Arguments of `weir apis`.
@@ -20,6 +22,7 @@ Examples:
   weir apis add shop apis/shop.yaml --base-path /mock/shop
   weir apis list -q shop
   weir apis try shop GET /mock/shop/items/1
+  weir apis record start shop --route shop
   weir apis import apis/ more.jsonl
   weir apis export > apis.jsonl
   weir apis rm shop
@@ -51,6 +54,8 @@ enum ApisCommand {
     Export(ExportArgs),
     /// Shows which response a request gets, and why.
     Try(TryArgs),
+    /// Records what upstreams answer, and makes a definition of it.
+    Record(RecordArgs),
 }
 
 /// Runs the command.
@@ -68,6 +73,7 @@ pub fn run(args: ApisArgs) -> anyhow::Result<ExitCode> {
         ApisCommand::Add(define) => change::add(&client, &define, json)?,
         ApisCommand::Set(set) => change::set(&client, &set, json)?,
         ApisCommand::Rm(remove) => change::remove(&client, &remove, json)?,
+        ApisCommand::Record(record) => record::run(&client.of_recordings(), &record, json)?,
         ApisCommand::Import(import) => import::run(&client, &import, json)?,
     }
     Ok(ExitCode::SUCCESS)

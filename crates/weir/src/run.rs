@@ -160,7 +160,7 @@ async fn serve(
     let (management, refreshes) = Management::bind(settings)?;
     let (services, servers) = (registries.watch(), registries.watch_servers());
     let mut reasons = Reasons { hangup, files: changes, services, servers, refreshes };
-    let options = options(&registries, &management, settings);
+    let options = options(&registries, &management, &control, settings);
     let server =
         Server::start(&control.published(), &options).context("the gateway cannot start")?;
     let ready = Arc::new(AtomicBool::new(true));
@@ -209,6 +209,7 @@ async fn serve(
 fn options(
     registries: &Arc<Registries>,
     management: &Management,
+    control: &Control,
     settings: &Settings,
 ) -> ServerOptions {
     let (inquiries, questions) = mpsc::channel(INQUIRIES_MAX);
@@ -218,6 +219,7 @@ fn options(
         reserved: management.on_main_port(settings),
         admin: management.admin_address(),
         inquiries: Some(inquiries),
+        recorder: Arc::clone(control.recorder()),
     }
 }
 

@@ -392,7 +392,7 @@ fn by(who: String) -> By {
 }
 
 /// A refusal in the words of definitions.
-fn failure(refusal: Refusal) -> Failure {
+pub(super) fn failure(refusal: Refusal) -> Failure {
     let message = match &refusal {
         Refusal::Changed(Some(revision)) => format!("the definition is at revision {revision} now"),
         Refusal::Changed(None) => "the definition does not exist".to_owned(),

@@ -13,6 +13,8 @@ mod memory;
 mod openapi;
 mod pipelines;
 mod process;
+mod recordings;
+mod recordings_table;
 mod routes;
 mod services;
 mod shared;

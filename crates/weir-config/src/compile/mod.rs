@@ -5,6 +5,7 @@
 //! placeholders or expressions.
 
 mod compiler;
+mod fallback;
 mod group;
 mod interner;
 mod later;
@@ -43,6 +44,7 @@ use crate::cors::{self, GlobalCors};
 use crate::diagnostic::Code;
 use crate::mocks::CommonMocks;
 use compiler::List;
+use fallback::with_fallback;
 use interner::{Key, Pool, Text};
 use metadata::{text_of, timeouts};
 use names::Registry;
@@ -179,11 +181,13 @@ impl Compiler {
             None
         });
         let predicates = self.predicates(definition, &mut problems);
-        let chain = self.chain(&definition.id, group, &definition.filters, &mut problems);
         let whole = match group {
             Some(group) => Cow::Owned(group.expand(definition)),
             None => Cow::Borrowed(definition),
         };
+        let mocks = self.options.filters.definitions.as_ref();
+        let filters = with_fallback(&definition.filters, &whole, mocks, &mut problems);
+        let chain = self.chain(&definition.id, group, &filters, &mut problems);
         let is_lost = group.is_none() && !definition.group.is_empty();
         let upstream = match is_lost && whole.uri.is_empty() {
             // The group that is not there may have had one.

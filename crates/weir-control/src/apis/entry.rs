@@ -170,8 +170,11 @@ fn told(errors: &ReadErrors, name: &str, definition: Option<&Value>) -> Vec<Prob
     each.map(|(place, message)| Problem::new(place, message)).collect()
 }
 
-/// A name is one segment of a path and one value of a header.
-fn check_name(name: &str) -> Result<(), Problem> {
+/// Whether a definition may have this name: one segment of a path, one value of a header.
+///
+/// # Errors
+/// It may not, and what it may have.
+pub fn check_name(name: &str) -> Result<(), Problem> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let is_path = name == "." || name == "..";
     if !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.bytes().all(is_plain) && !is_path {

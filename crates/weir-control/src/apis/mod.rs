@@ -18,7 +18,7 @@ use weir_mock::{MockTable, Mocks, Sorted};
 use weir_store::{AuditAction, AuditEntry, Store, StoreError};
 
 use crate::table::{Condition, Done, Problem, Refusal};
-pub use entry::Entry;
+pub use entry::{Entry, check_name};
 use shelf::too_many_shapes;
 pub use shelf::{Kept, Served, Shelf};
 use stored::read;

@@ -24,6 +24,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Semaphore, oneshot};
 use weir_limit::Valves;
 use weir_route::RouteDefinition;
+use weir_server::Recorder;
 use weir_snapshot::Snapshot;
 use weir_store::{AuditEntry, Store, StoreError};
 
@@ -55,6 +56,7 @@ pub struct Control {
     places: Arc<Semaphore>,
     writer: Mutex<Option<JoinHandle<()>>>,
     apis: Arc<Apis>,
+    recorder: Arc<Recorder>,
 }
 
 impl Control {
@@ -91,6 +93,7 @@ impl Control {
             places: Arc::new(Semaphore::new(QUEUE_MAX)),
             writer: Mutex::new(Some(thread)),
             apis,
+            recorder: Arc::default(),
         })
     }
 
@@ -102,6 +105,11 @@ impl Control {
     /// The API definitions of the store.
     pub fn apis(&self) -> &Arc<Apis> {
         &self.apis
+    }
+
+    /// What is recorded of the traffic; it is lost with the process.
+    pub fn recorder(&self) -> &Arc<Recorder> {
+        &self.recorder
     }
 
     /// The limits that routes in force name.

@@ -108,9 +108,20 @@ fn content(value: &Value, place: &Place) -> Result<Option<(String, Vec<u8>)>, Re
     Ok(Some((media_type, body)))
 }
 
-/// Fields of a recorded answer that are sent again: those of one connection are not, nor what the
-/// gateway itself says.
+/// Fields of a recorded answer that are sent again.
 pub(super) fn kept(fields: Option<&Value>, name: &str) -> Vec<(String, String)> {
+    let fields = fields.and_then(Value::as_array).into_iter().flatten();
+    let fields = fields.filter_map(|field| {
+        let text = |key: &str| field.get(key).and_then(Value::as_str);
+        let name = text(name)?.to_owned();
+        is_field_kept(&name).then(|| Some((name, text("value")?.to_owned())))?
+    });
+    fields.collect()
+}
+
+/// Whether a field of a recorded answer is sent again: those of one connection are not, nor what
+/// the gateway itself says.
+pub(crate) fn is_field_kept(name: &str) -> bool {
     const LEFT_OUT: &[&str] = &[
         "content-type",
         "content-length",
@@ -124,13 +135,7 @@ pub(super) fn kept(fields: Option<&Value>, name: &str) -> Vec<(String, String)> 
         "date",
         "alt-svc",
     ];
-    let fields = fields.and_then(Value::as_array).into_iter().flatten();
-    let fields = fields.filter_map(|field| {
-        let text = |key: &str| field.get(key).and_then(Value::as_str);
-        let name = text(name)?.to_owned();
-        let lower = name.to_ascii_lowercase();
-        let is_kept = !LEFT_OUT.contains(&lower.as_str()) && !lower.starts_with("access-control-");
-        is_kept.then(|| Some((name, text("value")?.to_owned())))?
-    });
-    fields.collect()
+    let lower = name.to_ascii_lowercase();
+    let is_made_anew = ["access-control-", "weir-mock"].iter().any(|own| lower.starts_with(own));
+    !is_made_anew && !LEFT_OUT.contains(&lower.as_str())
 }

@@ -22,6 +22,7 @@ pub use lines::line_of;
 pub use model::{Api, Kind, Operation, Warning};
 
 pub(crate) use documents::{Documents, Place, ROOT};
+pub(crate) use har::is_field_kept;
 pub(crate) use model::{
     Challenge, Code, Example, Media, Parameter, ParameterPlace, Recording, RequestBody, Response,
     Style,

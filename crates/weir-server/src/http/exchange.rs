@@ -15,6 +15,7 @@ use weir_wire::{Fields, RequestHead, ResponseHead};
 use super::buffers::Carry;
 use super::pool::Upstream;
 use super::relay::Relay;
+use super::tap::Tapped;
 use crate::error::ErrorKind;
 use crate::metrics::RouteNumber;
 
@@ -73,6 +74,8 @@ pub(crate) struct Exchange {
     pub(crate) copied: Option<Box<Copied>>,
     /// The cache entry that waits for its response.
     pub(crate) storing: Option<Box<Storing>>,
+    /// What is recorded of it.
+    pub(crate) tapped: Option<Box<Tapped>>,
     /// A cache refresh: there is no client.
     pub(crate) is_refresh: bool,
     pub(crate) record: Record,
@@ -145,6 +148,7 @@ impl Default for Exchange {
             dispatches: 0,
             copied: None,
             storing: None,
+            tapped: None,
             is_refresh: false,
             record: Record::new(None, 0),
         }
@@ -183,10 +187,12 @@ impl Exchange {
         self.storing = None;
         self.is_refresh = false;
         self.copied = None;
+        self.tapped = None;
         self.down.clear();
         for relay in [&mut self.upload, &mut self.download] {
             relay.drop_pipe();
             relay.pace = None;
+            relay.tap = None;
         }
     }
 

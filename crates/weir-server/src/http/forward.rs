@@ -21,6 +21,7 @@ use super::local::write_head;
 use super::outgoing::Outgoing;
 use super::pool::Upstream;
 use super::prepare::{local_ip, prepare, prepare_again};
+use super::recorded;
 use super::relay::{Relay, RelayError};
 use super::respond::relay;
 use super::upstream::{Wanted, acquire, kept, poll_gone};
@@ -128,6 +129,9 @@ pub(super) async fn deliver(
     }
     if x.is_refresh {
         return Box::pin(refreshed(worker, client, x, outgoing, upstream, response)).await;
+    }
+    if x.tapped.is_some() {
+        recorded::answered(x);
     }
     if route.target.chain.takes_response() {
         let all = collected(worker, client, x, outgoing, route, upstream, response);

@@ -60,7 +60,13 @@ mod tests {
         let snapshot = Arc::new(ArcSwap::from_pointee(snapshot));
         let server = Server::start(
             &snapshot,
-            &ServerOptions { seed: 1, reserved: None, admin: None, inquiries: None },
+            &ServerOptions {
+                seed: 1,
+                reserved: None,
+                admin: None,
+                inquiries: None,
+                recorder: Arc::default(),
+            },
         );
         server.expect("a server")
     }

@@ -10,6 +10,7 @@ use super::buffers::{Carry, ReadBuffer};
 use super::gather::Gather;
 use super::pace::Pace;
 pub(crate) use super::relay_error::RelayError;
+use super::tap::Tap;
 use crate::net::{Socket, poll_read, poll_splice_from, poll_splice_to, poll_writable};
 use crate::pipe::{Pipe, Pipes};
 
@@ -73,6 +74,8 @@ pub(crate) struct Relay {
     pub(crate) waiting: Waiting,
     /// What paces the bodies of an exchange, where something does.
     pub(crate) pace: Option<Box<Pace>>,
+    /// Who is shown the content, where somebody is.
+    pub(crate) tap: Option<Box<Tap>>,
 }
 
 impl Relay {
@@ -92,6 +95,7 @@ impl Relay {
             moved: 0,
             waiting: Waiting::Source,
             pace: None,
+            tap: None,
         }
     }
 
@@ -110,6 +114,9 @@ impl Relay {
         self.content = 0;
         self.moved = 0;
         self.waiting = Waiting::Source;
+        if let Some(tap) = &mut self.tap {
+            tap.clear();
+        }
     }
 
     /// The same body once more, framed as before, with the same trailers withheld.
@@ -279,7 +286,9 @@ impl Relay {
     ) -> Option<Poll<io::Result<usize>>> {
         self.waiting = Waiting::Source;
         let bare = self.decoder.bare();
-        if !self.is_bulk || bare < SPLICED_BYTES_MIN || self.framing != Framing::Identity {
+        let is_seen = self.tap.as_ref().is_some_and(|tap| tap.is_open());
+        if is_seen || !self.is_bulk || bare < SPLICED_BYTES_MIN || self.framing != Framing::Identity
+        {
             return None;
         }
         let mut pipe = pipes.take()?;
@@ -342,6 +351,9 @@ impl Relay {
             let step = self.decoder.step(rest).map_err(RelayError::Body)?;
             let (from, to) = (at + step.content.0, at + step.content.1);
             self.count(to - from)?;
+            if let Some(tap) = &mut self.tap {
+                tap.take(input.get(from..to).unwrap_or_default());
+            }
             match self.framing {
                 Framing::Identity => self.pending.add(input, from, to),
                 Framing::Chunked if from < to && self.encoder.is_some() => {

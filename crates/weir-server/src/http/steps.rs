@@ -22,6 +22,7 @@ use super::find::Found;
 use super::grpc;
 use super::loop_guard::spend_forward;
 use super::mocked::tell_fallback;
+use super::recorded;
 use super::request_body::look;
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
@@ -214,6 +215,9 @@ fn run_filters<'s>(
         },
     };
     worker.identity.pass(&mut x.request, &target, &snapshot.settings.via)?;
+    if worker.recorder.is_on() {
+        recorded::begin(worker, x, &route.id);
+    }
     Ok(Step::Forward { route, target, service, preserve_host })
 }
 

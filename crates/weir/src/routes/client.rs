@@ -95,6 +95,11 @@ impl Client {
         Self { words: ("definition", "weir apis show"), ..self }
     }
 
+    /// The same with messages about recordings.
+    pub(crate) fn of_recordings(self) -> Self {
+        Self { words: ("recording", "weir apis record status"), ..self }
+    }
+
     /// Asks, and takes every status under 400 as done.
     pub(crate) fn ask(&self, ask: Ask) -> anyhow::Result<Reply> {
         let (status, reply) = self.send(ask)?;
