@@ -7,6 +7,7 @@
 #![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod behaviour;
+mod callback;
 mod chance;
 mod definition;
 mod explain;
@@ -24,7 +25,10 @@ mod template;
 mod validity;
 
 pub use behaviour::{Delay, Envelope, InjectedFault, Misfit, Override, Settings, Step};
-pub use definition::{Api, Kind, Load, Operation, ReadError, ReadErrors, Warning, line_of};
+pub use callback::{Callback, CallbackRequest, CallbackTargets, Firing, NotFired};
+pub use definition::{
+    Api, Kind, Load, Operation, Outgoing, ReadError, ReadErrors, Warning, line_of,
+};
 pub use explain::{Explanation, Near};
 pub use mocks::{Listed, Mocks, Mount, Mounted};
 pub use problem::Fault;

@@ -94,7 +94,7 @@ impl Collected {
         let has_field_rules = field_rules(&root, "", &mut self.warnings);
         let documents = Documents::single(file, root)?;
         check(&documents)?;
-        find_sources(&mut self.operations, documents);
+        find_sources(self.operations.iter_mut(), documents);
         Ok(Api {
             name: name.to_owned(),
             kind,
@@ -102,6 +102,7 @@ impl Collected {
             version: String::new(),
             bases,
             operations: self.operations,
+            webhooks: Vec::new(),
             warnings: self.warnings,
             settings: Settings::default(),
             has_field_rules,
@@ -162,6 +163,7 @@ pub(super) fn operation(method: &str, path: &str, summary: &str) -> Operation {
         responses: Vec::new(),
         security: Vec::new(),
         deprecated: false,
+        callbacks: Vec::new(),
         recordings: Vec::new(),
         in_turn: false,
         turns: AtomicUsize::new(0),
