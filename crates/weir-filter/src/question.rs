@@ -4,10 +4,11 @@
 //! answer within [`Question::timeout_ms`], and asks the filter again with it. Whoever does not
 //! answer, or not in time, is [`Answer::Nobody`].
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use weir_limit::BucketSettings;
+use weir_mock::CallbackRequest;
 
 use crate::local_response::LocalResponse;
 use crate::oauth::OAuthClient;
@@ -40,6 +41,13 @@ pub enum Question {
     Content,
     /// Nothing: a copy of a request that has been answered goes to another server.
     Mirror(Box<Copied>),
+    /// Nothing: what a mock has answered sets off requests to other servers.
+    Callbacks {
+        /// The requests.
+        requests: Vec<CallbackRequest>,
+        /// Where the admin API of this process listens, to which none may lead.
+        admin: Option<SocketAddr>,
+    },
 }
 
 /// A copy of a request, with its content.
@@ -123,6 +131,8 @@ impl Question {
             Self::Password { .. } => PASSWORD_MS,
             Self::AccessToken(client) => client.timeout_ms,
             Self::Mirror(copied) => copied.timeout_ms,
+            // Nobody waits.
+            Self::Callbacks { .. } => 0,
         }
     }
 
@@ -135,6 +145,7 @@ impl Question {
             Self::Password { .. } => "password",
             Self::AccessToken(_) => "access_token",
             Self::Mirror(_) => "mirror",
+            Self::Callbacks { .. } => "callbacks",
             Self::Content => "content",
         }
     }

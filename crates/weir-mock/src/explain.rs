@@ -162,7 +162,7 @@ impl Explanation {
             "why": self.reply.why,
             "delayMs": self.reply.delay_ms,
             "didYouMean": near,
-            "callbacks": self.reply.callbacks.iter().map(callback).collect::<Value>(),
+            "callbacks": self.reply.callbacks.iter().map(Callback::document).collect::<Value>(),
         })
     }
 }
@@ -196,17 +196,6 @@ impl std::fmt::Display for Explanation {
             }
         }
         Ok(())
-    }
-}
-
-fn callback(callback: &Callback) -> Value {
-    let name = &callback.name;
-    match &callback.request {
-        Ok(CallbackRequest { method, url, body, why, .. }) => {
-            let body = String::from_utf8_lossy(body);
-            json!({ "name": name, "method": method, "url": url, "body": body, "why": why })
-        }
-        Err(why) => json!({ "name": name, "notSent": why }),
     }
 }
 

@@ -266,6 +266,11 @@ impl Mocks {
             self.reset(str::from_utf8(self.selected(name, call)).unwrap_or_default());
             return Reply { status: 204, why: "the state is reset".to_owned(), ..Reply::default() };
         }
+        if !self.options.callbacks.is_empty()
+            && let Some(fired) = self.fired(self.selected(name, call), call, dice, now_ms)
+        {
+            return self.told(fired.map_err(|fault| self.failed(fault)));
+        }
         let target = self.target_of_call(name, call);
         self.told(target.and_then(|target| self.reply(&target, call, dice, now_ms)))
     }
@@ -333,7 +338,7 @@ impl Mocks {
         name: Option<&str>,
         call: &Call<'_>,
     ) -> Result<Target<'m>, Failed<'m>> {
-        let failed = |fault| Failed { fault, place: None, options: &self.options };
+        let failed = |fault| self.failed(fault);
         let name = self.selected(name, call);
         let method = String::from_utf8_lossy(call.method);
         let Some(sought) = Sought::new(call.path, call.query, &method) else {
@@ -348,6 +353,10 @@ impl Mocks {
             Found::Methods(methods) => Err(failed(Fault::NoMethod(methods))),
             Found::Nothing => Err(failed(Fault::NoPath)),
         }
+    }
+
+    fn failed(&self, fault: Fault) -> Failed<'_> {
+        Failed { fault, place: None, options: &self.options }
     }
 
     fn found<'m>(

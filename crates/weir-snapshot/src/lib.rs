@@ -10,6 +10,7 @@ mod ambiguous_paths;
 mod discovery;
 mod memory;
 mod pipeline;
+mod reach;
 mod secret;
 mod security;
 mod settings;
@@ -23,6 +24,7 @@ pub use pipeline::{
     AddressRule, Fits, FrameSettings, HealthCheck, Pattern, PipelineLimit, PipelineRoute,
     PipelineTimeouts, ProxyProtocol, ProxyVersion, SocksRules,
 };
+pub use reach::{is_admin, is_link_local, is_metadata};
 pub use secret::Secret;
 pub use security::Security;
 pub use settings::{

@@ -1,6 +1,7 @@
 //! `weir apis`: the API definitions in the store of a running gateway, through its admin API.
 
 mod change;
+mod fire;
 mod import;
 mod read;
 
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use self::change::{DefineArgs, RemoveArgs, SetArgs};
+use self::fire::FireArgs;
 use self::import::ImportArgs;
 use self::read::{ExportArgs, ListArgs, ShowArgs, TryArgs};
 use crate::admin::AdminArgs;
@@ -20,6 +22,7 @@ Examples:
   weir apis add shop apis/shop.yaml --base-path /mock/shop
   weir apis list -q shop
   weir apis try shop GET /mock/shop/items/1
+  weir apis fire shop orderPaid --to http://127.0.0.1:9000/hooks
   weir apis import apis/ more.jsonl
   weir apis export > apis.jsonl
   weir apis rm shop
@@ -51,6 +54,8 @@ enum ApisCommand {
     Export(ExportArgs),
     /// Shows which response a request gets, and why.
     Try(TryArgs),
+    /// Sends a webhook of a definition, and shows what was sent and answered.
+    Fire(FireArgs),
 }
 
 /// Runs the command.
@@ -65,6 +70,7 @@ pub fn run(args: ApisArgs) -> anyhow::Result<ExitCode> {
         ApisCommand::Show(show) => read::show(&client, &show.name)?,
         ApisCommand::Export(export) => read::export(&client, &export)?,
         ApisCommand::Try(asked) => read::try_out(&client, &asked, json)?,
+        ApisCommand::Fire(fire) => fire::fire(&client, &fire, json)?,
         ApisCommand::Add(define) => change::add(&client, &define, json)?,
         ApisCommand::Set(set) => change::set(&client, &set, json)?,
         ApisCommand::Rm(remove) => change::remove(&client, &remove, json)?,

@@ -68,6 +68,9 @@ pub struct MockArgs {
     /// Header that selects among definitions with the same paths, by file name.
     #[arg(long, value_name = "NAME")]
     select_header: Option<String>,
+    /// Servers that callbacks may be sent to, such as `http://127.0.0.1:9000`; none otherwise.
+    #[arg(long, value_name = "SERVER", value_delimiter = ',')]
+    callbacks: Vec<String>,
     /// Prints what is served as JSON.
     #[arg(long)]
     json: bool,
@@ -160,6 +163,8 @@ fn properties(args: &MockArgs) -> Vec<String> {
     say("seed", args.seed.map(|seed| seed.to_string()));
     say("delay", args.delay.map(|delay| delay.to_string()));
     say("select-header", args.select_header.clone());
+    let callbacks = Some(args.callbacks.join(",")).filter(|all| !all.is_empty());
+    say("callbacks.allow", callbacks);
     let validate = args.validate.map(|validate| match validate {
         Validate::Enforce => "enforce",
         Validate::Report => "report",

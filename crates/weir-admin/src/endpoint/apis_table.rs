@@ -10,6 +10,8 @@ use super::shared::{
 
 const NAME: Parameter =
     Parameter { place: "path", name: "name", kind: "string", doc: "Name of the definition." };
+const WEBHOOK: Parameter =
+    Parameter { place: "path", name: "webhook", kind: "string", doc: "Name of the webhook." };
 const IF_MATCH: Parameter = Parameter {
     place: "header",
     name: "If-Match",
@@ -158,6 +160,25 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             Operation::ResetApi,
             "Forgets what clients have written to a stateful definition.",
             &[(StatusCode::NO_CONTENT, None, "Done."), UNAUTHORIZED, FORBIDDEN, NOT_FOUND],
+        )
+    },
+    Endpoint {
+        parameters: &[NAME, WEBHOOK],
+        body: Some(BodySpec { media: JSON_MEDIA, schema: "Firing" }),
+        ..write(
+            "POST",
+            "/weir/apis/{name}/webhooks/{webhook}",
+            "apis",
+            Operation::FireWebhook,
+            "Sends a webhook once, to a server that weir.mock.callbacks.allow lists.",
+            &[
+                (StatusCode::OK, Some("Fired"), "What was sent, and what came of it."),
+                BAD,
+                UNAUTHORIZED,
+                FORBIDDEN,
+                (StatusCode::NOT_FOUND, None, "No such definition or webhook."),
+                MEDIA,
+            ],
         )
     },
 ];

@@ -56,6 +56,7 @@ pub(crate) enum Operation {
     DeleteApi,
     TryApi,
     ResetApi,
+    FireWebhook,
 }
 
 /// A parameter in path, query or header.

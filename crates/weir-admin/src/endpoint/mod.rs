@@ -20,6 +20,7 @@ mod shared;
 mod table;
 mod upstreams;
 mod upstreams_table;
+mod webhooks;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -264,5 +265,6 @@ async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure>
         Operation::DeleteApi => apis::delete(call).await,
         Operation::TryApi => apis::try_out(call).await,
         Operation::ResetApi => apis::reset(call).await,
+        Operation::FireWebhook => webhooks::fire(call).await,
     }
 }

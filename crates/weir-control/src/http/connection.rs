@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
 use super::failure::Failure;
+use super::reach::Reach;
 use super::tls::tls;
 
 /// A server, as far as connections to it are alike.
@@ -36,12 +37,18 @@ impl Connection {
     pub(super) async fn open(
         target: &Target,
         timeout: Duration,
+        reach: Option<Reach>,
         tls_of_its_own: Option<TlsConnector>,
     ) -> Result<Self, Failure> {
-        let stream = TcpStream::connect((target.name.as_str(), target.port));
-        let stream = tokio::time::timeout(timeout, stream).await;
-        let stream = stream.map_err(|_| Failure::TimedOut(timeout))?;
-        let stream = stream.map_err(|error| unreachable(&error))?;
+        let connect = async {
+            let (name, port) = (target.name.as_str(), target.port);
+            match reach {
+                Some(reach) => reach.connect(name, port).await,
+                None => TcpStream::connect((name, port)).await.map_err(|error| unreachable(&error)),
+            }
+        };
+        let stream = tokio::time::timeout(timeout, connect).await;
+        let stream = stream.map_err(|_| Failure::TimedOut(timeout))??;
         stream.set_nodelay(true).map_err(|error| unreachable(&error))?;
         if !target.is_secure {
             return Self::on(stream).await;

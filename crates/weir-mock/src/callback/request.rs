@@ -1,5 +1,7 @@
 //! Requests that a mock has sent.
 
+use serde_json::{Value, json};
+
 /// A callback that an answer sets off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Callback {
@@ -7,6 +9,20 @@ pub struct Callback {
     pub name: String,
     /// The request, or why there is none.
     pub request: Result<CallbackRequest, String>,
+}
+
+impl Callback {
+    /// As JSON.
+    pub(crate) fn document(&self) -> Value {
+        let name = &self.name;
+        match &self.request {
+            Ok(CallbackRequest { method, url, body, why, .. }) => {
+                let body = String::from_utf8_lossy(body);
+                json!({ "name": name, "method": method, "url": url, "body": body, "why": why })
+            }
+            Err(why) => json!({ "name": name, "notSent": why }),
+        }
+    }
 }
 
 /// A request for somebody else's server.

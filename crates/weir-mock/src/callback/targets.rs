@@ -119,6 +119,10 @@ fn parts(url: &str) -> Result<Parts<'_>, String> {
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, rest) = rest.split_at_checked(end).unwrap_or((rest, ""));
+    // No user and no password: they would be the client's.
+    if authority.contains('@') {
+        return Err("names a user in front of its host".to_owned());
+    }
     let (host, port) = match authority.rfind(':').filter(|_| !authority.ends_with(']')) {
         Some(at) => (authority.get(..at), authority.get(at + 1..)),
         None => (Some(authority), None),
@@ -132,7 +136,6 @@ fn parts(url: &str) -> Result<Parts<'_>, String> {
             !host.is_empty() && host.bytes().all(fits)
         }
     };
-    // No user and no password either: they would be the client's.
     if !is_host {
         return Err("is no URL with a host alone in front of its path".to_owned());
     }
@@ -148,8 +151,11 @@ fn default_port(is_secure: bool) -> u16 {
     if is_secure { 443 } else { 80 }
 }
 
+/// A URL for messages, without its query or a user.
 fn shortened(url: &str) -> String {
     const SHOWN_MAX: usize = 100;
+    let url = url.split('?').next().unwrap_or_default();
+    let url = url.rsplit_once('@').map_or(url, |(_, behind)| behind);
     let shown: String = url.chars().take(SHOWN_MAX).collect();
     let more = if shown.len() < url.len() { "…" } else { "" };
     format!("{}{more}", shown.escape_debug())
