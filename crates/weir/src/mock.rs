@@ -14,6 +14,7 @@ use weir_snapshot::{Snapshot, Upstream};
 
 use crate::configuration::ConfigArgs;
 use crate::output::say;
+use crate::routes::client::escaped;
 use crate::run::{RunArgs, run_with};
 
 /// Arguments of `weir mock`.
@@ -222,6 +223,10 @@ fn served(mocks: &Mocks, address: std::net::SocketAddr, as_json: bool) -> String
         };
         let url = format!("http://{address}{}", filled(&operation.path));
         let _ = writeln!(out, "  curl {method}'{url}'  # {}", operation.summary);
+    }
+    for one in mocks.apis().flat_map(|api| &api.webhooks).take(SHOWN_MAX) {
+        let url = format!("http://{address}/__weir/webhooks/{}?to=URL", escaped(&one.name));
+        let _ = writeln!(out, "  curl -X POST '{url}'  # webhook; `--callbacks` allows servers");
     }
     let count = mocks.operations().count();
     if count > SHOWN_MAX {

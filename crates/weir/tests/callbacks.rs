@@ -2,9 +2,10 @@
 //! them.
 
 use std::process::{Command, Output};
+use std::time::Instant;
 
 use serde_json::{Value, json};
-use weir_testkit::{Answer, Client, Gateway, Origin, Response, closed_port};
+use weir_testkit::{Answer, Client, Gateway, Origin, PATIENCE, Response, closed_port};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_weir");
 const SHOP: &str = r"
@@ -35,7 +36,7 @@ fn mock(args: &[&str]) -> Gateway {
 }
 
 /// `weir run` with the definition in its store as `shop`.
-fn gateway(allow: &str) -> Gateway {
+async fn gateway(allow: &str) -> Gateway {
     let config = format!(
         "server: {{ address: 127.0.0.1, port: 0 }}\nweir.admin.port: 0\n\
          weir.mock.callbacks.allow: [ {allow} ]\n\
@@ -44,16 +45,27 @@ fn gateway(allow: &str) -> Gateway {
     );
     let files = [("weir.yaml", config.as_bytes()), ("shop.yaml", SHOP.as_bytes())];
     let gateway = Gateway::launch(Command::new(BINARY), &["run", "{config}"], &files);
-    let added = apis(&gateway, &["add", "shop", "shop.yaml"]);
+    let added = apis(&gateway, &["add", "shop", "shop.yaml"]).await;
     assert!(added.status.success(), "{added:?}");
     gateway
 }
 
-fn apis(gateway: &Gateway, args: &[&str]) -> Output {
+async fn apis(gateway: &Gateway, args: &[&str]) -> Output {
     let admin = format!("http://{}", gateway.admin());
     let mut weir = Command::new(BINARY);
     weir.arg("apis").args(args).args(["--admin", &admin]).current_dir(gateway.directory());
-    weir.output().expect("an output")
+    // The receivers answer meanwhile.
+    let output = tokio::task::spawn_blocking(move || weir.output()).await;
+    output.expect("no panic").expect("an output")
+}
+
+/// Waits until the gateway has said `text`, while the receivers answer.
+async fn said(gateway: &Gateway, text: &str) {
+    let start = Instant::now();
+    while !gateway.output().contains(text) {
+        assert!(start.elapsed() < PATIENCE, "{text}: {}", gateway.output());
+        tokio::task::yield_now().await;
+    }
 }
 
 async fn order(gateway: &Gateway, to: &str, field: &str) -> Response {
@@ -87,7 +99,7 @@ async fn a_callback_goes_where_the_request_says() {
     assert_eq!(sent.field("content-type").as_deref(), Some("application/json"));
     assert_eq!(sent.field("host"), Some(origin.address().to_string()));
     let told = format!("callback shop: paid: POST {}/hook → 204", origin.uri());
-    gateway.wait_for_output(&told);
+    said(&gateway, &told).await;
 }
 
 #[tokio::test]
@@ -99,18 +111,19 @@ async fn nothing_is_sent_unless_it_is_allowed() {
     ] {
         let gateway = mock(args);
         assert_eq!(order(&gateway, &origin.uri(), "").await.status, 201);
-        gateway.wait_for_output(told);
+        said(&gateway, told).await;
     }
     let gateway = mock(&["--callbacks", "http://127.0.0.1:*"]);
     let field = "Weir-Mock-Callback: 1\r\n";
     assert_eq!(order(&gateway, &origin.uri(), field).await.status, 201);
-    gateway.wait_for_output("not sent: the request is a callback itself");
+    said(&gateway, "not sent: the request is a callback itself").await;
     assert!(origin.requests().is_empty());
 }
 
 #[tokio::test]
 async fn neither_the_admin_api_nor_credentials_of_clouds_are_reached() {
-    let gateway = gateway("'http://localhost:*', 'http://127.0.0.1:*', 'http://169.254.169.254'");
+    let gateway =
+        gateway("'http://localhost:*', 'http://127.0.0.1:*', 'http://169.254.169.254'").await;
     let admin = gateway.admin();
     for host in ["127.0.0.1", "localhost"] {
         let to = format!("http://{host}:{}/weir/apis/evil", admin.port());
@@ -119,30 +132,30 @@ async fn neither_the_admin_api_nor_credentials_of_clouds_are_reached() {
             "callback shop: paid: POST http://{host}:{}/weir/apis/evil not deliv",
             admin.port()
         );
-        gateway.wait_for_output(&told);
+        said(&gateway, &told).await;
     }
     assert!(gateway.output().contains("it leads to 127.0.0.1"), "{}", gateway.output());
     assert_eq!(order(&gateway, "http://169.254.169.254/latest", "").await.status, 201);
-    gateway.wait_for_output("where machines in clouds get their credentials");
+    said(&gateway, "where machines in clouds get their credentials").await;
     let to = format!("http://{admin}/actuator/health");
-    let fired = apis(&gateway, &["fire", "shop", "restocked", "--to", &to]);
+    let fired = apis(&gateway, &["fire", "shop", "restocked", "--to", &to]).await;
     let told = String::from_utf8_lossy(&fired.stderr).into_owned();
     assert!(!fired.status.success() && told.contains("the admin API of this gateway"), "{told}");
 }
 
 #[tokio::test]
 async fn a_callback_that_fails_is_sent_again_and_counted() {
-    let gateway = gateway("'http://127.0.0.1:*'");
+    let gateway = gateway("'http://127.0.0.1:*'").await;
     let origin = receiver(|count| if count < 3 { 503 } else { 200 }).await;
     assert_eq!(order(&gateway, &origin.uri(), "").await.status, 201);
-    gateway.wait_for_output("→ 200 (sample of the schema, try 3)");
+    said(&gateway, "→ 200 (sample of the schema, try 3)").await;
     assert_eq!(origin.requests().len(), 3);
     let picky = receiver(|_| 400).await;
     assert_eq!(order(&gateway, &picky.uri(), "").await.status, 201);
-    gateway.wait_for_output("→ 400 (sample of the schema)");
+    said(&gateway, "→ 400 (sample of the schema)").await;
     let away = format!("http://{}", closed_port());
     assert_eq!(order(&gateway, &away, "").await.status, 201);
-    gateway.wait_for_output("cannot be reached");
+    said(&gateway, "cannot be reached").await;
     let get = "GET /actuator/prometheus HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let metrics = Client::connect(gateway.admin()).await.exchange(get).await.text();
     for row in ["accepted\"} 1", "rejected\"} 1", "failed\"} 1", "dropped\"} 0", "retried\"} 4"] {
@@ -154,9 +167,9 @@ async fn a_callback_that_fails_is_sent_again_and_counted() {
 #[tokio::test]
 async fn webhooks_are_sent_on_demand() {
     let origin = receiver(|_| 202).await;
-    let gateway = gateway("'http://127.0.0.1:*'");
+    let gateway = gateway("'http://127.0.0.1:*'").await;
     let to = format!("{}/hook", origin.uri());
-    let fired = apis(&gateway, &["fire", "shop", "restocked", "--to", &to]);
+    let fired = apis(&gateway, &["fire", "shop", "restocked", "--to", &to]).await;
     let told = String::from_utf8_lossy(&fired.stdout).into_owned();
     assert!(fired.status.success(), "{fired:?}");
     assert!(told.contains("{\"item\":5}") && told.ends_with("202\nthanks\n"), "{told}");
@@ -167,11 +180,11 @@ async fn webhooks_are_sent_on_demand() {
         (["shop", "none", "--to", &to], "there are restocked"),
         (["none", "restocked", "--to", &to], "there is no definition `none`"),
     ] {
-        let refused = apis(&gateway, &[&["fire"][..], &args].concat());
+        let refused = apis(&gateway, &[&["fire"][..], &args].concat()).await;
         let told = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(refused.status.code() == Some(1) && told.contains(part), "{told}");
     }
-    let shown = apis(&gateway, &["show", "shop"]).stdout;
+    let shown = apis(&gateway, &["show", "shop"]).await.stdout;
     let shown: Value = serde_json::from_slice(&shown).expect("JSON");
     assert_eq!(shown["webhooks"], json!(["restocked"]));
 }

@@ -68,7 +68,7 @@ impl Mocks {
         request.map_err(NotFired::Refused)
     }
 
-    /// The answer to `POST /__weir/webhooks/NAME?to=URL`, which has a webhook sent; `None` if that
+    /// The answer to `POST /__weir/webhooks/NAME?to=URL`, which has a webhook sent; `None` if this
     /// is not what is asked. `selected` is the name of the definition, or empty.
     pub(crate) fn fired(
         &self,
