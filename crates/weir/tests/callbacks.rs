@@ -194,7 +194,8 @@ async fn a_mock_of_files_sends_webhooks_too() {
     let origin = receiver(|_| 200).await;
     let gateway = mock(&["--callbacks", "http://127.0.0.1:*"]);
     let post = format!(
-        "POST /__weir/webhooks/restocked?to={}/hook HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        "POST /__weir/webhooks/restocked?to={}/hook HTTP/1.1\r\nHost: a\r\n\
+         Content-Length: 0\r\n\r\n",
         origin.uri()
     );
     let answer = Client::connect(gateway.address()).await.exchange(post).await;

@@ -103,7 +103,7 @@ async fn deliver(request: &CallbackRequest, reach: Reach, pool: &Pool, turns: &S
     let sent = loop {
         // Given back while it waits for the next try.
         let turn = turns.acquire().await;
-        let sent = attempt(request, reach, pool).await;
+        let sent = attempt(request, reach, Some(pool)).await;
         drop(turn);
         if tries == TRIES_MAX || !may_be_sent_again(&sent) {
             break sent;
@@ -142,12 +142,16 @@ pub async fn send_webhook(
     request: &CallbackRequest,
     admin: Option<SocketAddr>,
 ) -> Result<(u16, Vec<u8>), String> {
-    let answer = attempt(request, Reach { admin }, &Pool::default()).await;
+    let answer = attempt(request, Reach { admin }, None).await;
     let answer = answer.map_err(|failure| told(&failure))?;
     Ok((answer.status.as_u16(), answer.body.to_vec()))
 }
 
-async fn attempt(request: &CallbackRequest, reach: Reach, pool: &Pool) -> Result<Answer, Failure> {
+async fn attempt(
+    request: &CallbackRequest,
+    reach: Reach,
+    pool: Option<&Pool>,
+) -> Result<Answer, Failure> {
     let nonsense = |error: &dyn std::fmt::Display| Failure::Nonsense(error.to_string());
     let mut ask = Ask::get(&request.url, TIMEOUT, BODY_BYTES_MAX);
     ask.method = Method::from_bytes(request.method.as_bytes()).map_err(|error| nonsense(&error))?;
@@ -158,7 +162,10 @@ async fn attempt(request: &CallbackRequest, reach: Reach, pool: &Pool) -> Result
     }
     ask.content.clone_from(&request.body);
     ask.reach = Some(reach);
-    ask.send_by(pool).await
+    match pool {
+        Some(pool) => ask.send_by(pool).await,
+        None => ask.send().await,
+    }
 }
 
 fn may_be_sent_again(sent: &Result<Answer, Failure>) -> bool {

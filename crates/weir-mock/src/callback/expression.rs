@@ -68,8 +68,11 @@ pub(crate) struct Known<'k> {
 impl<'k> Known<'k> {
     /// A request with the variables of its path, and status, fields and content of its answer.
     pub(crate) fn new(
-        (call, path_values): (&'k Call<'k>, &'k [(&'k str, String)]),
-        (status, fields, content): (u16, &'k [(String, Vec<u8>)], &'k [u8]),
+        call: &'k Call<'k>,
+        path_values: &'k [(&'k str, String)],
+        status: u16,
+        fields: &'k [(String, Vec<u8>)],
+        content: &'k [u8],
     ) -> Self {
         let (request_body, response_body) = (OnceCell::new(), OnceCell::new());
         Self { call, path_values, status, fields, content, request_body, response_body }
@@ -230,7 +233,7 @@ mod tests {
         };
         let values = [("id", "7".to_owned())];
         let answer = [("Location".to_owned(), b"http://l/1".to_vec())];
-        let known = Known::new((&call, &values), (201, &answer, br#"{"id":[5]}"#));
+        let known = Known::new(&call, &values, 201, &answer, br#"{"id":[5]}"#);
         let found = Expression::read(written).and_then(|expression| expression.url(&known));
         match expected {
             Ok(url) => assert_eq!(found.as_deref(), Ok(url), "{written}"),

@@ -26,7 +26,7 @@ pub(crate) fn callbacks(matched: &Matched<'_>, reply: &Reply, manner: Manner) ->
         return Vec::new();
     }
     let known =
-        Known::new((matched.call, matched.path_values), (reply.status, &reply.fields, &reply.body));
+        Known::new(matched.call, matched.path_values, reply.status, &reply.fields, &reply.body);
     let targets = &matched.options.callbacks;
     let is_callback = matched.call.fields.contains(CallbackRequest::FIELD.as_bytes());
     let each = outgoing.iter().map(|one| {

@@ -50,10 +50,8 @@ impl CallbackTargets {
         let parts = parts(url).map_err(|why| format!("`{}` {why}", shortened(url)))?;
         let Parts { is_secure, host, port, rest } = parts;
         let port = match port {
-            Some("*") => return Err(format!("`{}` has no port", shortened(url))),
-            port => port
-                .map_or(Ok(default_port(is_secure)), |port| number(port))
-                .map_err(|why| format!("`{}` {why}", shortened(url)))?,
+            Some(port) => number(port).map_err(|why| format!("`{}` {why}", shortened(url)))?,
+            None => default_port(is_secure),
         };
         let scheme = if is_secure { "https" } else { "http" };
         if !self.0.iter().any(|server| server.is(is_secure, &host, port)) {

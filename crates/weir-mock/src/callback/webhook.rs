@@ -42,8 +42,7 @@ pub enum NotFired {
 }
 
 impl Mocks {
-    /// The request of `webhook` of the definition `name`. `dice` is chance, for what is made without
-    /// a seed.
+    /// The request of `webhook` of the definition `name`. `dice` is chance, for what has no seed.
     ///
     /// # Errors
     /// See [`NotFired`].
