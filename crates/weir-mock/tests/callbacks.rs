@@ -38,6 +38,7 @@ webhooks:
       requestBody: { content: { application/json: {
         schema: { $ref: '#/components/schemas/Amount' },
         examples: { few: { value: { amount: 2 } }, wrong: { value: { amount: two } } } } } }
+  plain: { post: { requestBody: { content: { application/json: { example: { item: 5 } } } } } }
 components:
   schemas:
     Amount: { type: object, required: [ amount ], properties: {
@@ -163,7 +164,13 @@ fn webhooks_are_made_on_demand() {
     assert_eq!(why, "the example `wrong` breaks its schema");
     let none = Firing { example: Some("none".to_owned()), ..to.clone() };
     assert!(matches!(fire("restocked", &none), Err(NotFired::Refused(why)) if why.contains("few")));
-    assert_eq!(fire("x", &to), Err(NotFired::NoWebhook(vec!["restocked".to_owned()])));
+    let nowhere = fire("restocked", &Firing::default());
+    assert!(matches!(nowhere, Err(NotFired::Refused(why)) if why.contains("say where it goes")));
+    // Without a schema, there is nothing but the example.
+    let by_chance = Firing { dynamic: Some(true), ..to.clone() };
+    assert_eq!(fire("plain", &by_chance).expect("a request").body, br#"{"item":5}"#);
+    let known = vec!["restocked".to_owned(), "plain".to_owned()];
+    assert_eq!(fire("x", &to), Err(NotFired::NoWebhook(known)));
     assert_eq!(shop.0.webhook(("x", "restocked"), &to, 7, 0), Err(NotFired::NoApi));
 }
 

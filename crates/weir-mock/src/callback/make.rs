@@ -128,7 +128,8 @@ impl Making<'_> {
                 format!("there is no example `{wanted}`; there are: {}", known.join(", "))
             })
         });
-        let first = media.examples.first().filter(|_| !self.manner.dynamic);
+        let by_example = !self.manner.dynamic || media.schema.is_none();
+        let first = media.examples.first().filter(|_| by_example);
         let mut broken = String::new();
         if let Some((name, example)) = named.transpose()?.or(first) {
             let shown = if name.is_empty() { "the only one" } else { name };

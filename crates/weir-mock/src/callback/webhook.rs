@@ -61,6 +61,9 @@ impl Mocks {
             dynamic: firing.dynamic.unwrap_or(options.dynamic),
             seed: firing.seed.or(options.seed).unwrap_or(dice),
         };
+        if firing.to.is_empty() {
+            return Err(NotFired::Refused("say where it goes: `to` is a URL".to_owned()));
+        }
         let (example, targets) = (firing.example.as_deref(), &options.callbacks);
         let made = Making { manner, example, now_ms, targets };
         let request = made.request(&format!("{name}: {webhook}"), outgoing, &firing.to);
