@@ -10,8 +10,7 @@ use std::path::Path;
 use anyhow::Context;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, UseTree, Visibility};
-
-use crate::tree::{files, root, shown};
+use weir_testkit::tree::{files, root, shown};
 
 /// Names passed on more often than this lead nowhere.
 const HOPS_MAX: usize = 16;

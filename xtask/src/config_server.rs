@@ -10,13 +10,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use tempfile::TempDir;
-
-use crate::peers::interrupt::Interrupt;
-use crate::peers::maven::class_path;
-use crate::peers::process::Process;
-use crate::peers::tools::{Tool, path};
-use crate::release;
-use crate::tree::root;
+use weir_peers::interrupt::Interrupt;
+use weir_peers::maven::class_path;
+use weir_peers::process::Process;
+use weir_peers::program;
+use weir_peers::tools::{Tool, path};
+use weir_testkit::tree::root;
 
 /// How long a process may take to start; a JVM beside a busy compiler takes seconds.
 const START: Duration = Duration::from_secs(90);
@@ -75,7 +74,7 @@ pub fn run(args: &ConfigServerArgs) -> anyhow::Result<()> {
     if args.record {
         return record(address, &folder);
     }
-    let weir = release::weir(args.weir.as_deref())?;
+    let weir = program::weir(args.weir.as_deref())?;
     follow(&weir, server, address, &folder, &interrupt)
 }
 

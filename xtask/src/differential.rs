@@ -9,16 +9,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use weir_peers::machine::Machine;
+use weir_peers::program;
+use weir_peers::report::Table;
 use weir_testkit::differential::{
     Echo, Outcome, Rig, Seen, Server, Understanding, compare, generate,
 };
 use weir_testkit::judge::Message;
 use weir_testkit::spawn_weir;
-
-use crate::peers::machine::Machine;
-use crate::peers::report::Table;
-use crate::release;
-use crate::tree::{root, shown};
+use weir_testkit::tree::{root, shown};
 
 /// Arguments of `xtask differential`.
 #[derive(Debug, clap::Args)]
@@ -88,7 +87,7 @@ struct Case {
 /// # Errors
 /// Something does not start, or a fault was found.
 pub fn run(args: &DifferentialArgs) -> anyhow::Result<()> {
-    let binary = release::weir(args.weir.as_deref())?;
+    let binary = program::weir(args.weir.as_deref())?;
     let mut rig = Rig::new();
     let config = format!(
         "server: {{ port: 0, address: 127.0.0.1 }}\nmanagement.server.port: -1\n\

@@ -1,6 +1,6 @@
 //! Which crate may use which: dependencies point one way only.
 
-use crate::tree::{files, root};
+use weir_testkit::tree::{files, root};
 
 /// For each crate, those of ours it may depend on (development dependencies aside).
 const ALLOWED: &[(&str, &[&str])] = &[
@@ -93,11 +93,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("weir-origin", &["weir-wire"]),
     ("weir-bench", &["weir-wire"]),
     ("weir-bare", &["weir-wire"]),
+    ("weir-peers", &["weir-bench", "weir-testkit"]),
     ("weir-testkit", &["weir-wire"]),
     ("weir-faults", &["weir-origin", "weir-testkit"]),
 ];
 
-/// Crates without sockets, clocks or a runtime: they must not depend on these.
+/// Crates without sockets, clocks, threads or a runtime: they must not depend on these, and their
+/// `lib.rs` denies what `clippy.toml` says they must not call.
 const PURE: &[&str] = &[
     "weir-wire",
     "weir-regex",
@@ -111,6 +113,7 @@ const PURE: &[&str] = &[
     "weir-snapshot",
     "weir-config",
 ];
+const DENIES: &str = "clippy::disallowed_methods";
 const IMPURE: &[&str] = &["tokio", "hyper", "socket2", "rustix", "libc", "axum", "redb"];
 
 /// Every dependency that points the wrong way.
@@ -135,12 +138,23 @@ pub fn findings() -> Vec<String> {
                 findings.push(format!("{name} is pure and must not depend on {dependency}"));
             }
         }
+        if PURE.contains(name) && !denies_impure_calls(name) {
+            findings.push(format!("{name} is pure: its lib.rs must deny `{DENIES}`"));
+        }
         let lock = std::fs::read_to_string(root().join("fuzz/Cargo.lock")).unwrap_or_default();
         findings.extend(not_locked(name, text, &lock).map(|dependency| {
             format!("fuzz/Cargo.lock: {name} has no {dependency}: run `cargo metadata` in fuzz")
         }));
     }
     findings
+}
+
+/// Whether the crate's own attributes have clippy refuse what pure crates must not call.
+fn denies_impure_calls(name: &str) -> bool {
+    let path = root().join("crates").join(name).join("src/lib.rs");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let mut attributes = text.split("#![deny(").skip(1);
+    attributes.any(|rest| rest.split(")]").next().is_some_and(|lints| lints.contains(DENIES)))
 }
 
 /// Dependencies of a crate that `lock`, which is kept apart, does not know, if it has the crate.

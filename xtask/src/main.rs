@@ -5,16 +5,14 @@ mod config_server;
 mod configs;
 mod differential;
 mod dubbo;
+mod extension;
 mod layers;
 mod oracles;
 mod pages;
-mod peers;
 mod release;
 mod soak;
 mod supply;
 mod tidy;
-mod tree;
-mod wire;
 
 use std::process::ExitCode;
 
@@ -34,10 +32,12 @@ enum Command {
     Tidy,
     /// Writes docs/reference anew from the code.
     Docs,
+    /// Installs under target/ what a check needs beside Rust: cargo-deny.
+    Tools,
     /// Builds weir as it is released: by the profile of a training.
     Release(release::ReleaseArgs),
     /// Measures weir beside nginx, HAProxy, Spring Cloud Gateway and a bare forwarder.
-    Peers(peers::PeersArgs),
+    Peers(weir_peers::PeersArgs),
     /// Provokes every failure of weir-faults in its long form, again and again.
     Soak(soak::SoakArgs),
     /// Judges real configurations: served in full, or what stops them.
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     match Xtask::parse().command {
         Command::Docs => {
             let written = std::process::Command::new(env!("CARGO"))
-                .current_dir(tree::root())
+                .current_dir(weir_testkit::tree::root())
                 .args(["run", "--quiet", "--package", "weir", "--"])
                 .args(["reference", "--write", "docs/reference"])
                 .status();
@@ -69,8 +69,9 @@ fn main() -> ExitCode {
             eprintln!("xtask soak: {error:#}");
             ExitCode::FAILURE
         }),
+        Command::Tools => exit("tools", supply::install()),
         Command::Release(args) => exit("release", release::run(&args)),
-        Command::Peers(args) => exit("peers", peers::run(&args)),
+        Command::Peers(args) => exit("peers", weir_peers::run(&args)),
         Command::Configs(args) => exit("configs", configs::run(&args)),
         Command::ConfigServer(args) => exit("config-server", config_server::run(&args)),
         Command::Differential(args) => exit("differential", differential::run(&args)),
@@ -80,6 +81,7 @@ fn main() -> ExitCode {
             let mut findings = tidy::findings();
             findings.extend(layers::findings());
             findings.extend(circles::findings());
+            findings.extend(extension::findings());
             findings.extend(pages::findings());
             findings.extend(supply::findings());
             for finding in &findings {

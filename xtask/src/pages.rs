@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::tree::root;
+use weir_testkit::tree::root;
 
 /// A README is for newcomers; what is longer belongs into a guide.
 const README_LINES_MAX: usize = 120;
@@ -12,7 +12,7 @@ pub fn findings() -> Vec<String> {
     let mut findings = Vec::new();
     for path in pages(root()) {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        let shown = crate::tree::shown(&path);
+        let shown = weir_testkit::tree::shown(&path);
         let lines = text.lines().count();
         if shown == "README.md" && lines > README_LINES_MAX {
             findings.push(format!("{shown}: {lines} lines, {README_LINES_MAX} allowed"));

@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use serde_json::json;
 use weir_faults::{SCENARIOS, Scenario, Size, Tally, Weir};
-
-use crate::peers::interrupt::Interrupt;
-use crate::peers::machine::Machine;
-use crate::release;
-use crate::tree::root;
+use weir_peers::interrupt::Interrupt;
+use weir_peers::machine::Machine;
+use weir_peers::program;
+use weir_testkit::tree::root;
 
 /// A run that is asked to take at least so long is recorded.
 const RECORDED_MINUTES_MIN: f64 = 10.0;
@@ -55,7 +54,7 @@ struct Row {
 pub fn run(args: &SoakArgs) -> anyhow::Result<ExitCode> {
     ensure!(args.minutes > 0.0, "--minutes has to be above 0");
     let mut rows = rows(&args.only)?;
-    let weir = Weir::new(release::weir(args.weir.as_deref())?);
+    let weir = Weir::new(program::weir(args.weir.as_deref())?);
     let interrupt = Interrupt::listen()?;
     let machine = Machine::here();
     let began = Instant::now();
@@ -73,7 +72,7 @@ pub fn run(args: &SoakArgs) -> anyhow::Result<ExitCode> {
         std::fs::create_dir_all(&folder).context("the folder of the result")?;
         let path = folder.join("soak.md");
         std::fs::write(&path, text).with_context(|| path.display().to_string())?;
-        eprintln!("written to {}", crate::tree::shown(&path));
+        eprintln!("written to {}", weir_testkit::tree::shown(&path));
     }
     let failed = rows.iter().any(|row| row.tally.failures > 0);
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -182,8 +181,8 @@ fn json(rows: &[Row], machine: &Machine, took: Duration, whole: bool) -> serde_j
 #[cfg(test)]
 mod tests {
     use super::{report, rows};
-    use crate::peers::machine::Machine;
     use std::time::Duration;
+    use weir_peers::machine::Machine;
 
     #[test]
     fn a_report_has_a_row_for_each_scenario_asked_for() {

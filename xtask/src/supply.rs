@@ -1,31 +1,63 @@
 //! What comes from others: licences, sources, banned and doubled crates, known vulnerabilities.
 //!
-//! `cargo deny` judges it by `deny.toml`. It is installed under `target/` on its first use.
+//! `cargo deny` judges it by `deny.toml`. `cargo xtask tools` installs it under `target/`; where it
+//! is missing, the check is left out and says so.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 
 use anyhow::{Context, ensure};
-
-use crate::tree::root;
+use weir_testkit::tree::root;
 
 /// Version of cargo-deny that `deny.toml` is written for.
 const VERSION: &str = "0.20.2";
 
+/// What is said where it is missing.
+const MISSING: &str = "\
+left out: dependencies against deny.toml: there is no cargo-deny; `cargo xtask tools` installs it\n";
+
 /// The platform that `deny.toml` judges for.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Every dependency that deny.toml does not let in.
+/// Every dependency that deny.toml does not let in; says so if nobody looked.
 pub fn findings() -> Vec<String> {
-    match judge(root()) {
-        Ok(findings) => findings,
-        Err(error) => vec![format!("{error:#}")],
-    }
+    let Some(tool) = tool() else {
+        // Not by `eprintln`, which a test that passes keeps to itself.
+        let _ = std::io::stderr().write_all(MISSING.as_bytes());
+        return Vec::new();
+    };
+    judge(&tool, root()).unwrap_or_else(|error| vec![format!("{error:#}")])
 }
 
-/// What `cargo deny` finds in the workspace at `root`, warnings included.
-fn judge(root: &Path) -> anyhow::Result<Vec<String>> {
+/// Installs cargo-deny, unless it is there.
+///
+/// # Errors
+/// It could not be built, or the crate registry is not in reach.
+pub fn install() -> anyhow::Result<()> {
+    if let Some(tool) = tool() {
+        println!("cargo-deny is there: {}", tool.display());
+        return Ok(());
+    }
+    let home = home();
+    let building = home.join("build");
+    eprintln!("installing cargo-deny {VERSION} in {} (about a minute)", home.display());
+    let status = Command::new(env!("CARGO"))
+        .args(["install", "cargo-deny", "--version", VERSION, "--locked", "--debug"])
+        .arg("--root")
+        .arg(&home)
+        .arg("--target-dir")
+        .arg(&building)
+        .status()?;
+    ensure!(
+        status.success(),
+        "cargo-deny {VERSION} could not be installed: try again with the crate registry in reach"
+    );
+    Ok(std::fs::remove_dir_all(building)?)
+}
+
+/// What cargo-deny, at `tool`, finds in the workspace at `root`, warnings included.
+fn judge(tool: &Path, root: &Path) -> anyhow::Result<Vec<String>> {
     let manifest = root.join("Cargo.toml");
     let mut fetch = Command::new(env!("CARGO"));
     fetch.args(["fetch", "--locked", "--quiet", "--target", TARGET, "--manifest-path"]);
@@ -39,7 +71,7 @@ fn judge(root: &Path) -> anyhow::Result<Vec<String>> {
     if has_advisories().unwrap_or(false) {
         checks.push("advisories");
     }
-    let output = Command::new(tool()?)
+    let output = Command::new(tool)
         .args(["--format", "json", "--offline", "--locked", "--manifest-path"])
         .arg(&manifest)
         .args(["check", "--deny", "warnings"])
@@ -69,29 +101,20 @@ fn has_advisories() -> Option<bool> {
     Some(copies.any(|entry| entry.is_ok_and(|entry| entry.path().is_dir())))
 }
 
-/// cargo-deny, installed if need be.
-fn tool() -> anyhow::Result<PathBuf> {
-    static INSTALLING: Mutex<()> = Mutex::new(());
-    let _turn = INSTALLING.lock().ok();
-    let home = root().join("target/tools").join(format!("cargo-deny-{VERSION}"));
-    let tool = home.join("bin/cargo-deny");
-    if !tool.exists() {
-        eprintln!("installing cargo-deny {VERSION} in {} (about a minute)", home.display());
-        let building = home.join("build");
-        let status = Command::new(env!("CARGO"))
-            .args(["install", "cargo-deny", "--version", VERSION, "--locked", "--debug"])
-            .arg("--root")
-            .arg(&home)
-            .arg("--target-dir")
-            .arg(&building)
-            .status()?;
-        ensure!(
-            status.success(),
-            "cargo-deny {VERSION} could not be installed (its first use needs the crate registry)"
-        );
-        std::fs::remove_dir_all(building)?;
+/// cargo-deny: that of `cargo xtask tools`, else one of the same version on the search path.
+fn tool() -> Option<PathBuf> {
+    let own = home().join("bin/cargo-deny");
+    if own.exists() {
+        return Some(own);
     }
-    Ok(tool)
+    let output = Command::new("cargo-deny").arg("--version").output().ok()?;
+    let told = String::from_utf8_lossy(&output.stdout);
+    (told.trim() == format!("cargo-deny {VERSION}")).then(|| "cargo-deny".into())
+}
+
+/// Where `cargo xtask tools` puts it.
+fn home() -> PathBuf {
+    root().join("target/tools").join(format!("cargo-deny-{VERSION}"))
 }
 
 #[cfg(test)]
@@ -116,7 +139,11 @@ mod tests {
         write("Cargo.lock", "version = 4\n[[package]]\nname = \"bad\"\nversion = \"1.0.0\"\n");
         let rules = "[licenses]\nallow = [\n    \"MIT\",\n]\n[bans]\ndeny = [\n    \"bad\",\n]\n";
         write("deny.toml", rules);
-        let found = super::judge(folder.path()).unwrap().join("\n");
+        let Some(tool) = super::tool() else {
+            eprint!("{}", super::MISSING);
+            return;
+        };
+        let found = super::judge(&tool, folder.path()).unwrap().join("\n");
         for part in ["license", "banned"] {
             assert!(found.contains(part), "{part}: {found}");
         }

@@ -1,6 +1,6 @@
 //! Sizes, headers and words of the sources.
 
-use crate::tree::{files, shown};
+use weir_testkit::tree::{files, shown};
 
 const LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 70;

@@ -12,8 +12,8 @@ use weir_route::index::Scratch;
 use weir_route::{Content, Request, RequestParts, Route, Vars};
 use weir_server::{ErrorKind, enter, spend_forward};
 use weir_snapshot::{RouteTarget, Settings, Snapshot, Upstream};
-use weir_wire::RequestHead;
 use weir_wire::http1::{HeadLimits, Parsed, parse_request};
+use weir_wire::{Fields, RequestHead};
 
 use crate::explanation::{Candidate, Explanation, Question, Step};
 use crate::redact::conceal;
@@ -229,7 +229,7 @@ impl Running {
             target: &mut self.target,
             preserve_host: &mut self.preserve_host,
             prefixed: &mut self.prefixed,
-            added: &mut Vec::new(),
+            added: &mut Fields::default(),
             claims: &mut None,
             kept: &mut None,
             failure: None,

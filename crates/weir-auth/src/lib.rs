@@ -9,7 +9,13 @@
 //! [`Rule::allows`]. What was refused becomes a [`Denial`], which knows its status and its
 //! `WWW-Authenticate` field.
 
-#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![deny(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 mod algorithm;
 mod api_keys;

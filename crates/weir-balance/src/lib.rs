@@ -4,7 +4,13 @@
 //! route. The [`Directory`] knows the services by name and merges what registries report.
 //! Pure: no sockets, clock, chance or threads; whoever talks to a registry is in `weir-control`.
 
-#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![deny(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 mod asked;
 mod choice;

@@ -3,7 +3,13 @@
 //! Pure: time goes in as milliseconds since 1970. A cache is shared by all workers; one fetch
 //! serves all who wait for the same response.
 
-#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![deny(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 mod cache;
 mod control;

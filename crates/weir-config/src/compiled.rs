@@ -1,12 +1,11 @@
 //! The routes of a loaded configuration, compiled: by the thread that reads them, or by one beside
-//! it.
+//! it that the caller lends.
 
 use std::sync::Arc;
 use std::sync::mpsc::{channel, sync_channel};
-use std::thread;
 
 use weir_route::Route;
-use weir_route::index::Index;
+use weir_route::index::{Change, Index};
 use weir_snapshot::RouteTarget;
 
 use crate::check::Checks;
@@ -68,7 +67,7 @@ impl Loaded {
     }
 
     /// The same, with one thread that reads routes and keeps their definitions, and one that
-    /// compiles them; `None`, and nothing is done, where the system refuses a thread.
+    /// compiles them; `None`, and nothing is done, where there is no second thread.
     fn compile_beside(
         &self,
         checks: &mut Checks,
@@ -77,35 +76,37 @@ impl Loaded {
         let layers = self.layers();
         let mut definitions = Definitions::default();
         let mut found = Vec::new();
-        let routes = thread::scope(|scope| {
-            let (sender, receiver) = sync_channel::<Vec<Written<'_>>>(CHUNKS_MAX);
-            // Memory is given back where it was taken, which costs both threads less.
-            let (done, used) = channel::<Vec<Written<'_>>>();
-            let found = &mut found;
-            let compiling = thread::Builder::new().spawn_scoped(scope, move || {
-                let mut routes = Vec::new();
-                for chunk in receiver {
-                    routes.extend(chunk.iter().filter_map(|written| checks.route(written, found)));
-                    // Refused only if the other thread has panicked.
-                    let _ = done.send(chunk);
-                }
-                routes
-            });
-            let compiling = compiling.ok()?;
+        let mut routes = Vec::new();
+        let (sender, receiver) = sync_channel::<Vec<Written<'_>>>(CHUNKS_MAX);
+        // Memory is given back where it was taken, which costs both threads less.
+        let (done, used) = channel::<Vec<Written<'_>>>();
+        // Each function takes its ends, so that the other one ends if it panics.
+        let (mut sender, mut receiver) = (Some(sender), Some((receiver, done)));
+        let mut compiling = || {
+            let Some((receiver, done)) = receiver.take() else { return };
+            for chunk in receiver {
+                routes.extend(chunk.iter().filter_map(|written| checks.route(written, &mut found)));
+                // Refused only if the other thread has panicked.
+                let _ = done.send(chunk);
+            }
+        };
+        let mut reading = || {
+            let Some(sender) = sender.take() else { return };
             let mut chunk = Vec::with_capacity(CHUNK);
             routes::each(&layers, &self.directory, problems, |written, _| {
                 definitions.push(&written.definition);
                 chunk.push(written);
                 if chunk.len() == CHUNK {
-                    // Refused only if the other thread has panicked, which joining tells.
+                    // Refused only if the other thread has panicked, which then happens here.
                     let _ = sender.send(std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK)));
                     used.try_iter().for_each(drop);
                 }
             });
             let _ = sender.send(chunk);
-            drop(sender);
-            Some(compiling.join().unwrap_or_else(|cause| std::panic::resume_unwind(cause)))
-        })?;
+        };
+        if !(self.documents.beside)(&mut compiling, &mut reading) {
+            return None;
+        }
         problems.append(&mut found);
         Some(Compiled { routes, definitions })
     }
@@ -121,7 +122,8 @@ impl Loaded {
             compiled.extend(checks.route(&written, problems));
             count += 1;
         });
-        let index = Index::build(compiled);
+        let all = compiled.into_iter().map(Change::Put).collect();
+        let index = Index::default().apply_with(all, self.documents.beside);
         checks.shadows(&index, &self.documents.sources, &mut problems);
         checks.forwards(&index, &mut problems);
         let scanned = checks.scanned(&index, &mut problems);
@@ -136,12 +138,13 @@ mod tests {
     use super::{Checks, Compiled, Diagnostic, Loaded};
     use crate::loaded::Loader;
     use crate::source::{Format, Source};
+    use crate::spring::on_a_thread;
 
     type Compile = fn(&Loaded, &mut Checks, &mut Vec<Diagnostic>) -> Compiled;
 
     /// Routes with their positions, definitions, and findings in the order of the text.
     fn outcome(text: &str, compile: Compile) -> (Vec<(String, u64)>, usize, Vec<String>) {
-        let mut loader = Loader::new(Vec::new(), &[], Vec::new());
+        let mut loader = Loader::new(Vec::new(), &[], Vec::new()).with_thread(on_a_thread);
         loader.add(Source::new("application.yml", text, Format::Yaml));
         let mut loaded = loader.load();
         let mut problems = Vec::new();

@@ -3,7 +3,13 @@
 //! Pure: text goes in, a snapshot or every problem at once (with its place) comes out. Reading
 //! files and the environment is done by the caller.
 
-#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![deny(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 mod breakers;
 mod caching;

@@ -13,7 +13,7 @@ use weir_limit::Valves;
 use weir_mock::MockTable;
 use weir_route::index::DEFAULT_SEED;
 use weir_route::pattern::RegexCache;
-use weir_route::{NamedArgs, RouteDefinition};
+use weir_route::{Beside, NamedArgs, RouteDefinition};
 
 use crate::compile::{Compiler, Options};
 use crate::cors;
@@ -97,6 +97,12 @@ impl Loader {
     /// share a place in it.
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// Reads long texts, and builds large tables, on this thread and one `beside` it.
+    pub fn with_thread(mut self, beside: Beside) -> Self {
+        self.documents.beside = beside;
         self
     }
 
@@ -231,6 +237,7 @@ impl Loader {
             settings: Arc::clone(&settings),
             forwarding: Arc::new(forwarding),
             seed: self.seed,
+            beside: self.documents.beside,
         });
         let pipelines = pipelines(&layers, &compiler, &self.directory, &mut problems);
         let compiler = compiler.with_pipelines(pipelines);

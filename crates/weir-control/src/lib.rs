@@ -15,6 +15,7 @@
 mod answers;
 pub mod apis;
 mod backoff;
+mod beside;
 mod checks;
 mod configuration;
 mod discovery;
@@ -27,6 +28,7 @@ pub use answers::{
     Inquiry, answer_questions, callbacks_prometheus, mirrors_metrics, mirrors_prometheus,
     send_webhook,
 };
+pub use beside::beside;
 pub use checks::{Clock, check_upstreams};
 pub use configuration::Configuration;
 pub use discovery::{Discovery, Here, RegistryStatus};

@@ -97,23 +97,10 @@ impl Chain {
             needs_vars: any(|filter| !filter.variables().is_empty()),
             acts_on_response: any(Filter::acts_on_response),
             limits_content: any(|filter| filter.request_size_max().is_some()),
-            has_policy: edits_request
-                || any(|filter| {
-                    matches!(
-                        filter,
-                        Filter::CircuitBreaker(_)
-                            | Filter::LocalResponseCache(_)
-                            | Filter::Mirror(_)
-                            | Filter::MockFallback(_)
-                            | Filter::Retry(_)
-                    )
-                }),
+            has_policy: edits_request || any(Filter::is_policy),
             edits_request,
             compresses: any(|filter| matches!(filter, Filter::Compress(_))),
-            takes_response: any(|filter| {
-                filter.edits(Side::Response)
-                    || matches!(filter, Filter::LocalResponseCache(_) | Filter::ValidateResponse(_))
-            }),
+            takes_response: any(Filter::takes_response),
             entries,
         }
     }

@@ -1,13 +1,12 @@
 //! The request and response as a filter sees them, and its verdict.
 
-use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use weir_auth::Claims;
 use weir_route::Vars;
-use weir_wire::{FieldLine, RequestHead, ResponseHead};
+use weir_wire::{FieldLine, Fields, RequestHead, ResponseHead};
 
 use crate::attempt::Failure;
 use crate::local_response::LocalResponse;
@@ -99,7 +98,7 @@ pub struct RequestContext<'a> {
     /// A PrefixPath has acted (only the first one of an exchange does).
     pub prefixed: &'a mut bool,
     /// Fields for the response, whoever gives it.
-    pub added: &'a mut Vec<(Cow<'static, str>, Vec<u8>)>,
+    pub added: &'a mut Fields,
     /// Who it is from, if that is known.
     pub claims: &'a mut Option<Arc<Claims>>,
     /// The head as CircuitBreaker met it, which its fallback gets.

@@ -3,7 +3,13 @@
 //! Pure: a filter never waits, never calls the next one and knows no socket. It edits a head, or
 //! the route's policy, and returns a [`Verdict`]; only the server awaits.
 
-#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![deny(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 mod arrivals;
 mod assembly;
@@ -32,9 +38,9 @@ mod status;
 mod styled;
 mod substitution;
 mod template;
-mod ticket;
 #[cfg(test)]
-mod trial;
+mod test_exchange;
+mod ticket;
 mod uri;
 
 pub use arrivals::{CostSource, DeadlineSource};

@@ -88,6 +88,7 @@ mod tests {
     }
 
     /// How many of `each` that every thread sends pass, while `beside` goes on.
+    #[expect(clippy::disallowed_methods, reason = "the limit is pure, the test is not")]
     fn passed(valve: &Valve, each: u64, beside: impl FnOnce() + Send) -> u64 {
         std::thread::scope(|scope| {
             let come = |_| {

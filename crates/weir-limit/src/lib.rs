@@ -6,7 +6,13 @@
 //! gives a [`Waker`](std::task::Waker) and is woken when its turn has come. Who wakes the valve
 //! when a turn is due is the caller's business (`weir-server/pacer.rs`).
 
-#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![deny(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 mod adaptive;
 mod arrival;

@@ -4,7 +4,13 @@
 //! with their bodies go in ([`Mocks::answer`]), and answers come out; whoever serves them is in
 //! `weir-server`. It follows Prism where that is sound (`docs/decisions/0033-mock-service.md`).
 
-#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![deny(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 mod behaviour;
 mod callback;

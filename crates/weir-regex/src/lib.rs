@@ -6,7 +6,13 @@
 //! `.` and `?` take characters, not UTF-16 units, and `\X`, `\N{…}` and rarer Unicode blocks are
 //! refused.
 
-#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![deny(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 mod ast;
 mod bracket;

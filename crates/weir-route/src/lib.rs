@@ -3,12 +3,19 @@
 //! Pure: no clock, no dice, no IO. Time, chance and the peer's address arrive in a [`Request`].
 //! `Index::lookup` answers exactly what the linear `scan` (Spring Cloud Gateway's rule) answers.
 
-#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![deny(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 #[cfg(test)]
 extern crate self as weir_route;
 
 mod args;
+mod beside;
 mod definition;
 pub mod index;
 mod one_or_more;
@@ -21,6 +28,7 @@ mod value;
 mod vars;
 
 pub use args::{ArgError, Args};
+pub use beside::{Beside, alone};
 pub use definition::{Arguments, NamedArgs, RouteDefinition, ShortcutError, parse_shortcut};
 pub use request::{Content, Request, RequestParts};
 pub use route::{Predicates, Route, RouteGroup};

@@ -17,6 +17,9 @@ use weir_route::predicate::{Predicate, PredicateOptions, WeightGroups};
 
 type Table = Index<()>;
 
+/// Changes enough for a second thread.
+const MANY: u64 = 30_000;
+
 fn routes(options: &PredicateOptions, table: &[Written]) -> Vec<Arc<Route<()>>> {
     let numbered = table.iter().enumerate();
     numbered.filter_map(|(n, w)| route(options, n as u64, w.order, &w.predicates)).collect()
@@ -30,6 +33,31 @@ fn disagreement<'a>(table: &Table, requests: &'a [Asked]) -> Option<&'a Asked> {
         let found = table.lookup(&ask.request(), &mut scratch).map(Arc::as_ptr);
         found != table.scan(&ask.request()).map(Arc::as_ptr)
     })
+}
+
+/// A thread of the test, as the binary lends one.
+fn beside(there: &mut (dyn FnMut() + Send), here: &mut dyn FnMut()) -> bool {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(there);
+        here();
+        thread.join().unwrap();
+    });
+    true
+}
+
+#[test]
+fn two_threads_build_the_table_that_one_does() {
+    let options = PredicateOptions::default();
+    let make = |n: u64| {
+        let path = vec![format!("Path=/{}/{}/**", n % 7_000, n % 11)];
+        Change::Put(route(&options, n, (n % 3) as i32, &path).unwrap())
+    };
+    let changes = || (0..MANY).map(make).collect();
+    let one = Table::default().apply(changes());
+    let two = Table::default().apply_with(changes(), beside);
+    let positions = |table: &Table| table.iter().map(|route| route.position).collect::<Vec<_>>();
+    assert_eq!(positions(&one), positions(&two));
+    assert_eq!(one.stats(), two.stats());
 }
 
 proptest! {

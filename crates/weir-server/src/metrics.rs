@@ -26,17 +26,9 @@ use crate::error::ErrorKind;
 pub struct WorkerCounters {
     workers: usize,
     connections: AtomicI64,
-    accepted: AtomicU64,
     requests: AtomicU64,
     tunnels: AtomicI64,
-    upstream_opened: AtomicU64,
-    resent: AtomicU64,
-    moved_on: AtomicU64,
-    retried: AtomicU64,
-    not_retried_for_body: AtomicU64,
-    not_retried_for_budget: AtomicU64,
-    accept_failed: AtomicU64,
-    refused_connections: AtomicU64,
+    events: Events,
     statuses: [AtomicU64; 6],
     errors: Mutex<BTreeMap<&'static str, u64>>,
     /// By kind, and whether there was an answer.
@@ -45,10 +37,55 @@ pub struct WorkerCounters {
     compared: [AtomicU64; Compared::ALL.len()],
     /// When a wrong response may be logged next, by the worker's clock.
     next_wrong_ms: AtomicU64,
-    mocked: AtomicU64,
     listed: Arc<Listed>,
     timers: Timers,
-    unlisted: AtomicU64,
+}
+
+/// Makes a counter of each line: a method that counts, the metric's name and its help text.
+macro_rules! events {
+    ($($event:ident: $name:literal, $help:literal;)*) => {
+        /// What a worker has counted one by one.
+        #[derive(Debug, Default)]
+        struct Events {
+            $($event: AtomicU64,)*
+        }
+
+        /// Name, help and counter of each.
+        const EVENTS: &[(&str, &str, fn(&Events) -> &AtomicU64)] =
+            &[$(($name, $help, |events| &events.$event),)*];
+
+        impl WorkerCounters {$(
+            #[doc = $help]
+            pub(crate) fn $event(&self) {
+                self.events.$event.fetch_add(1, Ordering::Relaxed);
+            }
+        )*}
+    };
+}
+
+events! {
+    connection_accepted: "weir_connections_accepted_total",
+        "Connections accepted.";
+    connection_refused: "weir_connections_refused_total",
+        "Connections closed because weir.server.connections-max was reached.";
+    accept_failed: "weir_accept_failures_total",
+        "Failed accepts.";
+    upstream_opened: "weir_upstream_connections_total",
+        "Upstream connections opened.";
+    resent: "weir_upstream_resends_total",
+        "Requests sent again after a stale pooled connection.";
+    moved_on: "weir_upstream_failovers_total",
+        "Connections tried at another instance because one could not be reached.";
+    retried: "weir_upstream_retries_total",
+        "Requests sent again by a Retry filter.";
+    not_retried_for_body: "weir_upstream_retries_without_body_total",
+        "Retries left out because the request's body was too large to be kept.";
+    not_retried_for_budget: "weir_upstream_retries_over_budget_total",
+        "Retries left out because the budget of the upstream was spent.";
+    series_missing: "weir_metrics_series_overflow_total",
+        "Requests counted under routeId _other because the table of series was full.";
+    mocked: "weir_mock_fallbacks_total",
+        "Requests answered by MockFallback.";
 }
 
 /// What came of comparing a response with its definition.
@@ -95,48 +132,12 @@ impl WorkerCounters {
         self.requests.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn connection_accepted(&self) {
-        self.accepted.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn connection_refused(&self) {
-        self.refused_connections.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn accept_failed(&self) {
-        self.accept_failed.fetch_add(1, Ordering::Relaxed);
-    }
-
     pub(crate) fn tunnel_opened(&self) {
         self.tunnels.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn tunnel_closed(&self) {
         self.tunnels.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn upstream_opened(&self) {
-        self.upstream_opened.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn resent(&self) {
-        self.resent.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn moved_on(&self) {
-        self.moved_on.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn retried(&self) {
-        self.retried.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn not_retried_for_body(&self) {
-        self.not_retried_for_body.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn not_retried_for_budget(&self) {
-        self.not_retried_for_budget.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn finished(&self, status: u16) {
@@ -172,10 +173,6 @@ impl WorkerCounters {
         is_due
     }
 
-    pub(crate) fn mocked(&self) {
-        add(&self.mocked, 1);
-    }
-
     /// Under which requests through `route` are counted. What counting will write is fetched.
     pub(crate) fn number_of(&self, route: &Route<RouteTarget>) -> RouteNumber {
         let number = self.listed.number(route);
@@ -193,7 +190,7 @@ impl WorkerCounters {
         now_ms: u64,
     ) {
         if !self.timers.add(number, Kind::of(status, method), took, now_ms) {
-            add(&self.unlisted, 1);
+            self.series_missing();
         }
     }
 }
@@ -274,40 +271,11 @@ impl Metrics {
         gauge(&mut out, "process_uptime_seconds", "Time since start.", up);
         let requests = self.requests();
         counter(&mut out, "weir_requests_total", "Requests answered.", requests);
-        let accepted = self.sum(|worker| &worker.accepted);
-        counter(&mut out, "weir_connections_accepted_total", "Connections accepted.", accepted);
-        let refused = self.sum(|worker| &worker.refused_connections);
-        let help = "Connections closed because weir.server.connections-max was reached.";
-        counter(&mut out, "weir_connections_refused_total", help, refused);
-        let failed = self.sum(|worker| &worker.accept_failed);
-        counter(&mut out, "weir_accept_failures_total", "Failed accepts.", failed);
         let help = "Accepts delayed by the descriptor limit.";
         counter(&mut out, "weir_accept_waits_total", help, self.files.waits());
-        let opened = self.sum(|worker| &worker.upstream_opened);
-        counter(
-            &mut out,
-            "weir_upstream_connections_total",
-            "Upstream connections opened.",
-            opened,
-        );
-        let resent = self.sum(|worker| &worker.resent);
-        let help = "Requests sent again after a stale pooled connection.";
-        counter(&mut out, "weir_upstream_resends_total", help, resent);
-        let moved = self.sum(|worker| &worker.moved_on);
-        let help = "Connections tried at another instance because one could not be reached.";
-        counter(&mut out, "weir_upstream_failovers_total", help, moved);
-        let retried = self.sum(|worker| &worker.retried);
-        let help = "Requests sent again by a Retry filter.";
-        counter(&mut out, "weir_upstream_retries_total", help, retried);
-        let body = self.sum(|worker| &worker.not_retried_for_body);
-        let help = "Retries left out because the request's body was too large to be kept.";
-        counter(&mut out, "weir_upstream_retries_without_body_total", help, body);
-        let budget = self.sum(|worker| &worker.not_retried_for_budget);
-        let help = "Retries left out because the budget of the upstream was spent.";
-        counter(&mut out, "weir_upstream_retries_over_budget_total", help, budget);
-        let unlisted = self.sum(|worker| &worker.unlisted);
-        let help = "Requests counted under routeId _other because the table of series was full.";
-        counter(&mut out, "weir_metrics_series_overflow_total", help, unlisted);
+        for (name, help, of) in EVENTS {
+            counter(&mut out, name, help, self.sum(|worker| of(&worker.events)));
+        }
         self.write_classes(&mut out);
         self.write_errors(&mut out);
         self.write_inquiries(&mut out);
@@ -383,10 +351,6 @@ impl Metrics {
             let count: u64 = own.map(|count| count.load(Ordering::Relaxed)).sum();
             let _ = writeln!(out, "{name}{{result=\"{result}\"}} {count}");
         }
-        let name = "weir_mock_fallbacks_total";
-        let help = "Requests answered by MockFallback.";
-        let count = self.sum(|worker| &worker.mocked);
-        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}\n");
     }
 
     fn write_inquiries(&self, out: &mut String) {

@@ -50,8 +50,8 @@ pub(crate) async fn connect_to(address: SocketAddr) -> io::Result<Watched<StdStr
 /// A TCP connection.
 ///
 /// One just accepted is read and written before it is registered with the worker's poller. Most
-/// have sent their request by then, and one that carries a single request never needs registering:
-/// that saves two system calls and a wake-up.
+/// have sent their request by then, and one whose single request is answered here never needs
+/// registering: that saves two system calls and a wake-up.
 #[derive(Debug)]
 pub(crate) struct Socket(State);
 
@@ -87,11 +87,6 @@ impl Socket {
     /// The connection; nothing can be done with what stays.
     pub(crate) fn take(&mut self) -> Self {
         Self(std::mem::replace(&mut self.0, State::Lost))
-    }
-
-    /// Whether it is not registered with the poller yet.
-    pub(crate) fn is_fresh(&self) -> bool {
-        matches!(self.0, State::Fresh(_))
     }
 
     /// Whether the peer has closed its side, or the connection broke. Reads nothing, whatever the

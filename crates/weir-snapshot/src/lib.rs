@@ -3,7 +3,13 @@
 //! Pure, and data for the most part: `weir-config` makes it, the data plane reads it. A snapshot
 //! never changes; the next configuration or change of a route is another one.
 
-#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![deny(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 mod ambiguity;
 mod ambiguous_paths;

@@ -233,13 +233,14 @@ impl Fields {
         (name, value)
     }
 
-    /// Adds a line in front of all others.
-    pub fn prepend(&mut self, name: &[u8], value: &[u8]) {
-        self.require(is_token(name) && is_field_value(value));
-        let sort = NameSet::of(name);
-        self.names = self.names.with(sort);
-        let (name, value) = self.intern_line(name, value);
-        self.list.insert(0, Field { name, value, sort });
+    /// Adds the lines of `others`, in their order, in front of all others.
+    pub fn prepend_all(&mut self, others: &Self) {
+        self.require(others.is_sound());
+        for (name, value) in others.iter() {
+            let (name, value) = self.intern_line(name, value);
+            self.push_spans(name, value);
+        }
+        self.list.rotate_right(others.list.len());
     }
 
     /// Replaces all lines called `name` by one: at the place of the first, or at the end.
@@ -411,7 +412,10 @@ mod tests {
     fn edits_keep_order_and_case() {
         check(|_| {}, "Host: a|X-A: 1|x-a: 2|Accept: */*|");
         check(|f| f.append(b"x-A", b"3"), "Host: a|X-A: 1|x-a: 2|Accept: */*|x-A: 3|");
-        check(|f| f.prepend(b"A", b"3"), "A: 3|Host: a|X-A: 1|x-a: 2|Accept: */*|");
+        let mut others = Fields::default();
+        others.append(b"A", b"3");
+        others.append(b"X-A", b"4");
+        check(|f| f.prepend_all(&others), "A: 3|X-A: 4|Host: a|X-A: 1|x-a: 2|Accept: */*|");
         check(|f| f.set(b"x-a", b"9"), "Host: a|X-A: 9|Accept: */*|");
         check(|f| f.set(b"Host", b"b"), "Host: b|X-A: 1|x-a: 2|Accept: */*|");
         check(|f| f.set(b"New", b""), "Host: a|X-A: 1|x-a: 2|Accept: */*|New: |");
@@ -443,7 +447,9 @@ mod tests {
         fields.append(b"G", b"7");
         fields.append(b"H", b"");
         fields.remove(b"a");
-        fields.prepend(b"I", b"9");
+        let mut others = Fields::default();
+        others.append(b"I", b"9");
+        fields.prepend_all(&others);
         let mut out = Vec::new();
         fields.write_to(&mut out);
         let expected = "I: 9|B: 2|C: 3|D: |E: 5|G: 7|H: ||";

@@ -5,7 +5,13 @@
 //! result for any split. Called by `weir-server` and `weir-bench` for what is on the wire, by
 //! `weir-route` and `weir-filter` for heads.
 
-#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![deny(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 mod client_hello;
 mod dns;

@@ -232,6 +232,7 @@ impl ResponseHead {
 #[cfg(test)]
 mod tests {
     use super::{RequestHead, ResponseHead, Version};
+    use crate::fields::Fields;
 
     fn check(edit: impl FnOnce(&mut RequestHead), expected: &str, sound: bool) {
         let mut head = RequestHead::default();
@@ -280,7 +281,9 @@ mod tests {
             false,
         );
         check(|h| h.fields.set(b"Host", b"\0"), "GET /a?b HTTP/1.1|Host: \0||", false);
-        check(|h| h.fields.prepend(b"A", b"\r"), "GET /a?b HTTP/1.1|A: \r|Host: c||", false);
+        let mut others = Fields::default();
+        others.append(b"A", b"\r");
+        check(|h| h.fields.prepend_all(&others), "GET /a?b HTTP/1.1|A: \r|Host: c||", false);
         check(|h| h.fields.append(b"A:", b""), "GET /a?b HTTP/1.1|Host: c|A:: ||", false);
         let newline = |_: &[u8], _: &[u8]| Some(b"\n".to_vec());
         check(|h| h.fields.rewrite(newline), "GET /a?b HTTP/1.1|Host: \n||", false);

@@ -8,6 +8,7 @@ use weir_auth::KeyRing;
 use weir_balance::Directory;
 use weir_cache::Caches;
 use weir_config::{Format, Loaded, Loader};
+use weir_control::beside;
 use weir_limit::Valves;
 use weir_mock::MockTable;
 
@@ -162,7 +163,8 @@ impl ConfigArgs {
             .with_caches(&lasting.caches)
             .with_keys(&lasting.keys)
             .with_mock_table(&lasting.mock_table)
-            .with_files(FILES);
+            .with_files(FILES)
+            .with_thread(beside);
         let mut loader = loader.with_seed(RandomState::new().build_hasher().finish());
         let (files, bootstraps) = (self.files_at(&Places::of(&loader)?)?, self.bootstraps());
         for file in &bootstraps {

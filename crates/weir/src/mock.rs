@@ -72,6 +72,9 @@ pub struct MockArgs {
     /// Servers that callbacks may be sent to, such as `http://127.0.0.1:9000`; none otherwise.
     #[arg(long, value_name = "SERVER", value_delimiter = ',')]
     callbacks: Vec<String>,
+    /// Logs no line for each call.
+    #[arg(long)]
+    quiet: bool,
     /// Prints what is served as JSON.
     #[arg(long)]
     json: bool,
@@ -107,7 +110,8 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
         ..ConfigArgs::default()
     };
     // Of a reload, what serves and why is told.
-    let log = "warn,weir::mock=info,weir::run=info".to_owned();
+    let calls = if args.quiet { "" } else { ",weir::mock=debug" };
+    let log = format!("warn,weir::run=info{calls}");
     let run_args = RunArgs { config, data: Some(temporary.clone()), log, is_quiet: true };
     let mocks = OnceCell::new();
     let result = run_with(

@@ -44,7 +44,11 @@ async fn gateway(allow: &str) -> Gateway {
          - {{ id: a, uri: 'mock://store', predicates: [ 'Path=/**' ] }}\n"
     );
     let files = [("weir.yaml", config.as_bytes()), ("shop.yaml", SHOP.as_bytes())];
-    let gateway = Gateway::launch(Command::new(BINARY), &["run", "{config}"], &files);
+    let gateway = Gateway::launch(
+        Command::new(BINARY),
+        &["run", "--log", "info,weir::mock=debug", "{config}"],
+        &files,
+    );
     let added = apis(&gateway, &["add", "shop", "shop.yaml"]).await;
     assert!(added.status.success(), "{added:?}");
     gateway

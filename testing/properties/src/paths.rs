@@ -4,8 +4,8 @@ use weir_filter::filter::{Filter, FilterOptions, find};
 use weir_filter::{Chain, RequestContext, Verdict};
 use weir_route::predicate::{self, BuildContext, PredicateOptions, WeightGroups};
 use weir_route::{Request, RequestParts, Vars, parse_shortcut};
-use weir_wire::RequestHead;
 use weir_wire::http1::{self, LenientPath, lenient_path};
+use weir_wire::{Fields, RequestHead};
 
 /// A path: the canonical form is its own canonical form, has no dot segment however it is spelled,
 /// and differs from the path only by whole segments.
@@ -121,7 +121,7 @@ fn passes(chain: &Chain, head: &mut RequestHead, vars: &Vars) -> bool {
         kept: &mut None,
         failure: None,
         peer: std::net::SocketAddr::from(([127, 0, 0, 1], 1)),
-        added: &mut Vec::new(),
+        added: &mut Fields::default(),
         now_ms: 0,
         dice: 0,
         is_asked: false,

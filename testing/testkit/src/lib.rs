@@ -14,6 +14,7 @@ mod mutation;
 mod origin;
 mod received;
 mod redis;
+pub mod tree;
 pub mod wire;
 
 use std::future::Future;

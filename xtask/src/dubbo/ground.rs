@@ -8,11 +8,10 @@ use anyhow::{Context, ensure};
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
-
-use crate::peers::interrupt::Interrupt;
-use crate::peers::maven::class_path;
-use crate::peers::process::Process;
-use crate::peers::tools::{Tool, path};
+use weir_peers::interrupt::Interrupt;
+use weir_peers::maven::class_path;
+use weir_peers::process::Process;
+use weir_peers::tools::{Tool, path};
 
 /// Threads of a provider: its default, more than a consumer here has.
 pub const PROVIDER_THREADS: u32 = 200;

@@ -11,12 +11,11 @@ use std::path::PathBuf;
 use anyhow::{Context, ensure};
 use ground::{Ground, PROVIDER_THREADS, Providers};
 use report::{Case, Load, Report};
-
-use crate::peers::interrupt::Interrupt;
-use crate::peers::machine::Machine;
-use crate::peers::usage::Cpu;
-use crate::release;
-use crate::tree::{root, shown};
+use weir_peers::interrupt::Interrupt;
+use weir_peers::machine::Machine;
+use weir_peers::program;
+use weir_peers::usage::Cpu;
+use weir_testkit::tree::{root, shown};
 
 /// Arguments of `cargo xtask dubbo`.
 #[derive(Debug, clap::Args)]
@@ -57,7 +56,7 @@ pub fn run(args: &DubboArgs) -> anyhow::Result<()> {
     if args.record {
         return record(&ground);
     }
-    let weir = release::weir(args.weir.as_deref())?;
+    let weir = program::weir(args.weir.as_deref())?;
     let providers = Providers::start(&ground)?;
     let gateway = ground.gateway(&weir, &providers)?;
     let mut report = Report::new(Machine::here());

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
-
-use crate::peers::machine::Machine;
-use crate::peers::report::Table;
+use weir_peers::machine::Machine;
+use weir_peers::report::Table;
 
 /// Everything.
 #[derive(Debug, Serialize)]
@@ -126,7 +125,7 @@ impl Load {
 #[cfg(test)]
 mod tests {
     use super::{Case, Load, Report};
-    use crate::peers::machine::Machine;
+    use weir_peers::machine::Machine;
 
     fn load(json: &str) -> Load {
         serde_json::from_str(json).expect("a load")

@@ -13,8 +13,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::tree::root;
+use weir_testkit::tree::root;
 
 /// Findings that are shown of one schema or template.
 const SHOWN_MAX: usize = 3;

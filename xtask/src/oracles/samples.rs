@@ -6,9 +6,8 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use serde_json::{Value, json};
 use weir_mock::{Api, Call, Mocks, Options};
+use weir_testkit::tree::root;
 use weir_wire::Fields;
-
-use crate::tree::root;
 
 /// The time that dates are made for.
 const NOW_MS: i64 = 1_700_000_000_000;

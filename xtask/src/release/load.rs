@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use rustix::process::Signal;
-
-use crate::peers::client::Counted;
-use crate::peers::client::bench::parse;
-use crate::peers::interrupt::Interrupt;
-use crate::peers::process::Process;
+use weir_peers::client::Counted;
+use weir_peers::client::bench::parse;
+use weir_peers::interrupt::Interrupt;
+use weir_peers::process::Process;
 
 /// How long a program with counters may take to start, to end, and for one load.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -243,7 +242,7 @@ mod tests {
     use std::io::{Read, Write};
 
     use super::{Ground, Raw, count, succeeded};
-    use crate::peers::interrupt::Interrupt;
+    use weir_peers::interrupt::Interrupt;
 
     #[test]
     fn a_load_with_a_failure_is_refused() {

@@ -1,5 +1,4 @@
-//! The binaries as they are released: `cargo xtask release` builds weir by the profile of a
-//! training, everything else is built plainly.
+//! The binary as it is released: `cargo xtask release` builds weir by the profile of a training.
 
 mod layout;
 mod load;
@@ -8,14 +7,9 @@ mod profiled;
 mod toolchain;
 mod training;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use weir_peers::interrupt::Interrupt;
 
-use anyhow::{Context, ensure};
-
-use crate::peers::interrupt::Interrupt;
-use crate::tree::{root, target};
-pub use toolchain::Toolchain;
+use toolchain::Toolchain;
 
 /// Arguments of `xtask release`.
 #[derive(Debug, clap::Args)]
@@ -33,68 +27,6 @@ pub struct ReleaseArgs {}
 /// There is no llvm-profdata, weir does not build or fails in its training, or Ctrl-C.
 pub fn run(_: &ReleaseArgs) -> anyhow::Result<()> {
     let interrupt = Interrupt::listen()?;
-    println!("{}", Build::Profiled.weir(&interrupt)?.display());
+    println!("{}", profiled::build(&Toolchain::find(&interrupt)?, &interrupt)?.display());
     Ok(())
-}
-
-/// How weir is built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Build {
-    /// As `cargo build --release` does.
-    Plain,
-    /// As `cargo xtask release` does.
-    Profiled,
-}
-
-impl Build {
-    /// What `--plain` asks for.
-    pub fn of(plain: bool) -> Self {
-        if plain { Self::Plain } else { Self::Profiled }
-    }
-
-    /// The weir that is built so.
-    ///
-    /// # Errors
-    /// As for [`run`].
-    pub fn weir(self, interrupt: &Interrupt) -> anyhow::Result<PathBuf> {
-        match self {
-            Self::Plain => Ok(build(&["weir"])?.join("weir")),
-            Self::Profiled => profiled::build(&Toolchain::find(interrupt)?, interrupt),
-        }
-    }
-
-    /// The line for the notes of a report.
-    pub fn line(self) -> &'static str {
-        match self {
-            Self::Plain => "weir: `cargo build --release`",
-            Self::Profiled => "weir: `cargo xtask release` (profile-guided)",
-        }
-    }
-}
-
-/// Builds `packages` in release, plainly; the folder that their binaries are in.
-///
-/// # Errors
-/// They do not build.
-pub fn build(packages: &[&str]) -> anyhow::Result<PathBuf> {
-    eprintln!("building {} in release", packages.join(" and "));
-    let built = Command::new(env!("CARGO"))
-        .current_dir(root())
-        .args(["build", "--release", "--quiet"])
-        .args(packages.iter().flat_map(|package| ["-p", package]))
-        .status()
-        .context("cargo")?;
-    ensure!(built.success(), "{} does not build", packages.join(" or "));
-    Ok(target().join("release"))
-}
-
-/// The weir that was `given`, in whatever folder it is run; else `weir` built in release, plainly.
-///
-/// # Errors
-/// What was given is not there, or it does not build.
-pub fn weir(given: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let Some(file) = given else { return Ok(build(&["weir"])?.join("weir")) };
-    let file = std::path::absolute(file)?;
-    ensure!(file.is_file(), "{} is not there: give --weir the path of a binary", file.display());
-    Ok(file)
 }

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use weir_peers::interrupt::Interrupt;
+use weir_peers::process::Process;
+use weir_testkit::tree::target;
 
 use super::layout::{Layout, Part, stamp};
 use super::order::Profiles;
 use super::toolchain::Toolchain;
 use super::{order, training};
-use crate::peers::interrupt::Interrupt;
-use crate::peers::process::Process;
-use crate::tree::target;
 
 /// How long cargo may take; slow machines take as long as they take.
 const BUILD_MAX: Duration = Duration::from_secs(4 * 3600);

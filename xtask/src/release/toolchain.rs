@@ -6,10 +6,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-
-use crate::peers::interrupt::Interrupt;
-use crate::peers::process::Process;
-use crate::tree::root;
+use weir_peers::interrupt::Interrupt;
+use weir_peers::process::Process;
+use weir_testkit::tree::root;
 
 /// How long rustup may take to bring a component.
 const PATIENCE: Duration = Duration::from_secs(300);

@@ -5,11 +5,12 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use weir_peers::client::{ab, browser, wrk};
+use weir_peers::interrupt::Interrupt;
+use weir_peers::shapes::{Shape, drawn};
+
 use super::layout::Part;
 use super::load::{Gateway, Ground, Raw};
-use crate::peers::client::{ab, browser, wrk};
-use crate::peers::interrupt::Interrupt;
-use crate::peers::shapes::{Shape, drawn};
 
 /// What the training is: a change of it asks for a new one.
 pub const DEFINITION: &[&str] = &[
@@ -17,8 +18,8 @@ pub const DEFINITION: &[&str] = &[
     include_str!("load.rs"),
     include_str!("layout.rs"),
     include_str!("order.rs"),
-    include_str!("../peers/shapes.rs"),
-    include_str!("../peers/client/mod.rs"),
+    include_str!("../../../bench/peers/src/shapes.rs"),
+    include_str!("../../../bench/peers/src/client/mod.rs"),
 ];
 
 /// Routes of the large table.

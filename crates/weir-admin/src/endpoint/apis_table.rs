@@ -2,11 +2,12 @@
 
 use http::StatusCode;
 
-use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter, query, read, write};
+use super::describe::{Answer, BodySpec, Endpoint, Parameter, operation, query, read, write};
 use super::shared::{
     BAD, BUSY, FAULT, FORBIDDEN, FULL, IF_NONE_MATCH, JSON_MEDIA, MEDIA, OK_OBJECT, PAGE,
     TOO_LARGE, UNAUTHORIZED,
 };
+use super::{apis, webhooks};
 
 const NAME: Parameter =
     Parameter { place: "path", name: "name", kind: "string", doc: "Name of the definition." };
@@ -38,7 +39,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/weir/apis",
             "apis",
-            Operation::ListApis,
+            operation!(ListApis: async apis::list),
             "API definitions of the store by name; X-Total-Count and Link say what is left.",
             &[(StatusCode::OK, Some("ApiSummaries"), "The definitions."), BAD],
         )
@@ -52,7 +53,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             "POST",
             "/weir/apis",
             "apis",
-            Operation::ImportApis,
+            operation!(ImportApis: async apis::import),
             "Writes many definitions, each with its `name`: all of them in one swap, or none.",
             &[
                 (StatusCode::OK, None, "Written and in force; X-Weir-Created and -Replaced count."),
@@ -73,7 +74,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             "DELETE",
             "/weir/apis",
             "apis",
-            Operation::DeleteApis,
+            operation!(DeleteApis: async apis::delete_matching),
             "Removes the definitions that match; needs a condition, or all=true.",
             &[
                 (StatusCode::OK, Some("Deleted"), "How many were removed."),
@@ -91,7 +92,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/weir/apis/{name}",
             "apis",
-            Operation::GetApi,
+            operation!(GetApi: async apis::get),
             "One definition as it was written, with its operations; ETag is its revision.",
             &[(StatusCode::OK, Some("Object"), "The definition."), NOT_FOUND, BUSY, FAULT],
         )
@@ -103,7 +104,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             "PUT",
             "/weir/apis/{name}",
             "apis",
-            Operation::PutApi,
+            operation!(PutApi: async apis::put),
             "Writes a definition: JSON with a `definition`, or the document alone.",
             &[
                 (StatusCode::CREATED, None, "Written and in force; ETag says which revision."),
@@ -125,7 +126,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             "DELETE",
             "/weir/apis/{name}",
             "apis",
-            Operation::DeleteApi,
+            operation!(DeleteApi: async apis::delete),
             "Removes a definition.",
             &[
                 (StatusCode::OK, None, "Removed."),
@@ -146,7 +147,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/weir/apis/{name}/try",
             "apis",
-            Operation::TryApi,
+            operation!(TryApi: async apis::try_out),
             "What a request to this definition is answered, and why.",
             &[OK_OBJECT, BAD, NOT_FOUND, MEDIA],
         )
@@ -157,7 +158,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             "POST",
             "/weir/apis/{name}/reset",
             "apis",
-            Operation::ResetApi,
+            operation!(ResetApi: async apis::reset),
             "Forgets what clients have written to a stateful definition.",
             &[(StatusCode::NO_CONTENT, None, "Done."), UNAUTHORIZED, FORBIDDEN, NOT_FOUND],
         )
@@ -169,7 +170,7 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             "POST",
             "/weir/apis/{name}/webhooks/{webhook}",
             "apis",
-            Operation::FireWebhook,
+            operation!(FireWebhook: async webhooks::fire),
             "Sends a webhook once, to a server that weir.mock.callbacks.allow lists.",
             &[
                 (StatusCode::OK, Some("Fired"), "What was sent, and what came of it."),

@@ -10,8 +10,10 @@ use weir_limit::{Breaker, BreakerState, BreakerView};
 use weir_server::now_ns;
 
 use super::Call;
+use super::describe::{Endpoint, operation, read};
 use super::limits::label;
-use crate::answer::ok_json;
+use super::shared::OK_OBJECT;
+use crate::answer::{Failure, ok_json};
 
 const STATES: &[(&str, BreakerState)] = &[
     ("closed", BreakerState::Closed),
@@ -19,8 +21,17 @@ const STATES: &[(&str, BreakerState)] = &[
     ("half_open", BreakerState::HalfOpen),
 ];
 
+/// In the order of the document.
+pub(super) static ENDPOINTS: &[Endpoint] = &[read(
+    "/circuitbreakers",
+    "circuitbreakers",
+    operation!(ListBreakers: list),
+    "Circuit breakers, in the form of resilience4j's endpoint.",
+    &[OK_OBJECT],
+)];
+
 /// What resilience4j's `CircuitBreakerEndpoint` shows.
-pub(super) fn list(call: &Call) -> Response {
+pub(super) fn list(call: &Call) -> Result<Response, Failure> {
     let mut all = Map::new();
     for breaker in breakers(&call.site.control) {
         let (view, settings) = (breaker.view(now_ns()), breaker.settings());
@@ -41,7 +52,7 @@ pub(super) fn list(call: &Call) -> Response {
             }),
         );
     }
-    ok_json(&json!({ "circuitBreakers": Value::Object(all) }))
+    Ok(ok_json(&json!({ "circuitBreakers": Value::Object(all) })))
 }
 
 fn breakers(control: &Control) -> Vec<Arc<Breaker>> {

@@ -1,63 +1,49 @@
 //! What an endpoint is described by.
 
+use std::pin::Pin;
+
+use axum::response::Response;
 use http::StatusCode;
 
+use super::call::Call;
 use crate::access::Intent;
+use crate::answer::Failure;
 
-/// What an endpoint does. Closed: a new one does not compile until it is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    Index,
-    Health,
-    Liveness,
-    Readiness,
-    Info,
-    Loggers,
-    Logger,
-    SetLogger,
-    Prometheus,
-    RefreshConfiguration,
-    GatewayIndex,
-    ListRoutes,
-    ImportRoutes,
-    DeleteRoutes,
-    GetRoute,
-    PutRoute,
-    DeleteRoute,
-    CombinedFilters,
-    RouteDefinitions,
-    GlobalFilters,
-    RouteFilters,
-    RoutePredicates,
-    Refresh,
-    Stats,
-    Audit,
-    Explain,
-    ListBreakers,
-    ListCaches,
-    GetCache,
-    EmptyCaches,
-    EmptyCache,
-    ListLimits,
-    GetLimit,
-    SetLimit,
-    ListPipelines,
-    GetPipeline,
-    ListServices,
-    GetService,
-    ListUpstreams,
-    GetUpstream,
-    SetUpstream,
-    ListApis,
-    ImportApis,
-    DeleteApis,
-    GetApi,
-    PutApi,
-    DeleteApi,
-    TryApi,
-    ResetApi,
-    FireWebhook,
+/// What an endpoint does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operation {
+    /// Its name in the OpenAPI document.
+    pub(crate) id: &'static str,
+    pub(crate) run: Run,
 }
+
+/// How an endpoint answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Run {
+    /// Without waiting.
+    Now(fn(&Call) -> Result<Response, Failure>),
+    Later(fn(Call) -> Answering),
+}
+
+/// An answer in the making.
+pub(crate) type Answering = Pin<Box<dyn Future<Output = Result<Response, Failure>> + Send>>;
+
+/// The operation called `$id`, done by a function, which may be `async`.
+macro_rules! operation {
+    ($id:ident: async $run:path) => {
+        $crate::endpoint::describe::Operation {
+            id: stringify!($id),
+            run: $crate::endpoint::describe::Run::Later(|call| Box::pin($run(call))),
+        }
+    };
+    ($id:ident: $run:path) => {
+        $crate::endpoint::describe::Operation {
+            id: stringify!($id),
+            run: $crate::endpoint::describe::Run::Now($run),
+        }
+    };
+}
+pub(super) use operation;
 
 /// A parameter in path, query or header.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +75,10 @@ pub(crate) struct Endpoint {
     pub(crate) name: &'static str,
     pub(crate) intent: Intent,
     pub(crate) operation: Operation,
+    /// The store is asked whether it can be read before anything is answered.
+    pub(crate) reads_store: bool,
+    /// Only where `gateway.actuator.verbose.enabled` is on.
+    pub(crate) is_verbose: bool,
     pub(crate) summary: &'static str,
     pub(crate) parameters: &'static [Parameter],
     pub(crate) body: Option<BodySpec>,
@@ -121,6 +111,8 @@ pub(super) const fn read(
         name,
         intent: Intent::Read,
         operation,
+        reads_store: false,
+        is_verbose: false,
         summary,
         parameters: &[],
         body: None,

@@ -154,8 +154,8 @@ fn identity(name: &str) -> String {
     format!("{hash:08x}")
 }
 
-pub(super) fn refresh() -> Response {
-    empty(StatusCode::OK)
+pub(super) fn refresh(_: &Call) -> Result<Response, Failure> {
+    Ok(empty(StatusCode::OK))
 }
 
 pub(super) async fn explain(call: Call) -> Result<Response, Failure> {

@@ -4,14 +4,64 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::response::Response;
+use http::StatusCode;
 use serde_json::{Value, json};
 use weir_control::Control;
 use weir_filter::filter::Setting;
 use weir_filter::{LIMIT_FIELDS, LimitDefinition, REQUEST_FIELDS, set_limit};
 use weir_limit::{Concurrency, Counts, Mode, Order, Valve, WAIT_BOUNDS_MS};
 
+use super::describe::{BodySpec, Endpoint, Parameter, operation, read, write};
+use super::shared::{BAD, FORBIDDEN, JSON_MEDIA, MEDIA, OK_OBJECT, UNAUTHORIZED};
 use super::{Call, body};
 use crate::answer::{Failure, ok_json};
+
+const LIMIT: Parameter = Parameter {
+    place: "path",
+    name: "name",
+    kind: "string",
+    doc: "Name; a limit that a route brings is `route:ID`.",
+};
+
+/// In the order of the document.
+pub(super) static ENDPOINTS: &[Endpoint] = &[
+    read(
+        "/gateway/limits",
+        "gateway",
+        operation!(ListLimits: list),
+        "Limits in force, with what waits and what has passed.",
+        &[OK_OBJECT],
+    ),
+    Endpoint {
+        parameters: &[LIMIT],
+        ..read(
+            "/gateway/limits/{name}",
+            "gateway",
+            operation!(GetLimit: async get),
+            "One limit.",
+            &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No route in force names it.")],
+        )
+    },
+    Endpoint {
+        parameters: &[LIMIT],
+        body: Some(BodySpec { media: JSON_MEDIA, schema: "Limit" }),
+        ..write(
+            "POST",
+            "/gateway/limits/{name}",
+            "gateway",
+            operation!(SetLimit: async set),
+            "Changes a limit until the next reload; pauses, resumes or empties its queue.",
+            &[
+                OK_OBJECT,
+                BAD,
+                UNAUTHORIZED,
+                FORBIDDEN,
+                (StatusCode::NOT_FOUND, Some("Error"), "No route in force names it."),
+                MEDIA,
+            ],
+        )
+    },
+];
 
 pub(super) fn list(call: &Call) -> Result<Response, Failure> {
     let limits: Vec<Value> = valves(&call.site.control).iter().map(|valve| shown(valve)).collect();

@@ -5,7 +5,6 @@ mod apis_table;
 mod body;
 mod breakers;
 mod caches;
-mod caches_table;
 mod call;
 mod describe;
 mod gateway;
@@ -19,7 +18,6 @@ mod services;
 mod shared;
 mod table;
 mod upstreams;
-mod upstreams_table;
 mod webhooks;
 
 use std::net::IpAddr;
@@ -38,10 +36,10 @@ use crate::answer::{Failure, ok_json};
 use crate::site::{Kind, Site};
 pub use breakers::{breakers_metrics, breakers_prometheus};
 use call::Call;
-use describe::{Endpoint, Operation};
+use describe::{Endpoint, Run};
 pub use limits::{limits_metrics, limits_prometheus};
 pub use openapi::openapi;
-use table::{ENDPOINTS, endpoints};
+use table::endpoints;
 
 /// What the main port says to who wants to change something.
 const CHANGES_ELSEWHERE: &str = "nothing is changed on this port; send it to the admin API, which \
@@ -150,8 +148,7 @@ fn base_of(site: &Site) -> String {
 
 /// Whether `site` has `endpoint`.
 fn is_served(site: &Site, endpoint: &Endpoint) -> bool {
-    let needs_verbose = endpoint.operation == Operation::RouteDefinitions;
-    site.serves(endpoint.name, endpoint.intent) && (site.options.is_verbose || !needs_verbose)
+    site.serves(endpoint.name, endpoint.intent) && (site.options.is_verbose || !endpoint.is_verbose)
 }
 
 impl Site {
@@ -164,7 +161,7 @@ impl Site {
         }
         let Some(rest) = rest.strip_prefix('/') else { return false };
         let name = rest.split('/').next().unwrap_or(rest);
-        let mut known = ENDPOINTS.iter().filter(|endpoint| endpoint.name == name);
+        let mut known = endpoints().filter(|endpoint| endpoint.name == name);
         known.any(|endpoint| self.serves(endpoint.name, endpoint.intent))
     }
 }
@@ -199,72 +196,12 @@ fn admit(site: Arc<Site>, intent: Intent, parts: Parts, body: Body) -> Result<Ca
 }
 
 async fn answer(endpoint: &Endpoint, call: Call) -> Result<Response, Failure> {
-    let reads_store = matches!(
-        endpoint.operation,
-        Operation::ListRoutes
-            | Operation::GetRoute
-            | Operation::CombinedFilters
-            | Operation::RouteDefinitions
-            | Operation::Audit
-    );
     // A list is answered 200 before it is read to its end, so this is the time to find out.
-    if reads_store {
+    if endpoint.reads_store {
         call.site.control.recover().await?;
     }
-    dispatch(endpoint.operation, call).await
-}
-
-async fn dispatch(operation: Operation, call: Call) -> Result<Response, Failure> {
-    match operation {
-        Operation::Index => process::index(&call),
-        Operation::Health => process::health(&call),
-        Operation::Liveness => process::liveness(&call),
-        Operation::Readiness => process::readiness(&call),
-        Operation::Info => process::info(&call),
-        Operation::Loggers => process::loggers(&call),
-        Operation::Logger => process::logger(call).await,
-        Operation::SetLogger => process::set_logger(call).await,
-        Operation::Prometheus => Ok(process::prometheus(&call)),
-        Operation::RefreshConfiguration => process::refresh(call).await,
-        Operation::GatewayIndex => gateway::index(&call),
-        Operation::ListRoutes => routes::list(call).await,
-        Operation::ImportRoutes => routes::import(call).await,
-        Operation::DeleteRoutes => routes::delete_matching(call).await,
-        Operation::GetRoute => routes::get(call).await,
-        Operation::PutRoute => routes::put(call).await,
-        Operation::DeleteRoute => routes::delete(call).await,
-        Operation::CombinedFilters => routes::combined_filters(call).await,
-        Operation::RouteDefinitions => routes::definitions(&call),
-        Operation::GlobalFilters => gateway::global_filters(&call),
-        Operation::RouteFilters => gateway::route_filters(&call),
-        Operation::RoutePredicates => gateway::route_predicates(&call),
-        Operation::Refresh => Ok(gateway::refresh()),
-        Operation::Stats => gateway::stats(call).await,
-        Operation::Audit => gateway::audit(&call),
-        Operation::Explain => gateway::explain(call).await,
-        Operation::ListBreakers => Ok(breakers::list(&call)),
-        Operation::ListCaches => Ok(caches::list(&call)),
-        Operation::GetCache => caches::get(call).await,
-        Operation::EmptyCaches => Ok(caches::empty_all(&call)),
-        Operation::EmptyCache => caches::empty_one(call).await,
-        Operation::ListLimits => limits::list(&call),
-        Operation::GetLimit => limits::get(call).await,
-        Operation::SetLimit => limits::set(call).await,
-        Operation::ListPipelines => pipelines::list(&call),
-        Operation::GetPipeline => pipelines::get(call).await,
-        Operation::ListServices => services::list(&call),
-        Operation::GetService => services::get(call).await,
-        Operation::ListUpstreams => upstreams::list(&call),
-        Operation::GetUpstream => upstreams::get(call).await,
-        Operation::SetUpstream => upstreams::set(call).await,
-        Operation::ListApis => apis::list(call).await,
-        Operation::ImportApis => apis::import(call).await,
-        Operation::DeleteApis => apis::delete_matching(call).await,
-        Operation::GetApi => apis::get(call).await,
-        Operation::PutApi => apis::put(call).await,
-        Operation::DeleteApi => apis::delete(call).await,
-        Operation::TryApi => apis::try_out(call).await,
-        Operation::ResetApi => apis::reset(call).await,
-        Operation::FireWebhook => webhooks::fire(call).await,
+    match endpoint.operation.run {
+        Run::Now(run) => run(&call),
+        Run::Later(run) => run(call).await,
     }
 }

@@ -59,7 +59,7 @@ fn operation(endpoint: &Endpoint) -> Value {
     });
     let parameters: Vec<Value> = parameters.collect();
     let mut operation = json!({
-        "operationId": format!("{:?}-{}", endpoint.operation, endpoint.method),
+        "operationId": format!("{}-{}", endpoint.operation.id, endpoint.method),
         "summary": endpoint.summary,
         "tags": [endpoint.name],
         "parameters": parameters,

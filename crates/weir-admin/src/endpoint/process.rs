@@ -89,9 +89,9 @@ pub(super) fn info(call: &Call) -> Result<Response, Failure> {
     Ok(json_answer(StatusCode::OK, ACTUATOR, &(call.site.hooks.info)()))
 }
 
-pub(super) fn prometheus(call: &Call) -> Response {
+pub(super) fn prometheus(call: &Call) -> Result<Response, Failure> {
     let media = HeaderValue::from_static("text/plain;version=0.0.4;charset=utf-8");
-    answer(StatusCode::OK, Some(media), (call.site.hooks.prometheus)().into_bytes())
+    Ok(answer(StatusCode::OK, Some(media), (call.site.hooks.prometheus)().into_bytes()))
 }
 
 /// Reads the configuration again, as Spring Cloud's endpoint does: a list of names, never a value.

@@ -3,13 +3,12 @@
 use http::StatusCode;
 
 use super::apis_table::API_ENDPOINTS;
-use super::caches_table::CACHE_ENDPOINTS;
-use super::describe::{Answer, BodySpec, Endpoint, Operation, Parameter, query, read, write};
+use super::describe::{Answer, BodySpec, Endpoint, Parameter, operation, query, read, write};
 use super::shared::{
     BAD, BUSY, FAULT, FORBIDDEN, FULL, IF_NONE_MATCH, JSON_MEDIA, MEDIA, OK_OBJECT, PAGE,
     TOO_LARGE, UNAUTHORIZED,
 };
-use super::upstreams_table::UPSTREAM_ENDPOINTS;
+use super::{breakers, caches, gateway, limits, pipelines, process, routes, services, upstreams};
 use crate::access::Intent;
 
 const ID: Parameter =
@@ -43,18 +42,6 @@ const COUNT: Parameter = query("count", "integer", "How many entries, up to 1000
 const LOGGER: Parameter =
     Parameter { place: "path", name: "name", kind: "string", doc: "ROOT or a log target." };
 
-const LIMIT: Parameter = Parameter {
-    place: "path",
-    name: "name",
-    kind: "string",
-    doc: "Name; a limit that a route brings is `route:ID`.",
-};
-const PIPELINE: Parameter =
-    Parameter { place: "path", name: "id", kind: "string", doc: "Its `id`." };
-const SERVICE: Parameter =
-    Parameter { place: "path", name: "name", kind: "string", doc: "Name, as in `lb://name`." };
-
-const BREAKERS: &str = "Circuit breakers, in the form of resilience4j's endpoint.";
 const NOT_FOUND: Answer = (StatusCode::NOT_FOUND, None, "No such route.");
 const CHANGED: Answer =
     (StatusCode::PRECONDITION_FAILED, Some("Error"), "The route is at another revision.");
@@ -78,24 +65,42 @@ const HEALTH_ANSWERS: &[Answer] = &[
     (StatusCode::SERVICE_UNAVAILABLE, Some("Health"), "DOWN or OUT_OF_SERVICE."),
 ];
 
+/// The lists of all files.
+static LISTS: &[&[Endpoint]] = &[
+    ENDPOINTS,
+    limits::ENDPOINTS,
+    breakers::ENDPOINTS,
+    pipelines::ENDPOINTS,
+    services::ENDPOINTS,
+    caches::ENDPOINTS,
+    upstreams::ENDPOINTS,
+    API_ENDPOINTS,
+];
+
 /// All endpoints.
 pub(crate) fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
-    ENDPOINTS.iter().chain(CACHE_ENDPOINTS).chain(UPSTREAM_ENDPOINTS).chain(API_ENDPOINTS)
+    LISTS.iter().copied().flatten()
 }
 
 /// The actuator, in the order of the document.
-pub(crate) static ENDPOINTS: &[Endpoint] = &[
-    read("", "index", Operation::Index, "Links to what is exposed.", &[OK_OBJECT]),
+static ENDPOINTS: &[Endpoint] = &[
+    read("", "index", operation!(Index: process::index), "Links to what is exposed.", &[OK_OBJECT]),
     Endpoint {
         intent: Intent::Probe,
-        ..read("/health", "health", Operation::Health, "Health of the whole.", HEALTH_ANSWERS)
+        ..read(
+            "/health",
+            "health",
+            operation!(Health: process::health),
+            "Health of the whole.",
+            HEALTH_ANSWERS,
+        )
     },
     Endpoint {
         intent: Intent::Probe,
         ..read(
             "/health/liveness",
             "health",
-            Operation::Liveness,
+            operation!(Liveness: process::liveness),
             "Whether the process works.",
             HEALTH_ANSWERS,
         )
@@ -105,19 +110,19 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/health/readiness",
             "health",
-            Operation::Readiness,
+            operation!(Readiness: process::readiness),
             "Whether it wants traffic: not while it drains.",
             HEALTH_ANSWERS,
         )
     },
-    read("/info", "info", Operation::Info, "Which build this is.", &[OK_OBJECT]),
-    read("/loggers", "loggers", Operation::Loggers, "Log levels.", &[OK_OBJECT]),
+    read("/info", "info", operation!(Info: process::info), "Which build this is.", &[OK_OBJECT]),
+    read("/loggers", "loggers", operation!(Loggers: process::loggers), "Log levels.", &[OK_OBJECT]),
     Endpoint {
         parameters: &[LOGGER],
         ..read(
             "/loggers/{name}",
             "loggers",
-            Operation::Logger,
+            operation!(Logger: async process::logger),
             "One log level.",
             &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No such logger.")],
         )
@@ -129,7 +134,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "POST",
             "/loggers/{name}",
             "loggers",
-            Operation::SetLogger,
+            operation!(SetLogger: async process::set_logger),
             "Sets or clears a log level.",
             &[(StatusCode::NO_CONTENT, None, "Done."), BAD, UNAUTHORIZED, FORBIDDEN, MEDIA],
         )
@@ -137,7 +142,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
     read(
         "/prometheus",
         "prometheus",
-        Operation::Prometheus,
+        operation!(Prometheus: process::prometheus),
         "Metrics in the Prometheus text format.",
         &[(StatusCode::OK, Some("Text"), "The metrics.")],
     ),
@@ -145,7 +150,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         "POST",
         "/refresh",
         "refresh",
-        Operation::RefreshConfiguration,
+        operation!(RefreshConfiguration: async process::refresh),
         "Reads the configuration again, servers included; tells which of their properties changed.",
         &[
             (StatusCode::OK, Some("Names"), "In force; the names of what changed, no values."),
@@ -159,13 +164,20 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             ),
         ],
     ),
-    read("/gateway", "gateway", Operation::GatewayIndex, "What there is below.", &[OK_OBJECT]),
+    read(
+        "/gateway",
+        "gateway",
+        operation!(GatewayIndex: gateway::index),
+        "What there is below.",
+        &[OK_OBJECT],
+    ),
     Endpoint {
+        reads_store: true,
         parameters: &[PAGE, SIZE, Q, URI, PATH, ID_PREFIX, METADATA, FROM, FORM],
         ..read(
             "/gateway/routes",
             "gateway",
-            Operation::ListRoutes,
+            operation!(ListRoutes: async routes::list),
             "Routes in the order they are tried; X-Total-Count and Link say what is left.",
             &[(StatusCode::OK, Some("Routes"), "The routes."), BAD, BUSY, FAULT],
         )
@@ -179,7 +191,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "POST",
             "/gateway/routes",
             "gateway",
-            Operation::ImportRoutes,
+            operation!(ImportRoutes: async routes::import),
             "Writes many routes at once: all of them in one swap, or none.",
             &[
                 (StatusCode::OK, None, "Written and in force; X-Weir-Created and -Replaced count."),
@@ -200,7 +212,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "DELETE",
             "/gateway/routes",
             "gateway",
-            Operation::DeleteRoutes,
+            operation!(DeleteRoutes: async routes::delete_matching),
             "Removes the routes of the store that match; needs a condition, or all=true.",
             &[
                 (StatusCode::OK, Some("Deleted"), "How many were removed."),
@@ -214,11 +226,12 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
+        reads_store: true,
         parameters: &[ID, FORM],
         ..read(
             "/gateway/routes/{id}",
             "gateway",
-            Operation::GetRoute,
+            operation!(GetRoute: async routes::get),
             "One route; ETag is its revision if it is in the store.",
             &[(StatusCode::OK, Some("Route"), "The route."), BAD, NOT_FOUND, BUSY, FAULT],
         )
@@ -230,7 +243,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "POST",
             "/gateway/routes/{id}",
             "gateway",
-            Operation::PutRoute,
+            operation!(PutRoute: async routes::put),
             "Writes a route; the id of the path counts.",
             PUT_ANSWERS,
         )
@@ -242,7 +255,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "PUT",
             "/gateway/routes/{id}",
             "gateway",
-            Operation::PutRoute,
+            operation!(PutRoute: async routes::put),
             "The same as POST.",
             PUT_ANSWERS,
         )
@@ -253,7 +266,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
             "DELETE",
             "/gateway/routes/{id}",
             "gateway",
-            Operation::DeleteRoute,
+            operation!(DeleteRoute: async routes::delete),
             "Removes a route of the store; those of files are not found.",
             &[
                 (StatusCode::OK, None, "Removed."),
@@ -268,40 +281,45 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
+        reads_store: true,
         parameters: &[ID],
         ..read(
             "/gateway/routes/{id}/combinedfilters",
             "gateway",
-            Operation::CombinedFilters,
+            operation!(CombinedFilters: async routes::combined_filters),
             "The route as text, with its filters in order; `{}` if there is none.",
             &[OK_OBJECT, BUSY, FAULT],
         )
     },
-    read(
-        "/gateway/routedefinitions",
-        "gateway",
-        Operation::RouteDefinitions,
-        "All routes as they were written.",
-        &[(StatusCode::OK, Some("RouteDefinitions"), "The definitions."), BUSY, FAULT],
-    ),
+    Endpoint {
+        reads_store: true,
+        is_verbose: true,
+        ..read(
+            "/gateway/routedefinitions",
+            "gateway",
+            operation!(RouteDefinitions: routes::definitions),
+            "All routes as they were written.",
+            &[(StatusCode::OK, Some("RouteDefinitions"), "The definitions."), BUSY, FAULT],
+        )
+    },
     read(
         "/gateway/globalfilters",
         "gateway",
-        Operation::GlobalFilters,
+        operation!(GlobalFilters: gateway::global_filters),
         "What runs on every route, by SCG's names, with its order.",
         &[OK_OBJECT],
     ),
     read(
         "/gateway/routefilters",
         "gateway",
-        Operation::RouteFilters,
+        operation!(RouteFilters: gateway::route_filters),
         "Filters that routes can name.",
         &[OK_OBJECT],
     ),
     read(
         "/gateway/routepredicates",
         "gateway",
-        Operation::RoutePredicates,
+        operation!(RoutePredicates: gateway::route_predicates),
         "Predicates that routes can name.",
         &[OK_OBJECT],
     ),
@@ -309,7 +327,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         "POST",
         "/gateway/refresh",
         "gateway",
-        Operation::Refresh,
+        operation!(Refresh: gateway::refresh),
         "Nothing to do: every change is in force when it is answered.",
         &[(StatusCode::OK, None, "Done."), UNAUTHORIZED, FORBIDDEN],
     ),
@@ -318,90 +336,20 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/gateway/stats",
             "gateway",
-            Operation::Stats,
+            operation!(Stats: async gateway::stats),
             "Counts of the route table, the store and the data plane, and where the memory is.",
             &[OK_OBJECT, BAD, FAULT],
         )
     },
     Endpoint {
+        reads_store: true,
         parameters: &[BEFORE, COUNT],
         ..read(
             "/gateway/audit",
             "gateway",
-            Operation::Audit,
+            operation!(Audit: gateway::audit),
             "Who changed what, newest first.",
             &[(StatusCode::OK, Some("AuditLog"), "The entries."), BAD, BUSY, FAULT],
-        )
-    },
-    read(
-        "/gateway/limits",
-        "gateway",
-        Operation::ListLimits,
-        "Limits in force, with what waits and what has passed.",
-        &[OK_OBJECT],
-    ),
-    Endpoint {
-        parameters: &[LIMIT],
-        ..read(
-            "/gateway/limits/{name}",
-            "gateway",
-            Operation::GetLimit,
-            "One limit.",
-            &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No route in force names it.")],
-        )
-    },
-    Endpoint {
-        parameters: &[LIMIT],
-        body: Some(BodySpec { media: JSON_MEDIA, schema: "Limit" }),
-        ..write(
-            "POST",
-            "/gateway/limits/{name}",
-            "gateway",
-            Operation::SetLimit,
-            "Changes a limit until the next reload; pauses, resumes or empties its queue.",
-            &[
-                OK_OBJECT,
-                BAD,
-                UNAUTHORIZED,
-                FORBIDDEN,
-                (StatusCode::NOT_FOUND, Some("Error"), "No route in force names it."),
-                MEDIA,
-            ],
-        )
-    },
-    read("/circuitbreakers", "circuitbreakers", Operation::ListBreakers, BREAKERS, &[OK_OBJECT]),
-    read(
-        "/gateway/pipelines",
-        "gateway",
-        Operation::ListPipelines,
-        "Pipelines: where they listen, what they have counted, and how their upstreams are.",
-        &[OK_OBJECT],
-    ),
-    Endpoint {
-        parameters: &[PIPELINE],
-        ..read(
-            "/gateway/pipelines/{id}",
-            "gateway",
-            Operation::GetPipeline,
-            "One pipeline.",
-            &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No entry has this name.")],
-        )
-    },
-    read(
-        "/gateway/services",
-        "gateway",
-        Operation::ListServices,
-        "Services that registries list, and how the registries are.",
-        &[OK_OBJECT],
-    ),
-    Endpoint {
-        parameters: &[SERVICE],
-        ..read(
-            "/gateway/services/{name}",
-            "gateway",
-            Operation::GetService,
-            "The instances of a service, and why one takes no requests.",
-            &[OK_OBJECT, (StatusCode::NOT_FOUND, Some("Error"), "No registry lists it.")],
         )
     },
     Endpoint {
@@ -410,7 +358,7 @@ pub(crate) static ENDPOINTS: &[Endpoint] = &[
         ..read(
             "/gateway/explain",
             "gateway",
-            Operation::Explain,
+            operation!(Explain: async gateway::explain),
             "Why a request goes where it goes; nothing is sent or changed.",
             &[OK_OBJECT, BAD, MEDIA],
         )

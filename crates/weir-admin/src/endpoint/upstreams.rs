@@ -1,9 +1,54 @@
 //! Upstreams with rules: how they are, and which of their instances are drained.
 
 use axum::response::Response;
+use http::StatusCode;
 
+use super::describe::{Answer, BodySpec, Endpoint, Parameter, operation, read, write};
+use super::shared::{BAD, FORBIDDEN, JSON_MEDIA, MEDIA, OK_OBJECT, UNAUTHORIZED};
 use super::{Call, body};
 use crate::answer::{Failure, ok_json};
+
+const UPSTREAM: Parameter = Parameter {
+    place: "path",
+    name: "name",
+    kind: "string",
+    doc: "Name, as in `upstream://name`.",
+};
+const NO_UPSTREAM: Answer =
+    (StatusCode::NOT_FOUND, Some("Error"), "No route leads to it, or it has no such instance.");
+
+/// In the order of the document.
+pub(super) static ENDPOINTS: &[Endpoint] = &[
+    read(
+        "/gateway/upstreams",
+        "gateway",
+        operation!(ListUpstreams: list),
+        "Upstreams with rules, and how their instances are.",
+        &[OK_OBJECT],
+    ),
+    Endpoint {
+        parameters: &[UPSTREAM],
+        ..read(
+            "/gateway/upstreams/{name}",
+            "gateway",
+            operation!(GetUpstream: async get),
+            "The instances of an upstream, and why one is not used.",
+            &[OK_OBJECT, NO_UPSTREAM],
+        )
+    },
+    Endpoint {
+        parameters: &[UPSTREAM],
+        body: Some(BodySpec { media: JSON_MEDIA, schema: "Drain" }),
+        ..write(
+            "POST",
+            "/gateway/upstreams/{name}",
+            "gateway",
+            operation!(SetUpstream: async set),
+            "Gives an instance no new requests, or gives it some again.",
+            &[OK_OBJECT, BAD, UNAUTHORIZED, FORBIDDEN, NO_UPSTREAM, MEDIA],
+        )
+    },
+];
 
 pub(super) fn list(call: &Call) -> Result<Response, Failure> {
     let all = (call.site.hooks.upstreams)(None);

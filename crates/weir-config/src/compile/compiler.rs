@@ -8,7 +8,7 @@ use weir_filter::filter::FilterOptions;
 use weir_filter::forwarding::Forwarding;
 use weir_filter::{ChainEntry, Target};
 use weir_route::predicate::PredicateOptions;
-use weir_route::{NamedArgs, RouteDefinition};
+use weir_route::{Beside, NamedArgs, RouteDefinition};
 use weir_snapshot::{Pipeline, RoutePolicy, Security, Settings};
 
 use super::interner::Pool;
@@ -21,7 +21,7 @@ use crate::routes::{Aliases, ServiceList};
 use crate::upstreams::Upstreams;
 
 /// What a compiler is made from.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Options {
     pub predicates: PredicateOptions,
     pub filters: FilterOptions,
@@ -47,6 +47,8 @@ pub(crate) struct Options {
     pub groups: Vec<RouteDefinition>,
     /// Key of the route table's hash.
     pub seed: u64,
+    /// A second thread for large tables.
+    pub beside: Beside,
 }
 
 /// Compiles routes under one configuration, from several threads; equal parts are shared.

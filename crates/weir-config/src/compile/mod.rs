@@ -31,7 +31,7 @@ use weir_limit::Valves;
 use weir_mock::MockTable;
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{BuildContext, Predicate, PredicateOptions};
-use weir_route::{NamedArgs, Predicates, Route, RouteDefinition, RouteGroup};
+use weir_route::{Beside, NamedArgs, Predicates, Route, RouteDefinition, RouteGroup};
 
 pub use compiler::Compiler;
 pub(crate) use compiler::Options;
@@ -132,6 +132,10 @@ impl Compiler {
 
     pub(crate) fn seed(&self) -> u64 {
         self.options.seed
+    }
+
+    pub(crate) fn beside(&self) -> Beside {
+        self.options.beside
     }
 
     pub(crate) fn predicate_options(&self) -> &PredicateOptions {

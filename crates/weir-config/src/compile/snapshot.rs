@@ -24,7 +24,7 @@ impl Compiler {
             // Global patterns were tried when they were read, a route's when it was compiled.
             cors: policy.map(Arc::new).unwrap_or_default(),
             index: Index::with_seed(self.seed())
-                .apply(routes.into_iter().map(Change::Put).collect()),
+                .apply_with(routes.into_iter().map(Change::Put).collect(), self.beside()),
             settings: Arc::clone(self.settings()),
             forwarding: Arc::clone(self.forwarding()),
             security: self.security().cloned(),
@@ -36,7 +36,7 @@ impl Compiler {
     pub fn apply(&self, snapshot: &Snapshot, changes: Vec<Change<RouteTarget>>) -> Snapshot {
         Snapshot {
             cors: self.cors_with(&snapshot.cors, &changes),
-            index: snapshot.index.apply(changes),
+            index: snapshot.index.apply_with(changes, self.beside()),
             settings: Arc::clone(&snapshot.settings),
             forwarding: Arc::clone(&snapshot.forwarding),
             security: snapshot.security.clone(),

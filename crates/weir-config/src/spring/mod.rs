@@ -24,7 +24,12 @@ pub(crate) mod scalar;
 mod tree;
 mod yaml;
 
+#[cfg(test)]
+pub(crate) use parallel::tests::on_a_thread;
+
 use std::collections::HashMap;
+
+use weir_route::{Beside, alone};
 
 pub(crate) use layers::{Layers, below, child};
 pub(crate) use placeholder::Trouble;
@@ -43,6 +48,8 @@ const PROFILES_MAX: usize = 64;
 pub(crate) struct Documents {
     pub sources: Sources,
     pub problems: Vec<Diagnostic>,
+    /// A second thread for long texts.
+    pub beside: Beside,
     list: Vec<Document>,
     sets: Tree,
     environment: Tree,
@@ -76,6 +83,7 @@ impl Documents {
         let mut documents = Self {
             sources,
             problems,
+            beside: alone,
             list: Vec::new(),
             sets,
             environment: variables,
@@ -207,7 +215,7 @@ impl Documents {
         let number = self.sources.add(source.name.clone(), source.text.clone());
         let problems = &mut self.problems;
         let parsed = match source.format {
-            Format::Yaml => yaml::parse(number, &source.text, problems),
+            Format::Yaml => yaml::parse(number, &source.text, self.beside, problems),
             Format::Json => json::parse(number, &source.text, problems).map(|tree| vec![tree]),
             Format::Ini => Ok(vec![ini::parse(number, &source.text, problems)]),
             Format::Properties => Ok(properties::parse(number, &source.text, problems)),

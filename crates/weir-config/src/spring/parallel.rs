@@ -8,7 +8,9 @@
 //! is wrong.
 
 use std::ops::Range;
-use std::thread;
+use std::sync::mpsc::channel;
+
+use weir_route::Beside;
 
 use super::builder::Builder;
 use super::events::{Instead, Reading};
@@ -30,15 +32,16 @@ struct Elements {
     indent: usize,
 }
 
-/// The documents of `whole`; `None` if one thread should read it.
-pub(super) fn read(whole: &Reading<'_>) -> Option<Vec<Builder>> {
+/// The documents of `whole`, read by this thread and one `beside` it; `None` if one thread should
+/// read it.
+pub(super) fn read(whole: &Reading<'_>, beside: Beside) -> Option<Vec<Builder>> {
     if whole.body.len() < BYTES_MIN {
         return None;
     }
-    read_at(whole, &find(whole.body)?)
+    read_at(whole, &find(whole.body)?, beside)
 }
 
-fn read_at(whole: &Reading<'_>, elements: &Elements) -> Option<Vec<Builder>> {
+fn read_at(whole: &Reading<'_>, elements: &Elements, beside: Beside) -> Option<Vec<Builder>> {
     let Elements { lines: Range { start, end }, indent } = elements;
     let (before, behind) = (whole.body.get(..*start)?, whole.body.get(*end..)?);
     // A directive changes what a tag means.
@@ -66,24 +69,31 @@ fn read_at(whole: &Reading<'_>, elements: &Elements) -> Option<Vec<Builder>> {
     // Never less than what takes their place: there are at least two elements.
     let left_out = end.checked_sub(kept)?;
     let rest = Reading { body: &rest, left_out: Some((kept, left_out)), ..*whole };
-    thread::scope(|scope| {
-        let reading = thread::Builder::new().spawn_scoped(scope, || {
-            let mut documents = Vec::new();
-            part.read(&mut documents, None).ok()?;
-            documents.pop().filter(|_| documents.is_empty())
-        });
-        let mut reading = Some(reading.ok()?);
-        let mut filled = false;
-        let mut fill = |builder: &mut Builder| {
-            let read = reading.take().and_then(|thread| thread.join().ok().flatten());
-            filled = read.is_some_and(|elements| builder.take_elements(elements));
-        };
-        let null = whole.from + start + indent + DASH;
-        let at = null..null + MARK.len() - DASH;
+    let (sender, receiver) = channel();
+    let mut sender = Some(sender);
+    let mut there = || {
+        // Dropped if reading panics: nobody waits for it then.
+        let Some(sender) = sender.take() else { return };
         let mut documents = Vec::new();
-        rest.read(&mut documents, Some(Instead { at, fill: &mut fill })).ok()?;
-        filled.then_some(documents)
-    })
+        let read = part.read(&mut documents, None).ok().and_then(|()| documents.pop());
+        // Refused only if the other thread has given up.
+        let _ = sender.send(read.filter(|_| documents.is_empty()));
+    };
+    let mut filled = false;
+    let mut fill = |builder: &mut Builder| {
+        let read = receiver.recv().ok().flatten();
+        filled = read.is_some_and(|elements| builder.take_elements(elements));
+    };
+    let null = whole.from + start + indent + DASH;
+    let at = null..null + MARK.len() - DASH;
+    let mut documents = Vec::new();
+    let mut read = None;
+    let mut here = || {
+        let instead = Instead { at: at.clone(), fill: &mut fill };
+        read = rest.read(&mut documents, Some(instead)).ok();
+    };
+    let both = beside(&mut there, &mut here);
+    read.filter(|()| both && filled).map(|()| documents)
 }
 
 /// Elements of the list that lies least deep in the middle of `text`, from there on to its end.
@@ -139,7 +149,7 @@ fn is_element(text: &str, line: &Range<usize>, indent: usize) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
 
     use proptest::collection::vec;
@@ -152,6 +162,17 @@ mod tests {
 
     /// Every node with its places, and what was found.
     type Dump = (Vec<String>, Vec<String>);
+
+    /// A thread for the test.
+    #[expect(clippy::disallowed_methods, reason = "production gets its threads from the caller")]
+    pub(crate) fn on_a_thread(there: &mut (dyn FnMut() + Send), here: &mut dyn FnMut()) -> bool {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(there);
+            here();
+            thread.join().unwrap();
+        });
+        true
+    }
 
     fn node(node: Node<'_>, depth: usize, out: &mut Vec<String>) {
         let (key, value) = (node.key(), node.scalar());
@@ -178,7 +199,7 @@ mod tests {
         let whole = Reading { source: 3, text: &text, body: &text, from: 0, left_out: None };
         let mut documents = Vec::new();
         let one = whole.read(&mut documents, None).ok().map(|()| dump(documents));
-        let two = at(&text).and_then(|elements| read_at(&whole, &elements));
+        let two = at(&text).and_then(|elements| read_at(&whole, &elements, on_a_thread));
         (one, two.map(dump))
     }
 

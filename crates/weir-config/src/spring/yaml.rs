@@ -2,25 +2,29 @@
 
 use std::sync::Arc;
 
+use weir_route::Beside;
+
 use super::events::Reading;
 use super::parallel;
 use super::tree::Tree;
 use crate::diagnostic::Diagnostic;
 
-/// Parses every document of `text`. What does not stop the reading goes to `problems`.
+/// Parses every document of `text`, with a thread `beside` this one if it is long. What does not
+/// stop the reading goes to `problems`.
 ///
 /// # Errors
 /// The first thing in the text that is not YAML, or a bound that is passed.
 pub(super) fn parse(
     source: u32,
     text: &Arc<str>,
+    beside: Beside,
     problems: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Tree>, Diagnostic> {
     let from = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let body = text.get(from..).unwrap_or_default();
     let whole = Reading { source, text, body, from, left_out: None };
     let mut documents = Vec::new();
-    let read = match parallel::read(&whole) {
+    let read = match parallel::read(&whole, beside) {
         Some(read) => {
             documents = read;
             Ok(())

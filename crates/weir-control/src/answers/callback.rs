@@ -85,7 +85,7 @@ impl Callbacks {
         let (Ok(place), Ok(kib)) = (place, kib) else {
             count(Outcome::Dropped);
             let name = &request.name;
-            tracing::warn!(target: "weir::mock", "callback {name}: dropped, too many are waiting");
+            tracing::debug!(target: "weir::mock", "callback {name}: dropped, too many are waiting");
             return;
         };
         let (turns, pool) = (Arc::clone(&self.turns), self.pool.clone());
@@ -119,14 +119,14 @@ async fn deliver(request: &CallbackRequest, reach: Reach, pool: &Pool, turns: &S
         Ok(answer) => {
             let status = answer.status.as_u16();
             count(if status < 400 { Outcome::Accepted } else { Outcome::Rejected });
-            tracing::info!(
+            tracing::debug!(
                 target: "weir::mock",
                 "callback {name}: {method} {url} → {status} ({why}{tries})"
             );
         }
         Err(failure) => {
             count(Outcome::Failed);
-            tracing::warn!(
+            tracing::debug!(
                 target: "weir::mock",
                 "callback {name}: {method} {url} not delivered: {} ({why}{tries})", told(&failure)
             );

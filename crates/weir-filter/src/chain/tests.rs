@@ -6,12 +6,13 @@ use std::hash::{Hash, Hasher};
 use proptest::prelude::*;
 use serde_json::Value;
 use weir_route::{Arguments, Vars, parse_shortcut};
+use weir_wire::Fields;
 use weir_wire::http1::canonical_path;
 
 use super::{Chain, ChainEntry};
 use crate::context::{RequestContext, ResponseContext, Verdict};
 use crate::filter::{Filter, FilterOptions, find};
-use crate::trial::{Trial, request_head, response_head};
+use crate::test_exchange::{TestExchange, request_head, response_head};
 
 fn filters(texts: &[&str]) -> Vec<Filter> {
     let build = |text: &&str| {
@@ -127,7 +128,7 @@ fn policy_is_told() {
 
 #[test]
 fn a_failing_filter_ends_the_chain() {
-    let trial = Trial::new("- AddRequestHeader=A, {nope}\n- RedirectTo=302, /x");
+    let trial = TestExchange::new("- AddRequestHeader=A, {nope}\n- RedirectTo=302, /x");
     let outcome = trial.run("GET / HTTP/1.1", "");
     assert!(outcome.error.is_some() && outcome.response.is_none());
 }
@@ -195,7 +196,7 @@ proptest! {
             kept: &mut None,
             failure: None,
             peer: "192.0.2.9:1".parse().expect("an address"),
-            added: &mut Vec::new(),
+            added: &mut Fields::default(),
             now_ms: 0,
  dice: 0,
  is_asked: false,

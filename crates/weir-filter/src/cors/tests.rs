@@ -9,7 +9,7 @@ use weir_route::{Request, RequestParts};
 use super::{
     CorsChange, CorsConfiguration, CorsDecision, CorsField, CorsPolicy, CorsRoute, CorsRule,
 };
-use crate::trial::request_head;
+use crate::test_exchange::request_head;
 
 const VARY: &str = "Vary: Origin|Vary: Access-Control-Request-Method|\
                     Vary: Access-Control-Request-Headers";

@@ -56,6 +56,10 @@ impl Behaviour for AddRequestHeader {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         self.0.append_to(&mut context.head.fields, context.vars)?;
         Ok(Verdict::Continue)

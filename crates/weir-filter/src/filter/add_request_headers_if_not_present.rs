@@ -99,7 +99,7 @@ impl Behaviour for AddRequestHeadersIfNotPresent {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{check_refused, check_request};
+    use crate::test_exchange::{check_refused, check_request};
 
     #[test]
     fn names_are_added_if_absent_or_blank() {

@@ -87,7 +87,7 @@ impl Behaviour for AddRequestParameter {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::check_path;
+    use crate::test_exchange::check_path;
 
     #[test]
     fn parameters_are_appended() {

@@ -71,6 +71,10 @@ impl Behaviour for AddResponseHeader {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn on_response(&self) -> Option<&dyn OnResponse> {
         Some(self)
     }
@@ -105,7 +109,7 @@ impl OnResponse for AddResponseHeader {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{Trial, check_refused, check_response};
+    use crate::test_exchange::{TestExchange, check_refused, check_response};
 
     const GET: &str = "GET / HTTP/1.1";
 
@@ -124,7 +128,7 @@ mod tests {
 
     #[test]
     fn an_unknown_variable_fails_once_the_upstream_was_asked() {
-        let outcome = Trial::new("- AddResponseHeader=X-A, {nope}, false")
+        let outcome = TestExchange::new("- AddResponseHeader=X-A, {nope}, false")
             .run(GET, "HTTP/1.1 200 OK\nX-A: 1");
         assert!(outcome.sent.is_some() && outcome.error.is_some());
     }

@@ -81,6 +81,10 @@ impl Behaviour for ApiKey {
         &SPEC
     }
 
+    fn asks_who(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let Inner { header, forward, keys } = &*self.0;
         let name = header.as_bytes();
@@ -115,14 +119,15 @@ mod tests {
     use weir_auth::{ApiKeys, Secret};
 
     use crate::filter::FilterOptions;
-    use crate::trial::Trial;
+    use crate::test_exchange::TestExchange;
 
     #[test]
     fn a_key_says_who_it_is() {
         let mut keys = ApiKeys::default();
         keys.add("alice", &Secret::of_plain("open-sesame").unwrap()).unwrap();
         let options = FilterOptions { api_keys: Arc::new(keys), ..FilterOptions::default() };
-        let trial = Trial::with_options("- ApiKey=X-Key\n- Authorize=authenticated", &options);
+        let trial =
+            TestExchange::with_options("- ApiKey=X-Key\n- Authorize=authenticated", &options);
         let run =
             |key: &str| trial.run(&format!("GET / HTTP/1.1\nX-Key: {key}"), "HTTP/1.1 200 OK");
         assert_eq!(run("open-sesame").sent.as_deref(), Some("GET / HTTP/1.1"));

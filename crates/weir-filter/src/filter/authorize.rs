@@ -68,6 +68,10 @@ impl Behaviour for Authorize {
         &SPEC
     }
 
+    fn asks_who(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let denial = match &*context.claims {
             None => Denial::Anonymous,
@@ -94,13 +98,13 @@ pub fn denied(denial: &Denial) -> LocalResponse {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{Trial, check_refused};
+    use crate::test_exchange::{TestExchange, check_refused};
 
     #[test]
     fn rules_decide() {
         let claims = |json: &str| weir_auth::Claims::of_principal("alice", vec![json.to_owned()]);
         let answer = |rule: &str, authority: Option<&str>| {
-            let trial = Trial::new(&format!("- Authorize={rule}"));
+            let trial = TestExchange::new(&format!("- Authorize={rule}"));
             let outcome = trial.run_as(authority.map(claims), "GET / HTTP/1.1", "HTTP/1.1 200 OK");
             let response = outcome.response.unwrap_or_default();
             response.lines().next().unwrap_or_default().to_owned()

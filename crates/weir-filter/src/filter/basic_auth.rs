@@ -117,6 +117,10 @@ impl Behaviour for BasicAuth {
         &SPEC
     }
 
+    fn asks_who(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let Some((user, password)) = Self::given(context) else { return Ok(self.refuse()) };
         if !self.0.only.is_empty() && !self.0.only.contains(&user) {
@@ -170,7 +174,7 @@ mod tests {
     use weir_auth::Users;
 
     use crate::filter::FilterOptions;
-    use crate::trial::{Trial, check_refused};
+    use crate::test_exchange::{TestExchange, check_refused};
 
     #[test]
     fn users_come_in() {
@@ -179,7 +183,7 @@ mod tests {
         users.add("bob", "guessed").expect("a password");
         let options = FilterOptions { users: Arc::new(users), ..FilterOptions::default() };
         let sent = |filters: &str, user: &str| {
-            let trial = Trial::with_options(filters, &options);
+            let trial = TestExchange::with_options(filters, &options);
             let head = format!("GET / HTTP/1.1\nAuthorization: Basic {user}");
             trial.run(&head, "HTTP/1.1 200 OK").sent
         };

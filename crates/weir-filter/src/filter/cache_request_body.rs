@@ -43,6 +43,10 @@ impl Behaviour for CacheRequestBody {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn explain(&self) -> String {
         "does nothing: no Java filter reads the body".to_owned()
     }

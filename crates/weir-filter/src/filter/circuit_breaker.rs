@@ -109,14 +109,6 @@ impl CircuitBreaker {
         template.expand(vars, |text| path.push_str(text))?;
         Ok(Some(path))
     }
-
-    /// Gives the breaker of a filter without a name the id of its route.
-    pub(super) fn bind(&mut self, route: &str, options: &FilterOptions) {
-        if self.0.is_routes_own {
-            let breaker = Same(options.breaker(route));
-            *self = Self(Arc::new(Inner { name: route.to_owned(), breaker, ..(*self.0).clone() }));
-        }
-    }
 }
 
 fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
@@ -151,6 +143,17 @@ impl Behaviour for CircuitBreaker {
         &SPEC
     }
 
+    fn bind(&mut self, route: &str, options: &FilterOptions) {
+        if self.0.is_routes_own {
+            let breaker = Same(options.breaker(route));
+            *self = Self(Arc::new(Inner { name: route.to_owned(), breaker, ..(*self.0).clone() }));
+        }
+    }
+
+    fn is_policy(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         if self.has_fallback() && context.kept.is_none() && !context.is_asked {
             *context.kept = Some(Box::new(context.head.clone()));
@@ -183,11 +186,11 @@ impl Behaviour for CircuitBreaker {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{Trial, check_refused};
+    use crate::test_exchange::{TestExchange, check_refused};
 
     #[test]
     fn it_is_written_as_in_scg_and_refuses_other_uris() {
-        let shown = |text| Trial::new(text).chain.entries()[0].filter.to_string();
+        let shown = |text| TestExchange::new(text).chain.entries()[0].filter.to_string();
         let plain = shown("- CircuitBreaker=b");
         assert_eq!(plain, "[CircuitBreaker name = 'b', fallback = null]");
         let args = "  args:\n    name: b\n    fallbackUri: forward:/x";

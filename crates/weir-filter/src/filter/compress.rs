@@ -160,7 +160,7 @@ impl Behaviour for Compress {
 mod tests {
     use crate::coding::Coding;
     use crate::filter::{Filter, FilterOptions, find};
-    use crate::trial::{check_refused, request_head, response_head};
+    use crate::test_exchange::{check_refused, request_head, response_head};
     use weir_route::Arguments;
 
     fn check(fields: &str, length: Option<u64>, expected: Option<Coding>) {

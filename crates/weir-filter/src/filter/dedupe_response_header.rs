@@ -156,7 +156,7 @@ fn dedupe(fields: &mut Fields, name: &[u8], strategy: Strategy) {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{Trial, check_refused, check_response};
+    use crate::test_exchange::{TestExchange, check_refused, check_response};
 
     fn check(args: &str, answer: &str, expected: &str) {
         let head = "HTTP/1.1 200 OK\n";
@@ -178,7 +178,7 @@ mod tests {
     fn bad_arguments_are_refused() {
         check_refused("DedupeResponseHeader=X-A, RETAIN", "strategy");
         check_refused("DedupeResponseHeader=X-A:, RETAIN_FIRST", "name");
-        let text = Trial::new("- DedupeResponseHeader=A B").chain.entries()[0].to_string();
+        let text = TestExchange::new("- DedupeResponseHeader=A B").chain.entries()[0].to_string();
         assert_eq!(text, "[[DedupeResponseHeader A B = RETAIN_FIRST], order = 1]");
     }
 }

@@ -80,7 +80,7 @@ impl Behaviour for EditResponseBody {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::check_refused;
+    use crate::test_exchange::check_refused;
 
     #[test]
     fn nonsense_is_refused_with_a_remedy() {

@@ -191,6 +191,10 @@ impl Behaviour for ForwardAuth {
         &SPEC
     }
 
+    fn asks_who(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let question = Subrequest {
             method: self.0.method.clone(),
@@ -240,7 +244,7 @@ impl Behaviour for ForwardAuth {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::check_refused;
+    use crate::test_exchange::check_refused;
 
     #[test]
     fn nonsense_is_refused_with_a_remedy() {

@@ -132,13 +132,13 @@ impl IpAccess {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{Trial, check_refused};
+    use crate::test_exchange::{TestExchange, check_refused};
 
     fn passes(filter: &str, forwarded: &str) -> bool {
         let lines: String =
             forwarded.lines().map(|line| format!("\nX-Forwarded-For: {line}")).collect();
         let request = format!("GET / HTTP/1.1{lines}");
-        Trial::new(filter).run(&request, "HTTP/1.1 200 OK").sent.is_some()
+        TestExchange::new(filter).run(&request, "HTTP/1.1 200 OK").sent.is_some()
     }
 
     #[test]

@@ -81,17 +81,6 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
 }
 
 impl LocalResponseCache {
-    /// Gives the route called `route` its cache, which it keeps over reloads.
-    pub(super) fn bind(&mut self, route: &str, options: &FilterOptions) {
-        let caches = &options.cache.caches.0;
-        let cache = match self.0.bytes {
-            Some(bytes) => caches.get(route, bytes),
-            None => caches.get("", options.cache.bytes_max),
-        };
-        let route = route.to_owned();
-        *self = Self(Arc::new(Inner { cache: Same(Some(cache)), route, ..(*self.0).clone() }));
-    }
-
     /// Where its responses are, once it was bound to a route.
     pub fn cache(&self) -> Option<&Arc<ResponseCache>> {
         self.0.cache.0.as_ref()
@@ -113,6 +102,24 @@ impl Behaviour for LocalResponseCache {
         &SPEC
     }
 
+    fn bind(&mut self, route: &str, options: &FilterOptions) {
+        let caches = &options.cache.caches.0;
+        let cache = match self.0.bytes {
+            Some(bytes) => caches.get(route, bytes),
+            None => caches.get("", options.cache.bytes_max),
+        };
+        let route = route.to_owned();
+        *self = Self(Arc::new(Inner { cache: Same(Some(cache)), route, ..(*self.0).clone() }));
+    }
+
+    fn takes_response(&self) -> bool {
+        true
+    }
+
+    fn is_policy(&self) -> bool {
+        true
+    }
+
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
         styled.plain("timeToLive", format_args!("{}ms", self.0.ttl_ms))?;
         match self.0.bytes {
@@ -129,7 +136,7 @@ impl Behaviour for LocalResponseCache {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::check_refused;
+    use crate::test_exchange::check_refused;
 
     #[test]
     fn nonsense_is_refused_with_a_remedy() {

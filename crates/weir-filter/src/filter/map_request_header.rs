@@ -84,7 +84,7 @@ impl Behaviour for MapRequestHeader {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{check_refused, check_request};
+    use crate::test_exchange::{check_refused, check_request};
 
     #[test]
     fn a_missing_header_is_not_mapped() {

@@ -69,11 +69,6 @@ fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
 }
 
 impl Mirror {
-    /// Tells it the route that it counts for.
-    pub(super) fn bind(&mut self, route: &str) {
-        *self = Self(Arc::new(Inner { route: route.to_owned(), ..(*self.0).clone() }));
-    }
-
     /// Whether a request is copied, by chance.
     pub fn takes(&self, dice: u64) -> bool {
         self.0.share.takes(dice)
@@ -111,6 +106,14 @@ impl Behaviour for Mirror {
         &SPEC
     }
 
+    fn bind(&mut self, route: &str, _: &FilterOptions) {
+        *self = Self(Arc::new(Inner { route: route.to_owned(), ..(*self.0).clone() }));
+    }
+
+    fn is_policy(&self) -> bool {
+        true
+    }
+
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
         styled.text("uri", &self.0.base)?;
         styled.plain("percent", self.0.share)
@@ -123,7 +126,7 @@ impl Behaviour for Mirror {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::check_refused;
+    use crate::test_exchange::check_refused;
 
     #[test]
     fn nonsense_is_refused_with_a_remedy() {

@@ -98,6 +98,10 @@ impl Behaviour for MockFallback {
         &SPEC
     }
 
+    fn is_policy(&self) -> bool {
+        true
+    }
+
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
         styled.text("definition", &self.0.definition.name)
     }
@@ -116,13 +120,13 @@ impl Behaviour for MockFallback {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{Trial, check_refused};
+    use crate::test_exchange::{TestExchange, check_refused};
 
     #[test]
     fn its_causes_are_checked() {
         let text =
             "- name: MockFallback\n  args:\n    definition: pets\n    causes: 503,unreachable";
-        let explained = Trial::new(text).chain.entries()[0].filter.explain();
+        let explained = TestExchange::new(text).chain.entries()[0].filter.explain();
         assert!(explained.ends_with("(503, unreachable)"), "{explained}");
         for wrong in ["200", "gone"] {
             let written =

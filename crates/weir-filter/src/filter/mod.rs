@@ -101,6 +101,12 @@ macro_rules! filters {
                     $(Self::$name(filter) => filter,)*
                 }
             }
+
+            fn behaviour_mut(&mut self) -> &mut dyn Behaviour {
+                match self {
+                    $(Self::$name(filter) => filter,)*
+                }
+            }
         }
     };
 }
@@ -168,6 +174,51 @@ pub(crate) trait Behaviour {
     /// Its entry in the registry.
     fn spec(&self) -> &'static Spec<Build>;
 
+    /// The order it takes whatever its place in the list (scg.md 1.4).
+    fn own_order(&self) -> Option<i32> {
+        None
+    }
+
+    /// Gives it what is the own of the route called `route`.
+    fn bind(&mut self, route: &str, options: &FilterOptions) {
+        let _ = (route, options);
+    }
+
+    /// Tells it whether one in front of it in its chain replaces the path.
+    fn place_after(&mut self, path_change: bool) {
+        let _ = path_change;
+    }
+
+    /// Whether its request side replaces the path.
+    fn changes_path(&self) -> bool {
+        false
+    }
+
+    /// Whether it wraps the call of the upstream.
+    fn is_policy(&self) -> bool {
+        false
+    }
+
+    /// Whether the response has to be there as a whole.
+    fn takes_response(&self) -> bool {
+        false
+    }
+
+    /// Whether it lets a request pass by who it is from.
+    fn asks_who(&self) -> bool {
+        false
+    }
+
+    /// Whether it holds no more than a name and a text: sharing it would save next to nothing.
+    fn is_small(&self) -> bool {
+        false
+    }
+
+    /// Most bytes of content that it lets a request have.
+    fn request_size_max(&self) -> Option<u64> {
+        None
+    }
+
     /// The request side.
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let _ = context;
@@ -228,46 +279,27 @@ impl Filter {
 
     /// The order it takes whatever its place in the list (scg.md 1.4).
     pub fn own_order(&self) -> Option<i32> {
-        match self {
-            // After RouteToRequestUrlFilter (10000) has laid out the route's own target.
-            Self::SetRequestUri(_) | Self::RequestHeaderToRequestUri(_) => Some(10_001),
-            _ => None,
-        }
+        self.behaviour().own_order()
     }
 
     /// Whether its request side replaces the path.
     pub fn changes_path(&self) -> bool {
-        matches!(
-            self,
-            Self::PrefixPath(_) | Self::RewritePath(_) | Self::SetPath(_) | Self::StripPrefix(_)
-        )
+        self.behaviour().changes_path()
     }
 
     /// Tells a filter whether one in front of it in its chain replaces the path.
     pub(crate) fn place_after(&mut self, path_change: bool) {
-        if let Self::RewriteLocationResponseHeader(filter) = self {
-            filter.place_after(path_change);
-        }
+        self.behaviour_mut().place_after(path_change);
     }
 
     /// Gives what is the route's own to the route called `route`.
     pub fn bind(&mut self, route: &str, options: &FilterOptions) {
-        match self {
-            Self::Throttle(filter) => filter.bind(route, options),
-            Self::RequestRateLimiter(filter) => filter.bind(route, options),
-            Self::CircuitBreaker(filter) => filter.bind(route, options),
-            Self::LocalResponseCache(filter) => filter.bind(route, options),
-            Self::Mirror(filter) => filter.bind(route),
-            _ => {}
-        }
+        self.behaviour_mut().bind(route, options);
     }
 
     /// Most bytes of content that it lets a request have.
     pub fn request_size_max(&self) -> Option<u64> {
-        match self {
-            Self::RequestSize(filter) => Some(filter.bytes_max()),
-            _ => None,
-        }
+        self.behaviour().request_size_max()
     }
 
     /// Runs the request side.
@@ -310,33 +342,22 @@ impl Filter {
 
     /// Whether it holds no more than a name and a text: sharing it would save next to nothing.
     pub fn is_small(&self) -> bool {
-        matches!(
-            self,
-            Self::AddRequestHeader(_)
-                | Self::AddResponseHeader(_)
-                | Self::CacheRequestBody(_)
-                | Self::PrefixPath(_)
-                | Self::PreserveHostHeader(_)
-                | Self::RemoveRequestHeader(_)
-                | Self::RemoveRequestParameter(_)
-                | Self::RemoveResponseHeader(_)
-                | Self::RequestSize(_)
-                | Self::SaveSession(_)
-                | Self::SetPath(_)
-                | Self::SetRequestHeader(_)
-                | Self::SetRequestHostHeader(_)
-                | Self::SetResponseHeader(_)
-                | Self::SetStatus(_)
-                | Self::StripPrefix(_)
-        )
+        self.behaviour().is_small()
     }
 
     /// Whether it lets a request pass by who it is from.
     pub fn asks_who(&self) -> bool {
-        matches!(
-            self,
-            Self::ApiKey(_) | Self::Authorize(_) | Self::BasicAuth(_) | Self::ForwardAuth(_)
-        )
+        self.behaviour().asks_who()
+    }
+
+    /// Whether it wraps the call of the upstream.
+    pub(crate) fn is_policy(&self) -> bool {
+        self.behaviour().is_policy()
+    }
+
+    /// Whether the response has to be there as a whole.
+    pub(crate) fn takes_response(&self) -> bool {
+        self.edits(Side::Response) || self.behaviour().takes_response()
     }
 
     /// Whether it has a response side.

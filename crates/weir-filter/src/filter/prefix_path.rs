@@ -56,6 +56,14 @@ impl Behaviour for PrefixPath {
         &SPEC
     }
 
+    fn changes_path(&self) -> bool {
+        true
+    }
+
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         if std::mem::replace(context.prefixed, true) {
             return Ok(Verdict::Continue);
@@ -92,7 +100,7 @@ impl Behaviour for PrefixPath {
 #[cfg(test)]
 mod tests {
     use crate::filter::Filter;
-    use crate::trial::{Trial, check_path};
+    use crate::test_exchange::{TestExchange, check_path};
 
     #[test]
     fn prefixes_come_first() {
@@ -116,7 +124,7 @@ mod tests {
     #[test]
     fn what_will_fail_is_told() {
         let cautions = |route: &str| {
-            let trial = Trial::new(route);
+            let trial = TestExchange::new(route);
             trial.chain.entries().iter().filter_map(|e| Filter::caution(&e.filter)).count()
         };
         assert_eq!(cautions("- PrefixPath=bare\n- PrefixPath=/fine\n- SetPath=bare"), 2);

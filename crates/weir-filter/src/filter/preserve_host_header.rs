@@ -41,6 +41,10 @@ impl Behaviour for PreserveHostHeader {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         *context.preserve_host = true;
         Ok(Verdict::Continue)

@@ -128,7 +128,7 @@ fn with_query(url: &str, query: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{Trial, check_refused, check_request};
+    use crate::test_exchange::{TestExchange, check_refused, check_request};
 
     fn check(args: &str, request: &str, expected: &str) {
         let (status, location) = expected.split_once(' ').expect("status and location");
@@ -160,7 +160,7 @@ mod tests {
         check_refused("RedirectTo=200, /x", "status");
         check_refused("RedirectTo=NOPE, /x", "status");
         check_refused("RedirectTo=302, https://acme.example/{v}", "url");
-        let text = Trial::new("- RedirectTo=302, /x").chain.entries()[0].to_string();
+        let text = TestExchange::new("- RedirectTo=302, /x").chain.entries()[0].to_string();
         assert_eq!(text, "[[RedirectTo 302 = /x, includeRequestParams = false], order = 1]");
     }
 }

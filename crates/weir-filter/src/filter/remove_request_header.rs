@@ -48,6 +48,10 @@ impl Behaviour for RemoveRequestHeader {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         context.head.fields.remove(self.0.as_bytes());
         Ok(Verdict::Continue)

@@ -45,6 +45,10 @@ impl Behaviour for RemoveRequestParameter {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         if let Some(kept) = context.head.query().and_then(|query| without(query, &self.0)) {
             context.head.set_query((!kept.is_empty()).then_some(&kept));
@@ -63,7 +67,7 @@ impl Behaviour for RemoveRequestParameter {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::check_path;
+    use crate::test_exchange::check_path;
 
     #[test]
     fn all_of_a_name_go() {

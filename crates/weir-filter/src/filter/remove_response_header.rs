@@ -51,6 +51,10 @@ impl Behaviour for RemoveResponseHeader {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn on_response(&self) -> Option<&dyn OnResponse> {
         Some(self)
     }

@@ -116,7 +116,7 @@ fn too_large(fields: &Fields, bytes_max: u64) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{check_refused, check_request};
+    use crate::test_exchange::{check_refused, check_request};
 
     const SMALL: &str = "Request Header/s size is larger than permissible limit (46B).";
 

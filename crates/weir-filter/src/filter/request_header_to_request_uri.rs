@@ -56,6 +56,11 @@ impl Behaviour for RequestHeaderToRequestUri {
         &SPEC
     }
 
+    fn own_order(&self) -> Option<i32> {
+        // After RouteToRequestUrlFilter (10000) has laid out the route's own target.
+        Some(10_001)
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let value = context.head.fields.get(self.0.as_bytes());
         let Some(text) = value.and_then(|value| std::str::from_utf8(value).ok()) else {
@@ -85,7 +90,7 @@ impl Behaviour for RequestHeaderToRequestUri {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{check_refused, check_request};
+    use crate::test_exchange::{check_refused, check_request};
 
     #[test]
     fn only_http_urls_count() {

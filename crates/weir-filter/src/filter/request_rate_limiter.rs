@@ -1,6 +1,5 @@
 //! RequestRateLimiter: refuses requests above the rate of their key.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -92,58 +91,54 @@ struct Inner {
     empty_status: Option<u16>,
     buckets: Same<Arc<Buckets>>,
     redis: Option<Arc<RedisSettings>>,
-    headers: Headers,
+    /// What every answer tells.
+    headers: Vec<Header>,
     /// Route it was bound to.
     route: String,
 }
 
-/// What an answer tells.
+/// A header of an answer; without a value, it tells how many tokens are left.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Headers {
-    Redis(RateHeaders),
-    /// Bucket4j's only one.
-    Remaining(String),
+struct Header {
+    name: String,
+    value: Option<String>,
 }
 
 impl RequestRateLimiter {
-    /// Gives the route called `route` its buckets, which it keeps over reloads.
-    pub(super) fn bind(&mut self, route: &str, options: &FilterOptions) {
-        let buckets = Same(options.valves.buckets(route));
-        *self = Self(Arc::new(Inner { buckets, route: route.to_owned(), ..(*self.0).clone() }));
-    }
-
     fn decide(&self, context: &mut RequestContext<'_>, allowed: bool, left: i64) -> Verdict {
-        let fields = self.fields(left);
+        let left = left.to_string();
+        let fields = self.0.headers.iter().map(|Header { name, value }| {
+            let value = value.as_deref().unwrap_or(&left);
+            (name, value.as_bytes())
+        });
         if allowed {
-            context.added.extend(fields);
+            for (name, value) in fields {
+                context.added.append(name.as_bytes(), value);
+            }
             return Verdict::Continue;
         }
-        let fields = fields.into_iter().map(|(name, value)| (name.into_owned(), value)).collect();
+        let fields = fields.map(|(name, value)| (name.clone(), value.to_vec())).collect();
         Verdict::Respond(Box::new(LocalResponse {
             status: self.0.status,
             fields,
             body: Vec::new(),
         }))
     }
+}
 
-    /// The headers that SCG adds to every answer.
-    fn fields(&self, left: i64) -> Vec<(Cow<'static, str>, Vec<u8>)> {
-        let names = match &self.0.headers {
-            Headers::Redis(names) if names.include => names,
-            Headers::Redis(_) => return Vec::new(),
-            Headers::Remaining(name) => {
-                return vec![(name.clone().into(), left.to_string().into_bytes())];
-            }
-        };
-        let BucketSettings { refill, capacity, cost } = self.0.settings;
-        let number = |number: u64| number.to_string().into_bytes();
-        vec![
-            (names.remaining.clone().into(), left.to_string().into_bytes()),
-            (names.requested_tokens.clone().into(), number(cost)),
-            (names.burst_capacity.clone().into(), number(capacity)),
-            (names.replenish_rate.clone().into(), number(refill.tokens())),
-        ]
+/// The headers that SCG adds to every answer, in its order.
+fn redis_headers(names: &RateHeaders, settings: BucketSettings) -> Vec<Header> {
+    if !names.include {
+        return Vec::new();
     }
+    let constant =
+        |name: &String, value: u64| Header { name: name.clone(), value: Some(value.to_string()) };
+    vec![
+        Header { name: names.remaining.clone(), value: None },
+        constant(&names.requested_tokens, settings.cost),
+        constant(&names.burst_capacity, settings.capacity),
+        constant(&names.replenish_rate, settings.refill.tokens()),
+    ]
 }
 
 fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
@@ -157,12 +152,12 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
     let bucket4j: Vec<_> = args.nested("bucket4j-rate-limiter").collect();
     let (settings, headers, redis) = match bucket4j.is_empty() {
         true => {
-            let headers = Headers::Redis(common.headers.clone());
-            (of_redis(args)?, headers, common.redis.clone())
+            let settings = of_redis(args)?;
+            (settings, redis_headers(&common.headers, settings), common.redis.clone())
         }
         false => {
-            let (settings, header) = of_bucket4j(bucket4j)?;
-            (settings, Headers::Remaining(header), None)
+            let (settings, name) = of_bucket4j(bucket4j)?;
+            (settings, vec![Header { name, value: None }], None)
         }
     };
     let status = args.status("statusCode")?.unwrap_or(429);
@@ -313,6 +308,11 @@ impl Behaviour for RequestRateLimiter {
         &SPEC
     }
 
+    fn bind(&mut self, route: &str, options: &FilterOptions) {
+        let buckets = Same(options.valves.buckets(route));
+        *self = Self(Arc::new(Inner { buckets, route: route.to_owned(), ..(*self.0).clone() }));
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let inner = &*self.0;
         let text = inner.key.text(context);
@@ -392,7 +392,7 @@ impl Behaviour for RequestRateLimiter {
 #[cfg(test)]
 mod tests {
     use super::guess;
-    use crate::trial::check_refused;
+    use crate::test_exchange::check_refused;
 
     #[test]
     fn names_that_people_use() {

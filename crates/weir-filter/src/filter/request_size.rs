@@ -46,13 +46,6 @@ pub struct RequestSize {
     bytes_max: u64,
 }
 
-impl RequestSize {
-    /// Most bytes of content.
-    pub(super) fn bytes_max(&self) -> u64 {
-        self.bytes_max
-    }
-}
-
 fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
     let bytes_max = args.data_size("maxSize")?.unwrap_or(5_000_000);
     if bytes_max == 0 {
@@ -65,6 +58,14 @@ fn build(args: &Args, _: &FilterOptions) -> Result<Filter, ArgError> {
 impl Behaviour for RequestSize {
     fn spec(&self) -> &'static Spec<Build> {
         &SPEC
+    }
+
+    fn request_size_max(&self) -> Option<u64> {
+        Some(self.bytes_max)
+    }
+
+    fn is_small(&self) -> bool {
+        true
     }
 
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {

@@ -248,6 +248,10 @@ impl Behaviour for Retry {
         &SPEC
     }
 
+    fn is_policy(&self) -> bool {
+        true
+    }
+
     fn caution(&self) -> Option<String> {
         const KNOWN: &[&str] = &[
             "IOException",
@@ -295,10 +299,10 @@ fn listed(names: impl Iterator<Item = impl fmt::Display>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::{Trial, check_refused};
+    use crate::test_exchange::{TestExchange, check_refused};
 
     fn retry(text: &str) -> Retry {
-        let trial = Trial::new(text);
+        let trial = TestExchange::new(text);
         let entry = trial.chain.entries().first().expect("a filter");
         let Filter::Retry(retry) = &entry.filter else { panic!("{text} is another filter") };
         retry.clone()

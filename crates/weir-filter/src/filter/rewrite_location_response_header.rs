@@ -119,11 +119,6 @@ fn build(args: &Args, options: &FilterOptions) -> Result<Filter, ArgError> {
 }
 
 impl RewriteLocationResponseHeader {
-    /// Returns whether a filter in front of this one replaces the path.
-    pub(super) fn place_after(&mut self, path_change: bool) {
-        self.0.after_path_change = path_change;
-    }
-
     fn definition(&self) -> (Strip, &HeaderName, Option<&str>, &str, bool) {
         let rewrite = &*self.0;
         let (host, protocols) = (rewrite.host.as_deref(), rewrite.protocols.source());
@@ -148,6 +143,10 @@ impl Hash for RewriteLocationResponseHeader {
 impl Behaviour for RewriteLocationResponseHeader {
     fn spec(&self) -> &'static Spec<Build> {
         &SPEC
+    }
+
+    fn place_after(&mut self, path_change: bool) {
+        self.0.after_path_change = path_change;
     }
 
     fn on_response(&self) -> Option<&dyn OnResponse> {
@@ -258,7 +257,7 @@ fn path_behind_version(path: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{Trial, check_refused, check_response};
+    use crate::test_exchange::{TestExchange, check_refused, check_response};
 
     fn check(args: &str, path: &str, location: &str, expected: &str) {
         let head = "HTTP/1.1 201 Created\nLocation: ";
@@ -329,7 +328,8 @@ mod tests {
     fn bad_arguments_are_refused() {
         check_refused("RewriteLocationResponseHeader=SOMETIMES", "stripVersion");
         check_refused("RewriteLocationResponseHeader=NEVER_STRIP, a b", "locationHeaderName");
-        let text = Trial::new("- RewriteLocationResponseHeader").chain.entries()[0].to_string();
+        let text =
+            TestExchange::new("- RewriteLocationResponseHeader").chain.entries()[0].to_string();
         let expected = "[[RewriteLocationResponseHeader stripVersion = AS_IN_REQUEST, \
                         locationHeaderName = 'Location', hostValue = [null], \
                         protocols = 'https?|ftps?'], order = 1]";

@@ -80,6 +80,10 @@ impl Behaviour for RewritePath {
         &SPEC
     }
 
+    fn changes_path(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let path = context.head.path();
         match &*self.0 {
@@ -142,7 +146,7 @@ fn replace_target(context: &mut RequestContext<'_>, target: &[u8]) -> Result<Ver
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{Trial, check_path, check_refused};
+    use crate::test_exchange::{TestExchange, check_path, check_refused};
 
     #[test]
     fn matches_are_replaced() {
@@ -181,8 +185,8 @@ mod tests {
     #[test]
     fn bad_expressions_are_refused() {
         check_refused("RewritePath=/a(, /b", "regexp");
-        let text =
-            Trial::new(r"- RewritePath=/red/?(?<s>.*), /$\{s}").chain.entries()[0].to_string();
+        let text = TestExchange::new(r"- RewritePath=/red/?(?<s>.*), /$\{s}").chain.entries()[0]
+            .to_string();
         assert_eq!(text, "[[RewritePath /red/?(?<s>.*) = '/${s}'], order = 1]");
     }
 }

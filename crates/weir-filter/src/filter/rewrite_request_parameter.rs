@@ -82,7 +82,7 @@ impl Behaviour for RewriteRequestParameter {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::check_path;
+    use crate::test_exchange::check_path;
 
     #[test]
     fn all_of_a_name_become_one() {

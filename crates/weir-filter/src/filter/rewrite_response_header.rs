@@ -131,7 +131,7 @@ fn to_latin1(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{check_refused, check_response};
+    use crate::test_exchange::{check_refused, check_response};
 
     fn check(args: &str, values: &str, expected: &str) {
         let lines = |values: &str| {

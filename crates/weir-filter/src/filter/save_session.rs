@@ -43,6 +43,10 @@ impl Behaviour for SaveSession {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn explain(&self) -> String {
         "does nothing: weir has no sessions".to_owned()
     }

@@ -219,7 +219,7 @@ impl OnResponse for SecureHeaders {
 mod tests {
     use super::PRESETS;
     use crate::filter::FilterOptions;
-    use crate::trial::Trial;
+    use crate::test_exchange::TestExchange;
 
     fn check(args: &[&str], global: &[(&str, &str)], expected: &dyn Fn(&str) -> Option<String>) {
         let mut route = "- name: SecureHeaders\n  args:\n".to_owned();
@@ -229,7 +229,8 @@ mod tests {
         let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
         let secure_headers = global.iter().map(own).collect();
         let options = FilterOptions { secure_headers, ..FilterOptions::default() };
-        let response = Trial::with_options(&route, &options).run("GET / HTTP/1.1", "").response;
+        let response =
+            TestExchange::with_options(&route, &options).run("GET / HTTP/1.1", "").response;
         let mut lines = vec!["HTTP/1.1 200 OK".to_owned()];
         for preset in PRESETS {
             lines.extend(expected(preset.header).map(|v| format!("{}: {v}", preset.header)));

@@ -51,6 +51,14 @@ impl Behaviour for SetPath {
         &SPEC
     }
 
+    fn changes_path(&self) -> bool {
+        true
+    }
+
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let mut path = Assembly::new();
         self.0.expand(context.vars, |text| path.push(text.as_bytes()))?;
@@ -76,7 +84,7 @@ impl Behaviour for SetPath {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::check_path;
+    use crate::test_exchange::check_path;
 
     #[test]
     fn templates_make_paths() {

@@ -60,6 +60,10 @@ impl Behaviour for SetRequestHeader {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         self.0.set_in(&mut context.head.fields, context.vars)?;
         Ok(Verdict::Continue)
@@ -80,7 +84,7 @@ impl Behaviour for SetRequestHeader {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::check_request;
+    use crate::test_exchange::check_request;
 
     #[test]
     fn values_are_never_split() {

@@ -53,6 +53,10 @@ impl Behaviour for SetRequestHostHeader {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let template = Template(&self.0);
         match template.constant() {
@@ -85,7 +89,7 @@ impl Behaviour for SetRequestHostHeader {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{check_refused, check_request};
+    use crate::test_exchange::{check_refused, check_request};
 
     #[test]
     fn only_hosts_are_sent() {

@@ -67,6 +67,11 @@ impl Behaviour for SetRequestUri {
         &SPEC
     }
 
+    fn own_order(&self) -> Option<i32> {
+        // After RouteToRequestUrlFilter (10000) has laid out the route's own target.
+        Some(10_001)
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         // An unknown variable makes the URI invalid, hence ignored (SCG's own reading).
         let Ok(text) = Template(&self.0).expand(context.vars) else { return Ok(Verdict::Continue) };
@@ -107,7 +112,7 @@ impl Behaviour for SetRequestUri {
 #[cfg(test)]
 mod tests {
     use crate::filter::Filter;
-    use crate::trial::{Trial, check_request};
+    use crate::test_exchange::{TestExchange, check_request};
 
     #[test]
     fn uris_replace_the_whole_target() {
@@ -142,7 +147,7 @@ mod tests {
 
     #[test]
     fn it_runs_after_the_others() {
-        let trial = Trial::new("- SetRequestUri=/x\n- AddRequestHeader=X-A, 1");
+        let trial = TestExchange::new("- SetRequestUri=/x\n- AddRequestHeader=X-A, 1");
         let orders: Vec<_> = trial.chain.entries().iter().map(|e| e.order).collect();
         assert_eq!(orders, [2, 10_001]);
         let cautions = trial.chain.entries().iter().filter_map(|e| Filter::caution(&e.filter));

@@ -58,6 +58,10 @@ impl Behaviour for SetResponseHeader {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     /// SCG expands the value on the way in: an unknown variable fails before the upstream is asked.
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         self.0.value().require(context.vars)?;
@@ -89,7 +93,7 @@ impl OnResponse for SetResponseHeader {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{Trial, check_response};
+    use crate::test_exchange::{TestExchange, check_response};
 
     #[test]
     fn the_order_of_filters_counts_from_the_end() {
@@ -104,7 +108,8 @@ mod tests {
 
     #[test]
     fn an_unknown_variable_fails_before_the_upstream_is_asked() {
-        let outcome = Trial::new("- SetResponseHeader=X-A, {nope}").run("GET / HTTP/1.1", "");
+        let outcome =
+            TestExchange::new("- SetResponseHeader=X-A, {nope}").run("GET / HTTP/1.1", "");
         assert!(outcome.sent.is_none() && outcome.error.is_some());
     }
 }

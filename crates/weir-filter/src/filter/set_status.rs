@@ -69,6 +69,10 @@ impl Behaviour for SetStatus {
         &SPEC
     }
 
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn on_response(&self) -> Option<&dyn OnResponse> {
         Some(self)
     }
@@ -97,7 +101,7 @@ impl OnResponse for SetStatus {
 #[cfg(test)]
 mod tests {
     use crate::filter::FilterOptions;
-    use crate::trial::{Trial, check_refused, check_response};
+    use crate::test_exchange::{TestExchange, check_refused, check_response};
 
     #[test]
     fn statuses() {
@@ -116,7 +120,7 @@ mod tests {
             original_status_header: Some("original-http-status".to_owned()),
             ..FilterOptions::default()
         };
-        let trial = Trial::with_options("- SetStatus=401", &options);
+        let trial = TestExchange::with_options("- SetStatus=401", &options);
         let response = trial.run("GET / HTTP/1.1", "HTTP/1.1 432 Whatever").response;
         let expected = "HTTP/1.1 401 Unauthorized\noriginal-http-status: [432]";
         assert_eq!(response.as_deref(), Some(expected));

@@ -10,7 +10,7 @@ use serde_json::Value;
 use weir_route::{ArgKind, ArgSpec, Arguments, Spec};
 
 use super::{Build, Filter, FilterOptions, LATER, SPECS, find};
-use crate::trial::Trial;
+use crate::test_exchange::TestExchange;
 
 /// The fences of `doc` as (kind, text).
 fn fences(doc: &str) -> Vec<(&str, &str)> {
@@ -110,7 +110,7 @@ fn examples_do_what_they_say() {
         let fences = fences(spec.doc);
         let fence = |kind: &str| fences.iter().find(|(k, _)| *k == kind).map(|(_, text)| *text);
         let text = |kind: &str| fence(kind).map(|text| text.replace("\n  ", " "));
-        let trial = Trial::new(fence("yaml").expect("a route"));
+        let trial = TestExchange::new(fence("yaml").expect("a route"));
         let own = trial.chain.entries().iter().any(|e| e.filter.spec().name == spec.name);
         assert!(own, "{}'s example does not use it", spec.name);
         let request = text("http request").expect("a request");

@@ -54,6 +54,14 @@ impl Behaviour for StripPrefix {
         &SPEC
     }
 
+    fn changes_path(&self) -> bool {
+        true
+    }
+
+    fn is_small(&self) -> bool {
+        true
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         let path = context.head.path();
         let drop = usize::try_from(self.parts).unwrap_or(usize::MAX);
@@ -82,7 +90,7 @@ impl Behaviour for StripPrefix {
 
 #[cfg(test)]
 mod tests {
-    use crate::trial::{check_path, check_refused};
+    use crate::test_exchange::{check_path, check_refused};
 
     #[test]
     fn segments_are_dropped() {

@@ -127,18 +127,6 @@ struct Inner {
 }
 
 impl Throttle {
-    /// Gives a limit that the filter brings to the route called `route`, which keeps it over
-    /// reloads.
-    pub(super) fn bind(&mut self, route: &str, options: &FilterOptions) {
-        let inner = &*self.0;
-        if !inner.definition.name.is_empty() {
-            return;
-        }
-        let name = format!("route:{route}");
-        let definition = LimitDefinition { name, ..inner.definition.clone() };
-        *self = Self::of(definition, inner.text.clone(), options);
-    }
-
     fn of(definition: LimitDefinition, text: String, options: &FilterOptions) -> Self {
         let valve = match definition.name.as_str() {
             "" => Arc::new(Valve::new("", definition.settings.clone())),
@@ -221,6 +209,16 @@ impl Behaviour for Throttle {
         &SPEC
     }
 
+    fn bind(&mut self, route: &str, options: &FilterOptions) {
+        let inner = &*self.0;
+        if !inner.definition.name.is_empty() {
+            return;
+        }
+        let name = format!("route:{route}");
+        let definition = LimitDefinition { name, ..inner.definition.clone() };
+        *self = Self::of(definition, inner.text.clone(), options);
+    }
+
     fn request(&self, context: &mut RequestContext<'_>) -> Result<Verdict, FilterError> {
         Ok(Verdict::Admit(ticket(&self.0.definition, &self.0.valve, context)))
     }
@@ -253,7 +251,7 @@ impl Behaviour for Throttle {
 #[cfg(test)]
 mod tests {
     use crate::filter::{FilterOptions, find};
-    use crate::trial::check_refused;
+    use crate::test_exchange::check_refused;
 
     #[test]
     fn nonsense_is_refused_with_a_remedy() {

@@ -117,7 +117,7 @@ mod tests {
 
     use crate::filter::FilterOptions;
     use crate::oauth::{OAuthClient, TokenPlace};
-    use crate::trial::{Trial, check_refused};
+    use crate::test_exchange::{TestExchange, check_refused};
 
     #[test]
     fn a_token_that_is_there_is_used() {
@@ -126,7 +126,7 @@ mod tests {
         client.keep(&"abc".into(), 1);
         let oauth_clients = vec![Arc::new(client)];
         let options = FilterOptions { oauth_clients, ..FilterOptions::default() };
-        let trial = Trial::with_options("- TokenRelay=own", &options);
+        let trial = TestExchange::with_options("- TokenRelay=own", &options);
         let sent = trial.run("GET / HTTP/1.1\nAuthorization: Bearer theirs", "").sent;
         assert_eq!(sent.as_deref(), Some("GET / HTTP/1.1\nAuthorization: Bearer abc"));
     }

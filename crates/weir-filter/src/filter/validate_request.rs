@@ -67,7 +67,7 @@ impl ValidateRequest {
     fn wrong(&self, context: &mut RequestContext<'_>, wrong: WrongRequest) -> Verdict {
         let WrongRequest { reply, told } = wrong;
         if !self.0.is_enforced {
-            context.added.push(("sl-violations".into(), told.into_bytes()));
+            context.added.append(b"sl-violations", told.as_bytes());
             return Verdict::Continue;
         }
         let answer = LocalResponse { status: reply.status, fields: reply.fields, body: reply.body };

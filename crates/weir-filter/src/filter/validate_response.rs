@@ -116,6 +116,10 @@ impl Behaviour for ValidateResponse {
         &SPEC
     }
 
+    fn takes_response(&self) -> bool {
+        true
+    }
+
     fn style(&self, styled: &mut Styled<'_, '_>) -> fmt::Result {
         styled.text("definition", &self.0.definition.name)?;
         styled.text("mode", if self.0.is_enforced { "enforce" } else { "report" })

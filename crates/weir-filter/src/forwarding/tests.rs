@@ -5,7 +5,7 @@ use weir_wire::Fields;
 
 use super::{Forwarding, ForwardingOptions, Hop, Part, Untrusted, XForwarded};
 use crate::context::{Scheme, Target};
-use crate::trial::{request_head, response_head};
+use crate::test_exchange::{request_head, response_head};
 
 const TARGET: &str = "Host: up.example:81";
 

@@ -137,8 +137,8 @@ impl Making<'_> {
                 Example::Text(text) => {
                     return Ok((text.clone().into_bytes(), format!("example={shown}")));
                 }
-                Example::Value(value) if allows(media.schema.as_ref(), value)? => {
-                    let body = content::write(value, media, media_type);
+                Example::Value(sample) if allows(media.schema.as_ref(), &sample.value)? => {
+                    let body = content::write(&sample.value, media, media_type);
                     return Ok((body, format!("example={shown}")));
                 }
                 Example::Value(_) if self.example.is_some() => {

@@ -177,9 +177,11 @@ fn responses(own: &mut Operation, api: &Value, place: &Place) -> Result<(), Read
             let (Some(data), true) = (example.get("data"), is_own) else { continue };
             let name = example.get("name").and_then(Value::as_str).unwrap_or_default();
             let read = match data {
-                Value::String(text) => serde_json::from_str(text)
-                    .map_or_else(|_| Example::Text(text.clone()), Example::Value),
-                other => Example::Value(other.clone()),
+                Value::String(text) => serde_json::from_str(text).map_or_else(
+                    |_| Example::Text(text.clone()),
+                    |value: Value| Example::Value(value.into()),
+                ),
+                other => Example::Value(other.clone().into()),
             };
             content.examples.push((name.to_owned(), read));
         }

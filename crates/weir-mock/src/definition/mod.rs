@@ -26,4 +26,4 @@ pub(crate) use model::{
     Challenge, Code, Example, Media, Parameter, ParameterPlace, Recording, RequestBody, Response,
     Style,
 };
-pub(crate) use schema::Schema;
+pub(crate) use schema::{Schema, Types};

@@ -1,6 +1,7 @@
 //! A definition, ready to be asked.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
 
 use serde_json::Value;
@@ -237,11 +238,30 @@ pub(crate) struct Media {
     pub encoding: BTreeMap<String, String>,
 }
 
+/// A value, and its JSON text once that was needed.
+#[derive(Debug)]
+pub(crate) struct Sample {
+    pub(crate) value: Value,
+    json: OnceLock<Box<[u8]>>,
+}
+
+impl Sample {
+    pub(crate) fn json(&self) -> &[u8] {
+        self.json.get_or_init(|| self.value.to_string().into_bytes().into())
+    }
+}
+
+impl From<Value> for Sample {
+    fn from(value: Value) -> Self {
+        Self { value, json: OnceLock::new() }
+    }
+}
+
 /// An example of content.
 #[derive(Debug)]
 pub(crate) enum Example {
     /// Written as the media type has it.
-    Value(Value),
+    Value(Sample),
     /// As it is.
     Text(String),
     /// Evaluated for each answer.

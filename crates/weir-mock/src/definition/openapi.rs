@@ -382,13 +382,13 @@ impl Reader<'_> {
             let schema = self.documents.value(&schema).map(|_| Schema::new(schema, side));
             let mut examples = Vec::new();
             if let Some(example) = media.get("example") {
-                examples.push((String::new(), Example::Value(example.clone())));
+                examples.push((String::new(), Example::Value(example.clone().into())));
             }
             let named = media.get("examples").and_then(Value::as_object);
             for name in named.into_iter().flatten().map(|(name, _)| name) {
                 let (_, example) = self.documents.follow(at.at("examples").at(name))?;
                 if let Some(value) = example.get("value") {
-                    examples.push((name.clone(), Example::Value(value.clone())));
+                    examples.push((name.clone(), Example::Value(value.clone().into())));
                 }
             }
             let encoding = media.get("encoding").and_then(Value::as_object);

@@ -46,6 +46,27 @@ impl Schema {
     }
 }
 
+/// A set of JSON types.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Types(u8);
+
+impl Types {
+    const NAMES: [&str; 7] = ["null", "boolean", "object", "array", "number", "integer", "string"];
+
+    /// The set with the type called `name` too; names that are none change nothing.
+    pub(crate) fn with(self, name: &str) -> Self {
+        Self(self.0 | Self::bit(name))
+    }
+
+    pub(crate) fn has(self, name: &str) -> bool {
+        self.0 & Self::bit(name) != 0
+    }
+
+    fn bit(name: &str) -> u8 {
+        Self::NAMES.iter().position(|one| *one == name).map_or(0, |at| 1 << at)
+    }
+}
+
 /// A schema, and what validates against it once that was needed.
 #[derive(Debug, Default)]
 pub(crate) struct Source {
@@ -54,12 +75,14 @@ pub(crate) struct Source {
     /// `None` if it is the same on both.
     pub(super) side: Option<Side>,
     validator: OnceLock<Box<Result<Validator, String>>>,
+    /// Types that its values may have, once that was asked.
+    pub(crate) types: OnceLock<Types>,
 }
 
 impl Source {
     pub(super) fn new(schemas: Arc<Schemas>, place: Place, side: Side) -> Self {
         let side = schemas.is_one_sided().then_some(side);
-        Self { schemas, place, side, validator: OnceLock::new() }
+        Self { schemas, place, side, validator: OnceLock::new(), types: OnceLock::new() }
     }
 
     /// The documents that the schema is in.

@@ -200,7 +200,7 @@ fn response_body(
                 all.warn(&at.pointer, format!("in the template at `{within}`: {why}"));
             }
             let example = match template.is_plain() {
-                true => Example::Value(read),
+                true => Example::Value(read.into()),
                 false => Example::Template(template),
             };
             return Ok(Some(media("application/json", None, Some(example))));

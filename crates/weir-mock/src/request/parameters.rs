@@ -37,6 +37,9 @@ pub(super) fn from_cookie(parameter: &Parameter, call: &Call<'_>) -> Written {
 }
 
 pub(super) fn from_query(parameter: &Parameter, pairs: &[(String, String)]) -> Written {
+    if pairs.is_empty() {
+        return Written::Nothing;
+    }
     let name = parameter.name.as_str();
     if parameter.style == Style::DeepObject {
         let members: Vec<(String, String)> = pairs

@@ -1,11 +1,13 @@
 //! Text that stands for a value: form pairs, and coercion to what a schema says.
 
 use std::borrow::Cow;
+use std::cell::Cell;
+use std::sync::OnceLock;
 
 use percent_encoding::percent_decode;
 use serde_json::{Map, Number, Value};
 
-use crate::definition::{Documents, Place, Schema};
+use crate::definition::{Documents, Place, Schema, Types};
 
 /// Schemas that one schema is made of and that are looked at for a type or property; some are made
 /// of themselves.
@@ -37,12 +39,22 @@ fn form_text(text: &[u8]) -> String {
 pub(crate) struct Shape<'a> {
     documents: &'a Documents,
     place: Place,
+    /// Where its types are kept, if it is a schema that many requests are read by.
+    types: Option<&'a OnceLock<Types>>,
 }
 
 impl<'a> Shape<'a> {
     pub(crate) fn of(schema: &'a Schema) -> Self {
         let source = schema.source();
-        Self { documents: source.documents(), place: source.place().clone() }
+        Self {
+            documents: source.documents(),
+            place: source.place().clone(),
+            types: Some(&source.types),
+        }
+    }
+
+    fn part(&self, place: Place) -> Self {
+        Self { documents: self.documents, place, types: None }
     }
 
     fn value(&self) -> Option<(Place, &'a Value)> {
@@ -51,17 +63,27 @@ impl<'a> Shape<'a> {
 
     /// Whether a value may be of this type, by `type` here or in what the schema is made of.
     pub(crate) fn may_be(&self, name: &str) -> bool {
-        let implied = match name {
-            "object" => "properties",
-            "array" => "items",
-            _ => "",
-        };
-        let found = self.first_part(|_, value| match value.get("type") {
-            Some(Value::String(own)) => (own == name).then_some(()),
-            Some(Value::Array(all)) => all.iter().any(|own| own == name).then_some(()),
-            _ => value.get(implied).map(|_| ()),
+        self.types.map_or_else(|| self.types(), |kept| *kept.get_or_init(|| self.types())).has(name)
+    }
+
+    fn types(&self) -> Types {
+        let types = Cell::new(Types::default());
+        let add = |name: &str| types.set(types.get().with(name));
+        self.first_part(|_, value| {
+            match value.get("type") {
+                Some(Value::String(own)) => add(own),
+                Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).for_each(add),
+                _ => {
+                    for (key, implied) in [("properties", "object"), ("items", "array")] {
+                        if value.get(key).is_some() {
+                            add(implied);
+                        }
+                    }
+                }
+            }
+            None::<()>
         });
-        found.is_some()
+        types.get()
     }
 
     /// What is found first in the schema, or in what `allOf`, `oneOf` and `anyOf` make it of.
@@ -88,7 +110,7 @@ impl<'a> Shape<'a> {
     /// The schema of the elements.
     pub(super) fn items(&self) -> Option<Self> {
         let (place, value) = self.value()?;
-        value.get("items").map(|_| Self { documents: self.documents, place: place.at("items") })
+        value.get("items").map(|_| self.part(place.at("items")))
     }
 
     /// The schema of a property, here or in what the schema is made of.
@@ -96,7 +118,7 @@ impl<'a> Shape<'a> {
         let place = self.first_part(|place, value| {
             value.get("properties")?.get(name).map(|_| place.at("properties").at(name))
         })?;
-        Some(Self { documents: self.documents, place })
+        Some(self.part(place))
     }
 }
 

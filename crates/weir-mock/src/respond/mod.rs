@@ -394,7 +394,8 @@ impl Making<'_> {
         source: String,
     ) -> Result<(Vec<u8>, String), Fault> {
         Ok(match example {
-            Example::Value(value) => (content::write(value, media, media_type), source),
+            Example::Value(sample) if is_json(media_type) => (sample.json().to_vec(), source),
+            Example::Value(sample) => (content::write(&sample.value, media, media_type), source),
             Example::Text(text) => (text.clone().into_bytes(), source),
             Example::Template(template) => {
                 let value = self.evaluated(template)?;

@@ -26,10 +26,9 @@ mod way;
 #[path = "../../benches/tables/mod.rs"]
 mod tables;
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread;
 
+use crate::beside::{Beside, alone};
 use crate::predicate::{Predicate, WeightChange, WeightGroups};
 use crate::request::Request;
 use crate::route::Route;
@@ -75,7 +74,7 @@ const CHECK_EVERY: u32 = 64;
 /// ... unless the table has more routes than this.
 const CHECK_ROUTES_MAX: usize = 10_000;
 
-/// Fewer changes than this are not worth a thread.
+/// Fewer changes than this are not worth a second thread.
 const OPS_FOR_THREAD_MIN: usize = 20_000;
 
 /// One change of a table. A route is known by its `position`.
@@ -128,8 +127,16 @@ impl<T> Index<T> {
     }
 
     /// A table with `changes` applied in order: all of them become visible at once. Costs what the
-    /// changes cost, not what the table does; very many are shared out over two threads.
+    /// changes cost, not what the table does.
     pub fn apply(&self, changes: Vec<Change<T>>) -> Self
+    where
+        T: Send + Sync,
+    {
+        self.apply_with(changes, alone)
+    }
+
+    /// [`Index::apply`] that shares very many changes out over this thread and one `beside` it.
+    pub fn apply_with(&self, changes: Vec<Change<T>>, beside: Beside) -> Self
     where
         T: Send + Sync,
     {
@@ -157,19 +164,12 @@ impl<T> Index<T> {
         let ops = ops.as_slice();
         let lists = || (self.routes.update(ops), self.update_ranks(ops), self.update_groups(ops));
         let tree = || Way::new(&self.hash).update(self.root.as_ref(), ops);
-        let ((routes, ranks, groups), root) = match ops.len() < OPS_FOR_THREAD_MIN {
-            true => (lists(), tree()),
-            false => thread::scope(|scope| {
-                let beside = thread::Builder::new().spawn_scoped(scope, lists);
-                let root = tree();
-                let lists = match beside {
-                    Ok(thread) => thread.join().unwrap_or_else(|cause| resume_unwind(cause)),
-                    // The system refuses a thread: this one does both.
-                    Err(_) => lists(),
-                };
-                (lists, root)
-            }),
-        };
+        let (mut made_lists, mut made_tree) = (None, None);
+        if ops.len() >= OPS_FOR_THREAD_MIN {
+            beside(&mut || made_lists = Some(lists()), &mut || made_tree = Some(tree()));
+        }
+        let (routes, ranks, groups) = made_lists.unwrap_or_else(lists);
+        let root = made_tree.unwrap_or_else(tree);
         Self { hash: self.hash.clone(), routes, ranks, groups, root }
     }
 

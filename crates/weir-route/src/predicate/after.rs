@@ -2,11 +2,14 @@
 
 use std::fmt;
 
+use super::condition::Condition;
 use super::context::{BuildContext, Make};
+use super::error::PredicateError;
+use super::weight_groups::WeightGroups;
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
-use crate::value::Moment;
+use crate::value::{Moment, iso_time};
 
 /// Registry entry.
 pub(super) static SPEC: Spec<Make<After>> = Spec {
@@ -41,9 +44,22 @@ fn build(args: &Args, _: &BuildContext<'_>) -> Result<After, ArgError> {
     Ok(After { moment: args.date_time("datetime")? })
 }
 
-impl After {
-    pub(super) fn matches(&self, request: &Request<'_>) -> bool {
-        self.moment.is_before(request.now_ms)
+/// What a request shows to a predicate on time.
+pub(super) fn time_of(request: &Request<'_>) -> String {
+    format!("it is {}", iso_time(request.now_ms))
+}
+
+impl Condition for After {
+    fn matches(&self, request: &Request<'_>, _: &WeightGroups) -> Result<bool, PredicateError> {
+        Ok(self.moment.is_before(request.now_ms))
+    }
+
+    fn subject(&self, request: &Request<'_>, _: &WeightGroups) -> String {
+        time_of(request)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        0
     }
 }
 

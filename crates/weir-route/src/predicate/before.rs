@@ -2,7 +2,11 @@
 
 use std::fmt;
 
+use super::after::time_of;
+use super::condition::Condition;
 use super::context::{BuildContext, Make};
+use super::error::PredicateError;
+use super::weight_groups::WeightGroups;
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
@@ -40,9 +44,17 @@ fn build(args: &Args, _: &BuildContext<'_>) -> Result<Before, ArgError> {
     Ok(Before { moment: args.date_time("datetime")? })
 }
 
-impl Before {
-    pub(super) fn matches(&self, request: &Request<'_>) -> bool {
-        self.moment.is_after(request.now_ms)
+impl Condition for Before {
+    fn matches(&self, request: &Request<'_>, _: &WeightGroups) -> Result<bool, PredicateError> {
+        Ok(self.moment.is_after(request.now_ms))
+    }
+
+    fn subject(&self, request: &Request<'_>, _: &WeightGroups) -> String {
+        time_of(request)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        0
     }
 }
 

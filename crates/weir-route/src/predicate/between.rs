@@ -2,7 +2,11 @@
 
 use std::fmt;
 
+use super::after::time_of;
+use super::condition::Condition;
 use super::context::{BuildContext, Make};
+use super::error::PredicateError;
+use super::weight_groups::WeightGroups;
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
@@ -56,9 +60,13 @@ fn build(args: &Args, _: &BuildContext<'_>) -> Result<Box<Between>, ArgError> {
     Ok(Box::new(Between { start, end }))
 }
 
-impl Between {
-    pub(super) fn matches(&self, request: &Request<'_>) -> bool {
-        self.start.is_before(request.now_ms) && self.end.is_after(request.now_ms)
+impl Condition for Between {
+    fn matches(&self, request: &Request<'_>, _: &WeightGroups) -> Result<bool, PredicateError> {
+        Ok(self.start.is_before(request.now_ms) && self.end.is_after(request.now_ms))
+    }
+
+    fn subject(&self, request: &Request<'_>, _: &WeightGroups) -> String {
+        time_of(request)
     }
 }
 

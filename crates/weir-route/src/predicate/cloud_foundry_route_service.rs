@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use super::condition::Condition;
 use super::context::{BuildContext, Make};
+use super::error::PredicateError;
 use super::header::has_header_value;
+use super::weight_groups::WeightGroups;
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{Compatibility, Shortcut, Spec};
@@ -35,17 +38,21 @@ fn build(_: &Args, _: &BuildContext<'_>) -> Result<CloudFoundryRouteService, Arg
     Ok(CloudFoundryRouteService)
 }
 
-impl CloudFoundryRouteService {
-    pub(super) fn matches(&self, request: &Request<'_>) -> bool {
-        HEADERS.iter().all(|name| has_header_value(&request.head.fields, name, true))
+impl Condition for CloudFoundryRouteService {
+    fn matches(&self, request: &Request<'_>, _: &WeightGroups) -> Result<bool, PredicateError> {
+        Ok(HEADERS.iter().all(|name| has_header_value(&request.head.fields, name, true)))
     }
 
-    pub(super) fn subject(&self, request: &Request<'_>) -> String {
+    fn subject(&self, request: &Request<'_>, _: &WeightGroups) -> String {
         let missing = |name: &&&str| !has_header_value(&request.head.fields, name, true);
         match HEADERS.iter().find(missing) {
             Some(name) => format!("header `{name}` is absent"),
             None => "all three headers are there".to_owned(),
         }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        0
     }
 }
 

@@ -4,10 +4,13 @@ use std::fmt;
 
 use weir_wire::Fields;
 
+use super::condition::Condition;
 use super::context::{BuildContext, Make};
 use super::error::PredicateError;
+use super::key::Key;
 use super::lists::quoted_list;
 use super::named_value::{NamedValue, ValuePattern};
+use super::weight_groups::WeightGroups;
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
@@ -66,8 +69,10 @@ impl Cookie {
     pub fn regexp(&self) -> Option<ValuePattern<'_>> {
         self.0.value()
     }
+}
 
-    pub(super) fn matches(&self, request: &Request<'_>) -> Result<bool, PredicateError> {
+impl Condition for Cookie {
+    fn matches(&self, request: &Request<'_>, _: &WeightGroups) -> Result<bool, PredicateError> {
         let Some(regexp) = self.regexp() else { return Ok(false) };
         for value in cookie_octets(&request.head.fields, self.name()) {
             if regexp.full_match(value)? {
@@ -77,9 +82,14 @@ impl Cookie {
         Ok(false)
     }
 
-    pub(super) fn subject(&self, request: &Request<'_>) -> String {
+    fn subject(&self, request: &Request<'_>, _: &WeightGroups) -> String {
         let values = cookie_values(&request.head.fields, self.name());
         format!("cookie `{}` is {}", self.name(), quoted_list(values))
+    }
+
+    fn key(&self) -> Option<Key<'_>> {
+        let value = self.regexp().and_then(ValuePattern::literal)?;
+        Some(Key::Cookie { name: self.name(), value })
     }
 }
 

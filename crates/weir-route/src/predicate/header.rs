@@ -5,10 +5,13 @@ use std::fmt;
 
 use weir_wire::Fields;
 
+use super::condition::Condition;
 use super::context::{BuildContext, Make};
 use super::error::PredicateError;
+use super::key::Key;
 use super::lists::quoted_list;
 use super::named_value::{NamedValue, ValuePattern};
+use super::weight_groups::WeightGroups;
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
@@ -74,8 +77,10 @@ impl Header {
     pub fn splits(&self) -> bool {
         self.0.splits
     }
+}
 
-    pub(super) fn matches(&self, request: &Request<'_>) -> Result<bool, PredicateError> {
+impl Condition for Header {
+    fn matches(&self, request: &Request<'_>, _: &WeightGroups) -> Result<bool, PredicateError> {
         let fields = &request.head.fields;
         let Some(regexp) = self.regexp() else {
             return Ok(has_header_value(fields, self.name(), self.splits()));
@@ -88,13 +93,18 @@ impl Header {
         Ok(found?)
     }
 
-    pub(super) fn subject(&self, request: &Request<'_>) -> String {
+    fn subject(&self, request: &Request<'_>, _: &WeightGroups) -> String {
         let mut values = Vec::new();
         header_values(&request.head.fields, self.name(), self.splits(), |value| {
             values.push(value.to_owned());
             false
         });
         format!("header `{}` is {}", self.name(), quoted_list(values.iter().map(String::as_str)))
+    }
+
+    fn key(&self) -> Option<Key<'_>> {
+        let value = self.regexp().and_then(ValuePattern::literal)?;
+        Some(Key::Header { name: self.name(), value, split: self.splits() })
     }
 }
 

@@ -4,9 +4,12 @@ use std::fmt;
 
 use smol_str::SmolStr;
 
+use super::condition::Condition;
 use super::context::{BuildContext, Make};
 use super::error::PredicateError;
+use super::key::Key;
 use super::lists::{bracketed, quoted_list};
+use super::weight_groups::WeightGroups;
 use crate::args::{ArgError, Args};
 use crate::one_or_more::OneOrMore;
 use crate::pattern::HostPattern;
@@ -68,11 +71,27 @@ impl Host {
         &self.patterns
     }
 
-    pub(super) fn matches(&self, request: &Request<'_>) -> Result<bool, PredicateError> {
+    fn first(&self, request: &Request<'_>) -> Result<Option<&HostPattern>, PredicateError> {
+        for pattern in &self.patterns {
+            if pattern.matches(&request.parts.host)? {
+                return Ok(Some(pattern));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Condition for Host {
+    fn matches(&self, request: &Request<'_>, _: &WeightGroups) -> Result<bool, PredicateError> {
         Ok(self.first(request)?.is_some())
     }
 
-    pub(super) fn publish(&self, request: &Request<'_>, vars: &mut Vars) {
+    fn subject(&self, request: &Request<'_>, _: &WeightGroups) -> String {
+        let host = String::from_utf8_lossy(request.head.host());
+        format!("the host is {}", quoted_list([&*host].into_iter().filter(|host| !host.is_empty())))
+    }
+
+    fn publish(&self, request: &Request<'_>, vars: &mut Vars) {
         if !self.patterns.iter().any(HostPattern::has_variables) {
             return;
         }
@@ -81,18 +100,12 @@ impl Host {
         }
     }
 
-    pub(super) fn subject(&self, request: &Request<'_>) -> String {
-        let host = String::from_utf8_lossy(request.head.host());
-        format!("the host is {}", quoted_list([&*host].into_iter().filter(|host| !host.is_empty())))
+    fn key(&self) -> Option<Key<'_>> {
+        Some(Key::Host(&self.patterns))
     }
 
-    fn first(&self, request: &Request<'_>) -> Result<Option<&HostPattern>, PredicateError> {
-        for pattern in &self.patterns {
-            if pattern.matches(&request.parts.host)? {
-                return Ok(Some(pattern));
-            }
-        }
-        Ok(None)
+    fn caution(&self) -> Option<String> {
+        self.patterns.is_empty().then(|| "never matches: there is no pattern".to_owned())
     }
 }
 

@@ -3,7 +3,6 @@
 use ipnet::IpNet;
 use smol_str::SmolStr;
 
-use super::{Predicate, ValuePattern};
 use crate::pattern::{HostPattern, PathPattern};
 
 /// A predicate in a form to look up. A request that does not have the key fails the predicate; one
@@ -49,38 +48,4 @@ pub enum Key<'a> {
         /// How many proxies are trusted.
         proxies: usize,
     },
-}
-
-impl Predicate {
-    /// The key of this predicate, if it has one.
-    pub fn key(&self) -> Option<Key<'_>> {
-        match self {
-            Self::Host(host) => Some(Key::Host(host.patterns())),
-            Self::Path(path) => Some(Key::Path(path.patterns())),
-            Self::Method(method) => Some(Key::Methods(method.methods())),
-            Self::Header(header) => {
-                let value = header.regexp().and_then(ValuePattern::literal)?;
-                Some(Key::Header { name: header.name(), value, split: header.splits() })
-            }
-            Self::Query(query) => {
-                let value = query.regexp().and_then(ValuePattern::literal)?;
-                Some(Key::Query { name: query.param(), value })
-            }
-            Self::Cookie(cookie) => {
-                let value = cookie.regexp().and_then(ValuePattern::literal)?;
-                Some(Key::Cookie { name: cookie.name(), value })
-            }
-            Self::RemoteAddr(remote) => Some(Key::RemoteAddr(remote.nets())),
-            Self::XForwardedRemoteAddr(remote) => {
-                Some(Key::Client { nets: remote.nets(), proxies: remote.max_trusted_index() })
-            }
-            Self::After(_)
-            | Self::Before(_)
-            | Self::Between(_)
-            | Self::CloudFoundryRouteService(_)
-            | Self::ReadBody(_)
-            | Self::Version(_)
-            | Self::Weight(_) => None,
-        }
-    }
 }

@@ -4,8 +4,12 @@ use std::fmt;
 
 use smol_str::SmolStr;
 
+use super::condition::Condition;
 use super::context::{BuildContext, Make};
+use super::error::PredicateError;
+use super::key::Key;
 use super::lists::bracketed;
+use super::weight_groups::WeightGroups;
 use crate::args::{ArgError, Args};
 use crate::one_or_more::OneOrMore;
 use crate::request::Request;
@@ -53,16 +57,22 @@ impl Method {
     pub fn methods(&self) -> &[SmolStr] {
         &self.methods
     }
+}
 
-    pub(super) fn matches(&self, request: &Request<'_>) -> bool {
-        self.methods.iter().any(|method| method.as_bytes() == request.head.method())
+impl Condition for Method {
+    fn matches(&self, request: &Request<'_>, _: &WeightGroups) -> Result<bool, PredicateError> {
+        Ok(self.methods.iter().any(|method| method.as_bytes() == request.head.method()))
     }
 
-    pub(super) fn subject(&self, request: &Request<'_>) -> String {
+    fn subject(&self, request: &Request<'_>, _: &WeightGroups) -> String {
         format!("the method is `{}`", request.head.method().escape_ascii())
     }
 
-    pub(super) fn caution(&self) -> Option<String> {
+    fn key(&self) -> Option<Key<'_>> {
+        Some(Key::Methods(self.methods()))
+    }
+
+    fn caution(&self) -> Option<String> {
         let odd = self.methods.iter().find(|method| method.chars().any(|c| c.is_lowercase()))?;
         let upper = odd.to_uppercase();
         Some(format!("`{odd}` does not match `{upper}` requests: methods are case-sensitive"))

@@ -4,6 +4,7 @@ mod after;
 mod before;
 mod between;
 mod cloud_foundry_route_service;
+mod condition;
 mod context;
 mod cookie;
 mod error;
@@ -28,13 +29,13 @@ use std::fmt;
 
 use crate::request::Request;
 use crate::spec::Spec;
-use crate::value::iso_time;
 use crate::vars::Vars;
 
 pub use after::After;
 pub use before::Before;
 pub use between::Between;
 pub use cloud_foundry_route_service::CloudFoundryRouteService;
+use condition::Condition;
 use context::Make;
 pub use context::{ApiVersionSource, BuildContext, PredicateOptions};
 pub use cookie::{Cookie, cookie_values};
@@ -59,68 +60,107 @@ pub use x_forwarded_remote_addr::{XForwardedRemoteAddr, forwarded_client};
 /// Makes a predicate from bound arguments.
 pub type Build = Make<Predicate>;
 
-/// A condition on a request. Closed: a new one does not compile until its meaning is decided.
-/// The large ones are boxed: a route of a large table has a Path and little else.
-#[derive(Debug)]
-pub enum Predicate {
-    /// See [`After`].
-    After(After),
-    /// See [`Before`].
-    Before(Before),
-    /// See [`Between`].
-    Between(Box<Between>),
-    /// See [`CloudFoundryRouteService`].
-    CloudFoundryRouteService(CloudFoundryRouteService),
-    /// See [`Cookie`].
-    Cookie(Cookie),
-    /// See [`Header`].
-    Header(Header),
-    /// See [`Host`].
-    Host(Host),
-    /// See [`Method`].
-    Method(Method),
-    /// See [`Path`].
-    Path(Path),
-    /// See [`Query`].
-    Query(Query),
-    /// See [`ReadBody`].
-    ReadBody(Box<ReadBody>),
-    /// See [`RemoteAddr`].
-    RemoteAddr(Box<RemoteAddr>),
-    /// See [`Version`].
-    Version(Box<Version>),
-    /// See [`Weight`].
-    Weight(Box<Weight>),
-    /// See [`XForwardedRemoteAddr`].
-    XForwardedRemoteAddr(Box<XForwardedRemoteAddr>),
+/// What the enum holds of a predicate.
+macro_rules! held {
+    ($held:ty) => { $held };
+    ($held:ty, $box:ident) => { $box<$held> };
 }
 
-/// The entry of a file whose `build` makes what the variant `$name` holds.
-macro_rules! entry {
-    ($module:ident::$name:ident) => {
-        &$module::SPEC
-            .built_by(|args, context| ($module::SPEC.build)(args, context).map(Predicate::$name))
+/// Bytes of the box that the enum holds.
+macro_rules! box_bytes {
+    ($held:ty) => {
+        0
+    };
+    ($held:ty, $box:ident) => {
+        size_of::<$held>()
     };
 }
 
-/// Every predicate, sorted by name.
-pub static SPECS: &[&Spec<Build>] = &[
-    entry!(after::After),
-    entry!(before::Before),
-    entry!(between::Between),
-    entry!(cloud_foundry_route_service::CloudFoundryRouteService),
-    entry!(cookie::Cookie),
-    entry!(header::Header),
-    entry!(host::Host),
-    entry!(method::Method),
-    entry!(path::Path),
-    entry!(query::Query),
-    entry!(read_body::ReadBody),
-    entry!(remote_addr::RemoteAddr),
-    entry!(version::Version),
-    entry!(weight::Weight),
-    entry!(x_forwarded_remote_addr::XForwardedRemoteAddr),
-];
+/// Makes the closed set of predicates from a list of their files, sorted by name. The large ones
+/// are boxed: a route of a large table has a Path and little else.
+macro_rules! predicates {
+    ($($module:ident::$name:ident $(in $box:ident)?,)*) => {
+        /// A condition on a request. Closed: a new one does not compile until its meaning is
+        /// decided.
+        #[derive(Debug)]
+        #[expect(missing_docs, reason = "the registry documents each under the same name")]
+        pub enum Predicate {
+            $($name(held!($module::$name $(, $box)?)),)*
+        }
+
+        /// Every predicate, sorted by name.
+        pub static SPECS: &[&Spec<Build>] = &[$(
+            &$module::SPEC.built_by(|args, context| {
+                ($module::SPEC.build)(args, context).map(Predicate::$name)
+            }),
+        )*];
+
+        impl Predicate {
+            /// Whether `request` satisfies this predicate.
+            ///
+            /// # Errors
+            /// See [`PredicateError`].
+            pub fn matches(
+                &self,
+                request: &Request<'_>,
+                groups: &WeightGroups,
+            ) -> Result<bool, PredicateError> {
+                match self {
+                    $(Self::$name(one) => one.matches(request, groups),)*
+                }
+            }
+
+            /// Publishes the URI variables of a request that this predicate matched.
+            pub fn publish(&self, request: &Request<'_>, vars: &mut Vars) {
+                match self {
+                    $(Self::$name(one) => one.publish(request, vars),)*
+                }
+            }
+
+            /// Whether what it says depends on the body of a request.
+            pub fn reads_body(&self) -> bool {
+                match self {
+                    $(Self::$name(one) => one.reads_body(),)*
+                }
+            }
+
+            /// What is asked less often.
+            fn condition(&self) -> &dyn Condition {
+                match self {
+                    $(Self::$name(one) => {
+                        let one: &$module::$name = one;
+                        one
+                    })*
+                }
+            }
+
+            /// Bytes of the box it is in.
+            fn box_bytes(&self) -> usize {
+                match self {
+                    $(Self::$name(_) => box_bytes!($module::$name $(, $box)?),)*
+                }
+            }
+        }
+    };
+}
+
+predicates! {
+    after::After,
+    before::Before,
+    between::Between in Box,
+    cloud_foundry_route_service::CloudFoundryRouteService,
+    cookie::Cookie,
+    header::Header,
+    host::Host,
+    method::Method,
+    path::Path,
+    query::Query,
+    read_body::ReadBody in Box,
+    remote_addr::RemoteAddr in Box,
+    version::Version in Box,
+    weight::Weight in Box,
+    x_forwarded_remote_addr::XForwardedRemoteAddr in Box,
+}
 
 /// The predicate called `name`, exactly.
 pub fn find(name: &str) -> Option<&'static Spec<Build>> {
@@ -128,74 +168,14 @@ pub fn find(name: &str) -> Option<&'static Spec<Build>> {
 }
 
 impl Predicate {
-    /// Whether `request` satisfies this predicate.
-    ///
-    /// # Errors
-    /// See [`PredicateError`].
-    pub fn matches(
-        &self,
-        request: &Request<'_>,
-        groups: &WeightGroups,
-    ) -> Result<bool, PredicateError> {
-        match self {
-            Self::After(after) => Ok(after.matches(request)),
-            Self::Before(before) => Ok(before.matches(request)),
-            Self::Between(between) => Ok(between.matches(request)),
-            Self::CloudFoundryRouteService(service) => Ok(service.matches(request)),
-            Self::Cookie(cookie) => cookie.matches(request),
-            Self::Header(header) => header.matches(request),
-            Self::Host(host) => host.matches(request),
-            Self::Method(method) => Ok(method.matches(request)),
-            Self::Path(path) => path.matches(request),
-            Self::Query(query) => query.matches(request),
-            Self::ReadBody(body) => body.matches(request),
-            Self::RemoteAddr(remote) => Ok(remote.matches(request)),
-            Self::Version(version) => version.matches(request),
-            Self::Weight(weight) => Ok(weight.matches(request, groups)),
-            Self::XForwardedRemoteAddr(remote) => Ok(remote.matches(request)),
-        }
-    }
-
-    /// Publishes the URI variables of a request that this predicate matched.
-    pub fn publish(&self, request: &Request<'_>, vars: &mut Vars) {
-        match self {
-            Self::Host(host) => host.publish(request, vars),
-            Self::Path(path) => path.publish(request, vars),
-            Self::After(_)
-            | Self::Before(_)
-            | Self::Between(_)
-            | Self::CloudFoundryRouteService(_)
-            | Self::Cookie(_)
-            | Self::Header(_)
-            | Self::Method(_)
-            | Self::Query(_)
-            | Self::ReadBody(_)
-            | Self::RemoteAddr(_)
-            | Self::Version(_)
-            | Self::Weight(_)
-            | Self::XForwardedRemoteAddr(_) => {}
-        }
+    /// The key of this predicate, if it has one.
+    pub fn key(&self) -> Option<Key<'_>> {
+        self.condition().key()
     }
 
     /// One sentence: whether this predicate holds for `request`, and what the request showed.
     pub fn explain(&self, request: &Request<'_>, groups: &WeightGroups) -> String {
-        let subject = match self {
-            Self::After(_) | Self::Before(_) | Self::Between(_) => {
-                format!("it is {}", iso_time(request.now_ms))
-            }
-            Self::CloudFoundryRouteService(service) => service.subject(request),
-            Self::Cookie(cookie) => cookie.subject(request),
-            Self::Header(header) => header.subject(request),
-            Self::Host(host) => host.subject(request),
-            Self::Method(method) => method.subject(request),
-            Self::Path(path) => path.subject(request),
-            Self::Query(query) => query.subject(request),
-            Self::ReadBody(body) => body.subject(request),
-            Self::RemoteAddr(remote) => remote.subject(request),
-            Self::Version(version) => version.subject(request),
-            Self::Weight(weight) => weight.subject(request, groups),
-            Self::XForwardedRemoteAddr(remote) => remote.subject(request),
-        };
+        let subject = self.condition().subject(request, groups);
         match self.matches(request, groups) {
             Ok(true) => format!("`{self}` holds: {subject}"),
             Ok(false) => format!("`{self}` does not hold: {subject}"),
@@ -205,49 +185,13 @@ impl Predicate {
 
     /// Something accepted, as SCG accepts it, that cannot be meant; for `weir check`.
     pub fn caution(&self) -> Option<String> {
-        match self {
-            Self::Host(host) if host.patterns().is_empty() => {
-                Some("never matches: there is no pattern".to_owned())
-            }
-            Self::Method(method) => method.caution(),
-            Self::Path(path) => path.caution(),
-            Self::Version(version) => version.caution(),
-            Self::Host(_)
-            | Self::After(_)
-            | Self::Before(_)
-            | Self::Between(_)
-            | Self::CloudFoundryRouteService(_)
-            | Self::Cookie(_)
-            | Self::Header(_)
-            | Self::Query(_)
-            | Self::ReadBody(_)
-            | Self::RemoteAddr(_)
-            | Self::Weight(_)
-            | Self::XForwardedRemoteAddr(_) => None,
-        }
+        self.condition().caution()
     }
 
     /// About how much memory lies behind this predicate, in bytes: what it keeps of texts is taken
     /// to be as long as SCG's actuator shows it.
     pub fn heap_bytes(&self) -> usize {
-        let own = match self {
-            Self::Path(path) => return path.heap_bytes(),
-            Self::After(_) | Self::Before(_) | Self::CloudFoundryRouteService(_) => return 0,
-            Self::Cookie(_) | Self::Header(_) | Self::Host(_) => 0,
-            Self::Method(_) | Self::Query(_) => 0,
-            Self::Between(between) => size_of_val(&**between),
-            Self::ReadBody(body) => size_of_val(&**body),
-            Self::RemoteAddr(remote) => size_of_val(&**remote),
-            Self::Version(version) => size_of_val(&**version),
-            Self::Weight(weight) => size_of_val(&**weight),
-            Self::XForwardedRemoteAddr(remote) => size_of_val(&**remote),
-        };
-        own + self.to_string().len()
-    }
-
-    /// Whether what it says depends on the body of a request.
-    pub fn reads_body(&self) -> bool {
-        matches!(self, Self::ReadBody(_))
+        self.box_bytes() + self.condition().heap_bytes()
     }
 
     /// This predicate if it is a weight.
@@ -259,23 +203,7 @@ impl Predicate {
 impl fmt::Display for Predicate {
     /// As SCG's actuator shows it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::After(after) => after.fmt(f),
-            Self::Before(before) => before.fmt(f),
-            Self::Between(between) => between.fmt(f),
-            Self::CloudFoundryRouteService(service) => service.fmt(f),
-            Self::Cookie(cookie) => cookie.fmt(f),
-            Self::Header(header) => header.fmt(f),
-            Self::Host(host) => host.fmt(f),
-            Self::Method(method) => method.fmt(f),
-            Self::Path(path) => path.fmt(f),
-            Self::Query(query) => query.fmt(f),
-            Self::ReadBody(body) => body.fmt(f),
-            Self::RemoteAddr(remote) => remote.fmt(f),
-            Self::Version(version) => version.fmt(f),
-            Self::Weight(weight) => weight.fmt(f),
-            Self::XForwardedRemoteAddr(remote) => remote.fmt(f),
-        }
+        self.condition().fmt(f)
     }
 }
 

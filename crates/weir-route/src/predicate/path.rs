@@ -5,9 +5,12 @@ use std::fmt;
 
 use smol_str::SmolStr;
 
+use super::condition::Condition;
 use super::context::{BuildContext, Make};
 use super::error::PredicateError;
+use super::key::Key;
 use super::lists::bracketed;
+use super::weight_groups::WeightGroups;
 use crate::args::{ArgError, Args};
 use crate::one_or_more::OneOrMore;
 use crate::pattern::PathPattern;
@@ -88,16 +91,26 @@ impl Path {
         &self.patterns
     }
 
-    pub(super) fn heap_bytes(&self) -> usize {
-        let patterns: usize = self.patterns.iter().map(PathPattern::heap_bytes).sum();
-        self.patterns.heap_bytes() + patterns
+    fn first(&self, request: &Request<'_>) -> Result<Option<&PathPattern>, PredicateError> {
+        for pattern in &self.patterns {
+            if pattern.matches(&request.parts.path)? {
+                return Ok(Some(pattern));
+            }
+        }
+        Ok(None)
     }
+}
 
-    pub(super) fn matches(&self, request: &Request<'_>) -> Result<bool, PredicateError> {
+impl Condition for Path {
+    fn matches(&self, request: &Request<'_>, _: &WeightGroups) -> Result<bool, PredicateError> {
         Ok(self.first(request)?.is_some())
     }
 
-    pub(super) fn publish(&self, request: &Request<'_>, vars: &mut Vars) {
+    fn subject(&self, request: &Request<'_>, _: &WeightGroups) -> String {
+        format!("the path is `{}`", request.head.path().escape_ascii())
+    }
+
+    fn publish(&self, request: &Request<'_>, vars: &mut Vars) {
         if !self.patterns.iter().any(PathPattern::has_variables) {
             return;
         }
@@ -106,24 +119,20 @@ impl Path {
         }
     }
 
-    pub(super) fn subject(&self, request: &Request<'_>) -> String {
-        format!("the path is `{}`", request.head.path().escape_ascii())
+    fn key(&self) -> Option<Key<'_>> {
+        Some(Key::Path(&self.patterns))
     }
 
-    pub(super) fn caution(&self) -> Option<String> {
+    fn caution(&self) -> Option<String> {
         if self.patterns.is_empty() {
             return Some("never matches: there is no pattern".to_owned());
         }
         self.patterns.iter().find_map(PathPattern::caution)
     }
 
-    fn first(&self, request: &Request<'_>) -> Result<Option<&PathPattern>, PredicateError> {
-        for pattern in &self.patterns {
-            if pattern.matches(&request.parts.path)? {
-                return Ok(Some(pattern));
-            }
-        }
-        Ok(None)
+    fn heap_bytes(&self) -> usize {
+        let patterns: usize = self.patterns.iter().map(PathPattern::heap_bytes).sum();
+        self.patterns.heap_bytes() + patterns
     }
 }
 

@@ -3,10 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::condition::Condition;
 use super::context::{BuildContext, Make};
 use super::error::PredicateError;
+use super::key::Key;
 use super::lists::quoted_list;
 use super::named_value::{NamedValue, ValuePattern};
+use super::weight_groups::WeightGroups;
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
@@ -66,8 +69,10 @@ impl Query {
     pub fn regexp(&self) -> Option<ValuePattern<'_>> {
         self.0.value()
     }
+}
 
-    pub(super) fn matches(&self, request: &Request<'_>) -> Result<bool, PredicateError> {
+impl Condition for Query {
+    fn matches(&self, request: &Request<'_>, _: &WeightGroups) -> Result<bool, PredicateError> {
         let mut values = query_octets(request.head.query(), self.param());
         let Some(regexp) = self.regexp() else { return Ok(values.next().is_some()) };
         for value in values.flatten() {
@@ -78,7 +83,7 @@ impl Query {
         Ok(false)
     }
 
-    pub(super) fn subject(&self, request: &Request<'_>) -> String {
+    fn subject(&self, request: &Request<'_>, _: &WeightGroups) -> String {
         let found: Vec<_> = query_values(request.head.query(), self.param()).collect();
         let valueless = found.iter().any(Option::is_none);
         let values: Vec<_> = found.iter().flatten().map(|value| &**value).collect();
@@ -87,6 +92,11 @@ impl Query {
             return format!("parameter `{param}` has no value");
         }
         format!("parameter `{param}` is {}", quoted_list(values.into_iter()))
+    }
+
+    fn key(&self) -> Option<Key<'_>> {
+        let value = self.regexp().and_then(ValuePattern::literal)?;
+        Some(Key::Query { name: self.param(), value })
     }
 }
 

@@ -5,9 +5,11 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::condition::Condition;
 use super::context::{BuildContext, Make};
 use super::error::PredicateError;
 use super::named_value::{NamedValue, ValuePattern};
+use super::weight_groups::WeightGroups;
 use crate::args::{ArgError, Args};
 use crate::request::{Content, Request};
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
@@ -74,9 +76,16 @@ fn build(args: &Args, context: &BuildContext<'_>) -> Result<Box<ReadBody>, ArgEr
 }
 
 impl ReadBody {
-    /// Whether it holds. A body that was not read yet may say anything: it is taken to match.
-    pub(super) fn matches(&self, request: &Request<'_>) -> Result<bool, PredicateError> {
+    /// What the value must match, if more than presence is asked for.
+    pub fn regexp(&self) -> Option<ValuePattern<'_>> {
+        self.0.value()
+    }
+}
+
+impl Condition for ReadBody {
+    fn matches(&self, request: &Request<'_>, _: &WeightGroups) -> Result<bool, PredicateError> {
         let document = match &request.parts.content {
+            // It may say anything.
             Content::Unread => return Ok(true),
             Content::Unusable => return Ok(false),
             Content::Json(document) => document,
@@ -92,7 +101,7 @@ impl ReadBody {
         })
     }
 
-    pub(super) fn subject(&self, request: &Request<'_>) -> String {
+    fn subject(&self, request: &Request<'_>, _: &WeightGroups) -> String {
         let pointer = self.0.name();
         match &request.parts.content {
             Content::Unread => "the body is not known, and taken to match".to_owned(),
@@ -109,9 +118,8 @@ impl ReadBody {
         }
     }
 
-    /// What the value must match, if more than presence is asked for.
-    pub fn regexp(&self) -> Option<ValuePattern<'_>> {
-        self.0.value()
+    fn reads_body(&self) -> bool {
+        true
     }
 }
 

@@ -5,8 +5,12 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::condition::Condition;
 use super::context::{BuildContext, Make};
+use super::error::PredicateError;
+use super::key::Key;
 use super::lists::bracketed;
+use super::weight_groups::WeightGroups;
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
@@ -94,13 +98,19 @@ impl RemoteAddr {
     pub fn nets(&self) -> &[IpNet] {
         self.networks.nets()
     }
+}
 
-    pub(super) fn matches(&self, request: &Request<'_>) -> bool {
-        self.networks.contain(request.peer)
+impl Condition for RemoteAddr {
+    fn matches(&self, request: &Request<'_>, _: &WeightGroups) -> Result<bool, PredicateError> {
+        Ok(self.networks.contain(request.peer))
     }
 
-    pub(super) fn subject(&self, request: &Request<'_>) -> String {
+    fn subject(&self, request: &Request<'_>, _: &WeightGroups) -> String {
         format!("the peer is {}", request.peer.to_canonical())
+    }
+
+    fn key(&self) -> Option<Key<'_>> {
+        Some(Key::RemoteAddr(self.nets()))
     }
 }
 

@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::condition::Condition;
 use super::context::{ApiVersionSource, BuildContext, Make};
 use super::error::PredicateError;
 use super::header::header_values;
 use super::query::query_values;
+use super::weight_groups::WeightGroups;
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
@@ -77,8 +79,8 @@ pub fn parse_version(text: &str) -> Option<[u32; 3]> {
     Some(version)
 }
 
-impl Version {
-    pub(super) fn matches(&self, request: &Request<'_>) -> Result<bool, PredicateError> {
+impl Condition for Version {
+    fn matches(&self, request: &Request<'_>, _: &WeightGroups) -> Result<bool, PredicateError> {
         let Some(source) = &self.source else {
             return Err(PredicateError("`spring.webflux.apiversion.use` is not set"));
         };
@@ -89,14 +91,14 @@ impl Version {
         Ok(if self.or_later { stated >= self.version } else { stated == self.version })
     }
 
-    pub(super) fn subject(&self, request: &Request<'_>) -> String {
+    fn subject(&self, request: &Request<'_>, _: &WeightGroups) -> String {
         match self.source.as_ref().and_then(|source| source.version(request)) {
             Some(stated) => format!("the request asks for version `{}`", stated.escape_debug()),
             None => "the request states no version".to_owned(),
         }
     }
 
-    pub(super) fn caution(&self) -> Option<String> {
+    fn caution(&self) -> Option<String> {
         let missing = "never matches: `spring.webflux.apiversion.use` is not set";
         self.source.is_none().then(|| missing.to_owned())
     }

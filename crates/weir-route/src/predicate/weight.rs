@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use super::condition::Condition;
 use super::context::{BuildContext, Make};
-use super::weight_groups::{Weight, WeightGroups};
+use super::error::PredicateError;
+pub use super::weight_groups::Weight;
+use super::weight_groups::WeightGroups;
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
@@ -56,12 +59,16 @@ fn build(args: &Args, context: &BuildContext<'_>) -> Result<Box<Weight>, ArgErro
     Ok(Box::new(Weight::new(group, weight, context.route_id)))
 }
 
-impl Weight {
-    pub(super) fn matches(&self, request: &Request<'_>, groups: &WeightGroups) -> bool {
-        groups.winner(self.group(), request.dice) == Some(self.route_id())
+impl Condition for Weight {
+    fn matches(
+        &self,
+        request: &Request<'_>,
+        groups: &WeightGroups,
+    ) -> Result<bool, PredicateError> {
+        Ok(groups.winner(self.group(), request.dice) == Some(self.route_id()))
     }
 
-    pub(super) fn subject(&self, request: &Request<'_>, groups: &WeightGroups) -> String {
+    fn subject(&self, request: &Request<'_>, groups: &WeightGroups) -> String {
         match groups.winner(self.group(), request.dice) {
             Some(winner) => format!("group `{}` drew route `{winner}`", self.group()),
             None => format!("group `{}` draws no route", self.group()),

@@ -5,8 +5,12 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::condition::Condition;
 use super::context::{BuildContext, Make};
+use super::error::PredicateError;
+use super::key::Key;
 use super::remote_addr::Networks;
+use super::weight_groups::WeightGroups;
 use crate::args::{ArgError, Args};
 use crate::request::Request;
 use crate::spec::{ArgKind, ArgSpec, Compatibility, Shortcut, Spec};
@@ -77,17 +81,23 @@ impl XForwardedRemoteAddr {
     pub fn max_trusted_index(&self) -> usize {
         self.max_trusted_index
     }
+}
 
-    pub(super) fn matches(&self, request: &Request<'_>) -> bool {
-        forwarded_client(request, self.max_trusted_index)
-            .is_some_and(|client| self.networks.contain(client))
+impl Condition for XForwardedRemoteAddr {
+    fn matches(&self, request: &Request<'_>, _: &WeightGroups) -> Result<bool, PredicateError> {
+        let client = forwarded_client(request, self.max_trusted_index);
+        Ok(client.is_some_and(|client| self.networks.contain(client)))
     }
 
-    pub(super) fn subject(&self, request: &Request<'_>) -> String {
+    fn subject(&self, request: &Request<'_>, _: &WeightGroups) -> String {
         match forwarded_client(request, self.max_trusted_index) {
             Some(client) => format!("the client is {}", client.to_canonical()),
             None => "X-Forwarded-For holds no IP address in that place".to_owned(),
         }
+    }
+
+    fn key(&self) -> Option<Key<'_>> {
+        Some(Key::Client { nets: self.nets(), proxies: self.max_trusted_index() })
     }
 }
 

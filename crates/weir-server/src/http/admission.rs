@@ -92,7 +92,7 @@ pub(super) async fn wait(
         Ok(()) => {
             hold(worker, x, ticket);
             tell(x, ticket);
-            x.cors_fields.push(("Server-Timing".into(), queue_timing(waited_ns)));
+            x.added.append(b"Server-Timing", &queue_timing(waited_ns));
             Ok(None)
         }
     }
@@ -172,7 +172,9 @@ fn tell(x: &mut Exchange, ticket: &Ticket) {
         && let Some((left, wait_ns)) = ticket.valve.left(now_ns())
         && let Some(told) = rate_fields(ticket, left, wait_ns)
     {
-        x.cors_fields.extend(told.map(|(name, value)| (name.into(), value)));
+        for (name, value) in told {
+            x.added.append(name.as_bytes(), &value);
+        }
     }
 }
 

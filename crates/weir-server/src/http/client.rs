@@ -20,8 +20,6 @@ pub(crate) struct Client {
     /// How long it may be idle.
     pub(crate) keep_alive: Duration,
     pub(crate) requests: u64,
-    /// When it was accepted, by the worker's clock.
-    pub(crate) accepted_ms: u64,
     /// The client closed its side.
     pub(crate) ended: bool,
     /// There is no room for it: it is told so.

@@ -1,6 +1,5 @@
 //! What one exchange works on: a request, its response, and all that is noted between them.
 
-use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use weir_filter::{Copied, Failure};
 use weir_limit::Valve;
 use weir_route::index::Ahead;
 use weir_route::{RequestParts, Vars};
-use weir_wire::{RequestHead, ResponseHead};
+use weir_wire::{Fields, RequestHead, ResponseHead};
 
 use super::buffers::Carry;
 use super::pool::Upstream;
@@ -46,7 +45,8 @@ pub(crate) struct Exchange {
     /// How far the lookup path is prefetched.
     pub(crate) foreseen: Ahead,
     pub(crate) vars: Vars,
-    pub(crate) cors_fields: Vec<(Cow<'static, str>, Vec<u8>)>,
+    /// Fields for the response, whoever gives it.
+    pub(crate) added: Fields,
     /// The request on its way to the upstream, head and body.
     pub(crate) upload: Relay,
     /// The upstream's response on its way to the client, head and body.
@@ -131,7 +131,7 @@ impl Default for Exchange {
             parts: RequestParts::default(),
             foreseen: Ahead::default(),
             vars: Vars::default(),
-            cors_fields: Vec::new(),
+            added: Fields::default(),
             upload: Relay::default(),
             download: Relay::default(),
             down: Vec::new(),
@@ -175,7 +175,7 @@ impl Exchange {
         self.client_host.clear();
         self.foreseen = Ahead::default();
         self.vars.clear();
-        self.cors_fields.clear();
+        self.added.clear();
         self.claims = None;
         self.failure = None;
         self.kept = None;

@@ -16,13 +16,13 @@ use super::choice::{Balancer, answered, pass_on_cookie};
 use super::client::{Client, write_all};
 use super::content::{collected, refreshed};
 use super::exchange::{BodyRead, Chosen, Exchange, Next};
+use super::exchange_deadline::ExchangeDeadline;
 use super::local::write_head;
 use super::outgoing::Outgoing;
 use super::pool::Upstream;
 use super::prepare::{local_ip, prepare, prepare_again};
 use super::relay::{Relay, RelayError};
 use super::respond::relay;
-use super::timing::Timing;
 use super::upstream::{Wanted, acquire, kept, poll_gone};
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
@@ -239,17 +239,15 @@ enum Got {
 struct HeadWait {
     /// The upstream takes no more of the request; it may still answer.
     sink_failed: bool,
-    timing: Timing,
+    deadline: ExchangeDeadline,
     /// Interim responses so far.
     interims: usize,
-    /// Whether the client left is asked.
-    watches_client: bool,
 }
 
 impl HeadWait {
     fn new(client: &Client, outgoing: &Outgoing<'_>, upload: &Relay) -> Self {
-        let timing = Timing::new(client, outgoing, upload);
-        Self { sink_failed: false, timing, interims: 0, watches_client: false }
+        let deadline = ExchangeDeadline::new(client, outgoing, upload);
+        Self { sink_failed: false, deadline, interims: 0 }
     }
 
     /// What it means for the attempt that waiting came to `error`.
@@ -260,16 +258,6 @@ impl HeadWait {
         let quiet = self.interims == 0 && upstream.carry.is_empty() && upstream.reused;
         let stale = quiet && error.kind == ErrorKind::UpstreamClosed;
         Failed { error, stale, unsent: x.upload.is_untouched() }
-    }
-
-    /// Whether the client closed its connection. Most answers are there before that is worth being
-    /// told of: it is asked for from the next sweep on, or when the upstream has sent something.
-    fn is_client_gone(&mut self, worker: &Worker, client: &mut Client) -> bool {
-        if std::mem::replace(&mut self.watches_client, true) {
-            return poll_gone(worker, client);
-        }
-        client.deadline.nudge();
-        false
     }
 
     /// Passes a 1xx on to a client that knows them.
@@ -293,7 +281,7 @@ impl HeadWait {
             let what = "too many interim responses";
             return Err(ProxyError::with(ErrorKind::BadResponse, what));
         }
-        self.timing = Timing::new(client, outgoing, &x.upload);
+        self.deadline = ExchangeDeadline::new(client, outgoing, &x.upload);
         Ok(())
     }
 
@@ -311,7 +299,7 @@ impl HeadWait {
             let (from, to) = (&mut client.stream, &mut upstream.stream);
             match x.upload.poll(cx, from, &mut client.carry, to, &mut scratch) {
                 Poll::Pending => {}
-                Poll::Ready(Ok(())) => self.timing.request_sent(client, outgoing),
+                Poll::Ready(Ok(())) => self.deadline.request_sent(client, outgoing),
                 Poll::Ready(Err(RelayError::Sink)) => self.sink_failed = true,
                 Poll::Ready(Err(error)) => {
                     return Poll::Ready(Err(error.of_upload(outgoing.content_max)));
@@ -335,13 +323,13 @@ impl HeadWait {
             return Poll::Ready(Ok(got));
         }
         drop(scratch);
-        if x.upload.is_done() && self.is_client_gone(worker, client) {
+        if x.upload.is_done() && poll_gone(worker, client) {
             return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
         }
         if worker.drain.phase() == Phase::Stopped {
             return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
         }
-        match self.timing.poll(cx, client, outgoing, Some(&x.upload), None) {
+        match self.deadline.poll(cx, client, outgoing, Some(&x.upload), None) {
             Some(error) => Poll::Ready(Err(error)),
             None => Poll::Pending,
         }

@@ -31,13 +31,13 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Parts of a slow body at most.
 const SLOW_PARTS_MAX: usize = 20;
 
-/// Runs the response filters that are due, on top of the CORS fields.
+/// Runs the response filters that are due, on top of the added fields.
 pub(crate) fn filter_response(
     x: &mut Exchange,
     route: Option<&Route<RouteTarget>>,
 ) -> Result<(), ProxyError> {
-    for (name, value) in x.cors_fields.iter().rev() {
-        x.response.fields.prepend(name.as_bytes(), value);
+    if !x.added.is_empty() {
+        x.response.fields.prepend_all(&x.added);
     }
     super::panic::point("response filters", &x.request);
     // By now the route is in no cache: it is not looked at where nothing is due.
@@ -133,9 +133,8 @@ pub(crate) async fn answer_error(
     };
     x.response.clear();
     x.response.set_status(status, reason(status).as_bytes());
-    for (name, value) in x.cors_fields.drain(..) {
-        x.response.fields.append(name.as_bytes(), &value);
-    }
+    x.response.fields.prepend_all(&x.added);
+    x.added.clear();
     let body = match error.kind {
         ErrorKind::BodyTooLarge(max) => {
             for (name, value) in request_too_large(max + 1, max).fields {

@@ -47,7 +47,7 @@ pub(super) async fn mocked(
         body: &content,
     };
     let mut reply = mocks.answer(&call, worker.roll(), worker.deadlines.wall_ms());
-    tracing::info!(
+    tracing::debug!(
         target: "weir::mock",
         "{} {} → {} {}",
         call.method.escape_ascii(),
@@ -75,7 +75,7 @@ fn call_back(worker: &Worker, callbacks: Vec<Callback>) {
     for Callback { name, request } in callbacks {
         match request {
             Ok(request) => requests.push(request),
-            Err(why) => tracing::info!(target: "weir::mock", "callback {name}: not sent: {why}"),
+            Err(why) => tracing::debug!(target: "weir::mock", "callback {name}: not sent: {why}"),
         }
     }
     let Some(inquiries) = worker.inquiries.as_ref().filter(|_| !requests.is_empty()) else {
@@ -87,7 +87,7 @@ fn call_back(worker: &Worker, callbacks: Vec<Callback>) {
     let kind = question.kind();
     let sent = inquiries.try_send((question, sender));
     if sent.is_err() {
-        tracing::warn!(target: "weir::mock", "callbacks dropped: too many questions wait");
+        tracing::debug!(target: "weir::mock", "callbacks dropped: too many questions wait");
     }
     worker.counters.asked(kind, sent.is_ok());
 }
@@ -99,7 +99,7 @@ pub(super) fn tell_fallback(worker: &Worker, x: &mut Exchange, outcome: Outcome)
         Outcome::Status(status) => status.to_string(),
         _ => "unreachable".to_owned(),
     };
-    x.cors_fields.push(("Weir-Mock-Fallback".into(), cause.into_bytes()));
+    x.added.append(b"Weir-Mock-Fallback", cause.as_bytes());
 }
 
 /// Has the filters of `route` change the body of an answer that was made in the gateway.

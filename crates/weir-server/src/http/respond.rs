@@ -13,13 +13,13 @@ use weir_wire::http1::{BodyKind, Connection, ResponseFraming};
 
 use super::client::{Client, write_all};
 use super::exchange::{Exchange, Next};
+use super::exchange_deadline::ExchangeDeadline;
 use super::framing::frame_response;
 use super::local::{after_last, filter_response, finish_head, write_head};
 use super::outgoing::Outgoing;
 use super::pool::{Upstream, keep};
 use super::protection::protect;
 use super::relay::RelayError;
-use super::timing::Timing;
 use super::upstream::poll_gone;
 use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
@@ -57,7 +57,7 @@ struct Responding {
     framing: ResponseFraming,
     /// Another request may follow.
     keep: bool,
-    timing: Timing,
+    deadline: ExchangeDeadline,
     upload_over: bool,
     fault: Option<RelayError>,
     /// It has yielded once to the ready reads (`docs/decisions/0027-responses-in-turn.md`).
@@ -102,9 +102,9 @@ fn begin(
     let fault = x.download.fill(&mut upstream.carry).err();
     x.record.head_sent = true;
     super::panic::point("response body", &x.request);
-    let (timing, upload_over) = (Timing::progress_only(), x.upload.is_done());
+    let (deadline, upload_over) = (ExchangeDeadline::progress_only(), x.upload.is_done());
     let has_turn = x.download.has_buffer();
-    Ok(Some(Responding { framing, keep, timing, upload_over, fault, has_turn }))
+    Ok(Some(Responding { framing, keep, deadline, upload_over, fault, has_turn }))
 }
 
 /// The coding that a response is sent in, if its route compresses it. It is sent in chunks, which
@@ -160,9 +160,9 @@ impl Responding {
         if gone || worker.drain.phase() == Phase::Stopped {
             return Poll::Ready(Err(ProxyError::new(ErrorKind::ClientGone)));
         }
-        self.timing.arm(client, outgoing);
+        self.deadline.arm(client, outgoing);
         let uploading = (!self.upload_over).then_some(&*upload);
-        match self.timing.poll(cx, client, outgoing, uploading, Some(&*download)) {
+        match self.deadline.poll(cx, client, outgoing, uploading, Some(&*download)) {
             Some(error) => Poll::Ready(Err(error)),
             None => Poll::Pending,
         }

@@ -110,7 +110,11 @@ pub(super) fn decide<'s>(
     match found.cors {
         CorsDecision::NotCors => {}
         CorsDecision::Respond(local) => return Ok(Step::Answer(None, local)),
-        CorsDecision::Proceed(fields) => x.cors_fields = fields,
+        CorsDecision::Proceed(fields) => {
+            for (name, value) in fields {
+                x.added.append(name.as_bytes(), &value);
+            }
+        }
     }
     let route = found.route.ok_or_else(|| ProxyError::new(ErrorKind::NoRoute))?;
     if let Some(local) = spend_forward(&mut x.request) {
@@ -155,7 +159,7 @@ fn run_filters<'s>(
             target: &mut filtering.target,
             preserve_host: &mut filtering.preserve_host,
             prefixed: &mut filtering.prefixed,
-            added: &mut x.cors_fields,
+            added: &mut x.added,
             claims: &mut x.claims,
             kept: &mut x.kept,
             failure: x.failure.as_deref(),

@@ -1,0 +1,75 @@
+//! What a proxy is told, and what is started for it.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::client::probe;
+use crate::shapes::Shape;
+
+/// What a proxy is to do.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Where requests go.
+    pub upstream: SocketAddr,
+    /// Where to listen (Spring Cloud Gateway only); a free port if not said.
+    pub address: Option<SocketAddr>,
+    /// Number of routes: `/0`, `/1`, … each with an added header of its own and a prefix.
+    pub routes: u64,
+    /// nginx and HAProxy, too, have that many; otherwise one that takes everything.
+    pub peers_have_all: bool,
+    /// Cores to run on; all of them if empty.
+    pub cores: Vec<usize>,
+    /// What only weir is told.
+    pub weir: Weir,
+    /// The request by whose answer a start is seen; the last route's if not said.
+    pub asked: Option<probe::Asked>,
+    /// How long a start may take.
+    pub patience: Duration,
+}
+
+/// What only weir is told.
+#[derive(Clone, Debug)]
+pub struct Weir {
+    /// The program, if not the one that is built here.
+    pub program: Option<PathBuf>,
+    /// Threads that serve; `None` leaves weir's default.
+    pub workers: Option<usize>,
+    /// Further properties as `key=value`.
+    pub properties: Vec<String>,
+    /// It has an admin API, through which routes can be changed.
+    pub admin: bool,
+    /// Which routes it has.
+    pub shape: Shape,
+    /// Lines of YAML below `routes:`, instead of those of `shape`.
+    pub routes: Option<String>,
+}
+
+impl Default for Weir {
+    fn default() -> Self {
+        Self {
+            program: None,
+            workers: Some(1),
+            properties: Vec::new(),
+            admin: false,
+            shape: Shape::Exact,
+            routes: None,
+        }
+    }
+}
+
+/// What is started: the command, the ports and the files of one proxy.
+pub(super) struct Start {
+    pub(super) command: Vec<String>,
+    pub(super) address: SocketAddr,
+    pub(super) admin: Option<SocketAddr>,
+    pub(super) config: PathBuf,
+}
+
+/// An address of 127.0.0.1 whose port is free now.
+///
+/// # Errors
+/// There is none.
+pub fn free_address() -> anyhow::Result<SocketAddr> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}

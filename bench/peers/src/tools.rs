@@ -1,0 +1,134 @@
+//! The programs a run needs: found, installed through apt-get on request, or built.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+use serde::Serialize;
+
+use crate::program::{self, Build};
+
+/// A program of Debian's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// The web server.
+    Nginx,
+    /// The proxy.
+    Haproxy,
+    /// The load generator with a closed loop.
+    Wrk,
+    /// ApacheBench.
+    Ab,
+    /// Counts system calls.
+    Strace,
+    /// Builds Spring Cloud Gateway.
+    Maven,
+    /// Runs it.
+    Java,
+}
+
+impl Tool {
+    /// Name of the program, and of Debian's package.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Nginx => ("nginx", "nginx-light"),
+            Self::Haproxy => ("haproxy", "haproxy"),
+            Self::Wrk => ("wrk", "wrk"),
+            Self::Ab => ("ab", "apache2-utils"),
+            Self::Strace => ("strace", "strace"),
+            Self::Maven => ("mvn", "maven"),
+            Self::Java => ("java", "openjdk-17-jdk-headless"),
+        }
+    }
+
+    /// Where it is.
+    fn path(self) -> Option<PathBuf> {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let folders = path.split(':').chain(["/usr/sbin", "/sbin", "/usr/local/sbin"]);
+        folders.map(|folder| Path::new(folder).join(self.names().0)).find(|file| file.is_file())
+    }
+
+    /// Its version.
+    fn version(self) -> Option<String> {
+        let flag = match self {
+            Self::Nginx | Self::Haproxy | Self::Wrk => "-v",
+            Self::Ab | Self::Strace => "-V",
+            Self::Maven | Self::Java => "-version",
+        };
+        version_of(&self.path()?, flag)
+    }
+}
+
+/// The first line of what a program says about itself that has a digit.
+pub fn version_of(program: &Path, flag: &str) -> Option<String> {
+    let output = Command::new(program).arg(flag).output().ok()?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let line = text.lines().find(|line| line.contains(|c: char| c.is_ascii_digit()))?;
+    let line = line.split("https://").next()?.split("Copyright").next()?;
+    let line = line.trim_start_matches("\u{1b}[1m").trim_end_matches("\u{1b}[m");
+    Some(line.trim_end_matches([' ', '-']).to_owned())
+}
+
+/// Paths of the programs of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tools {
+    /// `weir`, as it is released unless asked otherwise.
+    pub weir: PathBuf,
+    /// `weir-bare`, built in release.
+    pub bare: PathBuf,
+    /// How weir was built, and versions of the others, a line each.
+    pub versions: Vec<String>,
+}
+
+impl Tools {
+    /// Finds or installs `needed` and builds ours.
+    ///
+    /// # Errors
+    /// Something is missing, or does not build.
+    pub fn prepare(needed: &[Tool], install: bool, weir: Build) -> anyhow::Result<Self> {
+        find(needed, install)?;
+        let versions = needed.iter().filter_map(|tool| tool.version());
+        let versions = std::iter::once(weir.line().to_owned()).chain(versions).collect();
+        let weir = weir.weir()?;
+        let bare = program::build(&["weir-bare"])?.join("weir-bare");
+        Ok(Self { weir, bare, versions })
+    }
+}
+
+fn find(needed: &[Tool], install: bool) -> anyhow::Result<()> {
+    let missing = || -> Vec<&str> {
+        needed.iter().filter(|tool| tool.path().is_none()).map(|tool| tool.names().1).collect()
+    };
+    let packages = missing();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    if install {
+        eprintln!("apt-get install {}", packages.join(" "));
+        let run = |arguments: &[&str]| {
+            Command::new("apt-get")
+                .args(arguments)
+                .env("DEBIAN_FRONTEND", "noninteractive")
+                .status()
+        };
+        run(&["update", "-q"])?;
+        run(&[&["install", "-y", "-q", "--no-install-recommends"][..], &packages].concat())?;
+    }
+    match missing() {
+        still if still.is_empty() => Ok(()),
+        still => bail!(
+            "not on this machine; run this as root, or say --install as root:\n  apt-get install {}",
+            still.join(" ")
+        ),
+    }
+}
+
+/// The path of a tool that [`Tools::prepare`] found.
+///
+/// # Errors
+/// It is not there.
+pub fn path(tool: Tool) -> anyhow::Result<String> {
+    let path = tool.path().with_context(|| format!("{} is not here", tool.names().0))?;
+    Ok(path.display().to_string())
+}
