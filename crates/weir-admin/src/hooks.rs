@@ -1,5 +1,6 @@
 //! What the admin API shows and switches of the rest of the process.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -107,6 +108,8 @@ pub struct Hooks {
     pub loggers: Arc<ReadLoggers>,
     /// For `/actuator/loggers/{name}`.
     pub set_logger: Arc<SetLogger>,
+    /// Where the admin API listens, to which no webhook is sent.
+    pub admin: Option<SocketAddr>,
     /// For `/actuator/refresh`; full while as many wait as may.
     pub refresh: mpsc::Sender<Refresh>,
 }

@@ -4,10 +4,11 @@
 //! answer within [`Question::timeout_ms`], and asks the filter again with it. Whoever does not
 //! answer, or not in time, is [`Answer::Nobody`].
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use weir_limit::BucketSettings;
+use weir_mock::CallbackRequest;
 
 use crate::context::Target;
 use crate::local_response::LocalResponse;
@@ -45,6 +46,13 @@ pub enum Question {
     Grpc(GrpcCall),
     /// Nothing: a copy of a request that has been answered goes to another server.
     Mirror(Box<Copied>),
+    /// Nothing: what a mock has answered sets off requests to other servers.
+    Callbacks {
+        /// The requests.
+        requests: Vec<CallbackRequest>,
+        /// Where the admin API of this process listens, to which none may lead.
+        admin: Option<SocketAddr>,
+    },
 }
 
 /// A copy of a request, with its content.
@@ -168,6 +176,8 @@ impl Question {
             Self::Mirror(copied) => copied.timeout_ms,
             // The one who calls finds out in time itself.
             Self::Grpc(call) => call.timeout_ms.saturating_add(GRPC_SLACK_MS),
+            // Nobody waits.
+            Self::Callbacks { .. } => 0,
         }
     }
 
@@ -180,6 +190,7 @@ impl Question {
             Self::Password { .. } => "password",
             Self::AccessToken(_) => "access_token",
             Self::Mirror(_) => "mirror",
+            Self::Callbacks { .. } => "callbacks",
             Self::Content => "content",
             Self::Grpc(_) => "grpc",
         }

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::callback::{Callback, CallbackRequest};
 use crate::mocks::{Listed, Mocks};
 use crate::problem::Fault;
 use crate::request::{Call, check};
@@ -77,7 +78,7 @@ impl Mocks {
                     chosen,
                     variables: Vec::new(),
                     problem: None,
-                    reply: self.wrapped(Err(failed)),
+                    reply: self.told(Err(failed)),
                     near: self.near(call),
                 };
             }
@@ -101,7 +102,7 @@ impl Mocks {
             chosen,
             variables,
             problem,
-            reply: self.wrapped(self.reply(&target, call, dice, now_ms)),
+            reply: self.told(self.reply(&target, call, dice, now_ms)),
             near: Vec::new(),
         }
     }
@@ -161,6 +162,7 @@ impl Explanation {
             "why": self.reply.why,
             "delayMs": self.reply.delay_ms,
             "didYouMean": near,
+            "callbacks": self.reply.callbacks.iter().map(Callback::document).collect::<Value>(),
         })
     }
 }
@@ -184,7 +186,16 @@ impl std::fmt::Display for Explanation {
             Some(fault) => writeln!(f, "{}", fault.name())?,
             None => {}
         }
-        writeln!(f, "answered {}: {}", self.reply.status, self.reply.why)
+        writeln!(f, "answered {}: {}", self.reply.status, self.reply.why)?;
+        for Callback { name, request } in &self.reply.callbacks {
+            match request {
+                Ok(CallbackRequest { method, url, why, .. }) => {
+                    writeln!(f, "callback {name}: {method} {url} ({why})")?;
+                }
+                Err(why) => writeln!(f, "callback {name}: not sent: {why}")?,
+            }
+        }
+        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@
 )]
 
 mod behaviour;
+mod callback;
 mod chance;
 mod definition;
 mod explain;
@@ -31,7 +32,10 @@ mod template;
 mod validity;
 
 pub use behaviour::{Delay, Envelope, InjectedFault, Misfit, Override, Settings, Step};
-pub use definition::{Api, Kind, Load, Operation, ReadError, ReadErrors, Warning, line_of};
+pub use callback::{Callback, CallbackRequest, CallbackTargets, Firing, NotFired};
+pub use definition::{
+    Api, Kind, Load, Operation, Outgoing, ReadError, ReadErrors, Warning, line_of,
+};
 pub use explain::{Explanation, Near};
 pub use mocks::{Listed, Mocks, Mount, Mounted};
 pub use problem::Fault;

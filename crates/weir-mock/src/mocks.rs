@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::behaviour::{Rules, Settings};
+use crate::callback::callbacks;
 use crate::definition::{Api, Operation};
 use crate::problem::Fault;
 use crate::request::{Asked, Call, check, check_all_but_content, needs_content};
@@ -234,6 +235,12 @@ impl Mocks {
         self.mounted.iter().map(|(_, one)| &one.api)
     }
 
+    /// A definition by its name, and how it is served.
+    pub(crate) fn api(&self, name: &str) -> Option<(&Api, &Options)> {
+        let mut all = self.mounted.iter().map(|(_, one)| one);
+        all.find(|one| one.api.name == name).map(|one| (&*one.api, &one.options))
+    }
+
     /// The answer to a request. `dice` is chance, for what is made without a seed; `now_ms` is the
     /// time in milliseconds since 1970.
     pub fn answer(&self, call: &Call<'_>, dice: u64, now_ms: i64) -> Reply {
@@ -259,8 +266,13 @@ impl Mocks {
             self.reset(str::from_utf8(self.selected(name, call)).unwrap_or_default());
             return Reply { status: 204, why: "the state is reset".to_owned(), ..Reply::default() };
         }
+        if !self.options.callbacks.is_empty()
+            && let Some(fired) = self.fired(self.selected(name, call), call, dice, now_ms)
+        {
+            return self.told(fired.map_err(|fault| self.failed(fault)));
+        }
         let target = self.target_of_call(name, call);
-        self.wrapped(target.and_then(|target| self.reply(&target, call, dice, now_ms)))
+        self.told(target.and_then(|target| self.reply(&target, call, dice, now_ms)))
     }
 
     /// What is wrong with a request: with its head if `content` is not there, else with all of it.
@@ -289,7 +301,7 @@ impl Mocks {
         let first = document.get("validation").and_then(|all| all.as_array());
         let first = first.map(|all| all.iter().take(TOLD_MAX).cloned().collect::<Value>());
         let told = first.unwrap_or(document).to_string();
-        Validity::Wrong(Box::new(WrongRequest { reply: self.wrapped(Err(failed)), told }))
+        Validity::Wrong(Box::new(WrongRequest { reply: self.told(Err(failed)), told }))
     }
 
     /// Whether a response of a service is what the operation of the request declares.
@@ -326,7 +338,7 @@ impl Mocks {
         name: Option<&str>,
         call: &Call<'_>,
     ) -> Result<Target<'m>, Failed<'m>> {
-        let failed = |fault| Failed { fault, place: None, options: &self.options };
+        let failed = |fault| self.failed(fault);
         let name = self.selected(name, call);
         let method = String::from_utf8_lossy(call.method);
         let Some(sought) = Sought::new(call.path, call.query, &method) else {
@@ -341,6 +353,10 @@ impl Mocks {
             Found::Methods(methods) => Err(failed(Fault::NoMethod(methods))),
             Found::Nothing => Err(failed(Fault::NoPath)),
         }
+    }
+
+    fn failed(&self, fault: Fault) -> Failed<'_> {
+        Failed { fault, place: None, options: &self.options }
     }
 
     fn found<'m>(
@@ -403,7 +419,7 @@ impl Mocks {
         call: &Call<'_>,
         dice: u64,
         now_ms: i64,
-    ) -> Result<(Reply, &'m Options), Failed<'m>> {
+    ) -> Result<Reply, Failed<'m>> {
         let asked = Asked::new(call, &target.values);
         let Mounted { rules, options, state, .. } = target.mounted;
         let rule = rules.has(target.at).then(|| rules.find(target.at, &asked));
@@ -422,17 +438,17 @@ impl Mocks {
         };
         let place = Some((target.api, target.operation));
         let failed = |fault| Failed { fault, place, options };
-        Ok((respond::answer(matched).map_err(failed)?, options))
+        let (reply, manner) = respond::answer(matched).map_err(failed)?;
+        let mut reply = respond::wrapped(reply, options.envelope.as_ref());
+        reply.callbacks = callbacks(&matched, &reply, manner);
+        Ok(reply)
     }
 
-    /// The answer in its envelope.
-    pub(crate) fn wrapped(&self, answered: Result<(Reply, &Options), Failed<'_>>) -> Reply {
-        match answered {
-            Ok((reply, options)) => respond::wrapped(reply, options.envelope.as_ref()),
-            Err(Failed { fault, place, options }) => {
-                respond::fault(&fault, place, options.envelope.as_ref())
-            }
-        }
+    /// The answer, or what is told instead, in its envelope.
+    pub(crate) fn told(&self, answered: Result<Reply, Failed<'_>>) -> Reply {
+        answered.unwrap_or_else(|Failed { fault, place, options }| {
+            respond::fault(&fault, place, options.envelope.as_ref())
+        })
     }
 }
 

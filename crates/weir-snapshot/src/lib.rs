@@ -16,6 +16,7 @@ mod ambiguous_paths;
 mod discovery;
 mod memory;
 mod pipeline;
+mod reach;
 mod secret;
 mod security;
 mod settings;
@@ -29,6 +30,7 @@ pub use pipeline::{
     AddressRule, DubboSettings, Fits, FrameSettings, HealthCheck, Pattern, PipelineLimit,
     PipelineRoute, PipelineTimeouts, ProxyProtocol, ProxyVersion, Sharing, SocksRules,
 };
+pub use reach::{is_admin, is_link_local, is_metadata};
 pub use secret::Secret;
 pub use security::Security;
 pub use settings::{

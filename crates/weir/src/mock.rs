@@ -14,6 +14,7 @@ use weir_snapshot::{Snapshot, Upstream};
 
 use crate::configuration::ConfigArgs;
 use crate::output::say;
+use crate::routes::client::escaped;
 use crate::run::{RunArgs, run_with};
 
 /// Arguments of `weir mock`.
@@ -68,6 +69,9 @@ pub struct MockArgs {
     /// Header that selects among definitions with the same paths, by file name.
     #[arg(long, value_name = "NAME")]
     select_header: Option<String>,
+    /// Servers that callbacks may be sent to, such as `http://127.0.0.1:9000`; none otherwise.
+    #[arg(long, value_name = "SERVER", value_delimiter = ',')]
+    callbacks: Vec<String>,
     /// Logs no line for each call.
     #[arg(long)]
     quiet: bool,
@@ -164,6 +168,8 @@ fn properties(args: &MockArgs) -> Vec<String> {
     say("seed", args.seed.map(|seed| seed.to_string()));
     say("delay", args.delay.map(|delay| delay.to_string()));
     say("select-header", args.select_header.clone());
+    let callbacks = Some(args.callbacks.join(",")).filter(|all| !all.is_empty());
+    say("callbacks.allow", callbacks);
     let validate = args.validate.map(|validate| match validate {
         Validate::Enforce => "enforce",
         Validate::Report => "report",
@@ -221,6 +227,10 @@ fn served(mocks: &Mocks, address: std::net::SocketAddr, as_json: bool) -> String
         };
         let url = format!("http://{address}{}", filled(&operation.path));
         let _ = writeln!(out, "  curl {method}'{url}'  # {}", operation.summary);
+    }
+    for one in mocks.apis().flat_map(|api| &api.webhooks).take(SHOWN_MAX) {
+        let url = format!("http://{address}/__weir/webhooks/{}?to=URL", escaped(&one.name));
+        let _ = writeln!(out, "  curl -X POST '{url}'  # webhook; `--callbacks` allows servers");
     }
     let count = mocks.operations().count();
     if count > SHOWN_MAX {

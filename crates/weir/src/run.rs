@@ -82,6 +82,7 @@ pub fn further_metrics() -> String {
         + &upstreams::metrics_of(&[])
         + &caches::metrics()
         + &weir_control::mirrors_metrics()
+        + &weir_control::callbacks_prometheus()
         + &pipelines::metrics()
         + &weir_admin::limits_metrics()
         + &weir_admin::breakers_metrics()

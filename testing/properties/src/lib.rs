@@ -15,7 +15,7 @@ mod streams;
 pub use configuration::configuration;
 pub use framing::{chunked, framing};
 pub use heads::{request_head, response_head};
-pub use mocks::mock_definition;
+pub use mocks::{callback_url, mock_definition};
 pub use paths::{canonical_path, path_filters};
 pub use records::{route_json, store_record};
 pub use routes::{route_index, shortcut};
@@ -26,6 +26,7 @@ pub type Property = fn(&[u8]);
 
 /// All properties by the name of their fuzz target.
 pub const PROPERTIES: &[(&str, Property)] = &[
+    ("callback_url", callback_url),
     ("canonical_path", canonical_path),
     ("chunked", chunked),
     ("client_hello", client_hello),

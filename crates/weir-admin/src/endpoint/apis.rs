@@ -103,6 +103,8 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
                     |one| json!({ "method": one.method, "path": one.path, "operationId": one.id }),
                 );
                 shown.insert("operations".into(), operations.collect());
+                let webhooks = api.webhooks.iter().map(|one| one.name.as_str());
+                shown.insert("webhooks".into(), webhooks.collect());
                 let warnings = api.warnings.iter().map(ToString::to_string);
                 shown.insert("warnings".into(), warnings.collect());
             }

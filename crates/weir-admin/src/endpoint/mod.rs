@@ -20,6 +20,7 @@ mod services;
 mod shared;
 mod table;
 mod upstreams;
+mod webhooks;
 
 use std::net::IpAddr;
 use std::sync::Arc;

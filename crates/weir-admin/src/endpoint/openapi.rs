@@ -224,6 +224,22 @@ fn api_schemas() -> Value {
             } },
             "body": { "type": "string" },
         } },
+        "Firing": { "type": "object", "required": ["to"], "properties": {
+            "to": { "type": "string", "format": "uri" },
+            "dynamic": { "type": "boolean" },
+            "seed": { "type": "integer" },
+            "example": { "type": "string" },
+        } },
+        "Fired": { "type": "object", "properties": {
+            "method": { "type": "string" },
+            "url": { "type": "string" },
+            "headers": { "type": "array" },
+            "body": { "type": "string" },
+            "why": { "type": "string" },
+            "status": { "type": "integer" },
+            "answer": { "type": "string" },
+            "error": { "type": "string" },
+        } },
     })
 }
 

@@ -6,6 +6,7 @@
 
 mod access_token;
 mod grpc;
+mod callback;
 mod mirror;
 mod password;
 mod redis;
@@ -19,11 +20,13 @@ use weir_filter::{Answer, Question};
 
 use self::access_token::AccessTokens;
 use self::grpc::Grpc;
+use self::callback::Callbacks;
+pub use self::callback::{callbacks_prometheus, send_webhook};
 use self::mirror::Mirrors;
 pub use self::mirror::{mirrors_metrics, mirrors_prometheus};
 use self::password::Passwords;
 use self::redis::Redis;
-use crate::http::Pool;
+use crate::http::{Pool, Reach};
 use crate::plane::Plane;
 
 /// A question, and where the answer goes.
@@ -48,15 +51,21 @@ struct Desk {
     access_tokens: AccessTokens,
     mirrors: Mirrors,
     grpc: Grpc,
+    callbacks: Callbacks,
     /// Connections of all that ask by HTTP.
     pool: Pool,
 }
 
 impl Desk {
     fn take(self: &Arc<Self>, (question, mut asker): Inquiry) {
-        if let Question::Mirror(copied) = question {
-            return self.mirrors.send(*copied, self.pool.clone());
-        }
+        let question = match question {
+            Question::Mirror(copied) => return self.mirrors.send(*copied, self.pool.clone()),
+            Question::Callbacks { requests, admin } => {
+                let reach = Reach { admin };
+                return requests.into_iter().for_each(|one| self.callbacks.send(one, reach));
+            }
+            question => question,
+        };
         let desk = Arc::clone(self);
         tokio::spawn(async move {
             let bound = Duration::from_millis(question.timeout_ms());
@@ -81,7 +90,7 @@ impl Desk {
             Question::AccessToken(client) => self.access_tokens.token(client, &self.pool).await,
             Question::Grpc(call) => Answer::Grpc(self.grpc.call(call).await),
             // The worker's own business, and nobody's.
-            Question::Pause(_) | Question::Mirror(_) => Answer::Passed,
+            Question::Pause(_) | Question::Mirror(_) | Question::Callbacks { .. } => Answer::Passed,
             Question::Content => Answer::Nobody("the worker has the content".to_owned()),
         }
     }

@@ -15,6 +15,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::failure::Failure;
+use super::reach::Reach;
 use super::tls::tls;
 
 /// A server, as far as connections to it are alike.
@@ -37,9 +38,10 @@ impl Connection {
     pub(super) async fn open(
         target: &Target,
         timeout: Duration,
+        reach: Option<Reach>,
         tls_of_its_own: Option<TlsConnector>,
     ) -> Result<Self, Failure> {
-        let stream = connected(target, timeout).await?;
+        let stream = connected(target, timeout, reach).await?;
         if !target.is_secure {
             return Self::on(stream).await;
         }
@@ -62,12 +64,21 @@ impl Connection {
     }
 }
 
-/// A TCP connection to `target`.
-pub(super) async fn connected(target: &Target, timeout: Duration) -> Result<TcpStream, Failure> {
-    let stream = TcpStream::connect((target.name.as_str(), target.port));
-    let stream = tokio::time::timeout(timeout, stream).await;
-    let stream = stream.map_err(|_| Failure::TimedOut(timeout))?;
-    let stream = stream.map_err(|error| unreachable(&error))?;
+/// A TCP connection to `target`, within `reach` if there is one.
+pub(super) async fn connected(
+    target: &Target,
+    timeout: Duration,
+    reach: Option<Reach>,
+) -> Result<TcpStream, Failure> {
+    let connect = async {
+        let (name, port) = (target.name.as_str(), target.port);
+        match reach {
+            Some(reach) => reach.connect(name, port).await,
+            None => TcpStream::connect((name, port)).await.map_err(|error| unreachable(&error)),
+        }
+    };
+    let stream = tokio::time::timeout(timeout, connect).await;
+    let stream = stream.map_err(|_| Failure::TimedOut(timeout))??;
     stream.set_nodelay(true).map_err(|error| unreachable(&error))?;
     Ok(stream)
 }

@@ -18,6 +18,8 @@ pub(crate) enum Failure {
     Status(StatusCode),
     /// The credentials do not suffice: the status, for what, and what to do.
     Forbidden(String),
+    /// It leads to this address, which must not be asked.
+    OutOfReach(String),
     /// What was answered makes no sense.
     Nonsense(String),
 }
@@ -36,6 +38,7 @@ impl fmt::Display for Failure {
                 _ => write!(f, "it answered {status}"),
             },
             Self::Forbidden(what) => write!(f, "it answered {what}"),
+            Self::OutOfReach(where_to) => write!(f, "it leads to {where_to}"),
             Self::Nonsense(why) => write!(f, "its answer is not understood: {why}"),
         }
     }

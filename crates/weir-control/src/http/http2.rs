@@ -164,7 +164,7 @@ impl Channel {
     }
 
     async fn connect(&self, timeout: Duration) -> Result<Open, Failure> {
-        let stream = connected(&self.target, timeout).await?;
+        let stream = connected(&self.target, timeout, None).await?;
         if !self.target.is_secure {
             return handshake(stream).await;
         }

@@ -6,6 +6,7 @@ mod connection;
 mod failure;
 mod http2;
 mod pool;
+mod reach;
 mod tls;
 
 use std::time::Duration;
@@ -25,6 +26,7 @@ use connection::{Connection, unreachable};
 pub(crate) use failure::{Failure, Looked};
 pub(crate) use http2::{Channels, told};
 pub(crate) use pool::Pool;
+pub(crate) use reach::Reach;
 pub(crate) use tls::{tls, tls_of};
 
 /// A request to a registry.
@@ -46,6 +48,8 @@ pub(crate) struct Ask<'a> {
     pub bytes_max: usize,
     /// Asking twice does no harm, whatever the method.
     pub is_repeatable: bool,
+    /// Where it may lead; anywhere if `None`.
+    pub reach: Option<Reach>,
     /// Whom an `https` URL is believed by; those that the system trusts if `None`.
     pub tls: Option<TlsConnector>,
 }
@@ -92,6 +96,7 @@ impl<'a> Ask<'a> {
             timeout,
             bytes_max,
             is_repeatable: false,
+            reach: None,
             tls: None,
         }
     }
@@ -121,7 +126,7 @@ impl<'a> Ask<'a> {
     }
 
     async fn exchange_by(self, pool: &Pool) -> Result<Answer, Failure> {
-        let (max, connect_timeout) = (self.bytes_max, self.connect_timeout);
+        let (max, connect_timeout, reach) = (self.bytes_max, self.connect_timeout, self.reach);
         let is_repeatable = self.is_repeatable || self.method.is_safe();
         let (target, mut request) = self.prepared()?;
         if let Some(mut kept) = pool.take(&target) {
@@ -135,7 +140,7 @@ impl<'a> Ask<'a> {
                 },
             }
         }
-        let mut connection = Connection::open(&target, connect_timeout, None).await?;
+        let mut connection = Connection::open(&target, connect_timeout, reach, None).await?;
         let response = connection.sender.send_request(request).await;
         let response = response.map_err(|error| unreachable(&error))?;
         answered(response, connection, (pool, target), max).await
@@ -144,9 +149,9 @@ impl<'a> Ask<'a> {
     /// Sends it and reads the head of the answer; the body is read as it comes. The caller bounds
     /// the time.
     pub async fn open(mut self) -> Result<Opened, Failure> {
-        let (connect_timeout, tls) = (self.connect_timeout, self.tls.take());
+        let (connect_timeout, reach, tls) = (self.connect_timeout, self.reach, self.tls.take());
         let (target, request) = self.prepared()?;
-        let mut connection = Connection::open(&target, connect_timeout, tls).await?;
+        let mut connection = Connection::open(&target, connect_timeout, reach, tls).await?;
         let response = connection.sender.send_request(request).await;
         let (head, body) = response.map_err(|error| unreachable(&error))?.into_parts();
         Ok(Opened { status: head.status, headers: head.headers, body, _connection: connection })

@@ -40,6 +40,7 @@ impl Settings {
             stateful: self.stateful.unwrap_or(options.stateful),
             select_header: options.select_header.clone(),
             envelope: self.envelope.clone().or_else(|| options.envelope.clone()),
+            callbacks: options.callbacks.clone(),
         }
     }
 }

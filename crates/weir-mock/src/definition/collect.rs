@@ -113,7 +113,7 @@ impl Collected {
             return Err(self.errors);
         }
         check(&documents)?;
-        find_sources(&mut self.operations, documents);
+        find_sources(self.operations.iter_mut(), documents);
         Ok(Api {
             name: name.to_owned(),
             kind,
@@ -121,6 +121,7 @@ impl Collected {
             version: String::new(),
             bases,
             operations: self.operations,
+            webhooks: Vec::new(),
             warnings: self.warnings,
             settings: Settings::default(),
             has_field_rules,
@@ -181,6 +182,7 @@ pub(super) fn operation(method: &str, path: &str, summary: &str) -> Operation {
         responses: Vec::new(),
         security: Vec::new(),
         deprecated: false,
+        callbacks: Vec::new(),
         recordings: Vec::new(),
         in_turn: false,
         turns: AtomicUsize::new(0),

@@ -19,7 +19,7 @@ mod yapi;
 
 pub use documents::{Load, ReadError, ReadErrors};
 pub use lines::line_of;
-pub use model::{Api, Kind, Operation, Warning};
+pub use model::{Api, Kind, Operation, Outgoing, Warning};
 
 pub(crate) use documents::{Documents, Place, ROOT};
 pub(crate) use har::is_field_kept;

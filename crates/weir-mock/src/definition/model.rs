@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::schema::Schema;
 use crate::behaviour::Settings;
+use crate::callback::Expression;
 use crate::request::Condition;
 use crate::template::Template;
 
@@ -56,6 +57,8 @@ pub struct Api {
     pub bases: Vec<String>,
     /// Its operations, in the order of the document.
     pub operations: Vec<Operation>,
+    /// What it sends on demand.
+    pub webhooks: Vec<Outgoing>,
     /// What it has and weir does not use.
     pub warnings: Vec<Warning>,
     /// How it wants to be served: what it says below `x-weir-mock`.
@@ -90,6 +93,8 @@ pub struct Operation {
     /// Any of these is enough; all of one are needed.
     pub(crate) security: Vec<Vec<Challenge>>,
     pub(crate) deprecated: bool,
+    /// What it sends once it has been answered.
+    pub(crate) callbacks: Vec<Outgoing>,
     /// Answers that were given before; where there are some, one of them is the answer.
     pub(crate) recordings: Vec<Recording>,
     /// What is left to chance in a request that no recording fits: the next one instead of the
@@ -99,9 +104,20 @@ pub struct Operation {
     pub(crate) turns: AtomicUsize,
 }
 
+/// A request that an API sends: a callback of an operation, or a webhook.
+#[derive(Debug)]
+pub struct Outgoing {
+    /// What it is called.
+    pub name: String,
+    /// Where a callback goes.
+    pub(crate) url: Option<Expression>,
+    /// The request, and what may be answered.
+    pub(crate) operation: Operation,
+}
+
 impl Operation {
     /// Its schemas.
-    pub(super) fn schemas_mut(&mut self) -> impl Iterator<Item = &mut Schema> {
+    pub(super) fn schemas_mut(&mut self) -> Box<dyn Iterator<Item = &mut Schema> + '_> {
         let parameters = self.parameters.iter_mut().filter_map(|one| one.schema.as_mut());
         let body = self.body.iter_mut().flat_map(|body| &mut body.media);
         let (mut media, mut headers) = (Vec::new(), Vec::new());
@@ -110,7 +126,9 @@ impl Operation {
             headers.extend(&mut response.headers);
         }
         let media = body.chain(media).filter_map(|one| one.schema.as_mut());
-        parameters.chain(media).chain(headers.into_iter().filter_map(|one| one.schema.as_mut()))
+        let headers = headers.into_iter().filter_map(|one| one.schema.as_mut());
+        let callbacks = self.callbacks.iter_mut().flat_map(|one| one.operation.schemas_mut());
+        Box::new(parameters.chain(media).chain(headers).chain(callbacks))
     }
 
     /// Gives memory back that it took to read it.
@@ -118,6 +136,8 @@ impl Operation {
         self.parameters.shrink_to_fit();
         self.responses.shrink_to_fit();
         self.recordings.shrink_to_fit();
+        self.callbacks.shrink_to_fit();
+        self.callbacks.iter_mut().for_each(|one| one.operation.shrink());
         let body = self.body.iter_mut().map(|body| &mut body.media);
         let media = self.responses.iter_mut().map(|response| {
             response.headers.shrink_to_fit();

@@ -34,12 +34,18 @@ const DATA: &[&str] = &["example", "examples", "default", "enum", "const", EXTEN
 const BOUND: &[&str] = &["$id", "$schema", "$anchor", "$dynamicAnchor", "$dynamicRef"];
 
 /// Gives each schema of `operations`, which are of `documents`, its source.
-pub(super) fn find_sources(operations: &mut [Operation], mut documents: Documents) {
+pub(super) fn find_sources<'o>(
+    operations: impl Iterator<Item = &'o mut Operation>,
+    mut documents: Documents,
+) {
     let weight: usize = documents.files().map(|(_, root)| weight(root)).sum();
     let mut budget = WEIGHT_MAX.saturating_add(weight.saturating_mul(4));
     let mut left: Vec<&mut Schema> = Vec::new();
-    operations.iter_mut().for_each(Operation::shrink);
-    for schema in operations.iter_mut().flat_map(Operation::schemas_mut) {
+    let schemas = operations.flat_map(|operation| {
+        operation.shrink();
+        operation.schemas_mut()
+    });
+    for schema in schemas {
         match Alone::document(&documents, &schema.place, &mut budget) {
             Some(document) => schema.source = shared(&document, schema.side),
             None => left.push(schema),

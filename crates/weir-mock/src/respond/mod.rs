@@ -1,21 +1,23 @@
 //! The answer to a request, as Prism negotiates it.
 
+pub(crate) mod content;
 pub(crate) mod negotiate;
 mod options;
 mod prefer;
 mod recorded;
 mod stateful;
-mod text;
+pub(crate) mod text;
 mod xml;
 
 use serde_json::Value;
 
 use crate::behaviour::{DELAY_MS_MAX, Envelope, InjectedFault, Rule};
+use crate::callback::Callback;
 use crate::chance::Chance;
 use crate::definition::{Api, Code, Example, Media, Operation, Response, Schema};
 use crate::generate::{Generator, Mode};
 use crate::problem::Fault;
-use crate::request::body::{is_json, is_xml};
+use crate::request::body::is_json;
 use crate::request::{Asked, Call, Enforcement, Violation, check};
 use crate::state::{State, Subject};
 use crate::template::{Evaluator, Template};
@@ -46,6 +48,8 @@ pub struct Reply {
     pub fault: Option<InjectedFault>,
     /// Where the request went and why it is answered so, for a log.
     pub why: String,
+    /// What is sent to others once it has been sent.
+    pub callbacks: Vec<Callback>,
 }
 
 impl Reply {
@@ -125,11 +129,20 @@ pub(crate) struct Matched<'a> {
     pub now_ms: i64,
 }
 
+/// How bodies are made for one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// By chance instead of by examples.
+    pub dynamic: bool,
+    /// What chance starts from.
+    pub seed: u64,
+}
+
 /// The answer of an operation.
 ///
 /// # Errors
 /// The problem that is told instead.
-pub(crate) fn answer(matched: Matched<'_>) -> Result<Reply, Fault> {
+pub(crate) fn answer(matched: Matched<'_>) -> Result<(Reply, Manner), Fault> {
     let Matched { api, operation, options, rule, .. } = matched;
     let mut prefer = Prefer::read(matched.call).map_err(|wrong| Fault::Invalid(vec![wrong]))?;
     let chance = Chance::new(matched.dice);
@@ -184,7 +197,7 @@ pub(crate) fn answer(matched: Matched<'_>) -> Result<Reply, Fault> {
     reply.delay_ms = prefer.delay_ms.unwrap_or_else(|| delay.ms(chance));
     reply.body_ms = own.map_or(0, |own| own.body_ms.min(DELAY_MS_MAX));
     reply.fault = fault;
-    Ok(reply.finish())
+    Ok((reply.finish(), Manner { dynamic, seed }))
 }
 
 /// What is wrong with a request if it is refused, and else what is told of it.
@@ -370,7 +383,7 @@ impl Making<'_> {
         };
         let value = self.generator(schema).make("").map_err(Fault::NoBody)?;
         let source = if self.dynamic { "made from the schema" } else { "sample of the schema" };
-        Ok((self.written(&value, media, media_type), source.to_owned()))
+        Ok((content::write(&value, media, media_type), source.to_owned()))
     }
 
     fn example(
@@ -382,33 +395,12 @@ impl Making<'_> {
     ) -> Result<(Vec<u8>, String), Fault> {
         Ok(match example {
             Example::Value(sample) if is_json(media_type) => (sample.json().to_vec(), source),
-            Example::Value(sample) => (self.written(&sample.value, media, media_type), source),
+            Example::Value(sample) => (content::write(&sample.value, media, media_type), source),
             Example::Text(text) => (text.clone().into_bytes(), source),
             Example::Template(template) => {
                 let value = self.evaluated(template)?;
-                (self.written(&value, media, media_type), TEMPLATE.to_owned())
+                (content::write(&value, media, media_type), TEMPLATE.to_owned())
             }
         })
-    }
-
-    fn written(&self, value: &Value, media: &Media, media_type: &str) -> Vec<u8> {
-        match value {
-            Value::String(text) if !is_json(media_type) => text.clone().into_bytes(),
-            value if is_xml(media_type) => xml::write(media.schema.as_ref(), value).into_bytes(),
-            Value::Object(members) if media_type.starts_with("application/x-www-form-") => {
-                let pairs = members.iter().map(|(name, value)| {
-                    let encode = |text: &str| {
-                        percent_encoding::utf8_percent_encode(
-                            text,
-                            percent_encoding::NON_ALPHANUMERIC,
-                        )
-                        .to_string()
-                    };
-                    format!("{}={}", encode(name), encode(&text_of(value)))
-                });
-                pairs.collect::<Vec<_>>().join("&").into_bytes()
-            }
-            value => value.to_string().into_bytes(),
-        }
     }
 }

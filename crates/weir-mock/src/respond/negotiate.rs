@@ -127,7 +127,7 @@ pub(super) fn media_for<'r>(
 }
 
 /// The media type of an answer: as declared, or what the client named where that is a range.
-fn announced(declared: &str, asked: &str) -> String {
+pub(crate) fn announced(declared: &str, asked: &str) -> String {
     let is_range = |text: &str| text.split(';').next().unwrap_or_default().contains('*');
     match (is_range(declared), is_range(asked)) {
         (false, _) => declared.to_owned(),

@@ -1,6 +1,7 @@
 //! How definitions answer.
 
 use crate::behaviour::{Delay, Envelope};
+use crate::callback::CallbackTargets;
 use crate::request::Enforcement;
 
 /// How a set of definitions answers.
@@ -23,4 +24,6 @@ pub struct Options {
     pub select_header: Option<String>,
     /// What answers are wrapped in.
     pub envelope: Option<Envelope>,
+    /// Where callbacks and webhooks may go.
+    pub callbacks: CallbackTargets,
 }

@@ -8,6 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use weir_filter::forwarding::via::{self, Via};
 use weir_filter::{LocalResponse, Target};
+use weir_snapshot::{is_admin, is_link_local};
 use weir_wire::{RequestHead, ResponseHead};
 
 use crate::error::{ErrorKind, ProxyError};
@@ -41,22 +42,15 @@ impl Identity {
         allowed: Option<&[IpAddr]>,
     ) -> bool {
         let ip = address.ip().to_canonical();
-        let is_link_local = match ip {
-            IpAddr::V4(ip) => ip.is_link_local(),
-            IpAddr::V6(ip) => ip.is_unicast_link_local(),
-        };
-        if is_link_local && allowed.is_some_and(|allowed| !allowed.contains(&ip)) {
+        if is_link_local(ip) && allowed.is_some_and(|allowed| !allowed.contains(&ip)) {
             return false;
         }
-        let Some(admin) = self.admin.filter(|admin| admin.port() == address.port()) else {
-            return true;
-        };
-        let own = admin.ip().to_canonical();
-        let is_here = ip.is_loopback()
-            || ip.is_unspecified()
-            || local.is_some_and(|local| local.to_canonical() == ip);
-        // An address of all includes each of this machine's; an unspecified one leads to loopback.
-        !(ip == own || own.is_unspecified() && is_here || ip.is_unspecified() && own.is_loopback())
+        !self.admin.is_some_and(|admin| is_admin(admin, address, local))
+    }
+
+    /// Where the admin API listens.
+    pub(crate) fn admin(&self) -> Option<SocketAddr> {
+        self.admin
     }
 
     /// Whether a connection to `port` may be to the admin API, so that [`Self::may_reach`] has to

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use weir_admin::{
     Hooks, Refresh, Server, Site, SiteOptions, breakers_prometheus, limits_prometheus, on_main_port,
 };
-use weir_control::{Control, mirrors_prometheus};
+use weir_control::{Control, callbacks_prometheus, mirrors_prometheus};
 use weir_server::{ReservedPaths, Server as Gateway};
 use weir_snapshot::Settings;
 
@@ -73,7 +73,8 @@ impl Management {
         ready: &Arc<AtomicBool>,
         loggers: Loggers,
     ) -> anyhow::Result<Server> {
-        let hooks = hooks(control, registries, gateway, ready, (loggers, self.refresh));
+        let admin = self.admin_address();
+        let hooks = hooks(control, registries, gateway, ready, (loggers, self.refresh, admin));
         let files_max = gateway.files().admin_max;
         let mut sites = Vec::new();
         let mut add = |listener: TcpListener, mut options: SiteOptions| {
@@ -96,7 +97,7 @@ fn hooks(
     registries: &Arc<Registries>,
     gateway: &Gateway,
     ready: &Arc<AtomicBool>,
-    (loggers, refresh): (Loggers, mpsc::Sender<Refresh>),
+    (loggers, refresh, admin): (Loggers, mpsc::Sender<Refresh>, Option<SocketAddr>),
 ) -> Hooks {
     let published = control.published();
     let metrics = gateway.metrics().clone();
@@ -114,6 +115,7 @@ fn hooks(
                 + &upstreams::prometheus(counting.directory())
                 + &caches::prometheus(&counting.lasting().caches)
                 + &mirrors_prometheus()
+                + &callbacks_prometheus()
                 + &pipelines::prometheus(&flowing())
                 + &limited.upgrade().map(|c| limits_prometheus(&c)).unwrap_or_default()
                 + &limited.upgrade().map(|c| breakers_prometheus(&c)).unwrap_or_default()
@@ -136,6 +138,7 @@ fn hooks(
         ),
         loggers: Arc::new(move || loggers.list()),
         set_logger: Arc::new(move |name, level| set.set(name, level)),
+        admin,
         refresh,
     }
 }
