@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use weir_auth::KeyRing;
@@ -216,10 +216,7 @@ impl Loader {
         let lasting = (&self.valves, &self.caches);
         let mut filters = options::filters(&layers, regexes, lasting, &settings, &mut problems);
         filters.definitions = Some(mocks.sources().clone());
-        let beside = self.documents.sources.first_file().and_then(Path::parent);
-        let beside = beside.unwrap_or(Path::new(""));
-        filters.descriptors =
-            self.files.map(|files| options::descriptors(&layers, files.read_bytes, beside));
+        filters.descriptors = options::descriptors(&layers, &self.documents.sources, self.files);
         filters.nobody_is_known =
             security.is_none() && filters.api_keys.is_empty() && filters.users.is_empty();
         let compiler = Compiler::new(Options {

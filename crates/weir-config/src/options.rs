@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use weir_cache::Caches;
+use weir_filter::Descriptors;
 use weir_filter::filter::FilterOptions;
 use weir_filter::forwarding::{Forwarding, ForwardingOptions, Part, Untrusted, XForwarded};
-use weir_filter::{Descriptors, ReadBytes};
 use weir_limit::Valves;
 use weir_route::pattern::RegexCache;
 use weir_route::predicate::{ApiVersionSource, PredicateOptions};
@@ -15,10 +15,12 @@ use crate::breakers::breakers;
 use crate::caching;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::limits;
+use crate::mocks::FileAccess;
 use crate::oauth;
 use crate::redis::rate_limiting;
 use crate::routes::names;
 use crate::security;
+use crate::source::Sources;
 use crate::spring::{self, Layers, Node};
 use weir_snapshot::Settings;
 
@@ -119,11 +121,16 @@ fn kebab(name: &str) -> String {
     out
 }
 
-/// The descriptor sets that JsonToGrpc may read; `classpath:` is the folder `beside`.
-pub(crate) fn descriptors(layers: &Layers<'_>, read: ReadBytes, beside: &Path) -> Descriptors {
+/// The descriptor sets that JsonToGrpc may read; `classpath:` is the folder of the first file.
+pub(crate) fn descriptors(
+    layers: &Layers<'_>,
+    sources: &Sources,
+    files: Option<FileAccess>,
+) -> Option<Descriptors> {
     let node = layers.first_of(&names("json-to-grpc.valid-proto-descriptor-prefixes"));
     let prefixes = node.map(|node| spring::texts(layers, node)).unwrap_or_default();
-    Descriptors::new(read, beside, &prefixes)
+    let folder = sources.first_file().and_then(Path::parent).unwrap_or(Path::new(""));
+    files.map(|files| Descriptors::new(files.read_bytes, folder, &prefixes))
 }
 
 /// Rules for forwarded heads; the safe default if they are wrong.

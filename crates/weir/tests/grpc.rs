@@ -142,7 +142,10 @@ async fn post(gateway: &Gateway, json: &str) -> Received {
 }
 
 const ORDER: &str = r#"{"item":"tea","itemCount":"7","sizes":["LARGE",0],"labels":{"a":"b"}}"#;
-const RECEIPT: &str = r#"{"orderId":"9007199254740993","order":{"item":"tea","itemCount":"7","sizes":["LARGE","SIZE_UNKNOWN"],"labels":{"a":"b"}}}"#;
+const RECEIPT: &str = concat!(
+    r#"{"orderId":"9007199254740993","order":{"item":"tea","itemCount":"7","#,
+    r#""sizes":["LARGE","SIZE_UNKNOWN"],"labels":{"a":"b"}}}"#
+);
 
 #[tokio::test]
 async fn json_becomes_a_message_and_the_response_json() {

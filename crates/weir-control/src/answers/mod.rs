@@ -5,8 +5,8 @@
 //! then, too.
 
 mod access_token;
-mod grpc;
 mod callback;
+mod grpc;
 mod mirror;
 mod password;
 mod redis;
@@ -19,9 +19,9 @@ use tokio::sync::{mpsc, oneshot};
 use weir_filter::{Answer, Question};
 
 use self::access_token::AccessTokens;
-use self::grpc::Grpc;
 use self::callback::Callbacks;
 pub use self::callback::{callbacks_prometheus, send_webhook};
+use self::grpc::Grpc;
 use self::mirror::Mirrors;
 pub use self::mirror::{mirrors_metrics, mirrors_prometheus};
 use self::password::Passwords;

@@ -19,8 +19,8 @@ pub const JSON_TO_GRPC: &str = "JsonToGrpc";
 /// See [`SPEC`]'s `doc`.
 pub static SPEC: Spec<Build> = Spec {
     name: JSON_TO_GRPC,
-    doc: r#"Calls a unary gRPC method of the route's server with the JSON body of a request, and answers
-with its response as JSON. The route's uri is `https://host:port` for TLS with HTTP/2, `http://…`
+    doc: r#"Calls a unary gRPC method of the route's server with the JSON body of a request, and
+answers with its response as JSON. The route's uri is `https://host:port` for TLS with HTTP/2, `http://…`
 for HTTP/2 without TLS, or `lb://…`. A body that is not as the method has it is answered with 400;
 an error of the method with 500, or with the status that says the same in HTTP if `mapStatus` is
 true. No header field of the request goes to the method. It acts last of the filters of its route,
