@@ -205,18 +205,13 @@ impl Loader {
         let forwarding = options::forwarding(&settings, &layers, regexes, &mut problems);
         let predicates = options::predicates(&settings, &layers, regexes, &mut problems);
         let read_file = self.files.map(|files| files.read);
-        let mocks = mocks::mocks(
-            &layers,
-            &self.documents.sources,
-            self.files,
-            &self.mock_table,
-            &mut problems,
-        );
+        let sources = &self.documents.sources;
+        let mocks = mocks::mocks(&layers, sources, self.files, &self.mock_table, &mut problems);
         let security = security::security(&layers, &settings, &self.keys, read_file, &mut problems);
         let lasting = (&self.valves, &self.caches);
         let mut filters = options::filters(&layers, regexes, lasting, &settings, &mut problems);
         filters.definitions = Some(mocks.sources().clone());
-        filters.descriptors = options::descriptors(&layers, &self.documents.sources, self.files);
+        filters.descriptors = options::descriptors(&layers, sources, self.files);
         filters.nobody_is_known =
             security.is_none() && filters.api_keys.is_empty() && filters.users.is_empty();
         let compiler = Compiler::new(Options {

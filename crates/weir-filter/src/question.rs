@@ -10,10 +10,10 @@ use std::sync::Arc;
 use weir_limit::BucketSettings;
 use weir_mock::CallbackRequest;
 
-use crate::context::Target;
 use crate::local_response::LocalResponse;
 use crate::oauth::OAuthClient;
 use crate::redis::RedisSettings;
+use crate::target::Target;
 
 /// How long a password may take to be checked, in milliseconds.
 const PASSWORD_MS: u64 = 10_000;

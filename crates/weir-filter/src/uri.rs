@@ -1,8 +1,8 @@
 //! URIs written by operators and clients: the whole target of a request, and the target of a
 //! redirect.
 
-use crate::context::{Scheme, Target};
 use crate::query::is_query_byte;
+use crate::target::{Scheme, Target};
 
 /// An absolute URI taken apart (RFC 3986). Userinfo and fragment are left out, as SCG does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

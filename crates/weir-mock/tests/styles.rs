@@ -46,9 +46,7 @@ fn lines(table: &str) -> impl Iterator<Item = Vec<&str>> {
     table.lines().map(|line| line.split_whitespace().collect())
 }
 
-#[test]
-fn every_style_of_openapi_3() {
-    let table = "
+const STYLES: &str = "
         path   simple         false S blue
         path   simple         true  S blue
         path   simple         false A blue,black,brown
@@ -91,7 +89,10 @@ fn every_style_of_openapi_3() {
         cookie form           true  S color=blue
         cookie form           false A color=blue,black,brown
         cookie form           false O color=R,100,G,200,B,150";
-    for line in lines(table).filter(|line| !line.is_empty()) {
+
+#[test]
+fn every_style_of_openapi_3() {
+    for line in lines(STYLES).filter(|line| !line.is_empty()) {
         let [place, style, explode, kind, text] = line.as_slice() else { panic!("{line:?}") };
         let value = match *kind {
             "S" => STRING,

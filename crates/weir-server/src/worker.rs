@@ -20,7 +20,6 @@ use crate::http::loop_guard::Identity;
 use crate::http::pool::Pools;
 use crate::inquiries::Inquiries;
 use crate::metrics::WorkerCounters;
-use crate::pipeline::SharedLinks;
 use crate::recorder::Recorder;
 use crate::reserved::Reserved;
 use crate::resolve::Resolver;
@@ -68,7 +67,6 @@ pub(crate) struct Worker {
     /// Requests that wait for their turn at a limit.
     pub(crate) waiting: Cell<usize>,
     /// Connections to Dubbo providers that consumers share.
-    pub(crate) shared_links: SharedLinks,
     shared: RefCell<Cache<Arc<ArcSwap<Snapshot>>, Arc<Snapshot>>>,
     seen: RefCell<HeldSnapshot>,
     #[expect(clippy::vec_box, reason = "an exchange stays where it is: it is large")]
@@ -114,7 +112,6 @@ impl Worker {
             refreshes: Rc::default(),
             idle_ms_max: Cell::new(u64::MAX),
             waiting: Cell::default(),
-            shared_links: SharedLinks::default(),
             seen: RefCell::new(Rc::new(snapshot)),
             shared: RefCell::new(shared),
             spare: RefCell::default(),
@@ -152,7 +149,6 @@ impl Worker {
             refreshes: Rc::default(),
             idle_ms_max: Cell::new(u64::MAX),
             waiting: Cell::default(),
-            shared_links: SharedLinks::default(),
             seen: RefCell::new(Rc::new(snapshot)),
             shared: RefCell::new(shared),
             spare: RefCell::default(),

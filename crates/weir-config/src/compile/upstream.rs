@@ -39,17 +39,10 @@ impl Compiler {
                 return Some(Upstream::Http(self.target(target)));
             }
             Ok(Destination::Nowhere(scheme)) if scheme == "upstream" => {
-                let name = name_in(text);
-                let names: Vec<&str> = self.options.upstreams.names().collect();
-                if names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
-                    return Some(self.balanced(name));
+                match self.named_upstream(name_in(text)) {
+                    Ok(upstream) => return Some(upstream),
+                    Err(problem) => problem,
                 }
-                let help = match names.as_slice() {
-                    [] => "write it: `weir.upstreams.NAME.targets: [ host:port ]`".to_owned(),
-                    names => format!("there are {}", names.join(", ")),
-                };
-                let message = format!("there is no upstream `{name}`");
-                Problem::new(Code::InvalidUri, Part::Uri, message, help)
             }
             Ok(Destination::Nowhere(_) | Destination::Forward(_)) if is_called => Problem::new(
                 Code::UriUnsupported,
@@ -61,16 +54,10 @@ impl Compiler {
                 if scheme != "mock" {
                     return Some(Upstream::None);
                 }
+                let mocked = |source| Upstream::Mock(Box::new(source));
                 match self.options.mocks.find(text) {
-                    Ok(found) => {
-                        return Some(
-                            found.map_or(Upstream::None, |source| Upstream::Mock(Box::new(source))),
-                        );
-                    }
-                    Err((code, message, help)) => {
-                        problems.push(Problem::new(code, Part::Uri, message, help));
-                        return None;
-                    }
+                    Ok(found) => return Some(found.map_or(Upstream::None, mocked)),
+                    Err((code, message, help)) => Problem::new(code, Part::Uri, message, help),
                 }
             }
             Ok(Destination::Forward(path)) => {
@@ -93,6 +80,20 @@ impl Compiler {
         };
         problems.push(problem);
         None
+    }
+
+    /// An upstream of `weir.upstreams`.
+    fn named_upstream(&self, name: &str) -> Result<Upstream, Problem> {
+        let names: Vec<&str> = self.options.upstreams.names().collect();
+        if names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            return Ok(self.balanced(name));
+        }
+        let help = match names.as_slice() {
+            [] => "write it: `weir.upstreams.NAME.targets: [ host:port ]`".to_owned(),
+            names => format!("there are {}", names.join(", ")),
+        };
+        let message = format!("there is no upstream `{name}`");
+        Err(Problem::new(Code::InvalidUri, Part::Uri, message, help))
     }
 
     fn target(&self, target: Target) -> Arc<Target> {

@@ -14,6 +14,7 @@ mod read;
 mod schema;
 mod server;
 mod spec;
+mod texts;
 mod unknown;
 mod value;
 mod weir;

@@ -1,6 +1,6 @@
 //! Properties of Zookeeper as a registry, as Spring Cloud Zookeeper names them.
 
-use super::discovery::{some, texts};
+use super::texts::{some, texts};
 use super::{Kind, PropertySpec, Usage};
 use crate::spring::{self, Layers, Node};
 use weir_snapshot::Zookeeper;

@@ -1,6 +1,5 @@
 //! weir as a member of others' registries: registered, kept registered, and taken out at a drain.
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use http::Method;
@@ -8,6 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use weir_snapshot::{Consul, Discovery as Settings, Eureka};
 
+use super::here::{Here, host_name, own_address};
 use super::nacos::Session;
 use super::zookeeper::Membership;
 use super::{consul, eureka};
@@ -25,15 +25,6 @@ const CONSUL_RENEWAL: Duration = Duration::from_secs(60);
 /// What may stand in a path as it is.
 const SEGMENT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
-
-/// Where this gateway can be reached, for registries that it registers itself at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Here {
-    /// Where requests are taken.
-    pub address: SocketAddr,
-    /// Port of the management endpoints, if it is another one.
-    pub management: Option<u16>,
-}
 
 /// Membership of one registry.
 #[derive(Clone, Debug)]
@@ -360,36 +351,10 @@ fn value<'q>(query: &'q [(&'static str, String)], name: &str) -> &'q str {
     query.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
 }
 
-/// The address that this machine reaches `server` from, where weir listens on all of them.
-pub(super) fn own_address(server: Option<&String>, here: Here) -> IpAddr {
-    let ip = here.address.ip();
-    if !ip.is_unspecified() {
-        return ip;
-    }
-    let host_port = server.and_then(|url| {
-        let uri: http::Uri = url.parse().ok()?;
-        let host = uri.host()?.trim_start_matches('[').trim_end_matches(']').to_owned();
-        Some((host, uri.port_u16().unwrap_or(80)))
-    });
-    // Nothing is sent: the system only chooses a way.
-    let found = host_port.and_then(|(host, port)| {
-        let any = SocketAddr::from(([0, 0, 0, 0], 0));
-        let socket = UdpSocket::bind(any).ok()?;
-        socket.connect((host.as_str(), port)).ok()?;
-        Some(socket.local_addr().ok()?.ip())
-    });
-    found.unwrap_or(IpAddr::from([127, 0, 0, 1]))
-}
-
-/// The machine's name.
-pub(super) fn host_name() -> String {
-    let name = rustix::system::uname();
-    let name = name.nodename().to_string_lossy().into_owned();
-    if name.is_empty() { "localhost".to_owned() } else { name }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
 
     #[test]

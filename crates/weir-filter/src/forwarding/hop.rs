@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::context::Target;
+use crate::target::Target;
 
 /// What is known of the two connections when a request is passed on.
 #[derive(Clone, Copy, Debug)]

@@ -83,10 +83,7 @@ pub(super) fn read(
     if !errors.0.is_empty() {
         return Err(errors);
     }
-    let info = |key: &str| {
-        let text = documents.root().get("info").and_then(|info| info.get(key));
-        text.map(|text| text.as_str().map_or_else(|| text.to_string(), str::to_owned))
-    };
+    let info = |key| info(&documents, key);
     let webhooks = reader.webhooks();
     let mut warnings = reader.warnings.take();
     let mut api = Api {
@@ -105,6 +102,12 @@ pub(super) fn read(
     let webhooks = api.webhooks.iter_mut().map(|one| &mut one.operation);
     find_sources(api.operations.iter_mut().chain(webhooks), documents);
     Ok(api)
+}
+
+/// A text of the section `info`.
+fn info(documents: &Documents, key: &str) -> Option<String> {
+    let text = documents.root().get("info")?.get(key)?;
+    Some(text.as_str().map_or_else(|| text.to_string(), str::to_owned))
 }
 
 /// Major and minor version of OpenAPI.

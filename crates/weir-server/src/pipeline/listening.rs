@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use weir_snapshot::{Pipeline, Protocol, Snapshot};
 
 use super::counters::PipelineCounters;
+use super::dubbo::SharedLinks;
 use super::health::Checked;
 use super::near::{Cut, Near};
 use super::{dubbo, frame, health, socks, tcp};
@@ -76,6 +77,8 @@ struct Entry {
     current: Arc<ArcSwap<Pipeline>>,
     counters: Arc<PipelineCounters>,
     drain: Arc<DrainState>,
+    /// Connections to Dubbo providers that its consumers share.
+    links: Rc<SharedLinks>,
 }
 
 async fn serve(worker: Rc<Worker>, opening: Opening) {
@@ -84,7 +87,8 @@ async fn serve(worker: Rc<Worker>, opening: Opening) {
         Serves::Http(table) => Some(worker.beside(table, Arc::clone(&drain), &counters.traffic)),
         Serves::Stream => None,
     };
-    let entry = Entry { worker: Rc::clone(&worker), beside, current, counters, drain };
+    let links = Rc::default();
+    let entry = Entry { worker: Rc::clone(&worker), beside, current, counters, drain, links };
     let take = |accepted, admission| {
         worker.deadlines.refresh();
         entry.take(accepted, admission);
@@ -132,8 +136,9 @@ impl Entry {
             None => {
                 let drain = Arc::clone(&self.drain);
                 let near = Near::new(worker, socket, peer, pipeline, drain);
+                let links = Rc::clone(&self.links);
                 spawn(async move {
-                    converse(near, active.counters()).await;
+                    converse(near, &links, active.counters()).await;
                     drop((admission, open, active));
                 })
             }
@@ -144,20 +149,24 @@ impl Entry {
     }
 }
 
-async fn speak(near: &mut Near, counters: &Arc<PipelineCounters>) -> Result<(), Cut> {
+async fn speak(
+    near: &mut Near,
+    links: &Rc<SharedLinks>,
+    counters: &Arc<PipelineCounters>,
+) -> Result<(), Cut> {
     near.introduce().await?;
     let pipeline = Arc::clone(&near.pipeline);
     match &pipeline.protocol {
         Protocol::Tcp | Protocol::Http(_) => tcp::serve(near, counters).await,
         Protocol::Frame(settings) => frame::serve(near, settings, counters).await,
-        Protocol::Dubbo(settings) => dubbo::serve(near, settings, counters).await,
+        Protocol::Dubbo(settings) => dubbo::serve(near, settings, links, counters).await,
         Protocol::Socks(rules) => socks::serve(near, rules, counters).await,
     }
 }
 
 /// Serves a connection by the protocol of its pipeline, and counts why it ended before its time.
-async fn converse(mut near: Near, counters: &Arc<PipelineCounters>) {
-    let counter = match speak(&mut near, counters).await {
+async fn converse(mut near: Near, links: &Rc<SharedLinks>, counters: &Arc<PipelineCounters>) {
+    let counter = match speak(&mut near, links, counters).await {
         Ok(()) | Err(Cut::Gone) => return,
         Err(Cut::Limited) => &counters.limited,
         Err(Cut::Unreached) => &counters.unreached,

@@ -18,7 +18,6 @@ mod socks;
 mod tcp;
 mod turn;
 
-pub(crate) use dubbo::SharedLinks;
 pub(crate) use listening::{Order, take_orders};
 pub(crate) use set::PipelineSet;
 pub use set::PipelineStatus;

@@ -9,7 +9,7 @@ use weir_wire::zookeeper::{NO_NODE, NODE_EXISTS, Request};
 
 use super::node::Own;
 use super::session::{Session, chroot, joined, refused, servers};
-use crate::discovery::member::{Here, host_name, own_address};
+use crate::discovery::here::{Here, host_name, own_address};
 use crate::http::{Failure, Looked};
 
 /// Longest answer to a registration.

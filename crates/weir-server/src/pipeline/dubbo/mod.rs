@@ -37,7 +37,7 @@ use crate::worker::Worker;
 use link::{HEARTBEAT, Link, Say, TURN_MAX};
 use message::{Message, WAITING_BYTES_MAX, renumber, take};
 use shared::Opening;
-pub(crate) use shared::SharedLinks;
+pub(super) use shared::SharedLinks;
 use sharer::Sharer;
 
 /// Calls of one consumer that may wait for their turn; beyond, it is not read from.
@@ -51,6 +51,7 @@ const CALLBACKS_MAX: usize = 1_024;
 pub(super) async fn serve(
     near: &mut Near,
     settings: &DubboSettings,
+    links: &Rc<SharedLinks>,
     counters: &Arc<PipelineCounters>,
 ) -> Result<(), Cut> {
     let pipeline = Arc::clone(&near.pipeline);
@@ -59,7 +60,7 @@ pub(super) async fn serve(
     let sharing = settings.sharing.filter(|_| introduction.is_empty() && pace.is_none());
     let shared = sharing.map(|sharing| {
         let connect_timeout = pipeline.timeouts.connect;
-        Sharer::new(&near.worker, Opening { settings, sharing, connect_timeout, counters })
+        Sharer::new(&near.worker, links, Opening { settings, sharing, connect_timeout, counters })
     });
     let client = End::new(near.stream.take(), std::mem::take(&mut near.carry), pace);
     let mut calls = Calls {

@@ -1,4 +1,4 @@
-//! Connections to providers that the consumers of one worker share.
+//! Connections to providers that the consumers of one listener share on one worker.
 //!
 //! A call gets an id of its own on the shared connection, and its response the consumer's id again.
 //! Each connection is served by a task of its own, which waits for no consumer.
@@ -29,9 +29,9 @@ use crate::worker::Worker;
 /// How long a call may be without a response before its place is given up.
 const CALL_MS_MAX: u64 = 10 * 60 * 1_000;
 
-/// The connections of one worker that are shared.
+/// The connections that the consumers of one listener share on one worker.
 #[derive(Default)]
-pub(crate) struct SharedLinks {
+pub(in crate::pipeline) struct SharedLinks {
     /// By the member that they lead to, which each of them keeps alive.
     open: RefCell<HashMap<*const Member, Vec<Rc<SharedLink>>>>,
     /// Those that take no more calls; once for each of their connections.
@@ -47,7 +47,7 @@ impl SharedLinks {
     /// The connection to `member` with the fewest calls; a new one if those there are have no
     /// place, and none if there may be no more.
     pub(super) fn link(
-        &self,
+        self: &Rc<Self>,
         worker: &Rc<Worker>,
         member: &Arc<Member>,
         opening: &Opening<'_>,
@@ -64,7 +64,12 @@ impl SharedLinks {
         let link = Rc::new(SharedLink::new(worker, member, opening.connect_timeout));
         links.push(Rc::clone(&link));
         drop(open);
-        let listed = Listed { worker: Rc::clone(worker), link: Rc::clone(&link), leaves: false };
+        let listed = Listed {
+            worker: Rc::clone(worker),
+            links: Rc::clone(self),
+            link: Rc::clone(&link),
+            leaves: false,
+        };
         let body_max = opening.settings.body_max;
         if let Err(error) = spawn(serve(listed, body_max, Arc::clone(opening.counters))) {
             // The task is dropped, and the link removed with it.
@@ -182,6 +187,7 @@ impl SharedLink {
 /// dropped.
 struct Listed {
     worker: Rc<Worker>,
+    links: Rc<SharedLinks>,
     link: Rc<SharedLink>,
     /// It is noted that the provider takes no more calls.
     leaves: bool,
@@ -189,7 +195,7 @@ struct Listed {
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        let links = &self.worker.shared_links;
+        let links = &self.links;
         links.remove(&self.link);
         if self.leaves {
             let mut leaving = links.leaving.borrow_mut();
@@ -225,7 +231,7 @@ async fn serve(mut listed: Listed, body_max: usize, counters: Arc<PipelineCounte
         let leaves = state.link.is_leaving();
         drop(state);
         if leaves && !std::mem::replace(&mut listed.leaves, true) {
-            worker.shared_links.leaving.borrow_mut().push(Arc::clone(&listed.link.member));
+            listed.links.leaving.borrow_mut().push(Arc::clone(&listed.link.member));
         }
         polled
     })

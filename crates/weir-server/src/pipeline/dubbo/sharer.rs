@@ -8,13 +8,14 @@ use weir_balance::{Member, Taken};
 
 use super::inbox::Inbox;
 use super::message::Message;
-use super::shared::{Opening, SharedLink};
+use super::shared::{Opening, SharedLink, SharedLinks};
 use crate::pipeline::end::End;
 use crate::worker::Worker;
 
 /// A consumer that shares connections; when it goes, nothing of its calls stays in them.
 pub(super) struct Sharer<'a> {
     worker: Rc<Worker>,
+    shared: Rc<SharedLinks>,
     opening: Opening<'a>,
     inbox: Rc<Inbox>,
     /// Those that it has sent calls to.
@@ -22,9 +23,15 @@ pub(super) struct Sharer<'a> {
 }
 
 impl<'a> Sharer<'a> {
-    pub(super) fn new(worker: &Rc<Worker>, opening: Opening<'a>) -> Self {
+    pub(super) fn new(worker: &Rc<Worker>, shared: &Rc<SharedLinks>, opening: Opening<'a>) -> Self {
         let inbox = Inbox::new(opening.sharing.backlog_bytes_max);
-        Self { worker: Rc::clone(worker), opening, inbox, links: Vec::new() }
+        Self {
+            worker: Rc::clone(worker),
+            shared: Rc::clone(shared),
+            opening,
+            inbox,
+            links: Vec::new(),
+        }
     }
 
     /// What comes back for it.
@@ -34,7 +41,7 @@ impl<'a> Sharer<'a> {
 
     /// Members that take no more calls.
     pub(super) fn leaving(&self) -> Vec<Arc<Member>> {
-        self.worker.shared_links.leaving()
+        self.shared.leaving()
     }
 
     /// Whether connections that it uses have room for more.
@@ -44,7 +51,7 @@ impl<'a> Sharer<'a> {
 
     /// Sends a call to the provider `taken`; gives it back if its connections have no place.
     pub(super) fn send(&mut self, message: Message, taken: Taken) -> Result<(), Message> {
-        let found = self.worker.shared_links.link(&self.worker, taken.member(), &self.opening);
+        let found = self.shared.link(&self.worker, taken.member(), &self.opening);
         let Some(link) = found else { return Err(message) };
         link.send(message, taken, &self.inbox, self.worker.deadlines.now_ms());
         if !self.links.iter().any(|known| Rc::ptr_eq(known, &link)) {
