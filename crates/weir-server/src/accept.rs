@@ -31,7 +31,7 @@ use crate::worker::Worker;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Time between two lines of the log that say so, or that clients have to wait.
 const TOLD_AGAIN: Duration = Duration::from_secs(10);
-/// How long handshakes that had begun may take to be accepted once draining begins.
+/// How long a draining listener accepts connections whose handshake had already begun.
 const LAST_HANDSHAKES: Duration = Duration::from_millis(300);
 /// A queue that has not been empty for so long does not end by itself.
 const QUEUE_MAX: Duration = Duration::from_millis(500);
@@ -43,7 +43,7 @@ pub(crate) type Accepted = (TcpStream, SocketAddr);
 /// A connection on its way from an acceptor to a worker, which counts it already.
 pub(crate) type Handed = (Accepted, Admission, OpenConnection);
 
-/// Serves what a worker's own listening socket gives until `stopped` says to drain.
+/// Serves connections of the worker's own listening socket until `stopped` says to drain.
 pub(crate) async fn accept_own(
     worker: &Rc<Worker>,
     listener: TcpListener,
@@ -57,7 +57,7 @@ pub(crate) async fn accept_own(
     accept_until_drained(listener, counters, files, &worker.deadlines, stopped, take).await;
 }
 
-/// Serves what the acceptors hand to this worker.
+/// Serves connections that the acceptors hand to this worker.
 pub(crate) async fn accept_handed(worker: &Rc<Worker>, mut receiver: UnboundedReceiver<Handed>) {
     while let Some((accepted, admission, open)) = receiver.recv().await {
         worker.deadlines.refresh();
@@ -83,7 +83,7 @@ fn admit(
     }
 }
 
-/// Whether the connection that has just come is one too many; it is counted as taken or refused.
+/// Whether a new connection is within the limit; counts it as accepted or refused.
 pub(crate) fn admits(worker: &Worker) -> bool {
     let max = worker.snapshot().settings.connections_max / worker.counters.workers().max(1);
     let admits = worker.counters.connections() <= max.max(1) as i64;
@@ -94,8 +94,8 @@ pub(crate) fn admits(worker: &Worker) -> bool {
     admits
 }
 
-/// Gives every connection to `take` until `stopped` says to drain, then what had begun to connect,
-/// so that closing the listener resets nobody.
+/// Passes every connection to `take` until `stopped` says to drain, then accepts those whose
+/// handshake has begun, so that closing the listener resets none of them.
 pub(crate) async fn accept_until_drained(
     listener: TcpListener,
     counters: &WorkerCounters,
@@ -168,25 +168,25 @@ fn accept(listener: &TcpListener) -> io::Result<Accepted> {
     Ok((stream.into(), peer.ok_or(io::ErrorKind::InvalidData)?))
 }
 
-/// Whether somebody waits to be accepted.
+/// Whether a connection waits in the listener's queue.
 fn is_awaited(listener: &TcpListener) -> bool {
     let mut one = [PollFd::new(listener, PollFlags::IN)];
     poll(&mut one, Some(&Timespec::default())).is_ok_and(|count| count > 0)
 }
 
-/// What lets connections in at one listening socket.
+/// Admission of connections at one listening socket.
 struct Entrance<'a> {
     files: &'a Arc<Files>,
     deadlines: &'a Rc<Deadlines>,
-    /// The last who came had waited in vain.
+    /// The last connection was refused because no file became free in time.
     refusing: bool,
-    /// Those who wait, since there was no file for the first of them.
+    /// The queue of waiting connections, from the first one that found no free file.
     queue: Option<Queue<'a>>,
-    /// When the log last told that there are too few files.
+    /// When the shortage of files was last logged.
     told: Option<Instant>,
 }
 
-/// Clients who wait at one listening socket.
+/// Connections that wait at one listening socket.
 struct Queue<'a> {
     since: Instant,
     /// It does not end by itself.

@@ -39,7 +39,7 @@ struct Slots {
     free: Vec<usize>,
 }
 
-/// What a task waited for when it last polled its deadline.
+/// The deadline that a task last polled.
 #[derive(Debug)]
 struct Slot {
     at_ms: u64,
@@ -135,7 +135,7 @@ impl Deadlines {
         list.shrink_to_fit();
     }
 
-    /// Wakes what is due and gives the nearest deadline that is not.
+    /// Wakes tasks whose deadline has passed and returns the nearest deadline still ahead.
     fn sweep(&self) -> u64 {
         let now = self.refresh();
         self.wall_origin_ms.set(wall_clock_ms().saturating_sub_unsigned(now));
@@ -194,7 +194,7 @@ impl Deadline {
         self.at_ms.set(NEVER);
     }
 
-    /// Whether the time has come; if not, the task is woken when it does.
+    /// Whether the deadline has passed; if not, the task is woken when it does.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> bool {
         if self.at_ms.get() <= self.all.now_ms() {
             return true;

@@ -2,12 +2,12 @@
 
 use crate::pipe::Pipes;
 
-/// From this size on, what comes behind a head stays in the buffer it was read into.
+/// Minimum size at which bytes behind a head stay in the buffer they were read into.
 const LENT_BYTES_MIN: usize = 2048;
 /// Buffers kept for when the one in use is lent.
 const SPARE_MAX: usize = 4;
 
-/// What every read of a worker goes through: a buffer, or a pipe.
+/// Read buffers and pipes of a worker, used by every read.
 #[derive(Debug)]
 pub(crate) struct ReadBuffer {
     buffer: Vec<u8>,
@@ -16,17 +16,17 @@ pub(crate) struct ReadBuffer {
 }
 
 impl ReadBuffer {
-    /// One of `size` bytes, with as many as `pipes_max` pipes.
+    /// A read buffer of `size` bytes, with at most `pipes_max` pipes.
     pub(crate) fn new(size: usize, pipes_max: usize) -> Self {
         Self { buffer: vec![0; size], spare: Vec::new(), pipes: Pipes::new(pipes_max) }
     }
 
-    /// Where to read to.
+    /// The buffer to read into.
     pub(crate) fn buffer(&mut self) -> &mut [u8] {
         &mut self.buffer
     }
 
-    /// Where to read up to `max` bytes to.
+    /// The buffer to read into, cut to at most `max` bytes.
     pub(crate) fn buffer_of(&mut self, max: usize) -> &mut [u8] {
         let len = self.buffer.len().min(max);
         self.buffer.get_mut(..len).unwrap_or_default()
@@ -59,7 +59,7 @@ impl ReadBuffer {
         }
     }
 
-    /// Frees what is held only for speed.
+    /// Frees spare buffers.
     pub(crate) fn tidy(&mut self) {
         self.spare.truncate(1);
         self.pipes.tidy();

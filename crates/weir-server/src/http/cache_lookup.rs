@@ -18,9 +18,9 @@ use crate::error::{ErrorKind, ProxyError};
 use crate::pacer::now_ns;
 use crate::worker::Worker;
 
-/// How long a request waits for another one's fetch; then it is sent itself.
+/// How long a request waits for another request's fetch; after that it is forwarded itself.
 const WAIT: Duration = Duration::from_secs(10);
-/// How often a client that waits is looked at, to see whether it has left.
+/// Interval at which a waiting client is checked for having disconnected.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Answers a request from the cache of its route, if it can be; `None` if it is to be sent. Then

@@ -33,7 +33,7 @@ pub(super) async fn give(
     finish_with(worker, client, x, framing, snapshot, route, content.to_vec()).await
 }
 
-/// Where a fetch failed: an answer that the cache may still give.
+/// The cached response that may be served in place of a failed fetch.
 pub(super) async fn rescue(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -62,8 +62,8 @@ fn usable_on_error(worker: &Worker, flight: &Flight) -> Option<Arc<Stored>> {
     Some(stored)
 }
 
-/// Whether the response whose head is there is an error in whose place an old response may be
-/// given.
+/// Whether the response is an error that a stale cached response may replace. Only its head has
+/// been read.
 pub(super) fn replaces_error(worker: &Worker, x: &mut Exchange) -> bool {
     let is_error = matches!(x.response.status, 500 | 502 | 503 | 504);
     let now_ms = worker.deadlines.wall_ms();
@@ -74,12 +74,12 @@ pub(super) fn replaces_error(worker: &Worker, x: &mut Exchange) -> bool {
             .is_some_and(|stored| stored.is_usable_on_error(now_ms))
 }
 
-/// Whether the response whose head is there may be kept, and how many bytes of content at most.
+/// Whether the response may be cached, by its head, and the maximum size of its content in bytes.
 pub(super) fn wants(worker: &Worker, x: &mut Exchange, body: BodyKind) -> Option<usize> {
     let storing = x.storing.as_ref()?;
     let max = storing.flight.cache().content_max();
     let fits = !matches!(body, BodyKind::Length(length) if length > max as u64);
-    // What has no end that is told may never end.
+    // A response without an announced end may never end.
     let ends = !matches!(body, BodyKind::UntilClose) && !is_endless(x);
     if fits && ends && lifetime(&x.response, storing.ttl_ms).is_some() {
         return Some(max);

@@ -12,7 +12,7 @@ use crate::error::Side;
 use crate::pacer::now_ns;
 use crate::worker::Worker;
 
-/// What the target of a request is one instance of.
+/// The balancer that chose the target of a request.
 #[derive(Clone, Copy)]
 pub(crate) enum Balancer<'s> {
     /// Instances take turns.
@@ -76,7 +76,7 @@ pub(super) fn choose(
     Some(target)
 }
 
-/// What the rules of `cluster` look at.
+/// Properties of the request that the rules of `cluster` look at.
 fn asked(worker: &Worker, client: &Client, head: &RequestHead, cluster: &Cluster) -> Asked {
     let rules = cluster.rules();
     let hash = match &rules.hash {
