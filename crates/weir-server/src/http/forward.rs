@@ -74,7 +74,7 @@ pub(crate) async fn forward(
             Some(upstream) => upstream,
             None => {
                 x.upload.give_back(&mut worker.scratch.borrow_mut());
-                // Boxed, so that the task of a connection has no room for what is rarely needed.
+                // Boxed, so that a connection's task reserves no space for a rare case.
                 Box::pin(acquire(worker, client, &wanted)).await?
             }
         };
@@ -87,7 +87,7 @@ pub(crate) async fn forward(
     }
 }
 
-/// Sends what was prepared to `upstream` and waits for the head of its final response.
+/// Sends the prepared request to `upstream` and waits for the head of its final response.
 pub(super) async fn await_head(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -169,7 +169,7 @@ pub(super) async fn reached(
 ) -> Result<Reached, ProxyError> {
     match kept(worker, wanted) {
         Some(upstream) => Ok((Some(upstream), None)),
-        // Boxed, so that the task of a connection has no room for what is rarely needed.
+        // Boxed, so that a connection's task reserves no space for a rare case.
         None => Box::pin(reach(worker, client, choice, wanted, service)).await,
     }
 }
@@ -201,7 +201,7 @@ async fn reach(
     }
 }
 
-/// Sends the request once more on a new connection, only if it cannot take effect twice.
+/// Resends the request on a new connection, only if it cannot take effect twice.
 fn resend(
     worker: &Worker,
     x: &mut Exchange,
@@ -229,7 +229,7 @@ fn is_repeatable(x: &Exchange, framing: RequestFraming) -> bool {
     idempotent && matches!(framing.body, BodyKind::None | BodyKind::Length(0))
 }
 
-/// What waiting for a response head came to.
+/// Result of waiting for a response head.
 enum Got {
     Final(ResponseFraming),
     Interim,
@@ -240,7 +240,7 @@ struct HeadWait {
     /// The upstream takes no more of the request; it may still answer.
     sink_failed: bool,
     deadline: ExchangeDeadline,
-    /// Interim responses so far.
+    /// Interim responses received.
     interims: usize,
 }
 
@@ -250,7 +250,7 @@ impl HeadWait {
         Self { sink_failed: false, deadline, interims: 0 }
     }
 
-    /// What it means for the attempt that waiting came to `error`.
+    /// Classifies the failure of an attempt whose wait ended with `error`.
     fn failed(&self, x: &mut Exchange, upstream: &Upstream, error: ProxyError) -> Failed {
         if x.upload.is_decoded() {
             x.record.body = BodyRead::Whole;
@@ -343,8 +343,7 @@ fn closed(upstream: &Upstream) -> ProxyError {
     ProxyError::with(ErrorKind::BadResponse, "the response head is incomplete")
 }
 
-/// Takes a response head from what the upstream sent so far, of which `count` bytes have just been
-/// read.
+/// Parses a response head from the bytes received so far, of which the last `count` are new.
 fn take_head(
     x: &mut Exchange,
     outgoing: &Outgoing<'_>,
@@ -355,7 +354,7 @@ fn take_head(
     let bytes = scratch.read(count);
     let whole = upstream.carry.is_empty();
     if whole {
-        // Memory for what follows the head; given back when the connection is kept.
+        // Buffer for the bytes behind the head; returned when the connection is kept.
         std::mem::swap(&mut upstream.carry, &mut x.spare);
     } else {
         upstream.carry.push(bytes);

@@ -25,7 +25,7 @@ use crate::drain::Phase;
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
-/// How long a client may take to read an answer of the gateway.
+/// How long a client may take to read a local answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Parts of a slow body at most.
@@ -59,11 +59,10 @@ pub(crate) fn unsound() -> ProxyError {
     ProxyError::with(ErrorKind::Filter, "a filter set a value that cannot be sent")
 }
 
-/// Adds what the connection of a client that speaks `version` needs to say and writes the head to
-/// `out`.
+/// Adds the connection fields for a client of HTTP version `version` and writes the head to `out`.
 ///
 /// # Errors
-/// The head cannot be sent; nothing of it was written.
+/// The head is invalid; nothing of it was written.
 pub(crate) fn finish_head(
     response: &mut ResponseHead,
     version: Version,
@@ -108,7 +107,7 @@ pub(crate) async fn answer(
     send(worker, client, x, Some(framing), snapshot, &local.body, spread_ms).await
 }
 
-/// The one error exit: tells the client what went wrong, if it can still be told.
+/// The one error exit: sends the client an error response, if none was begun.
 pub(crate) async fn answer_error(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -149,7 +148,7 @@ pub(crate) async fn answer_error(
     sent.unwrap_or(Next::Abort)
 }
 
-/// Whether nothing but the end of the connection tells where the body of the response ends.
+/// Whether only the end of the connection marks the end of the response body.
 fn is_ended_by_close(x: &Exchange) -> bool {
     let fields = &x.response.fields;
     let is_framed = fields.contains(b"content-length") || fields.contains(b"transfer-encoding");
@@ -252,8 +251,8 @@ async fn write_slowly(
     Ok(())
 }
 
-/// How to close behind the last answer. A client that announced the end and sent its request whole
-/// (`read`), and nothing behind it, has nothing on its way that would turn the close into a reset
+/// How to close after the last answer. If the client announced the close, sent its request in full
+/// (`read`) and nothing behind it, no bytes are in flight that would turn the close into a reset
 /// (RFC 9112 section 9.6), so there is nothing to wait for.
 pub(crate) fn after_last(client: &Client, framing: Option<RequestFraming>, read: bool) -> Next {
     let announced = framing.is_some_and(|framing| framing.connection == Connection::Close);
@@ -274,7 +273,7 @@ fn is_read(client: &mut Client, x: &Exchange, body: BodyKind) -> bool {
     rest.fill(&mut client.carry).is_ok() && rest.is_decoded()
 }
 
-/// Spring Boot's error attributes: JSON, or a page for who asks for HTML (scg.md 4.5).
+/// Spring Boot's error attributes: JSON, or a page for a client that asks for HTML (scg.md 4.5).
 fn error_body(
     worker: &Worker,
     x: &mut Exchange,

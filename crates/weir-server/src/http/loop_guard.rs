@@ -12,14 +12,14 @@ use weir_wire::{RequestHead, ResponseHead};
 
 use crate::error::{ErrorKind, ProxyError};
 
-/// How this process knows itself again.
+/// Identity of this process, by which it recognizes its own requests.
 #[derive(Debug)]
 pub(crate) struct Identity {
     /// Its pseudonym in Via; no other process has it, so gateways may follow one another.
     name: Box<str>,
     /// The port it listens on.
     port: u16,
-    /// Where the admin API listens.
+    /// Address of the admin API's listener.
     admin: Option<SocketAddr>,
 }
 
@@ -30,10 +30,10 @@ impl Identity {
         Self { name: format!("weir-{chance:016x}").into(), port, admin }
     }
 
-    /// Whether `address` may be an upstream. The admin API of this process never is: it would take
-    /// the gateway for a caller on its own machine. Where a filter took the target from the
-    /// request, link-local addresses are not either (they hold the credentials of machines in
-    /// clouds), unless `allowed` lists them. `local` is the address of this end, once connected.
+    /// Whether `address` may be an upstream. The admin API of this process never may: it would take
+    /// the gateway for a local caller. If a filter took the target from the request, link-local
+    /// addresses are refused too (cloud metadata services give out credentials there), unless
+    /// `allowed` lists them. `local` is the local address, once connected.
     pub(crate) fn may_reach(
         &self,
         address: SocketAddr,
@@ -59,8 +59,8 @@ impl Identity {
         !(ip == own || own.is_unspecified() && is_here || ip.is_unspecified() && own.is_loopback())
     }
 
-    /// Whether a connection to `port` may be to the admin API, so that [`Self::may_reach`] has to
-    /// know both of its ends.
+    /// Whether a connection to `port` may be to the admin API, so that [`Self::may_reach`] needs
+    /// the addresses of both its ends.
     pub(crate) fn is_admin_port(&self, port: u16) -> bool {
         self.admin.is_some_and(|admin| admin.port() == port)
     }
@@ -87,7 +87,7 @@ impl Identity {
         Ok(())
     }
 
-    /// Takes back what [`Self::pass`] wrote, for a request that goes another way after all.
+    /// Removes what [`Self::pass`] added, for a request that is forwarded elsewhere after all.
     pub(super) fn take_back(&self, head: &mut RequestHead, setting: &Via) {
         let name = setting.name(&self.name).unwrap_or(&self.name);
         let is_own = |value: &[u8]| via::is_by(value, name);

@@ -15,7 +15,7 @@ use super::replay::{Body, content_of, keep_body, pause};
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
-/// How long a client waits for an answer that never comes: until it gives up, or this.
+/// How long a mocked timeout stays silent, unless the client gives up first.
 const SILENCE_MS: u64 = 600_000;
 
 /// Reads the body, has the answer made, waits as long as it says, and sends it behind the route's
