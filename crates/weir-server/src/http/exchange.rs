@@ -25,7 +25,7 @@ pub(crate) enum Next {
     KeepAlive,
     /// Close, letting the answer arrive.
     Close,
-    /// Close at once: the client has sent a close notice, the response is cut short, or the client
+    /// Close at once: the client has announced the close, the response is cut short, or the client
     /// is gone.
     Abort,
     /// The protocol was switched: bytes flow both ways until either side ends.

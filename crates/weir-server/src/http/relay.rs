@@ -1,4 +1,4 @@
-//! One direction of body traffic: decoded on one side, framed anew on the other, never collected.
+//! One direction of body traffic: decoded at the source, framed anew for the sink, never collected.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -27,7 +27,7 @@ const BULK_BYTES_MIN: usize = 16 * 1024;
 /// many than with half of them.
 const SPLICE_BYTES_MAX: usize = 256 * 1024;
 
-/// How a body is framed towards the receiver.
+/// Framing of a body towards the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// Content as it is: a length was announced, or the end of the connection ends it.
@@ -38,7 +38,7 @@ pub(crate) enum Framing {
     Discard,
 }
 
-/// What a relay is waiting for.
+/// The end of the connection that a relay waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     Source,
@@ -52,7 +52,7 @@ pub(crate) struct Relay {
     decoder: BodyDecoder,
     framing: Framing,
     pending: Gather,
-    /// What `pending` has content of, in a buffer that is given back within a turn.
+    /// Buffer for the content of `pending`; returned within a turn.
     held: Carry,
     /// Content on its way that the system holds; it comes behind `pending`.
     piped: Option<Pipe>,
@@ -65,13 +65,13 @@ pub(crate) struct Relay {
     encoder: Option<Box<Encoder>>,
     /// Content bytes allowed at most.
     pub(crate) content_max: Option<u64>,
-    /// Content bytes taken from the sender so far.
+    /// Content bytes taken from the sender.
     pub(crate) content: u64,
-    /// Bytes given to the receiver so far, framing included.
+    /// Bytes given to the receiver, framing included.
     pub(crate) moved: u64,
-    /// What the last poll waited for.
+    /// The end that the last poll waited for.
     pub(crate) waiting: Waiting,
-    /// What paces the bodies of an exchange, where something does.
+    /// Bandwidth limits of the exchange's bodies, if any.
     pub(crate) pace: Option<Box<Pace>>,
 }
 
@@ -112,7 +112,7 @@ impl Relay {
         self.waiting = Waiting::Source;
     }
 
-    /// The same body once more, framed as before, with the same trailers withheld.
+    /// Relays the same body again, framed as before, with the same trailers withheld.
     pub(crate) fn rewind(&mut self, kind: BodyKind) {
         let (withheld, content_max) = (std::mem::take(&mut self.withheld), self.content_max);
         self.restart(kind, self.framing);
@@ -130,7 +130,7 @@ impl Relay {
         self.held.is_lent()
     }
 
-    /// Closes a pipe that holds what will not be sent any more.
+    /// Closes a pipe whose bytes will not be sent any more.
     pub(crate) fn drop_pipe(&mut self) {
         self.piped = None;
     }
@@ -145,7 +145,7 @@ impl Relay {
         self.decoded
     }
 
-    /// Where a head in front of the body is written; the relay sends it first.
+    /// The buffer for a head in front of the body; the relay sends it first.
     pub(crate) fn lead(&mut self) -> &mut Vec<u8> {
         self.pending.own()
     }
@@ -160,7 +160,7 @@ impl Relay {
         self.encoder = Some(Box::new(encoder));
     }
 
-    /// What has been framed for the receiver and not been written yet.
+    /// Bytes framed for the receiver but not yet written.
     pub(crate) fn unwritten(&mut self) -> &[u8] {
         self.pending.settle(self.held.as_slice());
         self.pending.unwritten()
@@ -171,7 +171,7 @@ impl Relay {
         self.moved == 0
     }
 
-    /// Decodes what `carry` holds: the part of a body that travels in one write with its head.
+    /// Decodes the bytes in `carry`: the part of a body that travels in one write with its head.
     pub(crate) fn fill(&mut self, carry: &mut Carry) -> Result<(), RelayError> {
         if self.decoded || carry.is_empty() {
             return Ok(());
@@ -198,7 +198,7 @@ impl Relay {
         }
     }
 
-    /// Moves what can be moved now. `Ready(Ok(()))` when the body is complete at the receiver.
+    /// Moves as many bytes as possible. `Ready(Ok(()))` when the body is complete at the receiver.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -313,8 +313,8 @@ impl Relay {
         Ok(())
     }
 
-    /// Decodes bytes just read; content is written at once where that is possible and copied only
-    /// when the receiver does not take it. What follows the body goes to `carry`.
+    /// Decodes bytes just read. Content is written at once where possible and copied only when the
+    /// receiver does not take it. Bytes behind the body go to `carry`.
     fn take(
         &mut self,
         bytes: &[u8],
@@ -323,13 +323,13 @@ impl Relay {
     ) -> Result<(), RelayError> {
         let decoded = self.decode(bytes);
         if decoded.is_err() {
-            // What came before the fault still goes out.
+            // Content in front of the fault is still sent.
             self.pending.settle(bytes);
         }
         carry.push(bytes.get(decoded?..).unwrap_or_default());
         match self.pending.poll_write(sink, bytes, &mut self.moved) {
             Poll::Ready(Err(_)) => Err(RelayError::Sink),
-            // What is left is tried again by the caller, who tells which end is waited for.
+            // The caller tries the rest again and notes which end is waited for.
             Poll::Ready(Ok(())) | Poll::Pending => Ok(()),
         }
     }
@@ -420,7 +420,7 @@ impl Relay {
         }
     }
 
-    /// Gives the receiver what is in the pipe.
+    /// Writes the content of the pipe to the receiver.
     fn poll_drain(&mut self, sink: &mut Socket, pipes: &mut Pipes) -> Poll<Result<(), RelayError>> {
         while let Some(mut pipe) = self.piped.take() {
             let polled = poll_splice_to(sink, &mut pipe);
@@ -462,12 +462,12 @@ fn is_empty(kind: BodyKind) -> bool {
     matches!(kind, BodyKind::None | BodyKind::Length(0))
 }
 
-/// Whether much of such a body is expected to come at once.
+/// Whether such a body is expected to arrive in large pieces.
 fn is_bulk(kind: BodyKind) -> bool {
     matches!(kind, BodyKind::Length(_))
 }
 
-/// Whether the system does not splice these connections at all, or forbids it.
+/// Whether the kernel cannot splice these connections, or forbids it.
 fn is_refusal(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
     matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported)

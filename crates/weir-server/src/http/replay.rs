@@ -21,7 +21,7 @@ use crate::error::{ErrorKind, ProxyError, body_error_text};
 use crate::net::poll_read;
 use crate::worker::Worker;
 
-/// A request's body, where it can be sent once more.
+/// A request body that can be sent again.
 pub(super) enum Body {
     /// There is none, or it is kept as it came.
     Kept(Vec<u8>),
@@ -30,7 +30,7 @@ pub(super) enum Body {
 }
 
 impl Body {
-    /// Puts what an attempt has used up back in front of what else the client sent.
+    /// Puts the bytes that an attempt consumed back in front of the client's other input.
     pub(super) fn put_back(&self, x: &Exchange, carry: &mut Carry) {
         if let Self::Kept(kept) = self
             && x.record.body != BodyRead::Untouched
@@ -41,8 +41,8 @@ impl Body {
     }
 }
 
-/// Reads the body to its end and keeps it as it came, if it may be needed again and is not
-/// larger than what is kept.
+/// Reads the whole body and keeps its raw bytes, if it may be needed again and is within the limit
+/// for kept bodies.
 pub(super) async fn keep_body(
     worker: &Worker,
     client: &mut Client,
@@ -111,7 +111,7 @@ pub(super) fn content_of(framing: RequestFraming, raw: &[u8]) -> Result<Vec<u8>,
     Ok(content)
 }
 
-/// Reads what the client sends next into its carry.
+/// Reads the client's next bytes into its carry.
 async fn read_on(worker: &Worker, client: &mut Client) -> Result<(), ProxyError> {
     poll_fn(|cx| {
         let mut scratch = worker.scratch.borrow_mut();

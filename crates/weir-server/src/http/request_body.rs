@@ -13,8 +13,8 @@ use super::replay::{Body, content_of, keep_body};
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
-/// Has the filters of `route` change the body of a request, and puts it back in front of what else
-/// the client sent. Gives how it is framed now.
+/// Runs the filters of `route` that edit the request body and puts the result back in front of the
+/// client's other input. Returns its new framing.
 pub(super) async fn edit_request(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -39,7 +39,7 @@ pub(super) async fn edit_request(
     let edited = edited.map_err(ProxyError::from)?;
     client.carry.consume(raw.len());
     client.carry.put_back(&edited);
-    // What lies there is not what the client's framing tells of.
+    // The carry no longer matches the framing that the client announced.
     x.record.is_replaced = true;
     x.request.fields.remove(b"content-encoding");
     x.request.fields.set(b"content-length", edited.len().to_string().as_bytes());

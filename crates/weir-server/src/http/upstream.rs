@@ -24,7 +24,7 @@ use crate::worker::Worker;
 /// Bytes a client may send ahead while its request waits; beyond, they stay in the kernel.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// What a connection is wanted for.
+/// Requirements on an upstream connection.
 pub(crate) struct Wanted<'a> {
     pub(crate) target: &'a Arc<Target>,
     pub(crate) pool: &'a PoolSettings,
@@ -33,7 +33,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) workers: usize,
     /// Do not use a kept connection: one has just turned out stale.
     pub(crate) fresh: bool,
-    /// Where a filter has set the target: link-local addresses that it may be all the same.
+    /// Set if a filter chose the target: link-local addresses that are allowed nevertheless.
     pub(crate) chosen: Option<&'a [IpAddr]>,
 }
 
@@ -190,7 +190,7 @@ async fn within<T>(
     result
 }
 
-/// Whether the client closed its connection; what it sent ahead is kept, up to a bound.
+/// Whether the client closed its connection; bytes sent ahead are kept, up to a bound.
 pub(crate) fn poll_gone(worker: &Worker, client: &mut Client) -> bool {
     while client.carry.len() < AHEAD_BYTES_MAX {
         let mut scratch = worker.scratch.borrow_mut();

@@ -1,8 +1,8 @@
 //! Timers by route, status and method, with the labels that Micrometer gives them for SCG.
 //!
-//! A route gets a number at its first request, which is noted with it; each worker has a timer for
-//! each number, and finds it without looking for anything. What a route answers beside its first
-//! status is looked for: mostly it is rare.
+//! A route gets a number at its first request, which is stored with the route. Each worker has one
+//! timer per number, found by index. Further combinations of status and method are searched for:
+//! most routes rarely need them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use super::own::add;
 use crate::sys::fetch;
 use weir_filter::constant;
 
-/// Routes that have timers of their own; what goes through others is counted together.
+/// Routes with timers of their own; all further routes share one.
 pub(super) const ROUTES_MAX: usize = 10_000;
 /// Timers of a worker beside the first of each route.
 const MORE_MAX: usize = 10_000;
@@ -141,7 +141,7 @@ impl Kind {
     }
 }
 
-/// How often and how long. One worker writes it, so it needs no atomic additions.
+/// Count and durations. Only one worker writes it, so it needs no atomic additions.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Timer {
@@ -154,7 +154,7 @@ struct Timer {
 }
 
 impl Timer {
-    /// Whether it is of `kind`, or can be.
+    /// Whether the timer counts `kind`, or is unused.
     fn takes(&self, kind: Kind) -> bool {
         match self.kind.load(Ordering::Relaxed) {
             0 => {
@@ -206,7 +206,7 @@ impl Timer {
     }
 }
 
-/// What timers of one name have counted.
+/// Totals of the timers with one name.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Total {
     pub(super) count: u64,
@@ -217,7 +217,7 @@ pub(super) struct Total {
 /// The timers of one worker.
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// When the worker's clock was 0.
+    /// Start of the worker's clock.
     pub(super) origin: Instant,
     /// Those of the first status and method of each route, by number.
     first: Box<[OnceLock<Box<[Timer; BLOCK]>>]>,
@@ -356,7 +356,7 @@ mod tests {
         Route { group: None, position: 0, order: 0, target, predicates, id }
     }
 
-    /// What was counted and the maximum in milliseconds, by route and status.
+    /// Count and maximum in milliseconds, by route and status.
     fn totals(
         timers: &Timers,
         listed: &Listed,

@@ -19,7 +19,7 @@ use crate::worker::Worker;
 /// An upstream's side of a connection.
 pub(super) struct Far {
     pub(super) stream: Socket,
-    /// What it has sent and nobody has taken.
+    /// Bytes received but not yet taken.
     pub(super) carry: Carry,
     /// Of whom it is one of the connections, if somebody counts.
     pub(super) _taken: Option<Taken>,

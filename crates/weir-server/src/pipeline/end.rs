@@ -1,4 +1,4 @@
-//! One end of a connection that carries messages.
+//! One side of a connection that carries messages.
 
 use std::task::{Context, Poll};
 
@@ -11,13 +11,13 @@ const BACKLOG_BYTES_MAX: usize = 64 * 1024;
 /// Memory that an end keeps though it has nothing to send.
 const KEPT_BYTES_MAX: usize = 16 * 1024;
 
-/// A connection with what came and what is to go.
+/// A connection with its unread input and unsent output.
 #[derive(Debug)]
 pub(super) struct End {
     stream: Socket,
-    /// What paces the bytes that come, where something does.
+    /// Bandwidth limit of the received bytes, if any.
     pace: Option<Box<Pace>>,
-    /// What came, and was not read yet.
+    /// Bytes received but not yet parsed.
     pub(super) carry: Carry,
     /// To be sent, from `sent` on.
     out: Vec<u8>,
@@ -28,7 +28,7 @@ pub(super) struct End {
     ending: Ending,
     /// It broke.
     pub(super) failed: bool,
-    /// Bytes of it so far.
+    /// Bytes sent.
     pub(super) sent_bytes: u64,
     pub(super) received_bytes: u64,
 }
@@ -62,12 +62,12 @@ impl End {
         self.out.extend_from_slice(bytes);
     }
 
-    /// What is written here is sent by and by.
+    /// The output buffer. Writes are buffered and sent by a later flush.
     pub(super) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
 
-    /// Whether it takes more before it has sent what it has.
+    /// Whether it takes more output before the buffered output is sent.
     pub(super) fn has_room(&self) -> bool {
         self.out.len() - self.sent < BACKLOG_BYTES_MAX
     }
@@ -79,7 +79,7 @@ impl End {
         }
     }
 
-    /// Whether all has been sent, the end too if it is wanted.
+    /// Whether all output has been sent, including the end of the stream if requested.
     pub(super) fn is_empty(&self) -> bool {
         self.out.is_empty() && self.ending != Ending::Wanted
     }
@@ -112,7 +112,7 @@ impl End {
         true
     }
 
-    /// Sends what can be sent now; tells whether that was anything.
+    /// Sends as much output as possible; returns whether any was sent.
     pub(super) fn flush(&mut self) -> bool {
         let before = self.sent_bytes;
         while let Some(rest) = self.out.get(self.sent..).filter(|rest| !rest.is_empty()) {

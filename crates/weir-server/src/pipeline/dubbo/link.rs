@@ -27,7 +27,7 @@ use crate::worker::Worker;
 
 type Dialled = io::Result<(Watched<TcpStream>, UpstreamFile)>;
 
-/// What a link has to say.
+/// Events of a link.
 pub(super) enum Say {
     /// Something moved, and nothing is to be done.
     Moved,
@@ -49,9 +49,9 @@ pub(super) struct Link {
     /// The provider takes no more calls.
     is_leaving: bool,
     started_ns: u64,
-    /// What the provider gets in front of all else.
+    /// The PROXY header, sent to the provider first.
     introduction: Vec<u8>,
-    /// What paces what it says, until it is connected.
+    /// Bandwidth limit of the provider's bytes, held here until it is connected.
     pace: Option<Box<Pace>>,
     _file: Option<UpstreamFile>,
 }
@@ -108,7 +108,7 @@ impl Link {
         self.is_leaving
     }
 
-    /// Bytes that came so far.
+    /// Bytes received from the provider.
     pub(super) fn received_bytes(&self) -> u64 {
         match &self.state {
             State::Connecting(..) => 0,
@@ -116,7 +116,7 @@ impl Link {
         }
     }
 
-    /// Whether it takes more calls before it has sent what it has.
+    /// Whether the link takes more calls although its output is not yet sent.
     pub(super) fn has_room(&self) -> bool {
         match &self.state {
             State::Connecting(_, messages) => {
@@ -127,7 +127,7 @@ impl Link {
         }
     }
 
-    /// Whether nothing is left to be sent.
+    /// Whether all output has been sent.
     pub(super) fn is_idle(&self) -> bool {
         matches!(&self.state, State::Open(end) if end.is_empty())
     }
@@ -149,7 +149,7 @@ impl Link {
         }
     }
 
-    /// Sends what can be sent now; tells whether that was anything.
+    /// Sends as much output as possible; returns whether any was sent.
     pub(super) fn flush(&mut self) -> bool {
         match &mut self.state {
             State::Connecting(..) => false,
@@ -164,7 +164,7 @@ impl Link {
         }
     }
 
-    /// What it has to say; responses only if there is room for them.
+    /// The next event; responses only if there is room for them.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,8 +1,8 @@
-//! A pipeline of Dubbo2 calls: each goes its own way.
+//! A pipeline of Dubbo2 calls, each routed separately.
 //!
-//! A consumer's calls are routed, paced and balanced one by one over connections of its own to
-//! providers, so that ids never meet those of other consumers. Heartbeats are answered on each
-//! connection by itself. A provider that says it stops gets no more calls.
+//! A consumer's calls are routed, paced and balanced one by one over its own connections to
+//! providers, so that request ids of different consumers never collide. Heartbeats are answered on
+//! each connection separately. A provider that announces its shutdown gets no more calls.
 
 mod link;
 mod message;
@@ -43,7 +43,7 @@ const CALLS_MAX: usize = 65_536;
 const CALLBACKS_MAX: usize = 1_024;
 /// Messages in a row before others have their turn.
 const TURN_MAX: usize = 128;
-/// How often providers hear that their consumer lives, as Dubbo's own consumers have it.
+/// Interval of heartbeats to providers, as in Dubbo's own consumers.
 const HEARTBEAT: Duration = Duration::from_secs(60);
 
 /// Serves a connection to its end.
@@ -91,7 +91,7 @@ struct Calls<'a> {
     counters: &'a PipelineCounters,
     body_max: usize,
     peer: SocketAddr,
-    /// What a provider gets in front of all else.
+    /// The PROXY header, sent to a provider first.
     introduction: Vec<u8>,
     client: End,
     links: Vec<Link>,
@@ -149,7 +149,7 @@ impl Calls<'_> {
         self.client.flush() | sent
     }
 
-    /// Whether the consumer has gone and has all its answers.
+    /// Whether the consumer has closed and has all its responses.
     fn has_ended(&mut self) -> bool {
         let is_done = self.client.is_over
             && self.waiting.is_empty()
@@ -198,7 +198,7 @@ impl Calls<'_> {
             return Ok(self.client.fill(cx, scratch));
         };
         if head.event {
-            // Its heartbeats end here; what else it may say of itself concerns nobody.
+            // Heartbeats end here; other events of the consumer are ignored.
             write_heartbeat_reply(self.client.out(), &head);
         } else if head.is_request {
             self.arrive(head, bytes);
@@ -235,7 +235,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Which way a call goes, or why it goes none.
+    /// The upstream group of a call, or the reason for an error response.
     fn way(&self, head: &Head, bytes: &[u8]) -> Result<Arc<Group>, (Status, String)> {
         let way = if self.pipeline.routes.is_empty() {
             &self.pipeline.upstream
@@ -296,7 +296,7 @@ impl Calls<'_> {
             self.links.push(link);
             self.links.len() - 1
         });
-        // One that nobody waits for is in nobody's service.
+        // A one-way call takes no place: nothing tells when it ends.
         let held = message.held.take();
         if head.wants_reply() {
             self.under_way.insert(head.id, UnderWay { head, taken, held });
@@ -306,7 +306,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Takes what providers say; tells whether they said anything.
+    /// Handles messages from providers; returns whether there were any.
     fn replies(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> bool {
         let mut moved = false;
         let mut at = 0;
