@@ -30,7 +30,7 @@ pub(crate) struct Poller {
     selector: RefCell<Selector>,
     events: RefCell<Events>,
     sources: RefCell<Slab<Rc<Source>>>,
-    /// Descriptors registered so far.
+    /// Number of registered descriptors.
     count: Cell<u32>,
 }
 
@@ -88,7 +88,7 @@ impl Poller {
     /// Returns whether another thread signalled the eventfd.
     ///
     /// # Errors
-    /// The system does not tell what happens.
+    /// Polling for events fails.
     pub(crate) fn wait(&self, busy: bool, mut wake: impl FnMut(TaskId)) -> io::Result<bool> {
         let mut events = self.events.borrow_mut();
         let timeout = busy.then_some(Duration::ZERO);

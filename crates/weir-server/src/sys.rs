@@ -72,10 +72,9 @@ pub fn return_memory_soon() {
     }
 }
 
-/// Has the allocator give back what it holds for the calling thread and nobody uses: it keeps a
-/// page of each size for what may come next, and looks at them when it is called, which an idle
-/// thread does not do. Takes some microseconds. Does nothing in a program with another allocator
-/// than mimalloc.
+/// Makes the allocator return unused memory of the calling thread: it keeps a page of each size for
+/// later allocations and frees them only during calls, which an idle thread does not make. Takes
+/// some microseconds. No effect with an allocator other than mimalloc.
 pub fn give_back_memory() {
     #[expect(unsafe_code, reason = "mimalloc's functions have no safe binding")]
     // SAFETY: this is mimalloc's own declaration of `mi_collect`, which may be called from any
@@ -88,25 +87,25 @@ pub fn give_back_memory() {
     }
 }
 
-/// Where the program and its libraries are mapped, as far as nobody can write there.
+/// Mapped pages of the program and its libraries that cannot be written.
 #[derive(Debug)]
 pub struct ProgramPages(Vec<(usize, usize)>);
 
 impl ProgramPages {
-    /// What is mapped now. To be called before anything loads a library of its own accord, as
-    /// looking up a host name does: what is mapped from the start stays for the life of the
-    /// process, and that alone may be forgotten.
+    /// Finds the current mappings. To be called before any library is loaded at run time, as a host
+    /// name lookup does: only what is mapped from the start stays mapped for the life of the
+    /// process, and only such pages may be dropped.
     pub fn find() -> Self {
         Self(unwritten_maps(smaps()))
     }
 
-    /// Forgets which of the pages are in use: what only the start or a reload has run (parsers, the
-    /// command line, the compiler of expressions) no longer counts as this process's memory. What
-    /// is needed comes back from the system's page cache when it is run, 64 KiB at a time. Gives
-    /// the bytes of address space that this was done for.
+    /// Drops the pages from this process's memory: code that only start-up or a reload has run
+    /// (parsers, the command line, the compiler of expressions) no longer counts. Pages that run
+    /// again come back from the page cache, 64 KiB at a time. Returns the bytes of address space
+    /// affected.
     pub fn forget(&self) -> usize {
         let mut bytes = 0;
-        // One that a debugger has written to since is left.
+        // A mapping that a debugger has written to since is kept.
         for (from, to) in unwritten_maps(smaps()).into_iter().filter(|map| self.0.contains(map)) {
             #[expect(unsafe_code, reason = "advice about memory has no safe binding")]
             // SAFETY: the range is one mapping of a file that cannot be written to and that holds
@@ -151,8 +150,8 @@ pub(crate) fn defer_accept(socket: &impl AsRawFd, time: Duration) -> io::Result<
     if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Has the system move what is in `bytes` at `from` to a huge page, where it is the process's own
-/// memory; `false` if that is refused.
+/// Collapses `bytes` at `from` into a huge page, where they are the process's own memory; `false`
+/// if the system refuses.
 pub(crate) fn collapse(from: usize, bytes: usize) -> bool {
     #[expect(unsafe_code, reason = "advice about memory has no safe binding")]
     // SAFETY: MADV_COLLAPSE moves what is in the range to other memory of the system and maps that
@@ -195,15 +194,15 @@ pub(crate) fn fetch<T>(values: &[T]) {
     let _ = values;
 }
 
-/// What the system tells of the process's mappings, see proc_pid_smaps(5), line by line: as one
-/// text it would be most of the memory of a small gateway.
+/// The process's memory mappings, see proc_pid_smaps(5), line by line: as one string they would
+/// take most of the memory of a small gateway.
 pub(crate) fn smaps() -> impl Iterator<Item = String> {
     let file = File::open("/proc/self/smaps").ok();
     file.into_iter().flat_map(|file| BufReader::new(file).lines().map_while(Result::ok))
 }
 
-/// The mappings of files in `smaps` that nobody can write to, and nobody
-/// has: relocated data are of the same files, but are not in them.
+/// The file mappings in `smaps` that are not writable and never were written: relocated data come
+/// from the same files but were changed in memory.
 fn unwritten_maps(smaps: impl Iterator<Item = impl AsRef<str>>) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut current = None;

@@ -1,7 +1,7 @@
 //! A pipeline of messages that have a fixed length, or their length in front.
 //!
-//! Each client has a connection to an upstream of its own. Its messages go there one by one as the
-//! limit lets them; answers are looked at only if something depends on where they end.
+//! Each client has its own connection to an upstream. Its messages go there one by one as the limit
+//! admits them; responses are parsed only if something depends on where they end.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -67,9 +67,9 @@ struct Frames<'a> {
     client: End,
     upstream: End,
     waiting: VecDeque<Waiting>,
-    /// What went, or was turned away, and is to be answered; in the order it came.
+    /// Messages that were forwarded or rejected and await a response, in order of arrival.
     unanswered: VecDeque<Unanswered>,
-    /// Whether answers are to be told from each other.
+    /// Whether responses are parsed one by one.
     pairs: bool,
     counters: &'a PipelineCounters,
 }
@@ -100,7 +100,7 @@ impl Frames<'_> {
                 return Poll::Ready(Ok(()));
             }
             if self.upstream.is_over && self.upstream.carry.is_empty() {
-                // Whatever the client still wants, nobody is there to answer it.
+                // The upstream is gone: the client's other messages cannot be answered.
                 self.client.end();
                 self.client.flush();
                 return match self.client.is_empty() {

@@ -16,7 +16,7 @@ use crate::net::{Socket, poll_read, poll_write};
 use crate::pacer::now_ns;
 use crate::worker::Worker;
 
-/// How often it is asked which upstreams there are to be checked.
+/// Interval at which the list of upstreams to check is read again.
 const ASK: Duration = Duration::from_secs(1);
 /// Bytes of an answer that are looked at.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -29,7 +29,7 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    /// How `member` is to be checked now, if it is.
+    /// The health check of `member` that now applies, if any.
     fn check_of(&self, member: &Arc<Member>) -> Option<HealthCheck> {
         let pipeline = self.current.load();
         let check = pipeline.check.clone()?;
