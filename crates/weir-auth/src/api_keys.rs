@@ -10,8 +10,8 @@ use crate::secret::sha256;
 
 /// API keys by their SHA-256.
 ///
-/// A key is found by its digest, then compared in constant time. How long the look-up takes may
-/// tell something about the digest of a key, but never about the key: nobody can choose digests.
+/// A key is found by its digest, then compared in constant time. The duration of the look-up may
+/// reveal something about the digest of a key, but nothing about the key: digests cannot be chosen.
 #[derive(Debug, Default)]
 pub struct ApiKeys {
     names: HashMap<[u8; 32], String>,
@@ -25,7 +25,7 @@ pub enum ApiKeyError {
 }
 
 impl ApiKeyError {
-    /// What is wrong and what to do, for the operator.
+    /// Error text for the operator, with the remedy.
     pub fn message(self) -> &'static str {
         match self {
             Self::Twice => "two names have the same API key",
@@ -62,7 +62,7 @@ impl ApiKeys {
         self.names.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

@@ -20,7 +20,7 @@ pub(crate) struct Compact<'a> {
     pub kind: Option<String>,
     /// Whether the header demands extensions (`crit`): none is understood.
     pub critical: bool,
-    /// What is signed: header and payload as they were sent.
+    /// The signed bytes: header and payload as sent.
     pub signed: &'a [u8],
     pub payload: &'a str,
     pub signature: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What a refused request is told: status and `WWW-Authenticate` (RFC 6750 section 3).
+//! The response to a refused request: status and `WWW-Authenticate` (RFC 6750 section 3).
 //!
 //! Source: Spring's `BearerTokenServerAuthenticationEntryPoint` and
 //! `BearerTokenServerAccessDeniedHandler`.

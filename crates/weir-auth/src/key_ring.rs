@@ -1,7 +1,7 @@
-//! Keys that are fetched from elsewhere: what came last, and who wants newer ones.
+//! Keys fetched from elsewhere: the current set, and requests for a newer one.
 //!
-//! Who serves reads the keys and may ask for newer ones; who fetches learns of that, and wakes
-//! everybody who waits when it is done. Neither knows the other.
+//! The server side reads the keys and may ask for newer ones; the fetching side is notified, and
+//! wakes all waiting tasks when it is done. Neither knows the other.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use arc_swap::{ArcSwap, Guard};
 
 use crate::KeySet;
 
-/// Where keys come from.
+/// Source of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyPlace {
     /// An issuer, whose metadata say where its keys are (OpenID Connect Discovery, RFC 8414).
@@ -68,17 +68,18 @@ impl RemoteKeys {
         }
     }
 
-    /// Where they come from.
+    /// Source of the keys.
     pub fn place(&self) -> &KeyPlace {
         &self.place
     }
 
-    /// What came last.
+    /// The keys fetched last.
     pub fn keys(&self) -> Guard<Arc<Keys>> {
         self.current.load()
     }
 
-    /// Wants newer keys; gives what [`Self::poll_tried`] takes. `None` if there never are others.
+    /// Asks for newer keys; returns the argument for [`Self::poll_tried`]. `None` if the keys are
+    /// fixed.
     pub fn ask(&self) -> Option<u64> {
         let ring = self.ring.upgrade()?;
         let tries = self.tries.load(Ordering::Acquire);
@@ -99,7 +100,7 @@ impl RemoteKeys {
         Poll::Pending
     }
 
-    /// Whether somebody has asked since this was asked last.
+    /// Whether newer keys were asked for since the last call.
     pub fn take_wanted(&self) -> bool {
         std::mem::take(&mut self.lock().wanted)
     }
@@ -153,7 +154,7 @@ pub struct KeyRing {
     asked: Arc<Asked>,
 }
 
-/// What is called when somebody asks.
+/// Callback for requests for newer keys.
 #[derive(Default)]
 struct Asked(Mutex<Option<Arc<dyn Fn() + Send + Sync>>>);
 

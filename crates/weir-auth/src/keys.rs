@@ -50,7 +50,7 @@ pub enum KeyError {
 }
 
 impl KeyError {
-    /// What is wrong, for the operator.
+    /// Error text for the operator.
     pub fn message(self) -> &'static str {
         match self {
             Self::TooLong => "the key set is longer than 512 KiB",
@@ -65,16 +65,16 @@ impl KeyError {
     }
 }
 
-/// One key.
+/// A verification key.
 #[derive(Debug)]
 pub(crate) struct Key {
     id: KeyId,
-    /// What makes it this key: equal for equal keys.
+    /// Identity of the key: equal for equal keys.
     material: Vec<u8>,
     checkers: Vec<(Algorithm, Checker)>,
 }
 
-/// What a token may call a key.
+/// Reference to a key from a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyId {
     /// Its `kid` in the set; without one, only a token without `kid` can mean it.
@@ -125,8 +125,8 @@ impl KeySet {
         &self.skipped
     }
 
-    /// Whether both sets have the same keys in the same order: then what was verified with one
-    /// stays verified.
+    /// Whether both sets have the same keys in the same order: then tokens verified with one stay
+    /// verified.
     pub fn same_keys(&self, other: &Self) -> bool {
         let same = |(a, b): (&Key, &Key)| a.id == b.id && a.material == b.material && a.same_use(b);
         self.len() == other.len() && self.keys.iter().zip(&other.keys).all(same)

@@ -2,7 +2,7 @@
 
 use aws_lc_rs::digest::{SHA256, digest};
 
-/// A stored secret. What was plain is hashed when it is read.
+/// A stored secret. A plain one is hashed when it is read.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub(crate) [u8; 32]);
 
@@ -29,7 +29,7 @@ pub enum SecretError {
 }
 
 impl SecretError {
-    /// What is wrong and what to do, for the operator.
+    /// Error text for the operator, with the remedy.
     pub fn message(self) -> &'static str {
         match self {
             Self::UnknownNotation => {
@@ -48,7 +48,7 @@ impl Secret {
     /// `{noop}PLAIN`. A long random key needs no slow hash.
     ///
     /// # Errors
-    /// The notation is not known, or what follows it is not well formed.
+    /// The notation is unknown, or the value behind it is malformed.
     pub fn parse(text: &str) -> Result<Self, SecretError> {
         if let Some(plain) = text.strip_prefix("{noop}") {
             return Self::of_plain(plain);

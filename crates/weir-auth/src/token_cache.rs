@@ -12,8 +12,8 @@ const BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Claims by token. One owner, no locks: each worker has its own.
 ///
-/// It remembers only tokens that held, so that nobody without a token of the issuer can fill it.
-/// What it holds is of one generation of rules, a number that the caller raises when keys or
+/// Only valid tokens are cached, so that clients without a token of the issuer cannot fill it.
+/// Entries belong to one generation, a number that the caller raises when keys or
 /// [`Verifier`](crate::Verifier) change ([`KeySet::same_keys`](crate::KeySet::same_keys) tells
 /// whether they do).
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl TokenCache {
         self.tokens.len()
     }
 
-    /// Whether none is remembered.
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

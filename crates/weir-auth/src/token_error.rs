@@ -7,7 +7,7 @@ use crate::moment;
 pub enum TokenError {
     /// It is longer than [`TOKEN_BYTES_MAX`](crate::TOKEN_BYTES_MAX).
     TooLong,
-    /// It is not a token; the text says what is wrong with it.
+    /// Not a token; the text names the defect.
     Malformed(&'static str),
     /// It is not signed, or with an algorithm that the verifier does not allow.
     UnsupportedAlgorithm(String),
@@ -28,7 +28,7 @@ pub enum TokenError {
     WrongType(String),
     /// It has expired.
     Expired {
-        /// When, in seconds since 1970.
+        /// The time in question, in seconds since 1970.
         at_s: i64,
     },
     /// It is not valid yet.

@@ -9,7 +9,7 @@ use crate::cluster::Cluster;
 use crate::instance::Instance;
 use crate::member::{Member, Taken};
 
-/// An instance for one request. What is under way there ends when this is dropped.
+/// The instance chosen for one request. It counts as a request in progress until this is dropped.
 #[derive(Debug)]
 pub struct Choice {
     cluster: Arc<Cluster>,
@@ -19,7 +19,7 @@ pub struct Choice {
     since_ns: u64,
     /// Those that this request has been at.
     tried: Vec<Arc<Member>>,
-    /// How it went there is noted.
+    /// The outcome has been recorded.
     is_told: bool,
 }
 
@@ -44,7 +44,7 @@ impl Choice {
         Self { cluster, asked, taken, instance, since_ns, tried: Vec::new(), is_told: false }
     }
 
-    /// Where it is.
+    /// Address of the instance.
     pub fn target(&self) -> &Arc<Target> {
         &self.instance.target
     }

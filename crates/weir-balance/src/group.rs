@@ -9,18 +9,19 @@ use crate::member::{Member, MemberState, Taken};
 
 /// Weight units that a slow start is divided into.
 const SLOW_STEPS: u64 = 100;
-/// How much more than its share a member may have under way before the next one of a hash takes
-/// over (the bound of consistent hashing with bounded loads, Mirrokni et al. 2018).
+/// Load relative to its share above which a member's hashed requests go to the next member (the
+/// bound of consistent hashing with bounded loads, Mirrokni et al. 2018).
 const LOAD_MAX: f64 = 1.25;
-/// So much under way is no load: with a few requests, shares are less than one.
+/// Requests in progress up to which a member never counts as overloaded: with a few requests,
+/// shares are less than one.
 const LOAD_MIN: f64 = 8.0;
-/// So many members at most are looked at for the one with the fewest requests: of a thousand, a
-/// look at all would cost more than the request.
+/// Maximum number of members compared to find the one with the fewest requests: with a thousand,
+/// comparing all would cost more than the request.
 const LOOKS_MAX: usize = 64;
-/// So often at most chance is asked for a member that may be taken, before all are looked at.
+/// Maximum number of random draws for a usable member, before all are scanned.
 const DRAWS_MAX: usize = 16;
 
-/// Who is next.
+/// Load-balancing algorithms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Balance {
     /// Each in turn, by weight (smooth weighted round robin, as nginx does it).
@@ -28,8 +29,8 @@ pub enum Balance {
     RoundRobin,
     /// The fewest connections or calls under way, by weight.
     LeastConnections,
-    /// Of two by chance, the one with the shorter time lately, times what is under way (power of
-    /// two choices, Mitzenmacher 2001).
+    /// The better of two random members: the lower recent connect time, times the requests in
+    /// progress (power of two choices, Mitzenmacher 2001).
     PeakEwma,
     /// The same for the same client address, as long as it is up (rendezvous hashing).
     HashIp,
@@ -78,7 +79,7 @@ impl Group {
         Self { members, balance, slow_start_ms, is_even, turn: AtomicUsize::new(0), turns }
     }
 
-    /// Whether it leads nowhere.
+    /// Whether it has no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -88,13 +89,13 @@ impl Group {
         self.members.iter().map(|(member, _)| member)
     }
 
-    /// How its members are, for operators.
+    /// State of its members, for operators.
     pub fn states(&self, now_ms: u64) -> Vec<MemberState> {
         self.members.iter().map(|(member, weight)| member.state(*weight, now_ms)).collect()
     }
 
-    /// Who takes the next one, without those in `tried`; `hash` is of the client. One that is down
-    /// or rests is taken only if there is no other.
+    /// Takes a member for the next connection, except those in `tried`; `hash` is of the client. A
+    /// member that is down or resting is taken only if there is no other.
     pub fn take(&self, tried: &[Arc<Member>], hash: u64, now_ms: u64) -> Option<Taken> {
         let is_left = |_, member: &Arc<Member>| !tried.iter().any(|one| Arc::ptr_eq(one, member));
         let usable = |n, member: &Arc<Member>| is_left(n, member) && member.is_usable(now_ms);
@@ -200,7 +201,7 @@ impl Group {
         let now_ns = now_ms.saturating_mul(1_000_000);
         let cost = |entry: &(Arc<Member>, u32)| {
             let cost = match (entry.0.recent_ns(now_ns), entry.0.active()) {
-                // One that nothing is known of is tried, but not by all at once.
+                // A member without a measurement is tried, but not by all clients at once.
                 (0, 1..) => f64::MAX / 2.0,
                 (recent, _) => recent as f64 * under_way(&entry.0),
             };
@@ -280,8 +281,8 @@ impl Group {
     }
 }
 
-/// The next of `count` places that `may`. Turns of those that may not are used up: or who follows
-/// one that is away would have its share, too.
+/// The next of `count` places that `may` allows. Turns of other places are used up: otherwise the
+/// place after an unusable one would also get its share.
 pub(crate) fn next_in_turn(
     turn: &AtomicUsize,
     count: usize,
@@ -320,7 +321,7 @@ fn address_hash(target: &Target) -> u64 {
     fold(target.host.bytes().chain(target.port.to_be_bytes()))
 }
 
-/// How well `target` suits `hash` (rendezvous hashing); evenly spread.
+/// Score of `target` for `hash` (rendezvous hashing); evenly distributed.
 pub(crate) fn chance_of(hash: u64, target: &Target) -> u64 {
     spread(hash ^ address_hash(target))
 }
@@ -354,7 +355,7 @@ mod tests {
         taken.member().target.port
     }
 
-    /// How many of `count` each member gets, all over at once.
+    /// Number of `count` requests that each member gets, with all in progress at once.
     fn shares(group: &Group, count: usize, now_ms: u64) -> Vec<usize> {
         let mut shares = vec![0; group.members.len()];
         for n in 0..count {

@@ -1,4 +1,4 @@
-//! One instance of a service, as a registry or a configuration file describes it.
+//! An instance of a service, as a registry or a configuration file describes it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use weir_filter::{Scheme, Target};
 
-/// One instance (Spring class `ServiceInstance`).
+/// An instance (Spring class `ServiceInstance`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
     /// Unique within its service; `host:port` where the registry gives none.
     pub id: String,
-    /// Where it listens.
+    /// Its address.
     pub target: Arc<Target>,
-    /// What the registry says besides, such as `zone` or `version`.
+    /// Further attributes from the registry, such as `zone` or `version`.
     pub metadata: BTreeMap<String, String>,
     /// Relative share of requests; 1 unless the registry says otherwise, 0 takes none.
     pub weight: u32,
@@ -51,8 +51,8 @@ impl Instance {
         }
     }
 
-    /// Whether `host` can stand in a uri: a name, an IPv4 or an IPv6 address, nothing else. What a
-    /// registry says is not trusted.
+    /// Whether `host` can stand in a URI: a name, an IPv4 or an IPv6 address, nothing else.
+    /// Registry data is not trusted.
     pub fn is_host(host: &str) -> bool {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
