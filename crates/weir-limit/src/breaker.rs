@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Over what the rates are taken.
+/// The window over which the rates are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// The last so many calls.
@@ -16,10 +16,10 @@ pub enum Window {
     Seconds(u32),
 }
 
-/// What a breaker is set to. Defaults are resilience4j's.
+/// Settings of a breaker. Defaults are resilience4j's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BreakerSettings {
-    /// Over what the rates are taken.
+    /// The window over which the rates are computed.
     pub window: Window,
     /// Calls in the window before a rate counts.
     pub calls_min: u32,
@@ -27,17 +27,18 @@ pub struct BreakerSettings {
     pub failure_rate: f64,
     /// Slow calls, in percent, from which on it opens.
     pub slow_rate: f64,
-    /// How long a call takes, in nanoseconds, to be slow.
+    /// Duration from which a call is slow, in nanoseconds.
     pub slow_ns: u64,
-    /// How long it stays open, in nanoseconds.
+    /// Duration of the open state, in nanoseconds.
     pub open_ns: u64,
     /// Calls that are let through half open, and that are then judged together.
     pub half_open_calls: u32,
-    /// How long, in nanoseconds, it waits for those calls before it opens again; 0 is for ever.
+    /// Maximum duration of the half-open state, in nanoseconds, before the breaker opens again; 0
+    /// is unlimited.
     pub half_open_ns: u64,
     /// It counts as half open as soon as its time is over, not with the next call.
     pub automatic: bool,
-    /// How long, in nanoseconds, a call may take until its response head is there.
+    /// Time limit of a call until its response head arrives, in nanoseconds.
     pub time_limit_ns: Option<u64>,
 }
 
@@ -58,7 +59,7 @@ impl Default for BreakerSettings {
     }
 }
 
-/// Whether calls are let through.
+/// State of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
     /// All calls.
@@ -87,14 +88,14 @@ pub struct Call {
     /// In which period of the breaker it began; one of an earlier period says nothing of this one.
     period: u64,
     started_ns: u64,
-    /// How long it may take until its response head is there, in nanoseconds.
+    /// Time limit until the call's response head arrives, in nanoseconds.
     pub time_limit_ns: Option<u64>,
 }
 
-/// What a breaker has seen.
+/// Observations of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BreakerView {
-    /// Whether calls are let through.
+    /// State of the breaker.
     pub state: BreakerState,
     /// Calls in the window.
     pub buffered: u32,
@@ -108,11 +109,11 @@ pub struct BreakerView {
     pub failure_rate: f64,
     /// Slow calls in percent; -1 while there are too few.
     pub slow_rate: f64,
-    /// Calls refused so far.
+    /// Calls refused.
     pub refused: u64,
-    /// Calls that ended well so far.
+    /// Calls that succeeded.
     pub succeeded_total: u64,
-    /// Calls that failed so far.
+    /// Calls that failed.
     pub failed_total: u64,
 }
 
@@ -132,7 +133,7 @@ struct Inner {
     state: BreakerState,
     /// Grows with each change of state.
     period: u64,
-    /// When the state began.
+    /// Time at which the state began.
     since_ns: u64,
     /// Calls that may still be let through half open.
     permits: u32,
@@ -195,7 +196,7 @@ impl Seen {
         }
     }
 
-    /// Forgets what has left a window of seconds.
+    /// Drops results that have left a window of seconds.
     fn age(&mut self, window: Window, now_ns: u64) {
         let Window::Seconds(seconds) = window else { return };
         let first = (now_ns / SECOND_NS + 1).saturating_sub(u64::from(seconds.max(1)));
@@ -288,12 +289,12 @@ impl Breaker {
         &self.name
     }
 
-    /// What it is set to.
+    /// Its settings.
     pub fn settings(&self) -> BreakerSettings {
         self.lock().settings.clone()
     }
 
-    /// Sets it anew; what it has seen stays, where the window is the same.
+    /// Applies new settings; recorded results are kept if the window is the same.
     pub fn set(&self, settings: BreakerSettings) {
         let mut inner = self.lock();
         if inner.settings.window != settings.window {
@@ -355,7 +356,7 @@ impl Breaker {
         }
     }
 
-    /// What it has seen, at `now_ns`.
+    /// Its observations at `now_ns`.
     pub fn view(&self, now_ns: u64) -> BreakerView {
         let mut inner = self.lock();
         inner.tick(now_ns, false);

@@ -10,7 +10,7 @@ const UNIT: u64 = 10_u64.pow(DECIMALS);
 /// Highest number of events in a period.
 const EVENTS_MAX: u64 = 1_000_000_000;
 
-/// So many events in a period. Kept as a fraction, so that no rounding adds up.
+/// A number of events per period. Kept as a fraction, so that rounding errors do not add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate {
     /// Events in thousandths; not 0.
@@ -48,7 +48,7 @@ impl Rate {
     /// Reads `500/s`, `333.3/s`, `30/min`, `10/h`; a bare number is per second.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// The text is malformed.
     pub fn parse(text: &str) -> Result<Self, RateError> {
         let (count, unit) = text.trim().split_once('/').unwrap_or((text.trim(), "s"));
         let period = match unit.trim() {
@@ -77,7 +77,7 @@ impl Rate {
         u64::try_from(time.div_ceil(u128::from(self.thousandths))).unwrap_or(u64::MAX)
     }
 
-    /// How long `count` events take, in nanoseconds, rounded down.
+    /// Duration of `count` events, in nanoseconds, rounded down.
     pub fn time_of(self, count: u64) -> u64 {
         let time = u128::from(count) * u128::from(self.period_ns) * u128::from(UNIT)
             / u128::from(self.thousandths);
