@@ -29,7 +29,7 @@ pub enum Balance {
     RoundRobin,
     /// The fewest connections or calls under way, by weight.
     LeastConnections,
-    /// The better of two random members: the lower recent connect time, times the requests in
+    /// The better of two random members: the lower recent response time, times the requests in
     /// progress (power of two choices, Mitzenmacher 2001).
     PeakEwma,
     /// The same for the same client address, as long as it is up (rendezvous hashing).
@@ -355,7 +355,7 @@ mod tests {
         taken.member().target.port
     }
 
-    /// Number of `count` requests that each member gets, with all in progress at once.
+    /// Number of `count` requests that each member gets if each one ends at once.
     fn shares(group: &Group, count: usize, now_ms: u64) -> Vec<usize> {
         let mut shares = vec![0; group.members.len()];
         for n in 0..count {

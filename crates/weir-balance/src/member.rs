@@ -9,7 +9,7 @@ use weir_filter::Target;
 pub(crate) const REST_MS: u64 = 5_000;
 /// The longest such rest.
 const REST_MS_MAX: u64 = 60_000;
-/// Decay of a past long connect time: to 1/e in this many nanoseconds. If it were longer, a pause
+/// Decay of a past long response time: to 1/e in this many nanoseconds. If it were longer, a pause
 /// of the whole machine would make all members look slow for as long.
 const DECAY_NS: f64 = 1e9;
 /// Age up to which a measurement counts in full.
@@ -194,7 +194,7 @@ impl Member {
         self.active.load(Ordering::Relaxed)
     }
 
-    /// Recent connect time in nanoseconds; 0 if unknown. Old measurements count less: a member that
+    /// Recent time to answer or connect in nanoseconds; 0 if unknown. Old measurements count less: a member that
     /// was slow once and has been given no requests since is tried again.
     pub(crate) fn recent_ns(&self, now_ns: u64) -> u64 {
         let recent = self.connect_ns.load(Ordering::Relaxed);

@@ -1,6 +1,6 @@
-//! What a TLS client says before anything is encrypted: RFC 8446 section 4.1.2, RFC 6066, RFC 7301.
+//! The ClientHello of TLS: RFC 8446 section 4.1.2, RFC 6066, RFC 7301.
 //!
-//! The connection is only looked at: what was read goes to whoever ends the TLS.
+//! The bytes are only parsed, not consumed: they are forwarded to the peer that terminates TLS.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const ALPN: u16 = 16;
 
-/// What a client asks for.
+/// Server name and protocols requested by a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientHello {
     /// Name of the server, in lower case and without a dot at the end.

@@ -50,9 +50,9 @@ impl RequestHead {
         self.fields.slice(self.path)
     }
 
-    /// Whether the path is known to be one that every server reads in the same way
-    /// ([`is_plain_path`]): a received one that is. Of one that was set, nothing is known but what
-    /// [`RequestHead::set_plain_path`] found.
+    /// Whether every server is known to read the path in the same way ([`is_plain_path`]). That is
+    /// always known of a received path; of one that was set only through
+    /// [`RequestHead::set_plain_path`].
     pub fn path_is_plain(&self) -> bool {
         self.path_is_plain
     }
@@ -77,8 +77,8 @@ impl RequestHead {
         self.received_query.map(|span| self.fields.slice(span))
     }
 
-    /// What the request asks for by name: the target's authority if it has one (RFC 9112 3.2.2),
-    /// else the Host field, else nothing.
+    /// The requested host: the target's authority if it has one (RFC 9112 section 3.2.2), else the
+    /// Host field, else empty.
     pub fn host(&self) -> &[u8] {
         self.authority().or_else(|| self.fields.get(b"host")).unwrap_or_default()
     }
@@ -106,8 +106,8 @@ impl RequestHead {
         self.path_is_plain = false;
     }
 
-    /// Puts `prefix` in front of the path if that is known to be plain; tells whether. The prefix
-    /// is plain too and has no slash at its end: who has it has checked that.
+    /// Puts `prefix` in front of the path if that is known to be plain; returns whether it did. The
+    /// prefix must be plain too and have no slash at its end: the caller must have checked that.
     pub fn prefix_plain_path(&mut self, prefix: &[u8]) -> bool {
         debug_assert!(is_plain_path(prefix) && !prefix.ends_with(b"/"));
         if self.path_is_plain {
@@ -116,8 +116,7 @@ impl RequestHead {
         self.path_is_plain
     }
 
-    /// As [`RequestHead::set_path`], if every server reads `path` in the same way
-    /// ([`is_plain_path`]); tells whether.
+    /// As [`RequestHead::set_path`]; returns whether `path` is plain ([`is_plain_path`]).
     pub fn set_plain_path(&mut self, path: &[u8]) -> bool {
         let plain = is_plain_path(path);
         if plain {
@@ -134,8 +133,8 @@ impl RequestHead {
         self.query = query.map(|q| self.fields.intern(q));
     }
 
-    /// Fills this head from spans that a parser found in text already interned; `plain` tells
-    /// whether the path is known to be.
+    /// Fills this head with the spans that a parser found in interned text; `plain` tells whether
+    /// the path is known to be plain.
     pub(crate) fn adopt(
         &mut self,
         method: Span,
@@ -206,7 +205,7 @@ impl ResponseHead {
         self.reason = self.fields.intern(reason);
     }
 
-    /// Fills this head with what a parser found in text already interned.
+    /// Fills this head with the spans that a parser found in interned text.
     pub(crate) fn adopt(&mut self, status: u16, reason: Span) {
         self.status = status;
         self.reason = reason;

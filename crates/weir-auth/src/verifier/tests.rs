@@ -137,7 +137,7 @@ fn algorithms_cannot_be_confused() {
         let unsigned = format!("{}.{}.", part(format!(r#"{{"alg":"{name}"}}"#)), part(payload));
         check(&unsigned, TokenError::UnsupportedAlgorithm(name.to_owned()));
     }
-    // HMAC with the public key as its secret.
+    // HMAC with public data as its secret.
     let public = issuer().rsa.public_key().as_ref();
     for header in [r#"{"alg":"HS256"}"#, r#"{"alg":"HS256","kid":"r"}"#] {
         check(&mac_signed(header, payload, public), no_key());

@@ -6,7 +6,7 @@
 use super::chunk::ChunkReader;
 use super::step::{BodyError, BodyStep, Trailers};
 
-/// How a body is delimited (RFC 9112 section 6.3).
+/// Delimitation of a body (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyKind {
     /// No body.
@@ -56,7 +56,7 @@ impl BodyDecoder {
     }
 
     /// Decodes the next piece of `input`: call again with the rest until `consumed` is 0 or `done`.
-    /// One step gives one run of content at most; a fault after it is told by the next step.
+    /// One step yields one run of content at most; a fault behind it is returned by the next step.
     ///
     /// # Errors
     /// See [`BodyError`]; the decoder cannot be used after one.
@@ -101,7 +101,7 @@ impl BodyDecoder {
         }
     }
 
-    /// What it means that the connection ended here.
+    /// Whether the connection may end here.
     ///
     /// # Errors
     /// [`BodyError::Truncated`] unless the body is complete or lasts until close.

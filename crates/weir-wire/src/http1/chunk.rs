@@ -16,7 +16,7 @@ pub const TRAILER_BYTES_MAX: usize = 8 * 1024;
 /// Most trailer lines of one body.
 pub const TRAILER_LINES_MAX: usize = 32;
 
-/// Where in the coding the reader stands.
+/// State of the chunk reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
     /// Before the first digit of a size, or after some.
@@ -43,7 +43,7 @@ enum Phase {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ChunkReader {
     phase: Phase,
-    /// Size being read, then what is left of the chunk's data.
+    /// The size being read, then the rest of the chunk's data.
     left: u64,
     digits: u8,
     extension_bytes: usize,

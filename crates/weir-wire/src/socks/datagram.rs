@@ -9,9 +9,9 @@ use super::input::{take_array, take_byte};
 /// A datagram from a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// Where its data shall go.
+    /// Destination of its data.
     pub address: Address,
-    /// What to send there; may be empty.
+    /// Data to send there; may be empty.
     pub data: &'a [u8],
 }
 

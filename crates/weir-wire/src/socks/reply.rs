@@ -1,4 +1,4 @@
-//! What the server answers.
+//! Replies of the server.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -6,13 +6,13 @@ use super::address::write_address;
 use super::error::SocksError;
 use super::request::{Method, Version};
 
-/// How a request went. `Granted` may be said only once the connection to the target stands; a
-/// client sends its data from then on.
+/// Result of a request. `Granted` may be sent only once the connection to the target is
+/// established; the client sends its data from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Done.
     Granted,
-    /// Failed without a code of its own.
+    /// Failed for a reason without a code of its own.
     GeneralFailure,
     /// The server's rules do not allow it.
     NotAllowed,
@@ -108,7 +108,7 @@ pub fn write_reply(out: &mut Vec<u8>, version: Version, reply: Reply, bound: Opt
 }
 
 impl SocksError {
-    /// What to tell the client before closing.
+    /// The reply to send before closing.
     pub fn reply(&self) -> Reply {
         match self {
             Self::Command(_) => Reply::CommandNotSupported,

@@ -54,12 +54,12 @@ pub enum Method {
     Password,
 }
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// How it was asked, and is to be answered.
+    /// Version of the request, and so of the reply.
     pub version: Version,
-    /// What to do.
+    /// The command.
     pub command: Command,
     /// The target; for [`Command::UdpAssociate`] where the client sends its datagrams from, all
     /// zero if it does not know.
@@ -68,7 +68,7 @@ pub struct Request {
     pub user: Vec<u8>,
 }
 
-/// What to do.
+/// Command of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Connect to the address.
