@@ -194,8 +194,8 @@ impl Member {
         self.active.load(Ordering::Relaxed)
     }
 
-    /// Recent time to answer or connect in nanoseconds; 0 if unknown. Old measurements count less: a member that
-    /// was slow once and has been given no requests since is tried again.
+    /// Recent time to answer or connect, in nanoseconds; 0 if unknown. Old measurements count less:
+    /// a member that was slow once and has been given no requests since is tried again.
     pub(crate) fn recent_ns(&self, now_ns: u64) -> u64 {
         let recent = self.connect_ns.load(Ordering::Relaxed);
         match now_ns.saturating_sub(self.sampled_ns.load(Ordering::Relaxed)) {

@@ -50,9 +50,9 @@ impl RequestHead {
         self.fields.slice(self.path)
     }
 
-    /// Whether every server is known to read the path in the same way ([`is_plain_path`]). That is
-    /// always known of a received path; of one that was set only through
-    /// [`RequestHead::set_plain_path`].
+    /// Whether every server is known to read the path in the same way ([`is_plain_path`]). Exact
+    /// for a received path; for one that was set, `true` only if [`RequestHead::set_plain_path`]
+    /// set it.
     pub fn path_is_plain(&self) -> bool {
         self.path_is_plain
     }
@@ -116,7 +116,8 @@ impl RequestHead {
         self.path_is_plain
     }
 
-    /// As [`RequestHead::set_path`]; returns whether `path` is plain ([`is_plain_path`]).
+    /// Sets the path if it is plain ([`is_plain_path`]); otherwise changes nothing and returns
+    /// `false`.
     pub fn set_plain_path(&mut self, path: &[u8]) -> bool {
         let plain = is_plain_path(path);
         if plain {

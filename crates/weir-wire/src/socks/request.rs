@@ -1,7 +1,7 @@
-//! What a client sends: greeting, credentials, request.
+//! Messages of a client: greeting, credentials, request.
 //!
-//! Each function reads the message at the start of the bytes and gives it with its length, `None`
-//! if more bytes are needed. Bytes behind it are the next message, or data for the target.
+//! Each function reads the message at the start of the bytes and returns it with its length, or
+//! `None` if more bytes are needed. Bytes behind it are the next message, or data for the target.
 
 use std::fmt;
 use std::net::Ipv4Addr;
