@@ -26,11 +26,11 @@ const PROBE_EACH_NS: u64 = 30_000_000_000;
 /// Outcome of a request that was in service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was served, and took so many nanoseconds.
+    /// Served within this number of nanoseconds.
     Served(u64),
-    /// It failed in a way that tells of overload.
+    /// Failed in a way that indicates overload.
     Overloaded,
-    /// It says nothing of the upstream.
+    /// No evidence about the upstream.
     Unknown,
 }
 
@@ -74,7 +74,7 @@ impl Adaptive {
         }
     }
 
-    /// Goes over to other bounds.
+    /// Applies new bounds.
     pub fn bound(&mut self, min: u64, max: u64) {
         let new = Self::new(min, max);
         (self.min, self.max) = (new.min, new.max);
@@ -94,7 +94,8 @@ impl Adaptive {
         (self.baseline_ns > 0.0).then_some(self.baseline_ns as u64)
     }
 
-    /// Notes how one ended at `now_ns`, when `in_service` were, itself included.
+    /// Records the outcome of a request that ended at `now_ns`, with `in_service` requests
+    /// including itself.
     pub fn ended(&mut self, ended: Ended, in_service: u64, now_ns: u64) {
         let window = &mut self.window;
         window.busiest = window.busiest.max(in_service);
@@ -162,7 +163,7 @@ mod tests {
         while now < until_ns {
             while (under_way.len() as u64) < adaptive.most() {
                 let Reverse(idle_since) = free.pop().expect("a server");
-                // From 0.8 to 1.2 of it, so that they do not keep step with each other.
+                // From 0.8 to 1.2 of it, so that the requests do not run in lockstep.
                 count += 1;
                 let jitter = count * 7_919 % 1_000;
                 let end = now.max(idle_since) + service_ns * (800 + jitter * 2 / 5) / 1_000;

@@ -35,8 +35,8 @@ impl Default for Arrival {
 pub enum Admission {
     /// It passes now.
     Pass,
-    /// It waits. If `due_ns` is there, somebody must call [`Valve::release`](crate::Valve::release)
-    /// then.
+    /// The request waits. If there is a `due_ns`, the caller must have
+    /// [`Valve::release`](crate::Valve::release) called then.
     Wait(Arc<Slot>, Option<u64>),
     /// It does not pass.
     Refused(Refusal),
@@ -47,7 +47,7 @@ pub enum Admission {
 pub struct Refusal {
     /// Why.
     pub reason: Reason,
-    /// After how many nanoseconds one that comes then passes, as far as is known.
+    /// Time in nanoseconds after which a new request would pass, as far as known.
     pub retry_ns: u64,
     /// How long it would have waited, in nanoseconds, if a rate determines that.
     pub wait_ns: Option<u64>,
@@ -58,7 +58,7 @@ pub struct Refusal {
 pub enum Reason {
     /// The queue is full.
     Full,
-    /// It would have to wait longer than anybody may.
+    /// It would have to wait longer than the limit allows.
     TooLong,
     /// It would have to wait beyond its own deadline, or has waited until then.
     Deadline,

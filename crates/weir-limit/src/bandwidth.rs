@@ -1,8 +1,8 @@
-//! Bandwidth: how many bytes of bodies may move in a second, of each body or of all of a key.
+//! Bandwidth limits: bytes of bodies per second, for each body or for all of a key.
 //!
-//! Whoever moves bytes reserves a few milliseconds' worth of them in advance and waits until they
-//! are due; reservations of all that share a bandwidth are due one behind the other, so that each
-//! has its turn. Late ones are made up for, up to [`CREDIT_NS`].
+//! A sender reserves a few milliseconds' worth of bytes in advance and waits until they are due.
+//! Reservations under a shared bandwidth are due one after the other, so that each body has its
+//! turn. A late sender catches up, by at most [`CREDIT_NS`].
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -43,7 +43,7 @@ pub(crate) struct Bandwidth {
     by_key: Mutex<HashMap<(u64, Way), Weak<Meter>>>,
 }
 
-/// Until when bytes are reserved, in nanoseconds.
+/// Time up to which bytes are reserved, in nanoseconds.
 #[derive(Debug, Default)]
 struct Meter(AtomicU64);
 
@@ -101,7 +101,7 @@ impl Bandwidth {
         new
     }
 
-    /// Reserves bytes; gives when they are due.
+    /// Reserves bytes; returns the time at which they are due.
     fn reserve(&self, meter: &Meter, bytes: u64, rate: u64, now_ns: u64) -> u64 {
         let enforce = self.enforce.load(Ordering::Relaxed);
         let start = |until: u64| until.max(now_ns.saturating_sub(CREDIT_NS));
@@ -132,7 +132,7 @@ pub struct Stream {
     due_ns: u64,
     /// The rates by which they were reserved.
     rates: [u64; 2],
-    /// It has been counted that it waits for them.
+    /// The wait for them has been counted.
     has_waited: bool,
 }
 
@@ -189,7 +189,7 @@ impl Stream {
         }
     }
 
-    /// Reserves of both; gives when the later one is due.
+    /// Reserves bytes under both rates; returns the later due time.
     fn reserve(&self, bytes: u64, now_ns: u64) -> u64 {
         let limited = self.rates().into_iter().filter(|(_, rate)| *rate > 0);
         let due = limited.map(|(meter, rate)| self.bandwidth.reserve(meter, bytes, rate, now_ns));

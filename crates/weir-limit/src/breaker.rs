@@ -36,7 +36,7 @@ pub struct BreakerSettings {
     /// Maximum duration of the half-open state, in nanoseconds, before the breaker opens again; 0
     /// is unlimited.
     pub half_open_ns: u64,
-    /// It counts as half open as soon as its time is over, not with the next call.
+    /// The breaker becomes half open as soon as its time is over, not with the next call.
     pub automatic: bool,
     /// Time limit of a call until its response head arrives, in nanoseconds.
     pub time_limit_ns: Option<u64>,
@@ -85,7 +85,8 @@ impl BreakerState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a call that is not given back keeps a place of a breaker that is half open"]
 pub struct Call {
-    /// In which period of the breaker it began; one of an earlier period says nothing of this one.
+    /// The period of the breaker in which the call began; results from an earlier period are
+    /// ignored.
     period: u64,
     started_ns: u64,
     /// Time limit until the call's response head arrives, in nanoseconds.
@@ -325,7 +326,7 @@ impl Breaker {
         Some(Call { period, started_ns: now_ns, time_limit_ns })
     }
 
-    /// Notes how a call ended.
+    /// Records the result of a call.
     pub fn end(&self, call: Call, failed: bool, now_ns: u64) {
         let total = if failed { &self.failed } else { &self.succeeded };
         total.fetch_add(1, Ordering::Relaxed);
@@ -348,7 +349,7 @@ impl Breaker {
         inner.judge(now_ns);
     }
 
-    /// Gives back a call that says nothing of the upstream: its client has left.
+    /// Returns a call without a result: its client has left.
     pub fn cancel(&self, call: Call) {
         let mut inner = self.lock();
         if inner.period == call.period && inner.state == BreakerState::HalfOpen {

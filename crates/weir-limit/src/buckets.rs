@@ -96,7 +96,7 @@ impl std::fmt::Display for Refill {
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     tokens: u64,
-    /// Until when tokens have been counted, in milliseconds since 1970.
+    /// Time up to which tokens have been added, in milliseconds since 1970.
     at_ms: i64,
 }
 

@@ -41,7 +41,7 @@ impl RetryBudgets {
 pub struct RetryBudget<'b>(&'b AtomicU64);
 
 impl RetryBudget<'_> {
-    /// Notes a request, which pays for `percent` of a retry.
+    /// Records a request, which pays for `percent` of a retry.
     pub fn deposit(self, percent: u32, now_ms: u64) {
         self.change(now_ms, |saved| Some((saved + u64::from(percent)).min(SAVED_MAX)));
     }

@@ -14,7 +14,7 @@ const CLOSED: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct Express {
     next_ns: AtomicU64,
-    /// From one slot to the next, rounded up. Changed only while it is closed.
+    /// Distance between slots, rounded up. Changed only while the path is closed.
     interval_ns: AtomicU64,
     /// How far a rest moves slots back.
     rest_ns: AtomicU64,
@@ -32,7 +32,7 @@ impl Express {
         }
     }
 
-    /// Lets one pass that costs so many slots; `false` if it has to ask with the lock.
+    /// Admits a request that costs this many slots; `false` if it has to take the lock.
     pub(crate) fn pass(&self, cost: u64, now_ns: u64) -> bool {
         let mut next_ns = self.next_ns.load(Ordering::Acquire);
         loop {

@@ -71,7 +71,7 @@ impl Rate {
         Self::new(whole.saturating_mul(UNIT).saturating_add(rest), period)
     }
 
-    /// From one event to the next, in nanoseconds, rounded up.
+    /// Distance between events, in nanoseconds, rounded up.
     pub fn interval_ns(self) -> u64 {
         let time = u128::from(self.period_ns) * u128::from(UNIT);
         u64::try_from(time.div_ceil(u128::from(self.thousandths))).unwrap_or(u64::MAX)
@@ -84,7 +84,7 @@ impl Rate {
         u64::try_from(time).unwrap_or(u64::MAX)
     }
 
-    /// The same as a whole number of events in as few seconds as have one.
+    /// The same rate as a whole number of events in the fewest seconds possible.
     pub fn quota(self) -> (u64, u64) {
         // 333.3 in a second are 3333 in ten.
         let is_whole = |factor: &u64| (self.thousandths * factor).is_multiple_of(UNIT);

@@ -32,7 +32,7 @@ pub(crate) struct Schedule {
 pub(crate) struct Gait {
     /// Time of the next slot.
     pub next_ns: u64,
-    /// From one slot to the next, rounded up.
+    /// Distance between slots, rounded up.
     pub interval_ns: u64,
     /// How much earlier a slot may be after a rest.
     pub rest_ns: u64,
@@ -68,7 +68,7 @@ impl Schedule {
                 }
             }
             Mode::Window => {
-                // `at` gives the start of the window that the next one passes in.
+                // `at` returns the start of the window in which the next request passes.
                 if now_ns >= self.at(0).saturating_add(SECOND_NS) {
                     (self.anchor_ns, self.taken) = (now_ns, 0);
                 }

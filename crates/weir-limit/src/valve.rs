@@ -156,7 +156,8 @@ impl Valve {
         self.bandwidth.is_limited().then(|| Stream::new(&self.bandwidth, key.hash, way))
     }
 
-    /// Lets pass whose turn has come; gives when the next turn is, if anybody waits for one.
+    /// Releases the requests whose turn has come; returns the time of the next turn, if a request
+    /// waits for one.
     pub fn release(&self, now_ns: u64) -> Option<u64> {
         let (due, passed) = self.with(|core| {
             let mut passed = Vec::new();
@@ -191,7 +192,7 @@ impl Valve {
         !waited && slot.has_passed()
     }
 
-    /// Refuses one that has waited until its own deadline; gives whether it waited still.
+    /// Refuses a request whose own deadline has passed; returns whether it was still waiting.
     pub fn expire(&self, slot: &Slot) -> bool {
         self.with(|core| {
             let waited = core.take_out(slot);
@@ -223,7 +224,7 @@ impl Valve {
         self.with(|core| core.paused = true);
     }
 
-    /// Undoes [`Valve::pause`]; gives when the next turn is.
+    /// Undoes [`Valve::pause`]; returns the time of the next turn.
     pub fn resume(&self, now_ns: u64) -> Option<u64> {
         self.with(|core| {
             core.paused = false;
@@ -420,7 +421,7 @@ impl Core {
         self.counts.admitted += 1;
     }
 
-    /// Lets the next one pass whose turn has come.
+    /// Releases the next request whose turn has come.
     fn next(&mut self, now_ns: u64) -> Option<Arc<Slot>> {
         if self.queue.len() == 0 || !self.may_pass(now_ns) {
             return None;

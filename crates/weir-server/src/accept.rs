@@ -29,7 +29,7 @@ use crate::worker::Worker;
 
 /// Time between two accepts when the system has no file descriptor left, whatever was counted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Time between two lines of the log that say so, or that clients have to wait.
+/// Interval between log lines about this, or about waiting clients.
 const TOLD_AGAIN: Duration = Duration::from_secs(10);
 /// How long a draining listener accepts connections whose handshake had already begun.
 const LAST_HANDSHAKES: Duration = Duration::from_millis(300);
@@ -73,7 +73,7 @@ fn admit(
     open: OpenConnection,
 ) {
     if !admits(worker) {
-        // Before what it counts as: whoever has its place next must find the file closed.
+        // Closed before it is uncounted: the next holder of its place must find the file closed.
         drop(stream);
         return;
     }
@@ -119,14 +119,14 @@ pub(crate) async fn accept_until_drained(
     if let Err(error) = turn_away(listener.file()) {
         tracing::warn!(%error, "connections that come while the listener closes are reset");
     }
-    // The end of the time is what ends it, unless nothing more can be taken.
+    // Ends by the timeout, unless the socket fails.
     tokio::select! {
         () = accept_all(&listener, counters, files, deadlines, &take) => {}
         () = deadlines.sleep(LAST_HANDSHAKES) => {}
     }
 }
 
-/// Gives every connection that arrives to `take`. Ends only if the socket cannot be used at all.
+/// Passes every arriving connection to `take`. Ends only if the socket cannot be used at all.
 async fn accept_all(
     listener: &Watched<TcpListener>,
     counters: &WorkerCounters,
@@ -189,7 +189,7 @@ struct Entrance<'a> {
 /// Connections that wait at one listening socket.
 struct Queue<'a> {
     since: Instant,
-    /// It does not end by itself.
+    /// Set once the queue has lasted too long to end by itself.
     long: Option<Counted<'a>>,
 }
 
@@ -318,10 +318,10 @@ mod tests {
     use crate::descriptors::{Files, FilesPlan};
     use crate::executor::{Executor, yield_now};
 
-    /// Nobody who is idle has to leave because of a queue that ends by itself.
+    /// Idle connections are not closed for a queue that ends by itself.
     #[test]
     fn a_queue_is_long_from_its_second_half_second_until_it_is_empty() {
-        // One client at a time.
+        // At most one client at a time.
         let files = Files::new(&FilesPlan::of(0, 1, false));
         let deadlines = Deadlines::new(Instant::now());
         let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");

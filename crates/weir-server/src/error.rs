@@ -31,7 +31,7 @@ pub enum ErrorKind {
     ClientGone,
     /// The method is not served (CONNECT, TRACE).
     MethodNotAllowed,
-    /// The request came through this gateway before.
+    /// The request has passed this gateway before.
     Loop,
     /// Servers read the path in different ways, and the route does not take such paths.
     AmbiguousPath,
@@ -81,12 +81,12 @@ pub struct ProxyError {
 }
 
 impl ProxyError {
-    /// An error of `kind` with nothing more to say.
+    /// An error of `kind` without details.
     pub fn new(kind: ErrorKind) -> Self {
         Self { side: kind.side(), kind, detail: String::new() }
     }
 
-    /// The same, saying more.
+    /// An error of `kind` with details.
     pub fn with(kind: ErrorKind, detail: impl Into<String>) -> Self {
         Self { side: kind.side(), kind, detail: detail.into() }
     }

@@ -192,7 +192,7 @@ impl Executor {
 /// The executor of this thread.
 ///
 /// # Errors
-/// Nothing does.
+/// This thread has none.
 pub(crate) fn here() -> io::Result<Rc<Executor>> {
     let nothing = || io::Error::other("nothing runs tasks on this thread");
     HERE.with_borrow(|here| here.as_ref().map(Rc::clone)).ok_or_else(nothing)
@@ -201,7 +201,7 @@ pub(crate) fn here() -> io::Result<Rc<Executor>> {
 /// Starts a task on this thread; must be called from one of its tasks.
 ///
 /// # Errors
-/// Nothing runs tasks on this thread.
+/// This thread has no executor.
 pub(crate) fn spawn(work: impl Future<Output = ()> + 'static) -> io::Result<()> {
     here()?.spawn(Box::pin(work));
     Ok(())
@@ -288,7 +288,7 @@ impl Wake for Wakeup {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Not even what runs here can be asked for while the thread ends.
+        // While the thread ends, even its thread-local executor is inaccessible.
         let is_here = HERE.try_with(|here| match &*here.borrow() {
             Some(here) if Arc::ptr_eq(&here.remote, &self.remote) => {
                 here.wake(self.task);

@@ -30,9 +30,9 @@ pub fn use_huge_pages() -> usize {
 
 /// Addresses at which anonymous memory is aligned like a huge page, as large, and nearly full.
 fn full_stretches(smaps: impl Iterator<Item = impl AsRef<str>>) -> io::Result<Vec<usize>> {
-    /// Bytes that tell of one page, see proc_pid_pagemap(5).
+    /// Size of a page's entry, see proc_pid_pagemap(5).
     const ENTRY: usize = 8;
-    /// The bit in them that says that it is in memory.
+    /// Flag of a page that is in memory.
     const PRESENT: u64 = 1 << 63;
     let pages = File::open("/proc/self/pagemap")?;
     let mut entries = vec![0; HUGE_PAGE / PAGE * ENTRY];

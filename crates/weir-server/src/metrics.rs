@@ -31,7 +31,7 @@ pub struct WorkerCounters {
     events: Events,
     statuses: [AtomicU64; 6],
     errors: Mutex<BTreeMap<&'static str, u64>>,
-    /// By kind, and whether there was an answer.
+    /// Number of inquiries by kind, and by whether there was an answer.
     inquiries: Mutex<BTreeMap<(&'static str, bool), u64>>,
     /// Responses compared with definitions, by [`Compared`].
     compared: [AtomicU64; Compared::ALL.len()],
@@ -109,7 +109,7 @@ impl Compared {
 }
 
 impl WorkerCounters {
-    /// Those of one of `workers`, which share `listed`.
+    /// Counters for one of `workers`, which share `listed`.
     pub(crate) fn new(workers: usize, listed: &Arc<Listed>) -> Self {
         Self { workers, listed: Arc::clone(listed), ..Self::default() }
     }
@@ -232,8 +232,8 @@ impl Metrics {
         Self { workers: workers.into(), files, started: Instant::now() }
     }
 
-    /// Has the routes of `snapshot`, which were read again, counted where those were that they
-    /// replace. Looks at all of them.
+    /// Lets the reloaded routes of `snapshot` continue the counters of the routes they replace.
+    /// Reads all of them.
     pub fn recognise(&self, snapshot: &Snapshot) {
         if let Some(worker) = self.workers.first() {
             worker.listed.recognise(snapshot.index.iter());

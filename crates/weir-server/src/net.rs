@@ -29,7 +29,7 @@ pub(crate) fn watch_over<'s>(socket: impl Into<SockRef<'s>>) -> io::Result<()> {
 /// Connects to `address`.
 ///
 /// # Errors
-/// It is refused, unreachable or out of local ports.
+/// The connection is refused, the host unreachable, or no local port free.
 pub(crate) async fn connect_to(address: SocketAddr) -> io::Result<Watched<StdStream>> {
     let socket =
         socket2::Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), None)?;
@@ -138,7 +138,7 @@ impl Socket {
         let _ = SockRef::from(file).set_linger(Some(Duration::ZERO));
     }
 
-    /// Sends the end of the stream; tells whether that was possible.
+    /// Sends the end of the stream; returns whether that was possible.
     pub(crate) fn end(&self) -> bool {
         match &self.0 {
             State::Fresh(stream) => stream.shutdown(Shutdown::Write).is_ok(),

@@ -9,7 +9,7 @@ pub(crate) const PLACES_MIN: usize = 256;
 /// the new task, which finds no work to do.
 pub(crate) type TaskId = u32;
 
-/// Lets go of the places that a crowd has left at the end of a list.
+/// Frees unused places at the end of a list, left by a past peak.
 pub(crate) fn tidy<T>(list: &mut Slab<T>) {
     if list.capacity() > PLACES_MIN && list.len() <= list.capacity() / 2 {
         list.shrink_to_fit();

@@ -44,10 +44,10 @@ pub(crate) struct Source {
 }
 
 impl Poller {
-    /// A poller with nothing but the eventfd that it returns.
+    /// A poller that watches only the eventfd returned with it.
     ///
     /// # Errors
-    /// The system gives no files for it.
+    /// The system provides no file descriptors for it.
     pub(crate) fn new() -> io::Result<(Self, Waker)> {
         let selector = Selector::new()?;
         let eventfd = Waker::new(selector.registry(), EVENTFD)?;

@@ -45,19 +45,18 @@ pub fn files_max_raised() -> u64 {
     getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX)
 }
 
-/// Lets threads that serve go before the calling one, and those it starts, where there is more to
-/// do than there are cores: changes of the table and the admin API must not hold up requests. They
-/// still get a tenth of a core that is never idle.
+/// Lowers the priority of the calling thread, and of those it starts, below that of serving
+/// threads: changes of the table and the admin API must not delay requests. They still get a tenth
+/// of a busy core.
 pub fn yield_to_traffic() {
     const NICE: i32 = 10;
     // Linux counts priorities by thread. Where it is refused, everything works as before.
     let _ = setpriority_process(None, NICE);
 }
 
-/// Has the allocator give memory back to the system 10 ms after it is free, instead of after a
-/// second. Sooner, requests that need memory for a moment would pay for it again and again
-/// (`docs/decisions/0010-allocator.md`). Does nothing in a program with another allocator than
-/// mimalloc.
+/// Makes the allocator return free memory to the system after 10 ms instead of a second. If it were
+/// sooner, requests that need memory briefly would pay for it again and again
+/// (`docs/decisions/0010-allocator.md`). No effect with an allocator other than mimalloc.
 pub fn return_memory_soon() {
     /// Number of mimalloc's option `purge_delay`, in milliseconds.
     const PURGE_DELAY: c_int = 15;
@@ -122,9 +121,9 @@ impl ProgramPages {
     }
 }
 
-/// Has the system keep new connections of a listening socket to itself until their clients send
-/// something, or `time` is over; rounded up to seconds, and counted by the system in repetitions of
-/// its SYN-ACK. Nothing for a time of zero.
+/// Makes the kernel defer new connections of a listening socket until their clients send bytes or
+/// `time` is over, rounded up to seconds, which the kernel counts in repetitions of its SYN-ACK. No
+/// effect for a time of zero.
 ///
 /// # Errors
 /// The system refuses.
@@ -172,7 +171,7 @@ impl Fetch for Caches {
     }
 }
 
-/// Has the processor fetch the first lines of `values`, which are needed soon, while it goes on.
+/// Prefetches the first cache lines of `values`, which are needed soon.
 pub(crate) fn fetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -281,7 +280,7 @@ Anonymous:             0 kB
     fn the_program_goes_on_without_its_pages() {
         assert!(ProgramPages::find().forget() > 0);
         assert_eq!(ProgramPages(Vec::new()).forget(), 0);
-        // What this needs was in the pages that were dropped.
+        // The code for this was in the dropped pages.
         assert_eq!(format!("{:?}", unwritten_maps("".lines())), "[]");
     }
 }

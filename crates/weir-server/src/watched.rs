@@ -72,7 +72,7 @@ impl<F: AsRawFd> Watched<F> {
         Ok(count)
     }
 
-    /// Notes that a call that reads would have to wait.
+    /// Records that a read would block.
     pub(crate) fn clear_readable(&self) {
         self.source.state.set(self.source.state.get() & !(READABLE | READ_ENDED));
     }

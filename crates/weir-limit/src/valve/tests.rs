@@ -238,7 +238,7 @@ fn next(valve: &Valve) -> u64 {
     valve.lock().schedule.as_ref().expect("a rate").at(0)
 }
 
-/// A slot of one that has to wait.
+/// The slot of a request that has to wait.
 fn waits(valve: &Valve, arrival: Arrival, now_ns: u64) -> Arc<Slot> {
     match valve.arrive(arrival, now_ns) {
         Admission::Wait(slot, _) => slot,

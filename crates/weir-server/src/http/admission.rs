@@ -114,14 +114,14 @@ struct Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.worker.waiting.update(|count| count - 1);
-        // One that was let pass at this moment has used its turn, and gives back its place.
+        // A request admitted at this very moment has used its turn, but must give back its place.
         if !self.left && self.valve.leave(self.slot) && self.valve.holds() {
             arm_if(self.valve, self.valve.done(Ended::Unknown, now_ns()));
         }
     }
 }
 
-/// Notes that a request is in service, where that is limited, and paces its bodies.
+/// Records that a request is in service, where concurrency is limited, and paces its bodies.
 fn hold(worker: &Worker, x: &mut Exchange, ticket: &Ticket) {
     let valve = &ticket.valve;
     if valve.holds() {

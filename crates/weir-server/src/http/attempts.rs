@@ -181,7 +181,7 @@ impl<'s> Attempts<'s> {
                 put_aside(self.worker, x, &outgoing, upstream, head);
                 ProxyError::with(ErrorKind::BreakerStatus(status), format!("status {status}"))
             }
-            // A client that left, or sent nonsense, says nothing of the upstream.
+            // A client that left, or sent an invalid body, is no evidence against the upstream.
             Err(error) if error.side == Side::Client => return Err(error),
             Err(error) => {
                 call.end(true);
@@ -322,7 +322,7 @@ impl<'s> Attempts<'s> {
                 }
                 (ready, None)
             }
-            // Another attempt has to find the request as after any other.
+            // The next attempt must find the request in the same state as after any other.
             Err(error) if outcome_of(&error).is_some() => (None, Some(error)),
             Err(error) => return Err(error),
         };
@@ -429,8 +429,8 @@ impl<'s> Attempts<'s> {
     fn outgoing(&self) -> Result<Outgoing<'s>, ProxyError> {
         let mut outgoing = Outgoing::new(self.snapshot, self.framing, self.route);
         if self.until_ns.is_some() {
-            // Counted from an old look at the clock it would end early, and leave time in which
-            // another attempt is begun for nothing.
+            // With an outdated clock it would end early, and the rest of the time would allow a
+            // useless further attempt.
             self.worker.deadlines.refresh();
             let own = outgoing.response_timeout.unwrap_or(Duration::MAX);
             outgoing.response_timeout = Some(self.left(own)?);

@@ -109,7 +109,7 @@ impl Carry {
             return;
         }
         self.bytes.truncate(self.end);
-        // What was used is let go of before it outweighs what was not.
+        // Consumed bytes are removed before they outnumber the unread ones.
         if self.start > 0 && self.start >= self.len() {
             self.bytes.drain(..self.start);
             self.start = 0;
@@ -139,7 +139,7 @@ impl Carry {
         self.bytes.capacity()
     }
 
-    /// Gives memory back while there is nothing to keep.
+    /// Frees the memory if it is empty.
     pub(crate) fn shrink(&mut self) {
         if self.is_empty() && self.bytes.capacity() > 0 {
             *self = Self::default();

@@ -1,4 +1,4 @@
-//! Responses that a cache gives, and those that it may keep.
+//! Serving responses from the cache, and storing them.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -106,7 +106,8 @@ pub(super) fn dismiss(worker: &Worker, x: &mut Exchange) {
     }
 }
 
-/// Keeps the response with this content, as it came from the upstream, and has it say so.
+/// Stores the response with this content, as received from the upstream, and adds the cache's
+/// fields to it.
 pub(super) fn keep(worker: &Worker, x: &mut Exchange, content: &[u8]) {
     let Some(storing) = x.storing.take() else { return };
     let Storing { flight, key, request, ttl_ms } = *storing;

@@ -21,8 +21,8 @@ pub(super) enum Fate {
     Refused(Box<LocalResponse>),
 }
 
-/// Compares the response whose head is there, as far as the head tells; `has_content` if some may
-/// follow.
+/// Validates the head of a response as far as possible without its content; `has_content` if a body
+/// may follow.
 pub(super) fn head(
     worker: &Worker,
     x: &Exchange,
@@ -43,7 +43,7 @@ fn content_of_none(x: &Exchange) -> Content<'static> {
     if has_never { Content::Absent } else { Content::Read(b"") }
 }
 
-/// Compares a response with its content, as it came; `max` is how many bytes it may have decoded.
+/// Validates a response with its content as received; `max` bounds its decoded size in bytes.
 pub(super) fn whole(
     worker: &Worker,
     x: &Exchange,

@@ -67,7 +67,7 @@ pub(crate) async fn serve(
     while serve_request(&worker, &mut client).await {}
 }
 
-/// Serves one request; tells whether another may follow.
+/// Serves one request; returns whether another may follow.
 async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
     client.carry.shrink();
     let first = match client.carry.is_empty() {
@@ -211,9 +211,9 @@ fn first_head(
     }
 }
 
-/// Reads one head into `x.request`. Parses again only when a line has ended, so that a client
-/// sending single bytes costs no more than one that does not: at most `fields_max` times
-/// `head_bytes_max` bytes are looked at in each of two ways, however they come.
+/// Reads one head into `x.request`. Parses again only at the end of a line, so that a client that
+/// sends single bytes costs no more than any other: at most `fields_max` times `head_bytes_max`
+/// bytes are scanned, twice.
 async fn read_head(
     worker: &Worker,
     client: &mut Client,

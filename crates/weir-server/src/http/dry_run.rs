@@ -18,7 +18,7 @@ use crate::error::ProxyError;
 pub struct DryRun {
     /// Each whole request sent on, in order.
     pub sent: Vec<Vec<u8>>,
-    /// The beginning of one that did not come whole, or turned out wrong inside its body.
+    /// The beginning of a request that was incomplete, or invalid within its body.
     pub cut: Option<Vec<u8>>,
     /// Reading ended at something that is refused.
     pub refused: bool,

@@ -45,7 +45,7 @@ pub(crate) struct Exchange {
     /// How far the lookup path is prefetched.
     pub(crate) foreseen: Ahead,
     pub(crate) vars: Vars,
-    /// Fields for the response, whoever gives it.
+    /// Fields to add to the response, whatever its source.
     pub(crate) added: Fields,
     /// The request on its way to the upstream, head and body.
     pub(crate) upload: Relay,
@@ -65,7 +65,7 @@ pub(crate) struct Exchange {
     pub(crate) claims: Option<Arc<Claims>>,
     /// The failure that sent it to a fallback.
     pub(crate) failure: Option<Box<Failure>>,
-    /// The head as it came to a CircuitBreaker with a fallback.
+    /// The head before a CircuitBreaker with a fallback.
     pub(crate) kept: Option<Box<RequestHead>>,
     /// Number of forwards to another route (`forward:`).
     pub(crate) dispatches: u32,

@@ -73,8 +73,8 @@ pub(super) fn awaits_content(found: &Found<'_>, x: &Exchange) -> bool {
         && found.route.is_some_and(|route| route.all_predicates().any(Predicate::reads_body))
 }
 
-/// Finds the route of a request anew once its body has been read, which is sent on as it came.
-/// There is none if it cannot be read.
+/// Finds the route again once the body, which is forwarded unchanged, has been read. None if it
+/// cannot be read.
 pub(super) async fn find_by_content<'s>(
     worker: &'s Worker,
     snapshot: &'s Snapshot,

@@ -1,4 +1,4 @@
-//! From the filtered request to the relayed response.
+//! Forwarding: from the filtered request to the relayed response.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -37,7 +37,7 @@ const INSTANCES_MAX: usize = 16;
 /// Why an attempt ended without a final response head.
 pub(super) struct Failed {
     pub(super) error: ProxyError,
-    /// Not one byte of a response came, and the connection had served before: it was stale.
+    /// The connection was pooled and ended before the first byte of a response: it was stale.
     pub(super) stale: bool,
     /// Not one byte of the request was accepted by the connection.
     pub(super) unsent: bool,
@@ -155,11 +155,10 @@ pub(super) fn wanted<'a>(
     }
 }
 
-/// A connection to an instance of a service, and the instance if it is not the one that was picked
-/// first.
+/// A connection to an instance, and the instance if it is not the first choice.
 pub(super) type Reached = (Option<Box<Upstream>>, Option<Arc<Target>>);
 
-/// Of several instances, one that can be reached is found before the head is written for it.
+/// Finds a reachable one of several instances before the head is written for it.
 pub(super) async fn reached(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -174,8 +173,8 @@ pub(super) async fn reached(
     }
 }
 
-/// Connects to the instance that was picked, or to the next one that can be reached. Nothing has
-/// been sent yet, so nothing can happen twice.
+/// Connects to the chosen instance, or to the next reachable one. As nothing has been sent yet, no
+/// request can take effect twice.
 async fn reach(
     worker: &Rc<Worker>,
     client: &mut Client,

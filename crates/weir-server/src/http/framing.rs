@@ -46,7 +46,7 @@ fn chunked(fields: &mut Fields) -> Framing {
     Framing::Chunked
 }
 
-/// Takes out all that tells where a body ends.
+/// Removes all framing fields.
 pub(super) fn unframe(fields: &mut Fields) {
     fields.retain(|name, _| {
         !name.eq_ignore_ascii_case(b"content-length")
@@ -66,8 +66,8 @@ pub(super) fn frame_response(x: &mut Exchange, body: BodyKind) -> (Framing, Body
         return (Framing::Discard, body, true);
     }
     if matches!(body, BodyKind::None | BodyKind::Length(0)) {
-        // Without a length, the client would wait for the end of the connection. None is of a
-        // status that has no body, which a filter has changed into one that has.
+        // Without a length, the client would wait for the end of the connection. `None` is the body
+        // of a status without one, which a filter has changed into a status with one.
         x.response.fields.set(b"content-length", b"0");
         return (Framing::Identity, body, true);
     }

@@ -25,11 +25,11 @@ const KEYS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Result of the check.
 pub(super) enum Guarded {
-    /// It may.
+    /// The request is allowed.
     Passes,
-    /// It may not.
+    /// The request is refused with this response.
     Denied(Box<LocalResponse>),
-    /// It is signed by a key that is not known: a try to fetch others has begun.
+    /// The token's key is unknown: a fetch of newer keys has begun.
     Unknown(u64),
 }
 

@@ -65,11 +65,11 @@ impl Identity {
         self.admin.is_some_and(|admin| admin.port() == port)
     }
 
-    /// Says in `head` that it went through here on its way to `target`, if it may come back or
-    /// `setting` says so.
+    /// Adds this gateway to `head`'s Via on the way to `target`, if the request may come back or
+    /// `setting` requires it.
     ///
     /// # Errors
-    /// It did before.
+    /// The request has passed this gateway before.
     pub(super) fn pass(
         &self,
         head: &mut RequestHead,
@@ -94,7 +94,7 @@ impl Identity {
         head.fields.retain(|field, value| !field.eq_ignore_ascii_case(b"via") || !is_own(value));
     }
 
-    /// Says in `head` that it went through here on its way to the client, if `setting` says so.
+    /// Adds this gateway to the response's Via, if `setting` requires it.
     pub(super) fn pass_back(&self, head: &mut ResponseHead, setting: &Via) {
         if let Some(name) = setting.name(&self.name) {
             via::append(&mut head.fields, head.version, name);
@@ -102,8 +102,8 @@ impl Identity {
     }
 }
 
-/// Takes one off the Max-Forwards of an OPTIONS request. The answer to give instead of passing the
-/// request on, if there was none left.
+/// Decrements the Max-Forwards of an OPTIONS request. Returns the response to send instead of
+/// forwarding it, if it was 0.
 pub fn spend_forward(head: &mut RequestHead) -> Option<LocalResponse> {
     if head.method() != b"OPTIONS" {
         return None;

@@ -54,12 +54,12 @@ impl Pace {
         self.clock.refresh();
         let wait_ms = due_ns.saturating_sub(now_ns).div_ceil(1_000_000);
         self.deadline.set(Duration::from_millis(wait_ms).min(LOOK));
-        // It is in the future as of the look at the clock just now.
+        // It is in the future, by the clock just read.
         let _ = self.deadline.poll(cx);
         Poll::Pending
     }
 
-    /// Notes that bytes moved.
+    /// Records moved bytes.
     pub(crate) fn moved(&mut self, bytes: usize) {
         let now_ns = now_ns();
         for stream in &mut self.streams {

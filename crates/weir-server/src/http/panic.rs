@@ -1,7 +1,7 @@
-//! A panic ends one request, and nothing else.
+//! A panic ends one request only.
 //!
-//! Nothing of ours is meant to panic, and lints see to it; but one fault in a filter must not cost
-//! a worker's other connections.
+//! Our code should not panic, and lints enforce that; but one bug in a filter must not cost a
+//! worker's other connections.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;

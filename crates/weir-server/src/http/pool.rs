@@ -23,7 +23,7 @@ pub(crate) struct Upstream {
     pool: Option<Rc<Pool>>,
     /// Bytes received behind the head last parsed.
     pub(crate) carry: Carry,
-    /// It has served a request before, so it may turn out stale.
+    /// The connection has served a request before, so it may turn out to be stale.
     pub(crate) reused: bool,
     opened_ms: u64,
     pub(super) _permit: Option<OwnedSemaphorePermit>,

@@ -97,7 +97,7 @@ fn kept_of(route: &Route<RouteTarget>) -> Option<Route<RouteTarget>> {
         position: route.position,
         order: route.order,
         target: RouteTarget { chain, upstream, policy, series },
-        // It has matched.
+        // The route has already matched.
         predicates: Predicates::default(),
         id: Arc::clone(&route.id),
     })

@@ -46,7 +46,7 @@ pub(crate) enum Waiting {
     Pace,
 }
 
-/// One direction of one body.
+/// One direction of a body.
 #[derive(Debug)]
 pub(crate) struct Relay {
     decoder: BodyDecoder,
@@ -56,7 +56,7 @@ pub(crate) struct Relay {
     held: Carry,
     /// Content on its way that the system holds; it comes behind `pending`.
     piped: Option<Pipe>,
-    /// Much came at once the last time.
+    /// The last read was large.
     is_bulk: bool,
     decoded: bool,
     /// Names of trailers that are for this hop only.
@@ -190,7 +190,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Gives back the buffer that a body has been left in, before a wait.
+    /// Returns the borrowed buffer of pending content, before a wait.
     pub(crate) fn give_back(&mut self, scratch: &mut ReadBuffer) {
         if self.held.is_lent() {
             self.pending.settle(self.held.as_slice());
@@ -269,7 +269,7 @@ impl Relay {
         }
     }
 
-    /// Takes content into a pipe; `None` if it is to be read, as it is or as there is no pipe.
+    /// Splices content into a pipe; `None` if it must be read instead, or there is no pipe.
     fn poll_splice(
         &mut self,
         source: &mut Socket,
@@ -305,7 +305,7 @@ impl Relay {
         Some(polled)
     }
 
-    /// Notes that `count` bytes of content are in the pipe.
+    /// Records `count` bytes of content in the pipe.
     fn pass(&mut self, count: usize) -> Result<(), RelayError> {
         self.count(count).inspect_err(|_| self.drop_pipe())?;
         self.decoder.pass(count as u64);
@@ -334,7 +334,7 @@ impl Relay {
         }
     }
 
-    /// Decodes `input`, framing its content; gives the bytes used.
+    /// Decodes `input` and frames its content; returns the number of bytes used.
     fn decode(&mut self, input: &[u8]) -> Result<usize, RelayError> {
         let mut at = 0;
         while at < input.len() && !self.decoded {

@@ -23,7 +23,7 @@ use crate::worker::Worker;
 
 /// A request body that can be sent again.
 pub(super) enum Body {
-    /// There is none, or it is kept as it came.
+    /// There is none, or its raw bytes are kept.
     Kept(Vec<u8>),
     /// Only the connection has it.
     Once,
@@ -92,7 +92,7 @@ pub(super) async fn keep_body(
     }
 }
 
-/// A body as it came without its framing.
+/// The content of a raw body, without its framing.
 pub(super) fn content_of(framing: RequestFraming, raw: &[u8]) -> Result<Vec<u8>, ProxyError> {
     let mut decoder = BodyDecoder::new(framing.body);
     let (mut content, mut used) = (Vec::with_capacity(raw.len()), 0);

@@ -47,8 +47,8 @@ pub(super) async fn edit_request(
     Ok(RequestFraming { body, expect_continue: false, ..framing })
 }
 
-/// Reads the content of a request for a filter that looks at it. The body stays where it is, and
-/// is sent on as it came.
+/// Reads the content of a request for a filter that inspects it. The body stays in the carry and is
+/// forwarded unchanged.
 pub(super) async fn look(
     worker: &Worker,
     client: &mut Client,

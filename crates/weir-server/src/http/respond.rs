@@ -1,4 +1,4 @@
-//! From an upstream's response head to the last byte at the client.
+//! The response: from the upstream's head to the last byte sent to the client.
 
 use std::future::poll_fn;
 use std::rc::Rc;

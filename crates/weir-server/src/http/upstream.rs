@@ -1,4 +1,4 @@
-//! Connections to upstreams: one that is kept or a new one, bounded, and thrown away when in doubt.
+//! Connections to upstreams: pooled or new, bounded, and closed when in doubt.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -45,8 +45,8 @@ pub(crate) fn kept(worker: &Worker, wanted: &Wanted<'_>) -> Option<Box<Upstream>
     worker.pools.take(wanted.target, wanted.pool, worker.deadlines.now_ms())
 }
 
-/// A connection to `wanted.target`, kept or new, where it may take time. Ends early when the client
-/// goes away.
+/// A connection to `wanted.target`, pooled or new, where this may have to wait. Ends early when the
+/// client disconnects.
 pub(crate) async fn acquire(
     worker: &Rc<Worker>,
     client: &mut Client,

@@ -91,7 +91,7 @@ impl Listed {
         number
     }
 
-    /// Gives those of `routes`, all that were read again, the numbers of the routes they replace.
+    /// Gives each of the reloaded `routes` the number of the route it replaces.
     pub(super) fn recognise<'r>(&self, routes: impl Iterator<Item = &'r Arc<Route<RouteTarget>>>) {
         if !self.full.load(Ordering::Relaxed) {
             // Each is found at its first request.
@@ -177,7 +177,7 @@ impl Timer {
         }
     }
 
-    /// Goes on to another window.
+    /// Starts another window.
     fn turn(&self, window: u64) {
         let max_ns: [u64; WINDOWS] = std::array::from_fn(|age| {
             let before = window.checked_sub(age as u64);
@@ -219,7 +219,7 @@ pub(super) struct Total {
 pub(super) struct Timers {
     /// Start of the worker's clock.
     pub(super) origin: Instant,
-    /// Those of the first status and method of each route, by number.
+    /// Timers of the first status and method of each route, by number.
     first: Box<[OnceLock<Box<[Timer; BLOCK]>>]>,
     more: Mutex<HashMap<(RouteNumber, Kind), Box<Timer>>>,
 }
@@ -233,7 +233,7 @@ impl Default for Timers {
 }
 
 impl Timers {
-    /// Adds a request that ended at `now_ms`, by the worker's clock; tells whether it was counted
+    /// Adds a request that ended at `now_ms`, by the worker's clock; returns whether it was counted
     /// under `number`.
     pub(super) fn add(&self, number: RouteNumber, kind: Kind, took: Duration, now_ms: u64) -> bool {
         let took_ns = took.as_nanos() as u64;
@@ -266,7 +266,7 @@ impl Timers {
         self.first.get(at / BLOCK)?.get_or_init(Box::default).get(at % BLOCK)
     }
 
-    /// Gives labels and total of each timer to `take`.
+    /// Passes labels and total of each timer to `take`.
     pub(super) fn export(&self, listed: &Listed, now_ms: u64, mut take: impl FnMut(String, Total)) {
         let window = now_ms / WINDOW_MS;
         let blocks = self.first.iter().zip((0..).step_by(BLOCK));
@@ -386,7 +386,7 @@ mod tests {
         assert!(routes.iter().take(ROUTES_MAX).all(|route| ask(route, 200)));
         let (first, beyond) = (&routes[0], &routes[ROUTES_MAX..]);
         assert!(beyond.iter().all(|route| !ask(route, 200) && !ask(route, 404)));
-        // Another status of one that is listed, and the same route read again.
+        // Another status of a listed route, and the same route after a reload.
         let again = Arc::new(route("0"));
         assert!(ask(first, 404) && ask(first, 404) && !ask(&again, 200));
         listed.recognise([&again, &Arc::new(route("new"))].into_iter());

@@ -14,7 +14,7 @@ pub(crate) struct PipelineCounters {
     pub(crate) limited: AtomicU64,
     /// No upstream could be reached.
     pub(crate) unreached: AtomicU64,
-    /// Ended as nothing came for too long, or they were too old.
+    /// Connections closed because they were idle for too long or too old.
     pub(crate) expired: AtomicU64,
     /// Ended as they broke the rules of their protocol.
     pub(crate) broken: AtomicU64,

@@ -26,7 +26,7 @@ pub(super) struct End {
     pub(super) is_over: bool,
     /// The end is to be sent when nothing else is.
     ending: Ending,
-    /// It broke.
+    /// The connection broke.
     pub(super) failed: bool,
     /// Bytes sent.
     pub(super) sent_bytes: u64,
@@ -84,7 +84,7 @@ impl End {
         self.out.is_empty() && self.ending != Ending::Wanted
     }
 
-    /// Reads once; tells whether anything came, be it the end.
+    /// Reads once; returns whether bytes or the end arrived.
     pub(super) fn fill(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> bool {
         if self.is_over || self.failed {
             return false;

@@ -76,7 +76,7 @@ struct Frames<'a> {
 
 /// A message that is not at its turn.
 struct Waiting {
-    /// Of one that may pass and waits for those in front of it alone, there is none.
+    /// `None` if the message may pass and only waits for those in front of it.
     place: Option<Place>,
     message: Vec<u8>,
 }
@@ -84,7 +84,7 @@ struct Waiting {
 /// A message that is to be answered.
 struct Unanswered {
     key: Vec<u8>,
-    /// The answer of one that was turned away.
+    /// The response to a rejected message.
     refusal: Option<Vec<u8>>,
     _held: Option<Held>,
 }
@@ -121,7 +121,7 @@ impl Frames<'_> {
         self.client.flush() | self.upstream.flush()
     }
 
-    /// From the client to the upstream; tells whether anything moved.
+    /// Relays messages from the client to the upstream; returns whether any bytes moved.
     fn requests(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
         let mut moved = self.pass(cx)?;
         let takes = self.upstream.has_room()
@@ -148,7 +148,7 @@ impl Frames<'_> {
                 self.client.carry.consume(frame.len);
                 moved = true;
                 match frame.is_poll {
-                    // It asks who is at the other end of its own connection.
+                    // It asks for the peer of its own connection.
                     true => self.client.push(&message),
                     false => self.arrive(message)?,
                 }
@@ -169,7 +169,7 @@ impl Frames<'_> {
         Ok(())
     }
 
-    /// Sends those whose turn it is, in the order they came.
+    /// Sends the messages whose turn has come, in order of arrival.
     fn pass(&mut self, cx: &Context<'_>) -> Result<bool, Cut> {
         let mut moved = false;
         while self.upstream.has_room()
@@ -201,7 +201,7 @@ impl Frames<'_> {
         self.upstream.push(&message);
     }
 
-    /// Says no in its turn: at once where answers have keys, else behind those of earlier
+    /// Rejects a message: at once if responses have keys, else after the responses to earlier
     /// messages.
     fn refuse(&mut self, message: &[u8]) -> Result<(), Cut> {
         let key = self.settings.requests.key(message).unwrap_or_default();
@@ -216,7 +216,7 @@ impl Frames<'_> {
         Ok(())
     }
 
-    /// From the upstream to the client; tells whether anything moved.
+    /// Relays responses from the upstream to the client; returns whether any bytes moved.
     fn replies(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
         if !self.client.has_room() {
             return Ok(false);

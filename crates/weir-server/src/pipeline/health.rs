@@ -39,7 +39,7 @@ impl Checked {
     }
 }
 
-/// Checks each upstream in its own task: one that hangs delays no other.
+/// Checks each upstream in its own task: a hanging one does not delay the others.
 pub(super) async fn watch(worker: Rc<Worker>, checked: Checked) {
     let mut tended: Vec<(Arc<Member>, Weak<()>)> = Vec::new();
     while checked.drain.phase() == Phase::Serving {

@@ -31,7 +31,7 @@ impl Lifetime {
         lifetime
     }
 
-    /// Something came or went.
+    /// Records that bytes moved.
     pub(super) fn moved(&mut self, now_ms: u64) {
         self.active_ms = now_ms;
     }
@@ -42,7 +42,7 @@ impl Lifetime {
             if self.until_ms() <= now_ms {
                 return true;
             }
-            // Something came since it was set.
+            // Bytes have moved since it was set.
             self.arm(deadline, now_ms);
         }
         false

@@ -105,7 +105,7 @@ async fn serve(worker: Rc<Worker>, opening: Opening) {
         () = tidying => {}
     }
     drop(listening);
-    // Those that are idle see that they are to go.
+    // Wakes idle connections, so that they notice the end.
     worker.deadlines.wake_all();
 }
 

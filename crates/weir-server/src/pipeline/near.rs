@@ -45,9 +45,9 @@ pub(super) enum Cut {
     Limited,
     /// No upstream could be reached.
     Unreached,
-    /// It took too long.
+    /// A timeout.
     Expired,
-    /// It broke the rules of its protocol.
+    /// A violation of the protocol.
     Broken,
     /// The rules do not let it.
     Denied,

@@ -43,7 +43,7 @@ struct Running {
     sockets: Vec<Socket>,
     /// The pipeline, and until when its upstreams are checked.
     checked: Checked,
-    /// Of one that speaks HTTP.
+    /// Route table of an HTTP pipeline.
     table: Option<Arc<ArcSwap<Snapshot>>>,
     counters: Arc<PipelineCounters>,
 }
@@ -137,7 +137,8 @@ impl PipelineSet {
         asked: SocketAddr,
         settings: &Settings,
     ) -> Result<Socket, BindError> {
-        // The server may be the one that speaks first: connections are taken at once, but for HTTP.
+        // In most protocols the server may speak first: connections are accepted at once, except
+        // for HTTP.
         let defer = match one.table {
             Some(_) => settings.defer_accept,
             None => std::time::Duration::ZERO,

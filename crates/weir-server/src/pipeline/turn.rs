@@ -52,7 +52,7 @@ pub(super) fn pace(near: &Near, way: Way) -> Option<Box<Pace>> {
     pace_of(&near.worker, near.pipeline.limit.as_ref()?, near.peer, way)
 }
 
-/// The same, for a connection that serves `peer` under `limit`.
+/// Bandwidth limit for a connection with `peer` under `limit`.
 pub(super) fn pace_of(
     worker: &Worker,
     limit: &PipelineLimit,
@@ -65,7 +65,7 @@ pub(super) fn pace_of(
     Some(pace)
 }
 
-/// Takes a place in service, where the limit counts those.
+/// Takes a place in service, if concurrency is limited.
 pub(super) fn hold(limit: &PipelineLimit) -> Option<Held> {
     limit.valve.holds().then(|| Held(Arc::clone(&limit.valve)))
 }

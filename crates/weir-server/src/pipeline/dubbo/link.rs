@@ -35,9 +35,9 @@ pub(super) enum Say {
     Response(Head, Vec<u8>),
     /// A call of the provider.
     Request(Head, Vec<u8>),
-    /// It could not be made; these calls were to go there.
+    /// The connection failed; these calls were waiting for it.
     Unreached(Vec<Message>),
-    /// It is over, for this reason.
+    /// The connection has ended, for this reason.
     Gone(&'static str),
 }
 
@@ -157,7 +157,7 @@ impl Link {
         }
     }
 
-    /// Says that the consumer lives.
+    /// Sends a heartbeat.
     pub(super) fn beat(&mut self) {
         if let State::Open(end) = &mut self.state {
             write_heartbeat(end.out(), 0);

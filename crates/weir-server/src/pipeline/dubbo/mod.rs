@@ -182,7 +182,7 @@ impl Calls<'_> {
         moved
     }
 
-    /// Reads one message of the consumer; tells whether anything came.
+    /// Reads one message of the consumer; returns whether any bytes arrived.
     fn requests(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
         let takes = self.client.has_room()
             && self.waiting.len() < WAITING_MAX

@@ -127,7 +127,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Says no, and why.
+    /// Refuses a request with a reason.
     async fn refuse<T>(&mut self, version: Version, reply: Reply, cut: Cut) -> Result<T, Cut> {
         let mut out = Vec::new();
         write_reply(&mut out, version, reply, None);
