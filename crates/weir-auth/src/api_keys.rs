@@ -34,11 +34,10 @@ impl ApiKeyError {
 }
 
 impl ApiKeys {
-    /// Adds the key of `name`. A name may have several keys, for instance while one replaces the
-    /// other.
+    /// Adds a key for `name`. A name may have several keys, for instance during a rotation.
     ///
     /// # Errors
-    /// Another name has it.
+    /// Another name has the same key.
     pub fn add(&mut self, name: &str, secret: &Secret) -> Result<(), ApiKeyError> {
         match self.names.entry(secret.0) {
             Entry::Occupied(_) => Err(ApiKeyError::Twice),

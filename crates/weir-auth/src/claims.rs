@@ -59,7 +59,7 @@ impl Claims {
         Self { all, principal: Some(name.to_owned()), authorities, scopes, expires_s: None }
     }
 
-    /// Those of a token whose registered claims have the right types.
+    /// Claims of a token whose registered claims have the right types.
     pub(crate) fn new(
         all: Map<String, Value>,
         expires_s: Option<i64>,

@@ -10,7 +10,7 @@ const ERROR_URI: &str = "https://tools.ietf.org/html/rfc6750#section-3.1";
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Denial {
-    /// It has no token where one is needed.
+    /// The request has no token but needs one.
     Anonymous,
     /// Its `Authorization` field is not well formed.
     Malformed(BearerError),

@@ -15,7 +15,8 @@ use crate::KeySet;
 /// Source of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyPlace {
-    /// An issuer, whose metadata say where its keys are (OpenID Connect Discovery, RFC 8414).
+    /// An issuer, whose metadata contain the address of its keys (OpenID Connect Discovery, RFC
+    /// 8414).
     Issuer(String),
     /// The keys themselves (RFC 7517).
     JwkSet(String),
@@ -23,10 +24,10 @@ pub enum KeyPlace {
     Fixed,
 }
 
-/// Keys, and which they are of those that came.
+/// A key set and its version.
 #[derive(Debug, Default)]
 pub struct Keys {
-    /// The keys; none before they came.
+    /// The keys; empty before the first fetch.
     pub set: KeySet,
     /// Raised whenever others come.
     pub generation: u64,
@@ -105,7 +106,7 @@ impl RemoteKeys {
         std::mem::take(&mut self.lock().wanted)
     }
 
-    /// These have come; tells whether they are others than before.
+    /// Replaces the keys with fetched ones; returns whether they have changed.
     pub fn put(&self, set: KeySet) -> bool {
         let before = self.current.load();
         let is_news = before.generation == 0 || !before.set.same_keys(&set);
@@ -117,12 +118,12 @@ impl RemoteKeys {
         is_news
     }
 
-    /// They could not be fetched, for this reason; the last ones serve on.
+    /// Records why a fetch failed; the last keys stay in use.
     pub fn fail(&self, why: String) {
         self.end(Some(why));
     }
 
-    /// Nothing was tried, as it was tried just now.
+    /// Ends a request for keys without a fetch, as one was made a moment ago.
     pub fn pass(&self) {
         let failure = self.lock().failure.take();
         self.end(failure);

@@ -1,7 +1,7 @@
-//! The keys that tokens may be signed with: a JSON Web Key Set (RFC 7517) or one PEM public key.
+//! Verification keys of tokens: a JSON Web Key Set (RFC 7517) or one PEM public key.
 //!
-//! Each key holds one ready verifier for each algorithm that its kind and its `alg` allow. A key of
-//! one kind can therefore never be used for an algorithm of another.
+//! Each key has one prepared verifier for each algorithm that its type and its `alg` allow. A key
+//! of one type can therefore never be used for an algorithm of another.
 
 mod jwk;
 mod pem;

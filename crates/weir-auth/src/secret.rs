@@ -16,13 +16,13 @@ impl std::fmt::Debug for Secret {
 /// Why a stored secret cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretError {
-    /// It begins with no notation that is known; it may be a plain text.
+    /// It starts with no known notation; it may be a plain secret.
     UnknownNotation,
-    /// It is a bcrypt hash that is not well formed.
+    /// A malformed bcrypt hash.
     BadBcrypt,
     /// Its bcrypt cost is above 14.
     CostlyBcrypt,
-    /// It is no hexadecimal number of 32 bytes.
+    /// Not a hexadecimal number of 32 bytes.
     BadDigest,
     /// It is empty.
     Empty,
@@ -57,7 +57,7 @@ impl Secret {
         sha256_of_hex(hex.ok_or(SecretError::UnknownNotation)?).ok_or(SecretError::BadDigest)
     }
 
-    /// The secret that `plain` is: only its SHA-256 is kept.
+    /// Hashes a plain secret: only its SHA-256 is kept.
     ///
     /// # Errors
     /// It is empty.

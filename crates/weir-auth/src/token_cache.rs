@@ -19,7 +19,7 @@ const BYTES_MAX: usize = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub struct TokenCache {
     generation: u64,
-    /// By the whole token: that its hash is the same proves nothing.
+    /// By the whole token: equal hashes alone would prove nothing.
     tokens: Recent<Box<str>, Entry>,
 }
 

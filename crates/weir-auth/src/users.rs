@@ -21,10 +21,10 @@ const KNOWN_MS: i64 = 3_600_000;
 #[derive(Debug, Default)]
 pub struct Users {
     passwords: HashMap<String, Password>,
-    /// Asked about for users that there are not, so that the time it takes does not tell.
+    /// Hash to check for unknown users, so that the duration does not reveal whether a user exists.
     decoy: Option<Arc<str>>,
-    /// Until when passwords are known to be right, in milliseconds since 1970: by the SHA-256 of
-    /// user, stored hash (whose salt no other has) and password.
+    /// Expiry of verified passwords, in milliseconds since 1970: by the SHA-256 of user, stored
+    /// hash (whose salt is unique) and password.
     known: Mutex<Option<Recent<[u8; 32], i64>>>,
 }
 
@@ -37,11 +37,11 @@ enum Password {
 /// Result of a password check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Checked {
-    /// It is the user's.
+    /// The password is the user's.
     Right,
-    /// It is not, or there is no such user.
+    /// The password is wrong, or there is no such user.
     Wrong,
-    /// It is right if this hash was made of it, by bcrypt; that takes long.
+    /// To be verified against this bcrypt hash, which is slow.
     Ask(Arc<str>),
 }
 
@@ -109,7 +109,7 @@ impl Users {
     }
 }
 
-/// No other name and password give the same text: a hash has always 60 characters.
+/// The hashed text is unique for a name and password: a stored hash always has 60 characters.
 fn digest(name: &str, hash: &str, password: &str) -> [u8; 32] {
     sha256(&format!("{}:{name}{hash}{password}", name.len()))
 }

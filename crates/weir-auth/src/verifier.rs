@@ -16,7 +16,7 @@ pub struct Verifier {
     pub types: Vec<String>,
     /// The required `iss`.
     pub issuer: Option<String>,
-    /// Of these, one must be in `aud`. Empty: any audience will do.
+    /// `aud` must contain one of these. Empty: any audience is accepted.
     pub audiences: Vec<String>,
     /// Allowed clock difference to the issuer, in seconds. Spring's default is 60.
     pub clock_skew_s: u32,
@@ -60,8 +60,8 @@ impl Verifier {
         Ok(Claims::new(all, expires_s, &self.authorities))
     }
 
-    /// Until when claims may be taken from a cache, in seconds since 1970: the last second in which
-    /// [`Verifier::verify`] would accept their token.
+    /// Time up to which claims may be taken from a cache, in seconds since 1970: the last second in
+    /// which [`Verifier::verify`] would accept their token.
     pub fn valid_until_s(&self, claims: &Claims) -> i64 {
         claims.expires_s().map_or(i64::MAX, |at_s| at_s.saturating_add(self.clock_skew_s.into()))
     }

@@ -17,7 +17,7 @@ pub struct Choice {
     taken: Taken,
     instance: Arc<Instance>,
     since_ns: u64,
-    /// Those that this request has been at.
+    /// Members that this request has tried.
     tried: Vec<Arc<Member>>,
     /// The outcome has been recorded.
     is_told: bool,
@@ -49,13 +49,13 @@ impl Choice {
         &self.instance.target
     }
 
-    /// The cookie that tells the instance its own id: name and value.
+    /// The cookie with the instance's own id: name and value.
     pub fn cookie(&self) -> Option<(&str, &str)> {
         let sticky = self.cluster.rules().sticky.as_ref().filter(|sticky| sticky.is_passed_on)?;
         Some((&sticky.cookie, &self.instance.id))
     }
 
-    /// It could not be reached.
+    /// Records that the instance could not be reached.
     pub fn unreached(&mut self, now_ms: u64) {
         self.is_told = true;
         self.taken.member().unreached(now_ms);
@@ -71,7 +71,7 @@ impl Choice {
         self.tell(status >= 500, now_ns / 1_000_000);
     }
 
-    /// It broke off, or took too long. Nothing is noted if it has answered before.
+    /// Records that the request was cut off or timed out. Ignored if it was answered before.
     pub fn failed(&mut self, now_ms: u64) {
         if !self.is_told {
             self.tell(true, now_ms);
@@ -87,8 +87,8 @@ impl Choice {
         }
     }
 
-    /// Goes over to an instance that the request has not been at. Without one, to any if
-    /// `or_again`. Whether there is one.
+    /// Chooses an instance that the request has not tried; if there is none and `or_again` is set,
+    /// any. Returns whether there is one.
     pub fn move_on(&mut self, or_again: bool, now_ms: u64) -> bool {
         self.tried.push(Arc::clone(self.taken.member()));
         let mut found = self.cluster.take(&self.asked, &self.tried, now_ms);

@@ -94,7 +94,7 @@ impl Cluster {
             .or_else(|| choose(&|n, member| good(member) && fits(n)))
             .or_else(|| choose(&|n, member| good(member) && near(n)))
             .or_else(|| choose(&|_, member| good(member)))
-            // Rather one that may be away than none.
+            // An instance that may be down is better than none.
             .or_else(|| choose(&|_, member| is_left(member) && !member.is_drained()))?;
         let seat = at(found)?;
         if self.rules.same_instance {

@@ -91,7 +91,7 @@ impl Directory {
         self.members.member(pipeline, target)
     }
 
-    /// Notes that a configuration has this cluster, for as long as somebody holds it.
+    /// Registers a cluster of the configuration, for as long as it is in use.
     pub fn enlist(&self, cluster: &Arc<Cluster>) {
         let mut state = self.lock();
         state.clusters.retain(|known| known.strong_count() > 0);

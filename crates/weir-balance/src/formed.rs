@@ -10,7 +10,8 @@ use crate::members::Members;
 use crate::rules::Rules;
 use crate::service::{Instances, Service};
 
-/// Of so many instances the usable ones are counted for each request; of more, now and then.
+/// Number of instances up to which the usable ones are counted for each request; with more, from
+/// time to time.
 pub(crate) const COUNTED_AT_ONCE: usize = 32;
 /// Time between two counts.
 pub(crate) const COUNT_MS: u64 = 20;
@@ -83,7 +84,7 @@ impl Formed {
         self.panics.load(Ordering::Relaxed)
     }
 
-    /// The same, of this moment.
+    /// The same, always computed anew.
     pub(crate) fn is_short(&self, percent: u32, now_ms: u64) -> bool {
         if percent == 0 {
             return false;

@@ -32,9 +32,9 @@ pub enum Balance {
     /// The better of two random members: the lower recent response time, times the requests in
     /// progress (power of two choices, Mitzenmacher 2001).
     PeakEwma,
-    /// The same for the same client address, as long as it is up (rendezvous hashing).
+    /// Always the same member for a client address, as long as it is up (rendezvous hashing).
     HashIp,
-    /// The same for the same hash, unless it has a quarter more to do than its share.
+    /// Always the same member for a hash, unless its load exceeds its share by a quarter.
     Hash,
     /// Any, by weight.
     Random,
@@ -69,8 +69,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// A group of members with their weights, each at least 1. One that comes back gets its full
-    /// share only after `slow_start_ms`.
+    /// A group of members with their weights, each at least 1. A member that comes back reaches its
+    /// full share only after `slow_start_ms`.
     pub fn new(members: Vec<(Arc<Member>, u32)>, balance: Balance, slow_start_ms: u64) -> Self {
         let turns = Mutex::new(vec![0; members.len()]);
         let mut weights = members.iter().map(|(_, weight)| weight);
@@ -143,7 +143,7 @@ impl Group {
         }
     }
 
-    /// Those that `may`, with their places.
+    /// Members allowed by `may`, with their indexes.
     fn able<'g>(
         &'g self,
         may: &'g impl Fn(usize, &Arc<Member>) -> bool,
@@ -161,7 +161,7 @@ impl Group {
         least.map(|(n, _)| n)
     }
 
-    /// The same one for the same hash (weighted rendezvous hashing).
+    /// The member for a hash: always the same (weighted rendezvous hashing).
     fn rendezvous(
         &self,
         may: &impl Fn(usize, &Arc<Member>) -> bool,
@@ -289,7 +289,7 @@ pub(crate) fn next_in_turn(
     may: impl Fn(usize) -> bool,
 ) -> Option<usize> {
     let from = turn.fetch_add(1, Ordering::Relaxed).checked_rem(count)?;
-    // From one's own turn on: others take turns meanwhile, and no place may be missed.
+    // From this caller's turn on: other threads take turns meanwhile, and no place may be missed.
     let place = |skipped: usize| (from + skipped) % count;
     let Some(skipped) = (0..count).find(|skipped| may(place(*skipped))) else {
         // No turn is taken: with two looks for each request every other place would be left out.

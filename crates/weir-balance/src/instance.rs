@@ -9,7 +9,7 @@ use weir_filter::{Scheme, Target};
 /// An instance (Spring class `ServiceInstance`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
-    /// Unique within its service; `host:port` where the registry gives none.
+    /// Unique within its service; `host:port` if the registry has no id.
     pub id: String,
     /// Its address.
     pub target: Arc<Target>,
@@ -60,7 +60,7 @@ impl Instance {
         name || bare.parse::<std::net::Ipv6Addr>().is_ok()
     }
 
-    /// The availability zone it says it is in.
+    /// The availability zone in its metadata.
     pub fn zone(&self) -> Option<&str> {
         self.metadata.get("zone").map(String::as_str)
     }

@@ -34,7 +34,7 @@ pub struct Member {
     up_since_ms: AtomicU64,
     connect_ns: AtomicU64,
     sampled_ns: AtomicU64,
-    /// An operator gives it nothing more.
+    /// Set by an operator: it gets no further requests.
     is_drained: AtomicBool,
     /// Failed requests in a row.
     errors_in_row: AtomicU32,
@@ -56,7 +56,7 @@ pub struct MemberState {
     pub active: usize,
     /// Number of requests or connections given to it.
     pub taken: u64,
-    /// Of these, not reached.
+    /// Number of those that did not reach it.
     pub failed: u64,
     /// Whether the active check finds it up; `true` without a check.
     pub is_up: bool,
@@ -92,7 +92,7 @@ impl Member {
         }
     }
 
-    /// It could not be reached.
+    /// Records that it could not be reached.
     pub fn unreached(&self, now_ms: u64) {
         self.failed.fetch_add(1, Ordering::Relaxed);
         let times = self.in_row.fetch_add(1, Ordering::Relaxed).min(8);
@@ -100,7 +100,7 @@ impl Member {
         self.rests_until_ms.store(now_ms.saturating_add(rest_ms), Ordering::Relaxed);
     }
 
-    /// It takes nothing more, as it says itself: it is passed over for a while.
+    /// Rests a member that announced that it takes no more requests.
     pub fn rest(&self, now_ms: u64) {
         self.rests_until_ms.store(now_ms.saturating_add(REST_MS_MAX), Ordering::Relaxed);
     }
@@ -134,12 +134,12 @@ impl Member {
         was_up != is_up
     }
 
-    /// Notes why the active check failed; `None` when it did not.
+    /// Records the failure of an active check; `None` after a success.
     pub fn note_check(&self, failure: Option<String>) {
         *self.check_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// Gives it nothing more, or something again.
+    /// Stops or resumes giving it requests.
     pub fn drain(&self, is_drained: bool) {
         self.is_drained.store(is_drained, Ordering::Relaxed);
     }
@@ -149,7 +149,7 @@ impl Member {
         self.is_drained.load(Ordering::Relaxed)
     }
 
-    /// Notes how a request went; gives how many have failed in a row.
+    /// Records the result of a request; returns the number of consecutive failures.
     pub fn answered(&self, failed: bool) -> u32 {
         if failed {
             return self.errors_in_row.fetch_add(1, Ordering::Relaxed).saturating_add(1);
@@ -172,7 +172,7 @@ impl Member {
         self.ejections.store(u32::try_from(times).unwrap_or(u32::MAX), Ordering::Relaxed);
         self.errors_in_row.store(0, Ordering::Relaxed);
         self.ejected_until_ms.store(until, Ordering::Relaxed);
-        // It starts slowly when it is back.
+        // Slow start after the ejection.
         self.up_since_ms.store(until, Ordering::Relaxed);
     }
 
@@ -204,7 +204,7 @@ impl Member {
         }
     }
 
-    /// Since when it is up, in milliseconds; 0 if always.
+    /// Time since which it is up, in milliseconds; 0 if always.
     pub(crate) fn up_since_ms(&self) -> u64 {
         self.up_since_ms.load(Ordering::Relaxed)
     }
@@ -238,7 +238,7 @@ fn kept(since_ns: u64) -> f64 {
 pub struct Taken(Arc<Member>);
 
 impl Taken {
-    /// Gives `member` something.
+    /// Counts a request or connection to `member`.
     pub(crate) fn of(member: Arc<Member>) -> Self {
         member.active.fetch_add(1, Ordering::Relaxed);
         member.taken.fetch_add(1, Ordering::Relaxed);

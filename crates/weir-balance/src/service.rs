@@ -31,7 +31,7 @@ pub(crate) struct Instances {
 #[derive(Debug)]
 struct Usable {
     target: Arc<Target>,
-    /// Until when it is passed over, in milliseconds since 1970; 0 if it is not.
+    /// Time up to which it is skipped, in milliseconds since 1970; 0 if it is not.
     rests_until_ms: AtomicI64,
 }
 
@@ -86,7 +86,7 @@ impl Service {
         self.pick_without(&[], now_ms)
     }
 
-    /// The same, without those that this request has found to be away.
+    /// The same, without the targets that this request could not reach.
     pub fn pick_without(&self, away: &[Arc<Target>], now_ms: i64) -> Option<Arc<Target>> {
         let instances = self.instances.load();
         let usable = &instances.usable;
@@ -103,7 +103,7 @@ impl Service {
         found.map(|one| Arc::clone(&one.target))
     }
 
-    /// Notes that `target` could not be reached.
+    /// Records that `target` could not be reached.
     pub fn unreached(&self, target: &Target, now_ms: i64) {
         let instances = self.instances.load();
         // An instance with a weight occurs several times.

@@ -52,13 +52,13 @@ impl Weighter<Key, Entry> for ByBytes {
 pub struct CacheCounts {
     /// Answers from the cache.
     pub hits: u64,
-    /// Of them, answers that were no longer fresh.
+    /// Number of stale responses among them.
     pub stale: u64,
     /// Requests that had to be fetched.
     pub misses: u64,
-    /// Of the requests, those that waited for another one's fetch.
+    /// Number of requests that waited for another request's fetch.
     pub waited: u64,
-    /// Responses that came in.
+    /// Responses stored.
     pub stored: u64,
     /// Entries now.
     pub entries: u64,
@@ -158,7 +158,7 @@ impl ResponseCache {
         }
     }
 
-    /// Its name: a route, or empty for the one that routes share.
+    /// Name of its route; empty for the cache that routes share.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -345,7 +345,7 @@ impl Drop for Flight {
     }
 }
 
-/// Caches by name; one that no route uses any more is forgotten.
+/// Caches by name; those without a route are dropped.
 #[derive(Debug, Default)]
 pub struct Caches {
     by_name: Mutex<HashMap<String, Weak<ResponseCache>>>,

@@ -10,7 +10,7 @@ const LIFE_S_MAX: u64 = 365 * 24 * 3600;
 /// Cacheability of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// It has nothing to do with the cache.
+    /// The request bypasses the cache.
     Nothing,
     /// An answer from the cache will do.
     Any,

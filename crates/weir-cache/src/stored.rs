@@ -23,7 +23,7 @@ const NOT_KEPT: &[&str] = &[
 /// Approximate memory of an entry besides its bytes.
 const OVERHEAD: usize = 256;
 
-/// A response as it came from the upstream, without framing.
+/// A response as received from the upstream, without framing.
 #[derive(Debug)]
 pub struct Stored {
     status: u16,
@@ -36,7 +36,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Keeps a response that came at `now_ms`.
+    /// Stores a response received at `now_ms`.
     pub fn new(head: &ResponseHead, content: Vec<u8>, lifetime: Lifetime, now_ms: i64) -> Self {
         let kept =
             |name: &[u8]| !NOT_KEPT.iter().any(|not| name.eq_ignore_ascii_case(not.as_bytes()));
@@ -113,13 +113,13 @@ impl Stored {
             let mut given = given.flat_map(|line| line.split(|byte| *byte == b','));
             return given.any(|one| one.trim_ascii() == b"*" || weak(one.trim_ascii()) == tag);
         }
-        // The same text means the same time; other spellings of it do not occur in practice.
+        // Times are compared as text: other spellings of the same time do not occur in practice.
         let since = request.fields.get(b"if-modified-since");
         since.is_some() && since == own(b"last-modified")
     }
 }
 
-/// Has a response that is kept say for how long, by `max-age` alone, as SCG does.
+/// Announces the lifetime of a stored response by `max-age` alone, as SCG does.
 pub fn announce(head: &mut ResponseHead, lifetime: Lifetime) {
     head.fields.remove(b"expires");
     head.fields.remove(b"pragma");

@@ -28,7 +28,7 @@ pub struct ClientHello {
 /// Why bytes are no hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HelloError {
-    /// They are no handshake of TLS.
+    /// The bytes are not a TLS handshake.
     NotTls,
     /// A record is empty or longer than it may be.
     RecordLength,
@@ -119,7 +119,7 @@ fn take_u16(input: &mut &[u8]) -> Result<u16, HelloError> {
     Ok(u16::from_be_bytes([byte(bytes, 0), byte(bytes, 1)]))
 }
 
-/// Takes bytes with their count in front, in one byte or two.
+/// Takes bytes that are prefixed with their count, in one byte or two.
 fn take_short<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], HelloError> {
     let count = byte(take(input, 1)?, 0);
     take(input, usize::from(count))

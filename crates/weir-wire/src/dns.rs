@@ -20,9 +20,9 @@ pub struct DnsNameError;
 /// Why bytes are no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DnsError {
-    /// They end too early, or a name in them makes no sense.
+    /// The message is truncated, or a name in it is malformed.
     Malformed,
-    /// They answer another question.
+    /// The message answers another query.
     NotAnswer,
 }
 
@@ -54,10 +54,10 @@ pub struct SrvRecord {
     pub ttl_s: u32,
 }
 
-/// Appends the question for the SRV records of `name` to `out`.
+/// Appends the query for the SRV records of `name` to `out`.
 ///
 /// # Errors
-/// It is no name.
+/// `name` is not a valid name.
 pub fn srv_question(id: u16, name: &str, out: &mut Vec<u8>) -> Result<(), DnsNameError> {
     let name = name.strip_suffix('.').unwrap_or(name);
     let is_label = |label: &str| !label.is_empty() && label.len() <= LABEL_MAX && label.is_ascii();

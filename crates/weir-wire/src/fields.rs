@@ -120,7 +120,7 @@ impl Fields {
         !self.unsound
     }
 
-    /// Notes whether an edit can be sent.
+    /// Records whether an edit can be sent.
     pub(crate) fn require(&mut self, sound: bool) {
         self.unsound |= !sound;
     }
@@ -135,7 +135,7 @@ impl Fields {
         self.list.is_empty()
     }
 
-    /// Appends `bytes` to the text and gives their span.
+    /// Appends `bytes` to the text and returns their span.
     pub fn intern(&mut self, bytes: &[u8]) -> Span {
         let start = self.text.len() as u32;
         put(&mut self.text, bytes);
@@ -217,14 +217,14 @@ impl Fields {
         self.push_spans(name, value);
     }
 
-    /// Appends a line to the text, and gives the spans of its parts.
+    /// Appends a line to the text, and returns the spans of its parts.
     fn intern_written(&mut self, line: FieldLine<'_>) -> (Span, Span) {
         let (Span { start, len }, name_len) = (self.intern(line.text), line.name_len);
         let name = Span { start, len: name_len };
         (name, Span { start: start + name_len + 2, len: len.saturating_sub(name_len + 4) })
     }
 
-    /// Appends a line to the text as it will be written, and gives the spans of its parts.
+    /// Appends a line to the text in the form to be written, and returns the spans of its parts.
     fn intern_line(&mut self, name: &[u8], value: &[u8]) -> (Span, Span) {
         let name = self.intern(name);
         self.intern(b": ");
@@ -290,12 +290,12 @@ impl Fields {
         });
     }
 
-    /// Removes all lines called `name` (any case); tells whether there were any.
+    /// Removes all lines called `name` (any case); returns whether there were any.
     pub fn remove(&mut self, name: &[u8]) -> bool {
         self.retain_among(NameSet::of(name), |n, _| !is_same_name(n, name))
     }
 
-    /// Keeps the lines for which `keep(name, value)` holds; tells whether any was removed.
+    /// Keeps the lines for which `keep(name, value)` holds; returns whether any was removed.
     pub fn retain(&mut self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) -> bool {
         let before = self.list.len();
         let text = &self.text;
@@ -303,8 +303,8 @@ impl Fields {
         self.list.len() != before
     }
 
-    /// Keeps the lines for which `keep(name, value)` holds, which is asked of those whose names may
-    /// be among `names`, and all others; tells whether any was removed.
+    /// Removes the lines whose names may be among `names` and for which `keep(name, value)` does
+    /// not hold; returns whether any was removed.
     pub fn retain_among(
         &mut self,
         names: NameSet,
@@ -321,7 +321,7 @@ impl Fields {
         self.list.len() != before
     }
 
-    /// Rewrites values in place: `edit` gives the new value of a line, or `None` to leave it.
+    /// Rewrites values in place: `edit` returns the new value of a line, or `None` to leave it.
     pub fn rewrite(&mut self, mut edit: impl FnMut(&[u8], &[u8]) -> Option<Vec<u8>>) {
         for at in 0..self.list.len() {
             let Some(field) = self.list.get(at).copied() else { continue };

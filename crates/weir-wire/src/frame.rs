@@ -1,8 +1,8 @@
 //! Messages on a plain TCP connection: of a fixed length, or with their length in front.
 //!
-//! The rules say where a message ends and which bytes pair an answer with its question; all else in
-//! a message is opaque. Lengths work as in Netty's `LengthFieldBasedFrameDecoder`, with the digits
-//! of ISO 8583 links besides binary numbers.
+//! The rules define where a message ends and which bytes pair a response with its request; the rest
+//! of a message is opaque. Lengths work as in Netty's `LengthFieldBasedFrameDecoder`, with the
+//! digits of ISO 8583 links besides binary numbers.
 
 use std::fmt;
 
@@ -96,7 +96,7 @@ pub enum FrameError {
     },
     /// The frame does not end with its trailer.
     Trailer,
-    /// The rules give a frame without bytes.
+    /// The rules yield a frame without bytes.
     Empty,
 }
 

@@ -50,9 +50,9 @@ impl RequestHead {
         self.fields.slice(self.path)
     }
 
-    /// Whether every server is known to read the path in the same way ([`is_plain_path`]). Exact
-    /// for a received path; for one that was set, `true` only if [`RequestHead::set_plain_path`]
-    /// set it.
+    /// Whether the path is known to be one that every server reads in the same way
+    /// ([`is_plain_path`]). `true` is certain; `false` includes paths that were not checked, such
+    /// as those from [`RequestHead::set_path`].
     pub fn path_is_plain(&self) -> bool {
         self.path_is_plain
     }
@@ -299,7 +299,7 @@ mod tests {
         let prefixed = |h: &mut RequestHead| h.prefix_plain_path(b"/p/q");
         check(|h| plain(h, b"/x"), "GET /x?b HTTP/1.1|Host: c||", true);
         check(|h| assert!(!h.set_plain_path(b"/.")), "GET /a?b HTTP/1.1|Host: c||", true);
-        // Nothing is known of the one that was set.
+        // A path that was set is not checked.
         check(|h| assert!(!prefixed(h)), "GET /a?b HTTP/1.1|Host: c||", true);
         let both = |h: &mut RequestHead| {
             plain(h, b"/x/");

@@ -28,7 +28,7 @@ pub struct ProxyHeader {
 /// Why bytes are no header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyError {
-    /// They begin with neither version.
+    /// The bytes start with neither version's signature.
     Signature,
     /// The line of version 1 does not end in time.
     LineTooLong,
@@ -83,7 +83,7 @@ fn v1(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, ProxyError> {
     let line = within.get(..end).and_then(|line| std::str::from_utf8(line).ok());
     let mut words = line.ok_or(ProxyError::Line)?.split(' ').skip(1);
     let family = words.next().unwrap_or_default();
-    // Whatever follows says nothing.
+    // The rest of the line is to be ignored.
     if family == "UNKNOWN" {
         return Ok(Some((ProxyHeader::default(), end + 2)));
     }
@@ -128,7 +128,7 @@ fn v2(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, ProxyError> {
         (3, 0..=2) => 216,
         _ => return Err(ProxyError::Head),
     };
-    // Of a proxy that speaks for itself nothing has to follow.
+    // A LOCAL header needs no address block.
     let addresses_len = if is_local { addresses_len.min(len) } else { addresses_len };
     if len > V2_BYTES_MAX || len < addresses_len {
         return Err(ProxyError::Length);

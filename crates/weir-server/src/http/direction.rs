@@ -9,7 +9,7 @@ use super::pace::Pace;
 use super::relay::{Framing, Relay};
 use crate::net::Socket;
 
-/// One direction of a tunnelled connection, until its end.
+/// One direction of a connection whose bytes are relayed unchanged, until its end.
 #[derive(Debug)]
 pub(crate) struct Direction {
     pub(crate) relay: Relay,

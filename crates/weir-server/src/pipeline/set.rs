@@ -137,8 +137,8 @@ impl PipelineSet {
         asked: SocketAddr,
         settings: &Settings,
     ) -> Result<Socket, BindError> {
-        // In most protocols the server may speak first: connections are accepted at once, except
-        // for HTTP.
+        // Without HTTP the server may speak first, so that only HTTP connections can wait for a
+        // request.
         let defer = match one.table {
             Some(_) => settings.defer_accept,
             None => std::time::Duration::ZERO,

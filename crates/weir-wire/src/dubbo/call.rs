@@ -22,8 +22,8 @@ pub struct Call<'a> {
     /// Version of the service. Consumers send `0.0.0` for a service without one, or null, which is
     /// empty here.
     pub version: Cow<'a, str>,
-    /// The method; of a generic call (`$invoke`, `$invokeAsync`) the one that its first argument
-    /// names.
+    /// The method; for a generic call (`$invoke`, `$invokeAsync`) the one named by its first
+    /// argument.
     pub method: Cow<'a, str>,
     /// Group of the service. Found as far as the attachments are strings and other scalars; not a
     /// proof that the consumer sent none.

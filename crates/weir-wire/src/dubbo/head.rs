@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(parse_head(bytes, MAX), expected, "{bytes:x?}");
     }
 
-    /// As a consumer of Dubbo 3.2 sends it.
+    /// A head as sent by a consumer of Dubbo 3.2.
     const BYTES: &[u8] = b"\xda\xbb\xc2\0\xbb\x16\x2b\xdf\x46\xd4\xd5\xff\0\0\0\x9b";
 
     #[test]

@@ -29,9 +29,9 @@ pub fn write_heartbeat(out: &mut Vec<u8>, id: u64) {
     out.extend_from_slice(&body);
 }
 
-/// Appends a response that says that the request failed, with a text for the caller. A text beyond
-/// 1023 UTF-16 units (Hessian 2) or 2047 bytes (fastjson2) is cut. Writes nothing if `head` is not
-/// a request that waits for an answer.
+/// Appends an error response with a text for the caller. A text beyond 1023 UTF-16 units (Hessian
+/// 2) or 2047 bytes (fastjson2) is cut. Writes nothing if `head` is not a request that expects a
+/// response.
 pub fn write_error(out: &mut Vec<u8>, head: &Head, status: Status, text: &str) {
     let mut body = Vec::new();
     match head.serialization {

@@ -1,7 +1,7 @@
-//! Message bodies: how long they are and where their content lies in the bytes received.
+//! Message bodies: their length, and the position of their content in the received bytes.
 //!
-//! The decoder never copies: it tells which part of the given bytes is content. Chunk extensions
-//! are skipped, trailers are collected apart and never merged into the head.
+//! The decoder never copies: it returns the range of the content within the given bytes. Chunk
+//! extensions are skipped, trailers are collected separately and never merged into the head.
 
 use super::chunk::ChunkReader;
 use super::step::{BodyError, BodyStep, Trailers};
@@ -93,8 +93,8 @@ impl BodyDecoder {
         }
     }
 
-    /// Notes that the next `count` bytes, [`BodyDecoder::bare`] at most, went by without being
-    /// looked at.
+    /// Records that the next `count` bytes, [`BodyDecoder::bare`] at most, were forwarded without
+    /// being decoded.
     pub fn pass(&mut self, count: u64) {
         if let State::Left(left) = &mut self.state {
             *left = left.saturating_sub(count);
@@ -156,8 +156,8 @@ mod tests {
     };
     use crate::http1::{EXTENSION_BYTES_MAX, TRAILER_BYTES_MAX, TRAILER_LINES_MAX};
 
-    /// Everything a decoder says about some bytes: content, trailers, outcome, and if that is good
-    /// the count of bytes after the body.
+    /// Result of decoding some bytes: content, trailers, outcome, and if there is no error the
+    /// number of bytes after the body.
     #[derive(Debug, PartialEq)]
     struct Decoded {
         content: Vec<u8>,

@@ -98,7 +98,7 @@ impl ChunkReader {
         Ok(BodyStep { consumed: at, content, done: self.is_done() })
     }
 
-    /// Takes one byte of framing. A byte that is refused changes nothing.
+    /// Parses one byte of framing. A rejected byte changes nothing.
     fn advance(&mut self, byte: u8) -> Result<(), BodyError> {
         self.phase = match (self.phase, byte) {
             (Phase::Size, b'\r') if self.digits > 0 => Phase::SizeLf,

@@ -196,7 +196,7 @@ fn push_fields(text: &[u8], headers: &[httparse::Header<'_>], fields: &mut Field
     }
 }
 
-/// The version of which `httparse` tells the second number.
+/// The version, from the minor number that `httparse` returns.
 fn version(minor: Option<u8>) -> Version {
     if minor == Some(0) { Version::Http10 } else { Version::Http11 }
 }
@@ -211,7 +211,7 @@ fn check_lengths(line: &RequestLine, limits: &HeadLimits) -> Result<(), HeadErro
     Ok(())
 }
 
-/// Takes over a head whose field lines `head` has already.
+/// Completes a head whose field lines are already in `head`.
 fn accept_request(line: &RequestLine, head: &mut RequestHead) -> Result<RequestFraming, HeadError> {
     head.version = line.version;
     let parts = read_target(head.fields.slice(line.method), head.fields.slice(line.target))?;
@@ -270,7 +270,7 @@ fn read_response(
     }
 }
 
-/// Takes over a head whose field lines `head` has already.
+/// Completes a head whose field lines are already in `head`.
 fn accept_response(
     line: &StatusLine,
     method: &[u8],
@@ -308,8 +308,8 @@ fn span_in(text: &[u8], part: &[u8]) -> Span {
     Span { start: start as u32, len: part.len() as u32 }
 }
 
-/// Refuses lines that end in LF alone. Each line of a head that `httparse` accepted ends in its
-/// only LF, just before the next name; so one look before each name finds every one of them.
+/// Rejects lines that end in LF alone. Each line of a head accepted by `httparse` ends in its only
+/// LF, just before the next name; so checking the bytes before each name finds all of them.
 fn check_line_ends(text: &[u8], headers: &[httparse::Header<'_>]) -> Result<(), HeadError> {
     let ends_in_crlf = |end: usize| text.get(end.wrapping_sub(2)) == Some(&b'\r');
     let starts = headers.iter().map(|header| span_in(text, header.name.as_bytes()).start as usize);

@@ -152,11 +152,11 @@ fn is_overlong(lead: Option<u8>, next: u8) -> bool {
 /// Ranges of the parts of a target (RFC 9112 section 3.2).
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    /// Of absolute-form and authority-form.
+    /// Only in absolute-form and authority-form.
     pub authority: Option<Range<usize>>,
     pub path: TargetPath,
-    /// The path is plain ([`is_plain_path`]). One that comes with a query or an authority is not
-    /// looked at.
+    /// The path is plain ([`is_plain_path`]). Not checked for a target with a query or an
+    /// authority.
     pub plain: bool,
     pub query: Option<Range<usize>>,
 }
@@ -171,7 +171,7 @@ pub(super) enum TargetPath {
     Asterisk,
 }
 
-/// Takes a target apart by its form; never corrects one.
+/// Splits a target by its form; never corrects it.
 pub(super) fn read_target(method: &[u8], target: &[u8]) -> Result<Target, HeadError> {
     if method == b"CONNECT" {
         if !is_authority_with_port(target) {

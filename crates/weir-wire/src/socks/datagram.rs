@@ -28,7 +28,7 @@ pub fn parse_datagram(bytes: &[u8]) -> Result<Datagram<'_>, SocksError> {
     }
 }
 
-/// Appends the head of a datagram to a client; the data that came from `source` follows it.
+/// Appends the head of a datagram to a client; the data from `source` follows it.
 pub fn write_datagram_head(out: &mut Vec<u8>, source: SocketAddr) {
     out.extend_from_slice(&[0, 0, 0]);
     write_address(out, source);

@@ -84,10 +84,10 @@ pub fn write_auth_reply(out: &mut Vec<u8>, accepted: bool) {
     out.extend_from_slice(&[1, u8::from(!accepted)]);
 }
 
-/// Appends the answer to a request. `bound` is the server's own address towards the target, where
-/// it listens for [`Command::Bind`](super::Command::Bind), or where it takes datagrams for
-/// [`Command::UdpAssociate`](super::Command::UdpAssociate); all zero is sent for `None`, and for
-/// an IPv6 address in SOCKS 4.
+/// Appends the reply to a request. `bound` is the server's own address towards the target, where it
+/// listens for [`Command::Bind`](super::Command::Bind), or where it receives datagrams for
+/// [`Command::UdpAssociate`](super::Command::UdpAssociate); all zero is sent for `None`, and for an
+/// IPv6 address in SOCKS 4.
 pub fn write_reply(out: &mut Vec<u8>, version: Version, reply: Reply, bound: Option<SocketAddr>) {
     let bound = bound.unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into());
     match version {

@@ -38,7 +38,7 @@ pub enum Greeting {
     V5(Methods),
 }
 
-/// The methods of authentication that a client offers. The server takes one of them or refuses.
+/// Authentication methods that a client offers. The server selects one of them or refuses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Methods {
     none: bool,
@@ -161,7 +161,7 @@ pub fn request(bytes: &[u8]) -> Result<Option<(Request, usize)>, SocksError> {
 }
 
 /// Reads the request of SOCKS 4 behind its version. In 4a an address `0.0.0.x` other than `0.0.0.0`
-/// says that a host name follows.
+/// means that a host name follows.
 fn request_v4(input: &mut &[u8]) -> Result<Request, Stop> {
     let command = match take_byte(input)? {
         1 => Command::Connect,

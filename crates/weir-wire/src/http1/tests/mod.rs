@@ -43,7 +43,7 @@ fn shown(head: &RequestHead) -> String {
     out
 }
 
-/// Checks a whole request, and that no prefix of it says anything else but `partial`.
+/// Checks a whole request, and that every prefix of it gives `partial`.
 fn check(input: impl AsRef<[u8]>, expected: &str) {
     let input = input.as_ref();
     let shown = String::from_utf8_lossy(input);
