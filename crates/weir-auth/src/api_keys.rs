@@ -17,7 +17,7 @@ pub struct ApiKeys {
     names: HashMap<[u8; 32], String>,
 }
 
-/// Why a key cannot be added.
+/// Errors in adding a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApiKeyError {
     /// Another name has the same key.

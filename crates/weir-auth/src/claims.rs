@@ -14,7 +14,7 @@ const SCOPE_PREFIX: &str = "SCOPE_";
 #[derive(Clone, Debug)]
 pub struct AuthoritySettings {
     /// `authorities-claim-name`: the claim that holds the authorities, by name or dotted path;
-    /// none: `scope`, else `scp`.
+    /// `None`: `scope`, or `scp` if that is missing.
     pub claim: Option<String>,
     /// `authorities-claim-delimiter`: separator of authorities in a string, as a regular
     /// expression.
@@ -91,7 +91,7 @@ impl Claims {
         self.expires_s
     }
 
-    /// The scopes of `scope`, else `scp`, without a prefix.
+    /// The scopes of `scope`, or of `scp` if that is missing, without a prefix.
     pub fn scopes(&self) -> &[String] {
         &self.scopes
     }
@@ -101,8 +101,8 @@ impl Claims {
         &self.authorities
     }
 
-    /// The claim at a dotted path such as `realm_access.roles`. A name that has dots itself is
-    /// found too, and goes before a path.
+    /// The claim at a dotted path such as `realm_access.roles`. A claim whose own name has dots is
+    /// found too, and takes precedence over a path.
     pub fn claim(&self, path: &str) -> Option<&Value> {
         lookup(&self.all, path)
     }

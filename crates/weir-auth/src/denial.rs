@@ -7,7 +7,7 @@ use crate::{BearerError, TokenError};
 
 const ERROR_URI: &str = "https://tools.ietf.org/html/rfc6750#section-3.1";
 
-/// Why a request is refused.
+/// Reasons to refuse a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Denial {
     /// The request has no token but needs one.

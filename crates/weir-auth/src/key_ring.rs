@@ -20,7 +20,7 @@ pub enum KeyPlace {
     Issuer(String),
     /// The keys themselves (RFC 7517).
     JwkSet(String),
-    /// These, for good.
+    /// Keys that never change.
     Fixed,
 }
 
@@ -29,7 +29,7 @@ pub enum KeyPlace {
 pub struct Keys {
     /// The keys; empty before the first fetch.
     pub set: KeySet,
-    /// Raised whenever others come.
+    /// Incremented at each change.
     pub generation: u64,
 }
 
@@ -129,7 +129,7 @@ impl RemoteKeys {
         self.end(failure);
     }
 
-    /// Why they could not be fetched last time, if they could not.
+    /// The error of the last fetch, if it failed.
     pub fn failure(&self) -> Option<String> {
         self.lock().failure.clone()
     }
@@ -148,7 +148,7 @@ impl RemoteKeys {
     }
 }
 
-/// Keys by place, as long as somebody holds them.
+/// Keys by source, as long as they are in use.
 #[derive(Debug, Default)]
 pub struct KeyRing {
     all: Mutex<Vec<Weak<RemoteKeys>>>,
@@ -175,7 +175,7 @@ impl fmt::Debug for Asked {
 }
 
 impl KeyRing {
-    /// The keys of a place, as they are known, or none yet.
+    /// The keys of a source: those known, or an empty set.
     pub fn keys(&self, place: &KeyPlace) -> Arc<RemoteKeys> {
         let mut all = self.lock();
         all.retain(|one| one.strong_count() > 0);
@@ -187,7 +187,7 @@ impl KeyRing {
         new
     }
 
-    /// All that somebody holds.
+    /// All keys in use.
     pub fn all(&self) -> Vec<Arc<RemoteKeys>> {
         self.lock().iter().filter_map(Weak::upgrade).collect()
     }

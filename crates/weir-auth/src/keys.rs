@@ -13,7 +13,7 @@ use crate::Algorithm;
 
 /// Longest key set that is read, in bytes.
 pub const JWKS_BYTES_MAX: usize = 512 * 1024;
-/// Most keys of one set. A token without `kid` is tried with each of its kind.
+/// Maximum number of keys in a set. A token without `kid` is tried with each key of its type.
 pub const KEYS_MAX: usize = 64;
 
 /// The keys of one issuer.
@@ -30,11 +30,11 @@ pub struct Skipped {
     pub index: usize,
     /// Its `kid`.
     pub key_id: Option<String>,
-    /// Why it is not used.
+    /// The reason why it is not used.
     pub reason: &'static str,
 }
 
-/// Why there is no key set.
+/// Errors in a key set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyError {
     /// The text is longer than [`JWKS_BYTES_MAX`].

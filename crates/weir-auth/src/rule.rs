@@ -45,7 +45,7 @@ pub enum Rule {
     Any(Vec<Self>),
 }
 
-/// Why a text is no rule.
+/// Syntax error in a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleError {
     /// Position of the error, in bytes from the start of the text.

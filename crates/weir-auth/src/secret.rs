@@ -13,7 +13,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// Why a stored secret cannot be used.
+/// Errors in a stored secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretError {
     /// It starts with no known notation; it may be a plain secret.

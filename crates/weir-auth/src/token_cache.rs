@@ -1,4 +1,4 @@
-//! Tokens that were verified: a signature is paid for once in the life of its token.
+//! Cache of verified tokens: a signature is verified once in the life of its token.
 
 use std::sync::Arc;
 

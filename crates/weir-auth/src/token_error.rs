@@ -1,8 +1,8 @@
-//! Why a token does not hold, in the words of Spring Security.
+//! Errors in a token, in the words of Spring Security.
 
 use crate::moment;
 
-/// Why a token does not hold.
+/// Error in a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenError {
     /// It is longer than [`TOKEN_BYTES_MAX`](crate::TOKEN_BYTES_MAX).

@@ -1,4 +1,4 @@
-//! The instance that one request was given, and how it went there.
+//! The instance chosen for one request, and the outcome there.
 
 use std::sync::Arc;
 
@@ -24,8 +24,7 @@ pub struct Choice {
 }
 
 impl Cluster {
-    /// Chooses an instance; `None` without any that takes requests. `now_ms` is of a clock that
-    /// only goes forward.
+    /// Chooses an instance; `None` if none takes requests. `now_ms` is of a monotonic clock.
     pub fn choose(self: &Arc<Self>, asked: Asked, now_ms: u64) -> Option<Choice> {
         let (taken, instance) = self.take(&asked, &[], now_ms)?;
         Some(Choice::new(Arc::clone(self), asked, taken, instance, now_ms))
@@ -61,7 +60,7 @@ impl Choice {
         self.taken.member().unreached(now_ms);
     }
 
-    /// The head of its response is there. Noted once.
+    /// Records the status of its response, once per attempt.
     pub fn answered(&mut self, status: u16, now_ns: u64) {
         if self.is_told {
             return;

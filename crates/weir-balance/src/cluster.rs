@@ -33,7 +33,7 @@ pub struct InstanceState {
     pub instance: Arc<Instance>,
     /// State of its member; `None` if it is in no subset, or takes no requests at all.
     pub member: Option<MemberState>,
-    /// Why it is given nothing; `None` if it is.
+    /// The reason why it gets no requests; `None` if it does.
     pub why: Option<String>,
 }
 
@@ -184,7 +184,7 @@ impl Cluster {
     }
 }
 
-/// Why a member is given nothing.
+/// The reason why a member gets no requests.
 fn against(member: &MemberState) -> Option<String> {
     if member.is_drained {
         return Some("an operator drains it".to_owned());

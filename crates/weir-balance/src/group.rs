@@ -54,7 +54,7 @@ impl Balance {
     }
 }
 
-/// Upstreams that share the work of one pipeline, or of one of its routes.
+/// Upstreams that share the load of one pipeline, or of one of its routes.
 #[derive(Debug)]
 pub struct Group {
     members: Vec<(Arc<Member>, u32)>,
@@ -220,7 +220,8 @@ impl Group {
         }
     }
 
-    /// The one with the fewest under way of those next in turn; one with none at once.
+    /// The member with the fewest requests in progress among the next in turn; an idle one ends the
+    /// search.
     fn least_from_turn(&self, may: impl Fn(usize, &Arc<Member>) -> bool) -> Option<usize> {
         let from = self.turn.fetch_add(1, Ordering::Relaxed).checked_rem(self.members.len())?;
         let (before, after) = self.members.split_at_checked(from)?;

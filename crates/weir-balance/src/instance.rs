@@ -17,18 +17,18 @@ pub struct Instance {
     pub metadata: BTreeMap<String, String>,
     /// Relative share of requests; 1 unless the registry says otherwise, 0 takes none.
     pub weight: u32,
-    /// Why it takes no requests; `None` if it does.
+    /// The reason why it takes no requests; `None` if it does.
     pub unused: Option<Unused>,
 }
 
-/// Why an instance takes no requests.
+/// Reasons why an instance takes no requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unused {
     /// The registry does not call it up (`DOWN`, `STARTING`, `OUT_OF_SERVICE`, a failing check).
     NotUp,
     /// It is shutting down.
     Leaving,
-    /// Others come before it, by the priority of their SRV records.
+    /// Standby: SRV records of other instances have priority.
     Standby,
     /// The registry or an operator disabled it, or gave it weight 0.
     Disabled,

@@ -66,7 +66,7 @@ pub struct MemberState {
     pub is_ejected: bool,
     /// Whether an operator has drained it.
     pub is_drained: bool,
-    /// Why its active check failed last, while it is down.
+    /// Last failure of its active check, while it is down.
     pub check_failure: Option<String>,
 }
 
@@ -160,8 +160,8 @@ impl Member {
         0
     }
 
-    /// Passes it over for `base_ms`, and longer the more often that happened lately: each
-    /// `interval_ms` since the last ejection makes up for one.
+    /// Ejects it for `base_ms`, multiplied by the number of recent ejections: each `interval_ms`
+    /// since the last one cancels one of them.
     pub fn eject(&self, base_ms: u64, interval_ms: u64, now_ms: u64) {
         let since = now_ms.saturating_sub(self.ejected_until_ms.load(Ordering::Relaxed));
         let made_up = since.checked_div(interval_ms).unwrap_or(u64::MAX);

@@ -21,7 +21,7 @@ pub struct Rules {
     pub sticky: Option<Sticky>,
     /// Requests stay with one instance for as long as it is usable.
     pub same_instance: bool,
-    /// Only so many instances are used.
+    /// Size of the subset of instances that is used.
     pub subset: Option<Subset>,
     /// Active health check, if any.
     pub check: Option<Check>,
@@ -115,7 +115,7 @@ pub struct Check {
     pub fall: u32,
     /// First and last status of a good answer.
     pub status: (u16, u16),
-    /// Looks go on; otherwise each instance is looked at until it is up.
+    /// Checks are repeated; otherwise each instance is checked until it is up.
     pub repeats: bool,
 }
 

@@ -45,9 +45,9 @@ pub fn asked(head: &RequestHead, has_body: bool) -> Asked {
 pub struct Lifetime {
     /// How long it is fresh, in milliseconds.
     pub fresh_ms: u64,
-    /// Then, while somebody fetches another one.
+    /// Time after that in which it may be served stale while another one is fetched.
     pub stale_ms: u64,
-    /// Then, where there is no other one to be had.
+    /// Time after that in which it may be served stale if a fetch fails.
     pub stale_if_error_ms: u64,
 }
 

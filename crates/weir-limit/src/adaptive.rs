@@ -17,7 +17,7 @@ const GRADIENT_MAX: f64 = 2.0;
 const CUT: f64 = 0.9;
 /// The limit to begin with.
 const FIRST: u64 = 20;
-/// A window lasts for so many requests that began in it, and for so long.
+/// Minimum number of requests in a window, all begun within it, and its minimum duration.
 const SAMPLES_MIN: u32 = 50;
 const WINDOW_NS: u64 = 100_000_000;
 /// Time between two measurements of the baseline.

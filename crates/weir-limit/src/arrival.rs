@@ -42,10 +42,10 @@ pub enum Admission {
     Refused(Refusal),
 }
 
-/// Why one does not pass, and when to come back.
+/// A refusal, and when to retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Why.
+    /// The reason.
     pub reason: Reason,
     /// Time in nanoseconds after which a new request would pass, as far as known.
     pub retry_ns: u64,
@@ -53,7 +53,7 @@ pub struct Refusal {
     pub wait_ns: Option<u64>,
 }
 
-/// Why one does not pass.
+/// Reasons for a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The queue is full.

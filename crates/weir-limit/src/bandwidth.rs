@@ -13,7 +13,7 @@ use crate::settings::LimitSettings;
 const SECOND_NS: u64 = 1_000_000_000;
 /// Unused bandwidth of up to this time may be used at once.
 const CREDIT_NS: u64 = 100_000_000;
-/// Bytes that are reserved at once: 50 ms of them, within these bounds.
+/// Bytes per reservation: 50 ms of the rate, within these bounds.
 const RESERVED_PER_SECOND: u64 = 20;
 const RESERVED_BYTES_MIN: u64 = 1_024;
 const RESERVED_BYTES_MAX: u64 = 64 * 1024;

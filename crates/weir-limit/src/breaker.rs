@@ -1,5 +1,5 @@
-//! A circuit breaker with resilience4j's rules (class `CircuitBreakerStateMachine`): it counts how
-//! calls end, opens when too many fail or are slow, and lets a few through later to see.
+//! A circuit breaker with resilience4j's rules (class `CircuitBreakerStateMachine`): it counts the
+//! results of calls, opens when too many fail or are slow, and later lets a few through as a probe.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +10,9 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// The window over which the rates are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// The last so many calls.
+    /// The last calls, by number.
     Calls(u32),
-    /// The calls of the last so many seconds.
+    /// The calls of the last seconds.
     Seconds(u32),
 }
 
@@ -81,7 +81,7 @@ impl BreakerState {
     }
 }
 
-/// A call that was let through; given back with how it ended.
+/// A call that was let through; returned with its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a call that is not given back keeps a place of a breaker that is half open"]
 pub struct Call {
@@ -222,7 +222,7 @@ impl Inner {
         self.permits = self.settings.half_open_calls.max(1);
     }
 
-    /// Changes of state that come with time.
+    /// Changes of state that are due by time.
     fn tick(&mut self, now_ns: u64, asked: bool) {
         let spent_ns = now_ns.saturating_sub(self.since_ns);
         let settings = &self.settings;

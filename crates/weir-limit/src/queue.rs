@@ -31,7 +31,7 @@ pub(crate) struct Comer {
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     by_key: HashMap<u64, Waiting<T>>,
-    /// Keys with somebody waiting, the one whose turn it is first.
+    /// Keys with waiting requests; the one whose turn it is comes first.
     ring: VecDeque<u64>,
     len: usize,
     /// Sum of the costs of all waiting entries.

@@ -1,4 +1,4 @@
-//! A rate: so many in so much time, exactly.
+//! A rate: an exact number of events per period.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub struct Rate {
     period_ns: u64,
 }
 
-/// Why a text is no rate.
+/// Syntax error in a rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateError(&'static str);
 

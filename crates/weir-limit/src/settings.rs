@@ -51,8 +51,8 @@ pub enum Concurrency {
 pub enum Mode {
     /// Evenly, one by one; after a rest as many at once as the burst allows.
     Pace,
-    /// All that a second allows at once, then none until the next second, as piped's `tap` does it;
-    /// for comparison.
+    /// All requests of a second at once, then none until the next second, as in piped's `tap`; for
+    /// comparison.
     Window,
 }
 

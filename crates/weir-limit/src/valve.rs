@@ -360,7 +360,7 @@ impl Core {
         Admission::Wait(slot, self.due())
     }
 
-    /// Why one is refused that would wait for `wait_ns`, if it is.
+    /// The reason to refuse a request that would wait for `wait_ns`, if any.
     fn refusal(&self, wait_ns: Option<u64>, patience_ns: Option<u64>) -> Option<Reason> {
         let wait = wait_ns.unwrap_or_default();
         if self.queue.len() >= self.settings.queue_max {

@@ -33,7 +33,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const TOLD_AGAIN: Duration = Duration::from_secs(10);
 /// How long a draining listener accepts connections whose handshake had already begun.
 const LAST_HANDSHAKES: Duration = Duration::from_millis(300);
-/// A queue that has not been empty for so long does not end by itself.
+/// Duration from which a non-empty queue is not expected to end by itself.
 const QUEUE_MAX: Duration = Duration::from_millis(500);
 /// Connections accepted in a row before those accepted are served.
 const ACCEPTS_MAX: usize = 32;
@@ -214,7 +214,7 @@ impl<'a> Entrance<'a> {
         Some(admission)
     }
 
-    /// Waits for the first of the queue to be let in, or told that there is no room.
+    /// Waits until the first client of the queue is admitted, or may be answered with 503.
     async fn wait(&mut self) -> Admission {
         let new = || Queue { since: Instant::now(), long: None };
         let queue = self.queue.get_or_insert_with(new);

@@ -1,7 +1,7 @@
 //! Coarse deadlines: one sweep per worker instead of a timer per read.
 //!
-//! Setting a deadline is a store. A sweep every [`TICK_MS`] milliseconds (sooner when a
-//! nearer deadline was set) wakes the tasks whose time has come; they see it by polling.
+//! Setting a deadline is a store. A sweep every [`TICK_MS`] milliseconds (sooner when a nearer
+//! deadline was set) wakes the tasks whose deadline has passed; they notice by polling it.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;

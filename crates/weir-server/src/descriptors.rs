@@ -34,7 +34,7 @@ pub struct FilesPlan {
     pub clients_max: usize,
     /// Upstream connections that can always be opened, whatever clients have.
     pub upstreams_min: usize,
-    /// Connections of clients that are only told that there is no room.
+    /// Connections of clients that only get a 503.
     pub refusals_max: usize,
     /// Connections of each listener of the admin API.
     pub admin_max: usize,
@@ -75,7 +75,7 @@ pub(crate) struct Files {
     /// The part of it that clients may have.
     clients: Semaphore,
     refusals: Semaphore,
-    /// Listeners with somebody to accept for whom there is no file.
+    /// Listeners with a waiting client but no file for it.
     crowded: AtomicUsize,
     /// Listeners with a queue that does not end.
     queues: AtomicUsize,
@@ -89,7 +89,7 @@ pub(crate) struct Files {
 /// The file of a client's connection; dropped after the connection is closed.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    /// The client is only told that there is no room.
+    /// The client only gets a 503.
     pub(crate) refused: bool,
     files: Arc<Files>,
 }

@@ -122,7 +122,7 @@ impl Executor {
         }
     }
 
-    /// Polls a task, which is gone if that is its end.
+    /// Polls a task, and removes it if it has finished.
     fn turn(&self, task: TaskId) {
         let taken = self.tasks.borrow_mut().get_mut(task as usize).and_then(|task| {
             task.is_ready = false;

@@ -74,8 +74,8 @@ impl Socket {
         Self(State::Fresh(stream))
     }
 
-    /// The connection of a request that no client has sent: nothing comes, all that is written is
-    /// forgotten.
+    /// The connection of a request without a client: it yields no bytes, and all output is
+    /// discarded.
     pub(crate) fn nobody() -> Self {
         Self(State::Nobody)
     }

@@ -1,5 +1,5 @@
-//! The thread that lets requests pass when their turn has come: one for all limits, so that a limit
-//! is exact however many workers there are. It is started by the first request that has to wait.
+//! The thread that releases requests when their turn has come: one for all limits, so that a limit
+//! is exact for any number of workers. It is started by the first request that has to wait.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -1,6 +1,6 @@
-//! Content that goes from one connection to another without passing through the program: a pipe of
-//! the system takes the pages in which it was received, and the other connection sends them
-//! (splice(2), `docs/decisions/0019-splice.md`).
+//! Relaying content between connections without copying it to user space: a kernel pipe takes the
+//! pages in which it was received, and the other connection sends them (splice(2),
+//! `docs/decisions/0019-splice.md`).
 
 use std::cell::Cell;
 use std::io;

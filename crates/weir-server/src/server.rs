@@ -118,7 +118,7 @@ impl Server {
         }
         let listeners = bound.map(|bound| bound.listeners);
         let mut threads = plan.spawn(listeners, orders, &counters, acceptors, options.seed)?;
-        // Joined last: it ends when the workers have let go of their ends of the log.
+        // Joined last: it ends when the workers have closed the log.
         threads.extend(writer);
         Ok(Self {
             address,
@@ -172,7 +172,7 @@ impl Server {
         self.buffers
     }
 
-    /// Why a worker is not kept to its core although `weir.server.pinning` asks for it.
+    /// The reason why a worker is not pinned to its core although `weir.server.pinning` is set.
     pub fn unpinned(&self) -> Option<&str> {
         self.unpinned.as_deref()
     }
@@ -182,7 +182,7 @@ impl Server {
         &self.metrics
     }
 
-    /// Stops accepting and lets idle connections go; running exchanges finish.
+    /// Stops accepting and closes idle connections; running exchanges finish.
     pub fn drain(&self) {
         self.advance(Phase::Draining);
     }
@@ -236,7 +236,7 @@ struct Plan<'a> {
     identity: Arc<Identity>,
     files: Arc<Files>,
     inquiries: Option<Inquiries>,
-    /// Why a worker could not be pinned.
+    /// The reason why a worker could not be pinned.
     unpinned: RefCell<Option<String>>,
 }
 

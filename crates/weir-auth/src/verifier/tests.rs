@@ -150,7 +150,7 @@ fn algorithms_cannot_be_confused() {
     let header = r#"{"alg":"RS256","kid":"r"}"#;
     check(&rsa_signed(header, payload, &RSA_PKCS1_SHA384), TokenError::BadSignature);
     check(&rsa_signed(header, payload, &RSA_PSS_SHA256), TokenError::BadSignature);
-    // A key that the token brings along is not looked at.
+    // A key embedded in the token is ignored.
     let (x, y) = issuer().ec.public_key().as_ref()[1..].split_at(32);
     let own = format!(
         r#"{{"alg":"ES256","kid":"x","jwk":{{"kty":"EC","crv":"P-256","x":"{}","y":"{}"}}}}"#,

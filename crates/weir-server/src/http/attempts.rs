@@ -40,7 +40,7 @@ pub(super) enum Done<'s> {
     Next(Next),
     /// The request, as it was before the first attempt, is answered from definitions.
     Mock(&'s MockSource, Outcome),
-    /// The request, as it was before the first attempt, goes to the route of this path.
+    /// The original request is forwarded to the route of this path.
     Fallback(String),
 }
 
@@ -240,7 +240,7 @@ impl<'s> Attempts<'s> {
         self.again_until_ns = retry_ns.map(|limit| now_ns().saturating_add(limit));
     }
 
-    /// Attempts until one comes to a response that is not to be had again.
+    /// Repeats attempts until the response is one that is not retried.
     async fn attempts(
         &self,
         client: &mut Client,

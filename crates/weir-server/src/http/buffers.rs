@@ -37,8 +37,8 @@ impl ReadBuffer {
         self.buffer.get(..count).unwrap_or_default()
     }
 
-    /// Puts the bytes from `start` to `end` of those read last into `carry`: much of it by handing
-    /// over the buffer, which must come back soon ([`ReadBuffer::take_back`]).
+    /// Moves the bytes from `start` to `end` of the last read into `carry`: large pieces by lending
+    /// the buffer, which must be returned soon ([`ReadBuffer::take_back`]).
     pub(crate) fn give(&mut self, carry: &mut Carry, start: usize, end: usize) {
         let bytes = self.buffer.get(start..end).unwrap_or_default();
         if bytes.len() < LENT_BYTES_MIN || !carry.is_empty() {

@@ -23,9 +23,9 @@ const WAIT: Duration = Duration::from_secs(10);
 /// Interval at which a waiting client is checked for having disconnected.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Answers a request from the cache of its route, if it can be; `None` if it is to be sent. Then
-/// the exchange knows whether its response is to be kept. Where `to` leads counts, unless that is
-/// an instance of the route's service: they all have the same.
+/// Answers a request from its route's cache if possible; `None` if it must be forwarded. Then the
+/// exchange records whether its response may be stored. The target `to` is part of the key, unless
+/// it is an instance of the route's service: all instances share their responses.
 pub(super) async fn look(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -80,7 +80,7 @@ pub(super) async fn look(
     }
 }
 
-/// Waits until somebody else's fetch is over.
+/// Waits until another request's fetch is over.
 async fn landed(
     worker: &Worker,
     client: &mut Client,

@@ -88,7 +88,7 @@ pub(super) fn wants(worker: &Worker, x: &mut Exchange, body: BodyKind) -> Option
     None
 }
 
-/// A stream of events, which clients want as they come.
+/// An event stream, whose events clients want as they are sent.
 pub(super) fn is_endless(x: &Exchange) -> bool {
     let content_type = x.response.fields.get(b"content-type").unwrap_or_default();
     let starts = |name: &[u8]| {

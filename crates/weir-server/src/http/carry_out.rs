@@ -1,5 +1,5 @@
-//! A request with more to do than to be forwarded: it waits, is answered here, goes to another
-//! route within the gateway, through a cache, or by several attempts.
+//! Requests that are not just forwarded: they wait, are answered here, go to another route within
+//! the gateway, through a cache, or need several attempts.
 
 use std::borrow::Cow;
 use std::rc::Rc;

@@ -106,7 +106,8 @@ pub(crate) struct Record {
     pub(crate) error: Option<ErrorKind>,
     /// Filters that ran on the request side.
     pub(crate) filters_ran: usize,
-    /// Under which the route is counted; noted when it is found, as it is in no cache at the end.
+    /// Number of the route's counters; stored when the route is found, as its memory is in no CPU
+    /// cache at the end.
     pub(crate) counted: RouteNumber,
     pub(crate) body: BodyRead,
     /// A filter has put another body in the place of the client's.

@@ -21,7 +21,7 @@ use crate::worker::Worker;
 pub(super) struct Found<'s> {
     pub(super) route: Option<&'s Route<RouteTarget>>,
     pub(super) cors: CorsDecision,
-    /// Why the route must not serve the request after all.
+    /// The reason why the route must not serve the request.
     pub(super) ambiguity: Option<Ambiguity>,
 }
 

@@ -1,7 +1,7 @@
-//! Requests that go round: Via against loops, Max-Forwards for OPTIONS (RFC 9110 section 7.6).
+//! Loop protection: Via against loops, Max-Forwards for OPTIONS (RFC 9110 section 7.6).
 //!
-//! Spring Cloud Gateway adds no Via. weir does where the request may come back to it: when the
-//! upstream's port is the one it listens on itself, and everywhere with `weir.forward.via`.
+//! Spring Cloud Gateway adds no Via. weir does if the request may come back to it, as the
+//! upstream's port is its own, and for all requests with `weir.forward.via`.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};

@@ -13,10 +13,10 @@ pub(crate) use super::relay_error::RelayError;
 use crate::net::{Socket, poll_read, poll_splice_from, poll_splice_to, poll_writable};
 use crate::pipe::{Pipe, Pipes};
 
-/// Bytes read in a row before other connections have their turn: no more than one read with a
-/// buffer of the default size may bring. A turn costs next to nothing beside the copying; with
-/// several reads each, hundreds of large bodies that move at once had everybody else wait for as
-/// many times a megabyte.
+/// Maximum number of bytes read in a row before other connections have their turn: one read with a
+/// buffer of the default size. A turn costs almost nothing compared with the copying. With several
+/// reads per turn, hundreds of large bodies delayed all other connections by as many megabytes of
+/// copying.
 const TURN_BYTES_MAX: usize = 64 * 1024;
 
 /// Content is spliced where at least so many bytes of it are still to come, and
@@ -54,7 +54,7 @@ pub(crate) struct Relay {
     pending: Gather,
     /// Buffer for the content of `pending`; returned within a turn.
     held: Carry,
-    /// Content on its way that the system holds; it comes behind `pending`.
+    /// Spliced content in a kernel pipe, to be sent after `pending`.
     piped: Option<Pipe>,
     /// The last read was large.
     is_bulk: bool,
@@ -366,7 +366,7 @@ impl Relay {
         Ok(at)
     }
 
-    /// Codes content; little of it goes on at once, as somebody may wait for it.
+    /// Encodes content; a small piece is flushed at once, as the receiver may be waiting for it.
     fn encode_part(&mut self, content: &[u8], is_last: bool) {
         let Some(encoder) = &mut self.encoder else { return };
         encoder.write(content);

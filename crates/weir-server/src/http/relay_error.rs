@@ -1,10 +1,10 @@
-//! Why the relay of a body failed, and on which side.
+//! Errors in relaying a body, and the side at fault.
 
 use weir_wire::http1::BodyError;
 
 use crate::error::{ErrorKind, ProxyError, body_error_text};
 
-/// Why a relay ended before its end.
+/// Error in relaying a body.
 #[derive(Debug)]
 pub(crate) enum RelayError {
     /// The sender's coding is broken.

@@ -1,4 +1,4 @@
-//! Bodies of requests that filters look at or change.
+//! Request bodies for filters that read or edit them.
 
 use std::rc::Rc;
 

@@ -95,8 +95,8 @@ pub(super) async fn waited<'s>(
     run_filters(worker, client, x, snapshot, route, filtering, (from, answer))
 }
 
-/// Applies to a request the rules for origins and forwarding, and the filters of its route.
-/// Waits for nothing, so that the task of a connection has no room for it.
+/// Applies the CORS and forwarding rules and the filters of its route to a request. Not `async`, so
+/// that it takes no space in the connection's task.
 pub(super) fn decide<'s>(
     worker: &Worker,
     client: &Client,
@@ -141,8 +141,8 @@ pub(super) fn start<'s>(
     run_filters(worker, client, x, snapshot, route, filtering, (0, None))
 }
 
-/// Runs the filters of a route from number `from` on, once the one in front of it has got its
-/// answer, and finds out where the request goes.
+/// Runs the filters of a route from number `from` on, once the one before has its answer, and
+/// determines the destination of the request.
 fn run_filters<'s>(
     worker: &Worker,
     client: &Client,

@@ -37,7 +37,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) chosen: Option<&'a [IpAddr]>,
 }
 
-/// A kept connection to `wanted.target`, where none has to be waited for.
+/// A pooled connection to `wanted.target`, if one is idle and their number is not limited.
 pub(crate) fn kept(worker: &Worker, wanted: &Wanted<'_>) -> Option<Box<Upstream>> {
     if wanted.pool.connections_max.is_some() || wanted.fresh {
         return None;

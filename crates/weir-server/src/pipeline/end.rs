@@ -24,7 +24,7 @@ pub(super) struct End {
     sent: usize,
     /// The peer sends nothing more.
     pub(super) is_over: bool,
-    /// The end is to be sent when nothing else is.
+    /// The end of the stream is to be sent once the output is empty.
     ending: Ending,
     /// The connection broke.
     pub(super) failed: bool,
@@ -41,7 +41,7 @@ enum Ending {
 }
 
 impl End {
-    /// An end whose bytes come at this pace.
+    /// A side whose input is paced by `pace`.
     pub(super) fn new(stream: Socket, carry: Carry, pace: Option<Box<Pace>>) -> Self {
         Self {
             stream,
@@ -72,7 +72,7 @@ impl End {
         self.out.len() - self.sent < BACKLOG_BYTES_MAX
     }
 
-    /// Sends the end of the stream behind all else.
+    /// Sends the end of the stream after all buffered output.
     pub(super) fn end(&mut self) {
         if self.ending == Ending::No {
             self.ending = Ending::Wanted;

@@ -1,4 +1,4 @@
-//! Looking at the upstreams of pipelines, whether or not anybody asks for them.
+//! Active health checks of the upstreams of pipelines, with or without traffic.
 
 use std::future::poll_fn;
 use std::rc::{Rc, Weak};
@@ -18,7 +18,7 @@ use crate::worker::Worker;
 
 /// Interval at which the list of upstreams to check is read again.
 const ASK: Duration = Duration::from_secs(1);
-/// Bytes of an answer that are looked at.
+/// Maximum size of a response to a check.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// A pipeline whose upstreams are checked for as long as it is there.
@@ -86,7 +86,7 @@ fn now_ms() -> u64 {
     now_ns() / 1_000_000
 }
 
-/// Looks at one upstream once.
+/// Checks one upstream once.
 async fn look(worker: &Rc<Worker>, member: &Member, check: &HealthCheck) -> Result<(), String> {
     tokio::select! {
         result = ask(worker, member, check) => result,

@@ -50,7 +50,7 @@ pub(crate) enum Serves {
 pub(crate) enum Order {
     /// To serve.
     Open(Box<Opening>),
-    /// To look at upstreams: one worker does it for all.
+    /// To check upstreams: one worker does it for all.
     Check(Checked),
 }
 
@@ -155,7 +155,7 @@ async fn speak(near: &mut Near, counters: &PipelineCounters) -> Result<(), Cut> 
     }
 }
 
-/// Serves a connection by the protocol of its pipeline, and counts why it ended before its time.
+/// Serves a connection by the protocol of its pipeline, and counts the reason if it is cut.
 async fn converse(mut near: Near, counters: &PipelineCounters) {
     let counter = match speak(&mut near, counters).await {
         Ok(()) | Err(Cut::Gone) => return,

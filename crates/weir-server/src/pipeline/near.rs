@@ -19,7 +19,7 @@ use crate::worker::Worker;
 
 /// How long input is read from a client whose connection is being closed.
 const PARTING_MS: u64 = 2_000;
-/// Bytes that a client may send before there is somebody to take them.
+/// Bytes that a client may send before an upstream is connected.
 const EARLY_BYTES_MAX: usize = 64 * 1024;
 
 /// A client's side of a connection.
@@ -38,7 +38,7 @@ pub(super) struct Near {
     pub(super) drain: Arc<DrainState>,
 }
 
-/// Why a connection ends before its time.
+/// Reasons for cutting a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     /// The limit turns it away.
@@ -49,9 +49,9 @@ pub(super) enum Cut {
     Expired,
     /// A violation of the protocol.
     Broken,
-    /// The rules do not let it.
+    /// The rules forbid it.
     Denied,
-    /// The client went, or the gateway stops.
+    /// The client has left, or the gateway stops.
     Gone,
 }
 
@@ -96,7 +96,7 @@ impl Near {
         out
     }
 
-    /// Reads the PROXY header that a trusted proxy sends in front. Nothing else may come from it.
+    /// Reads the PROXY header that a trusted proxy must send first.
     pub(super) async fn introduce(&mut self) -> Result<(), Cut> {
         if !self.pipeline.proxy_protocol.expects(self.peer.ip()) {
             return Ok(());

@@ -275,7 +275,7 @@ impl Calls<'_> {
         self.send(message);
     }
 
-    /// Sends a call to the provider whose turn it is, on the connection there is, or a new one.
+    /// Sends a call to the provider whose turn it is, on the existing connection or a new one.
     fn send(&mut self, mut message: Message) {
         let leaving = self.links.iter().filter(|link| link.is_leaving()).map(Link::member);
         let excluded: Vec<_> = leaving.chain(&message.tried).cloned().collect();
@@ -369,7 +369,7 @@ impl Calls<'_> {
         self.client.push(&bytes);
     }
 
-    /// A connection to `member` is gone: its calls have no answer any more.
+    /// Handles the loss of the connection to `member`: its calls will get no response.
     fn lose(&mut self, member: &Arc<Member>, why: &str) {
         let lost = self.under_way.extract_if(|_, call| call.is_at(member));
         for (_, call) in lost {

@@ -180,7 +180,7 @@ impl Client<'_> {
         Err(why)
     }
 
-    /// The addresses that an address or a name stands for.
+    /// Resolves a destination to its addresses.
     async fn addresses(&mut self, address: &Address) -> Result<Vec<SocketAddr>, (Reply, Cut)> {
         let (host, port) = match address {
             Address::Ip(address) => return Ok(vec![*address]),

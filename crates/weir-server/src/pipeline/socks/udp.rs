@@ -61,7 +61,7 @@ struct Association<'a> {
     counters: &'a PipelineCounters,
     /// Towards the client.
     inside: Watched<UdpSocket>,
-    /// Towards everybody else, of both families where the machine has both.
+    /// Socket towards all other hosts, for both address families if the machine has both.
     outside: Watched<UdpSocket>,
     is_v6: bool,
     host: IpAddr,
