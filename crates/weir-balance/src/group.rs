@@ -12,13 +12,14 @@ use crate::order::{Order, next_in_turn};
 
 /// Weight units that a slow start is divided into.
 const SLOW_STEPS: u64 = 100;
-/// How much more than its share a member may have under way before the next one of a hash takes
-/// over (the bound of consistent hashing with bounded loads, Mirrokni et al. 2018).
+/// Load relative to its share above which a member's hashed requests go to the next member (the
+/// bound of consistent hashing with bounded loads, Mirrokni et al. 2018).
 const LOAD_MAX: f64 = 1.25;
-/// So much under way is no load: with a few requests, shares are less than one.
+/// Requests in progress up to which a member never counts as overloaded: with a few requests,
+/// shares are less than one.
 const LOAD_MIN: f64 = 8.0;
-/// So many members at most are looked at for the one with the fewest requests: of a thousand, a
-/// look at all would cost more than the request.
+/// Maximum number of members compared to find the one with the fewest requests: with a thousand,
+/// comparing all would cost more than the request.
 const LOOKS_MAX: usize = 64;
 /// The golden ratio as a fraction of 64 bits: its multiples are spread evenly.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -44,8 +45,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// A group of members with their weights, each at least 1. One that comes back gets its full
-    /// share only after `slow_start_ms`.
+    /// A group of members with their weights, each at least 1. A member that comes back reaches its
+    /// full share only after `slow_start_ms`.
     pub fn new(members: Vec<(Arc<Member>, u32)>, balance: Balance, slow_start_ms: u64) -> Self {
         let weights: Vec<u32> = members.iter().map(|(_, weight)| *weight).collect();
         let order = Order::of(&weights);
@@ -67,7 +68,7 @@ impl Group {
         }
     }
 
-    /// Whether it leads nowhere.
+    /// Whether it has no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -77,13 +78,13 @@ impl Group {
         self.members.iter().map(|(member, _)| member)
     }
 
-    /// How its members are, for operators.
+    /// State of its members, for operators.
     pub fn states(&self, now_ms: u64) -> Vec<MemberState> {
         self.members.iter().map(|(member, weight)| member.state(*weight, now_ms)).collect()
     }
 
-    /// Who takes the next one, without those in `tried`; `hash` is of the client. One that is down
-    /// or rests is taken only if there is no other.
+    /// Takes a member for the next connection, except those in `tried`; `hash` is of the client. A
+    /// member that is down or resting is taken only if there is no other.
     pub fn take(&self, tried: &[Arc<Member>], hash: u64, now_ms: u64) -> Option<Taken> {
         let is_left = |_, member: &Arc<Member>| !tried.iter().any(|one| Arc::ptr_eq(one, member));
         let usable = |n, member: &Arc<Member>| is_left(n, member) && member.is_usable(now_ms);
@@ -195,7 +196,7 @@ impl Group {
         least.map(|(n, _)| n)
     }
 
-    /// The same one for the same hash (weighted rendezvous hashing).
+    /// The member for a hash: always the same (weighted rendezvous hashing).
     fn rendezvous(
         &self,
         may: &impl Fn(usize, &Arc<Member>) -> bool,
@@ -237,7 +238,7 @@ impl Group {
         let now_ns = now_ms.saturating_mul(1_000_000);
         let cost = |entry: &(Arc<Member>, u32)| {
             let cost = match (entry.0.recent_ns(now_ns), entry.0.active()) {
-                // One that nothing is known of is tried, but not by all at once.
+                // A member without a measurement is tried, but not by all clients at once.
                 (0, 1..) => f64::MAX / 2.0,
                 (recent, _) => recent as f64 * under_way(&entry.0),
             };
@@ -342,7 +343,7 @@ mod tests {
         taken.member().target.port
     }
 
-    /// How many of `count` each member gets, all over at once.
+    /// Number of `count` requests that each member gets if each one ends at once.
     fn shares(group: &Group, count: usize, now_ms: u64) -> Vec<usize> {
         let mut shares = vec![0; group.members.len()];
         for n in 0..count {

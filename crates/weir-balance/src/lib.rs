@@ -1,8 +1,8 @@
 //! Services, their instances, and which instance serves a request.
 //!
 //! A [`Service`] outlives route tables: a route holds it, and its instances change beneath the
-//! route. The [`Directory`] knows the services by name and merges what registries report.
-//! Pure: no sockets, clock, chance or threads; whoever talks to a registry is in `weir-control`.
+//! route. The [`Directory`] knows the services by name and merges the reports of registries. Pure:
+//! no sockets, clock, randomness or threads; the registry clients are in `weir-control`.
 
 #![deny(
     clippy::disallowed_methods,

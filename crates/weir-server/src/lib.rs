@@ -1,8 +1,8 @@
 //! The data plane: listeners, workers, the exchange, upstream pools.
 //!
 //! One OS thread per worker, each with its own tasks, listener, pools, counters and scratch memory:
-//! on the request path the workers share nothing but the snapshot pointer. The data plane does not
-//! know that an admin API exists.
+//! on the request path the workers share only the snapshot pointer. The data plane does not know
+//! that an admin API exists.
 
 #![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! One worker: what its tasks share, which no other thread touches.
+//! A worker: state shared by its tasks and by no other thread.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -41,7 +41,7 @@ const HEAD_READ_BYTES: usize = 2 * 1024;
 /// would make all workers write to one cache line.
 pub(crate) type HeldSnapshot = Rc<Arc<Snapshot>>;
 
-/// What the tasks of one worker share.
+/// State shared by the tasks of one worker.
 pub(crate) struct Worker {
     pub(crate) deadlines: Rc<Deadlines>,
     pub(crate) pools: Pools,
@@ -192,7 +192,7 @@ impl Worker {
     }
 
     /// Whether connections close after their response: while the gateway drains, and while another
-    /// client waits for a place.
+    /// client waits for a free file.
     pub(crate) fn lets_go(&self) -> bool {
         self.draining() || self.files.is_crowded()
     }
@@ -224,7 +224,7 @@ impl Worker {
         self.deadlines.wake_all();
     }
 
-    /// Periodic housekeeping: frees what is kept only for speed.
+    /// Periodic housekeeping: frees caches and spare buffers.
     pub(crate) fn tidy(&self) {
         self.tidy_own();
         self.deadlines.tidy();
@@ -238,7 +238,7 @@ impl Worker {
         }
     }
 
-    /// The same, without what it shares with other workers of the thread.
+    /// The same, without state shared with other workers of the thread.
     pub(crate) fn tidy_own(&self) {
         drop(self.snapshot());
         self.pools.evict(self.deadlines.now_ms(), self.files.is_short());

@@ -23,8 +23,8 @@ use super::whole::finish_with;
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
-/// Collects a response whose head is there, keeps it in the cache, has it changed, and sends it;
-/// one that nobody wants whole is relayed.
+/// Reads a whole response, caches it, runs the filters that edit its content, and sends it. A
+/// response that is needed by none of these is relayed.
 pub(super) async fn collected(
     worker: &Rc<Worker>,
     client: &mut Client,

@@ -1,5 +1,5 @@
-//! What is never served, and the form of a path in which it is matched and sent. `weir explain`
-//! asks the same.
+//! Rejects methods that are never served and normalizes the path for matching and forwarding. Also
+//! called by `weir explain`.
 
 use weir_wire::RequestHead;
 use weir_wire::http1::canonical_path;

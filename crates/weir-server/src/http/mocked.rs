@@ -16,10 +16,10 @@ use super::replay::{Body, content_of, keep_body, pause};
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
-/// How long a client waits for an answer that never comes: until it gives up, or this.
+/// How long a mocked timeout stays silent, unless the client gives up first.
 const SILENCE_MS: u64 = 600_000;
 
-/// Reads the body, has the answer made, waits as long as it says, and sends it behind the route's
+/// Reads the body, generates the answer, waits for its delay, and sends it after the route's
 /// response filters.
 pub(super) async fn mocked(
     worker: &Rc<Worker>,
@@ -92,7 +92,7 @@ fn call_back(worker: &Worker, callbacks: Vec<Callback>) {
     worker.counters.asked(kind, sent.is_ok());
 }
 
-/// Tells, and counts, that a mock answers for an upstream whose call ended with `outcome`.
+/// Marks and counts a mock answer in place of an upstream whose call ended with `outcome`.
 pub(super) fn tell_fallback(worker: &Worker, x: &mut Exchange, outcome: Outcome) {
     worker.counters.mocked();
     let cause = match outcome {
@@ -102,7 +102,7 @@ pub(super) fn tell_fallback(worker: &Worker, x: &mut Exchange, outcome: Outcome)
     x.added.append(b"Weir-Mock-Fallback", cause.as_bytes());
 }
 
-/// Has the filters of `route` change the body of an answer that was made in the gateway.
+/// Runs the filters of `route` that edit the body on a locally generated answer.
 fn edit_local(
     local: &mut LocalResponse,
     route: &Route<RouteTarget>,

@@ -1,4 +1,4 @@
-//! One HTTP connection after another: reading heads, the exchange, relaying bodies.
+//! HTTP connections: reading heads, the exchange, relaying bodies.
 
 mod admission;
 mod ask;

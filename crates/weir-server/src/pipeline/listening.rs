@@ -37,25 +37,25 @@ pub(crate) struct Opening {
     pub(crate) listening: Listening,
 }
 
-/// By what a listener's connections are served.
+/// The engine that serves a listener's connections.
 #[derive(Debug)]
 pub(crate) enum Serves {
-    /// The HTTP engine and a table of its own.
+    /// The HTTP engine with its own route table.
     Http(Arc<ArcSwap<Snapshot>>),
-    /// What the pipeline says at the time.
+    /// The pipeline's current configuration.
     Stream,
 }
 
-/// What a worker is told to do.
+/// Order to a worker.
 #[derive(Debug)]
 pub(crate) enum Order {
     /// To serve.
     Open(Box<Opening>),
-    /// To look at upstreams: one worker does it for all.
+    /// To check upstreams: one worker does it for all.
     Check(Checked),
 }
 
-/// Does what it is told for as long as orders may come.
+/// Executes orders until their channel is closed.
 pub(crate) async fn take_orders(worker: &Rc<Worker>, mut orders: UnboundedReceiver<Order>) {
     while let Some(order) = orders.recv().await {
         let worker = Rc::clone(worker);
@@ -69,10 +69,10 @@ pub(crate) async fn take_orders(worker: &Rc<Worker>, mut orders: UnboundedReceiv
     }
 }
 
-/// What becomes of each connection of one listener.
+/// The handler for connections of one listener.
 struct Entry {
     worker: Rc<Worker>,
-    /// Where HTTP is served by.
+    /// The worker state that serves HTTP, if the pipeline is an HTTP one.
     beside: Option<Rc<Worker>>,
     current: Arc<ArcSwap<Pipeline>>,
     counters: Arc<PipelineCounters>,
@@ -109,7 +109,7 @@ async fn serve(worker: Rc<Worker>, opening: Opening) {
         () = tidying => {}
     }
     drop(listening);
-    // Those that are idle see that they are to go.
+    // Wakes idle connections, so that they notice the end.
     worker.deadlines.wake_all();
 }
 

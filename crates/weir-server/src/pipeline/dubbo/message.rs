@@ -1,4 +1,4 @@
-//! One message of a Dubbo2 connection, whole.
+//! A complete message of a Dubbo2 connection.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::pipeline::turn::Held;
 /// Bytes of calls that may wait for their turn or a connection; one call may always wait.
 pub(super) const WAITING_BYTES_MAX: usize = 1024 * 1024;
 
-/// One call.
+/// A call.
 pub(super) struct Message {
     pub(super) head: Head,
     /// Head and body.
@@ -33,7 +33,7 @@ pub(super) fn renumber(bytes: &mut [u8], id: u64) {
     }
 }
 
-/// Takes a whole message from what came.
+/// Takes a complete message from the received bytes.
 pub(super) fn take(end: &mut End, body_max: usize) -> Result<Option<(Head, Vec<u8>)>, Cut> {
     let bytes = end.carry.as_slice();
     let Some(head) = parse_head(bytes, body_max).map_err(|_| Cut::Broken)? else {

@@ -1,4 +1,4 @@
-//! A pipeline of Dubbo2 calls: each goes its own way.
+//! A pipeline of Dubbo2 calls, each routed separately.
 //!
 //! A consumer's calls are routed, paced and balanced one by one over connections of its own to
 //! providers, or over connections that it shares with others. Heartbeats are answered on each
@@ -100,7 +100,7 @@ struct Calls<'a> {
     counters: &'a PipelineCounters,
     body_max: usize,
     peer: SocketAddr,
-    /// What a provider gets in front of all else.
+    /// The PROXY header, sent to a provider first.
     introduction: Vec<u8>,
     client: End,
     links: Vec<Link>,
@@ -170,7 +170,7 @@ impl Calls<'_> {
         self.client.flush() | sent
     }
 
-    /// Whether the consumer has gone and has all its answers.
+    /// Whether the consumer has closed and has all its responses.
     fn has_ended(&mut self) -> bool {
         let is_done = self.client.is_over
             && self.waiting.is_empty()
@@ -204,7 +204,7 @@ impl Calls<'_> {
         moved
     }
 
-    /// Reads one message of the consumer; tells whether anything came.
+    /// Reads one message of the consumer; returns whether any bytes arrived.
     fn requests(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
         let takes = self.client.has_room()
             && self.waiting.len() < WAITING_MAX
@@ -221,7 +221,7 @@ impl Calls<'_> {
             return Ok(self.client.fill(cx, scratch));
         };
         if head.event {
-            // Its heartbeats end here; what else it may say of itself concerns nobody.
+            // Heartbeats end here; other events of the consumer are ignored.
             write_heartbeat_reply(self.client.out(), &head);
         } else if head.is_request {
             self.arrive(head, bytes);
@@ -262,7 +262,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Which way a call goes, or why it goes none.
+    /// The upstream group of a call, or the reason for an error response.
     fn way(&self, head: &Head, bytes: &[u8]) -> Result<Arc<Group>, (Status, String)> {
         let way = if self.pipeline.routes.is_empty() {
             &self.pipeline.upstream
@@ -302,7 +302,7 @@ impl Calls<'_> {
         self.send(message);
     }
 
-    /// Sends a call to the provider whose turn it is, on the connection there is, or a new one.
+    /// Sends a call to the provider whose turn it is, on the existing connection or a new one.
     fn send(&mut self, mut message: Message) {
         let mut is_full = false;
         loop {
@@ -361,7 +361,7 @@ impl Calls<'_> {
             self.links.push(link);
             self.links.len() - 1
         });
-        // One that nobody waits for is in nobody's service.
+        // A one-way call takes no place: nothing tells when it ends.
         let held = message.held.take();
         if head.wants_reply() {
             self.under_way.insert(head.id, UnderWay { head, taken, held });
@@ -445,7 +445,7 @@ impl Calls<'_> {
         self.client.push(&bytes);
     }
 
-    /// A connection to `member` is gone: its calls have no answer any more.
+    /// Handles the loss of the connection to `member`: its calls will get no response.
     fn lose(&mut self, member: &Arc<Member>, why: &str) {
         let lost = self.under_way.extract_if(|_, call| call.is_at(member));
         for (_, call) in lost {
