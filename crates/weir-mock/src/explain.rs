@@ -188,7 +188,7 @@ impl std::fmt::Display for Explanation {
     }
 }
 
-/// What one segment more, less, or of other text costs.
+/// The cost of an added, missing or different segment.
 const COST_OTHER: usize = 8;
 
 fn segments(path: &str) -> Vec<&str> {
@@ -196,7 +196,7 @@ fn segments(path: &str) -> Vec<&str> {
     path.split('/').filter(|part| !part.is_empty()).take(SEGMENTS_MAX).collect()
 }
 
-/// How far a path is from a template, by Levenshtein over segments.
+/// The distance of a path from a template: Levenshtein over segments.
 fn distance(asked: &[&str], template: &[&str]) -> usize {
     levenshtein(asked, template, COST_OTHER, segment_cost)
 }

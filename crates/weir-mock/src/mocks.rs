@@ -1,4 +1,4 @@
-//! All definitions that are served together.
+//! All served definitions.
 
 use std::sync::Arc;
 
@@ -30,9 +30,9 @@ pub struct Mocks {
     /// The numbers of definitions, by their names, if those can be asked for.
     named: Option<Sorted<(Arc<str>, usize), ()>>,
     index: Index,
-    /// How many are for some hosts only.
+    /// The number of definitions that are bound to hosts.
     with_hosts: usize,
-    /// How many are stateful.
+    /// The number of stateful definitions.
     with_state: usize,
     options: Options,
 }
@@ -46,7 +46,7 @@ pub struct Mount {
     pub base_path: Option<String>,
     /// For requests to these hosts only; for all if there are none.
     pub hosts: Vec<String>,
-    /// How it is served, which goes before what it says itself.
+    /// Settings of the mount; they take precedence over those of the definition itself.
     pub settings: Settings,
 }
 
@@ -56,8 +56,8 @@ impl From<Arc<Api>> for Mount {
     }
 }
 
-/// What a mount is once it is checked. It keeps the turns of its sequences, and so may be served
-/// with others than before without beginning anew.
+/// A mount that has been validated. It keeps the state of its sequences, so it can be served
+/// together with other mounts than before without restarting them.
 #[derive(Debug)]
 pub struct Mounted {
     api: Arc<Api>,
@@ -67,7 +67,7 @@ pub struct Mounted {
     hosts: Vec<String>,
     rules: Rules,
     options: Options,
-    /// What clients have written, if it is stateful.
+    /// The items that clients have written, if the definition is stateful.
     state: Option<State>,
 }
 
@@ -106,7 +106,7 @@ impl Mounted {
         &self.api
     }
 
-    /// What its requests are looked for with: their hosts, or nothing.
+    /// The router prefixes of its requests: one for each host, or the empty one.
     fn prefixes(&self) -> Vec<Vec<u8>> {
         let mut prefixes: Vec<Vec<u8>> = self.hosts.iter().map(|host| prefix_of(host)).collect();
         if prefixes.is_empty() {
@@ -123,11 +123,11 @@ pub struct Listed<'m> {
     pub api: &'m Api,
     /// The operation.
     pub operation: &'m Operation,
-    /// What stands in front of its path; empty if nothing must.
+    /// The prefix of its paths; empty if there is none.
     pub base_path: &'m str,
 }
 
-/// Where a request belongs.
+/// The definition and operation of a request.
 pub(crate) struct Target<'m> {
     pub api: &'m Api,
     pub operation: &'m Operation,
@@ -175,7 +175,7 @@ impl Mocks {
         Ok(mocks)
     }
 
-    /// Serves nothing yet; what [`Self::put`] adds can be asked for by its name.
+    /// An empty set; definitions added by [`Self::put`] can be addressed by name.
     pub fn named(options: Options) -> Self {
         Self { named: Some(Sorted::default()), options, ..Self::default() }
     }
@@ -221,7 +221,7 @@ impl Mocks {
         Ok(())
     }
 
-    /// What is served, in the order of the definitions.
+    /// The served operations, in the order of the definitions.
     pub fn operations(&self) -> impl Iterator<Item = Listed<'_>> {
         self.mounted.iter().flat_map(|(_, one)| {
             let Mounted { api, base_path, .. } = &**one;
@@ -263,7 +263,7 @@ impl Mocks {
         self.wrapped(target.and_then(|target| self.reply(&target, call, dice, now_ms)))
     }
 
-    /// What is wrong with a request: with its head if `content` is not there, else with all of it.
+    /// Validates a request: its head if `content` is absent, else the whole request.
     pub(crate) fn validity(
         &self,
         name: Option<&str>,
@@ -292,7 +292,7 @@ impl Mocks {
         Validity::Wrong(Box::new(WrongRequest { reply: self.wrapped(Err(failed)), told }))
     }
 
-    /// Whether a response of a service is what the operation of the request declares.
+    /// Validates a response of a service against the operation of the request.
     pub(crate) fn response_validity(
         &self,
         name: Option<&str>,
@@ -319,8 +319,8 @@ impl Mocks {
         name.map(str::as_bytes).or(header).unwrap_or_default()
     }
 
-    /// Where a request belongs, by its path and what tells definitions apart: a name, or the header
-    /// that has one, or else the host.
+    /// The definition and operation of a request, found by its path and by the name, the header or
+    /// the host that selects a definition.
     pub(crate) fn target_of_call<'m>(
         &'m self,
         name: Option<&str>,
@@ -443,7 +443,8 @@ pub(crate) struct Failed<'m> {
     options: &'m Options,
 }
 
-/// What is found; for HEAD also what is found for GET, whose response it is without its body.
+/// The result of a look-up; HEAD also finds operations of GET, whose response is sent without its
+/// body.
 fn or_get<'m, T>(sought: &Sought<'_>, find: impl Fn(&Sought<'_>) -> Found<'m, T>) -> Found<'m, T> {
     match find(sought) {
         found @ Found::Operation { .. } => found,
@@ -473,7 +474,7 @@ fn host_name(written: &[u8]) -> String {
     }
 }
 
-/// What requests to a host are looked for with. No path begins so.
+/// The router prefix of requests to a host. No path begins so.
 fn prefix_of(host: &str) -> Vec<u8> {
     [b"\0", host.as_bytes(), b"\0"].concat()
 }

@@ -1,10 +1,10 @@
-//! Answers that tell what is wrong (RFC 9457).
+//! Error answers (RFC 9457).
 
 use serde_json::{Value, json};
 
 use crate::request::Violation;
 
-/// What a request or its definition got wrong, by Prism's names.
+/// The fault of a request or of its definition, with Prism's names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// No definition has the path.

@@ -1,4 +1,4 @@
-//! Responses of real services, and whether they are what their definition says.
+//! Validation of responses of real services against their definition.
 
 use serde_json::{Value, json};
 use weir_wire::Fields;
@@ -18,7 +18,7 @@ pub struct Given<'a> {
     pub status: u16,
     /// Header fields.
     pub fields: &'a Fields,
-    /// What follows.
+    /// The content.
     pub content: Content<'a>,
 }
 
@@ -33,7 +33,7 @@ pub enum Content<'a> {
     Read(&'a [u8]),
 }
 
-/// Whether a response is as its definition has it.
+/// The result of validating a response.
 #[derive(Clone, Debug)]
 pub enum ResponseValidity {
     /// It is.
@@ -46,7 +46,7 @@ pub enum ResponseValidity {
     Wrong(Box<WrongResponse>),
 }
 
-/// What is wrong with a response.
+/// A violation in a response.
 #[derive(Clone, Debug)]
 pub struct WrongResponse {
     /// The operation that it answers: `petstore: GET /pets`.
@@ -130,7 +130,7 @@ fn check_headers(response: &Response, fields: &Fields, found: &mut Vec<Violation
     }
 }
 
-/// Whether the content has to be read first.
+/// Whether the content has to be read to validate the response.
 fn check_body(response: &Response, given: &Given<'_>, found: &mut Vec<Violation>) -> bool {
     let location = place(&["response", "body"]);
     if response.media.is_empty() || matches!(given.content, Content::Absent) {

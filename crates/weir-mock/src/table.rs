@@ -1,4 +1,5 @@
-//! Definitions that come and go while they are served, and where a route finds its definitions.
+//! The table of definitions, changed while they are served, and the definitions that a route refers
+//! to.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ pub struct MockTable {
 }
 
 impl MockTable {
-    /// What serves.
+    /// The current definitions.
     pub fn current(&self) -> Arc<Mocks> {
         self.current.load_full()
     }
@@ -31,7 +32,7 @@ impl MockTable {
     }
 }
 
-/// Which definitions a route is answered from.
+/// The definitions that answer a route.
 #[derive(Clone, Debug)]
 pub enum MockSource {
     /// Those of the configuration.
@@ -53,8 +54,8 @@ impl MockSource {
 }
 
 impl MockSource {
-    /// Whether a request is as its definition has it. Without `content`, what its head tells
-    /// counts; `call.body` is not looked at.
+    /// Whether a request conforms to its definition. Without `content`, only the head is checked;
+    /// `call.body` is ignored.
     pub fn validity(&self, call: &Call<'_>, content: Option<&[u8]>) -> Validity {
         match self {
             Self::Fixed(mocks) => mocks.validity(None, call, content),
@@ -64,7 +65,7 @@ impl MockSource {
         }
     }
 
-    /// Whether a response of a service is as the definition of the request has it.
+    /// Whether a response of a service conforms to the definition of the request.
     pub fn response_validity(&self, call: &Call<'_>, given: &Given<'_>) -> ResponseValidity {
         match self {
             Self::Fixed(mocks) => mocks.response_validity(None, call, given),
@@ -112,7 +113,7 @@ impl ApiSources {
         Self { by_name: Arc::new(by_name), table }
     }
 
-    /// Whether the configuration has none.
+    /// Whether the configuration has no definitions.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What all answers of an API are wrapped in, as `{ "errcode": 0, "data": … }`.
+//! The envelope around all answers of an API, such as `{ "errcode": 0, "data": … }`.
 
 use std::cell::RefCell;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::problem::Fault;
 
-/// What is put around answers. Texts hold `{{status}}`, `{{name}}`, `{{title}}`, `{{detail}}`,
+/// The envelope around answers. Texts hold `{{status}}`, `{{name}}`, `{{title}}`, `{{detail}}`,
 /// `{{violations}}` and `{{body}}`; one that stands alone keeps its type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Envelope {
@@ -20,7 +20,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// What may stand between `{{` and `}}`.
+    /// The placeholder names allowed between `{{` and `}}`.
     pub(crate) const NAMES: &'static [&'static str] =
         &["status", "name", "title", "detail", "violations", "body"];
 

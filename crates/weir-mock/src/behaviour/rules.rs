@@ -1,4 +1,4 @@
-//! Overrides as they are kept for the operations of a definition, and which one a request means.
+//! The overrides of a definition by operation, and the choice of the one that applies to a request.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

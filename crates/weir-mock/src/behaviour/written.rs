@@ -1,5 +1,5 @@
-//! Settings as they are written: in a definition below `x-weir-mock`, or in the configuration.
-//! Everything that is wrong is told, each with its JSON pointer.
+//! The parser of settings: from a definition below `x-weir-mock`, or from the configuration. It
+//! reports every error, each with its JSON pointer.
 
 use serde_json::{Map, Value};
 
@@ -29,14 +29,14 @@ const WHEN: &[&str] = &["path", "query", "headers", "cookies", "body", "body-is"
 /// Overrides of one definition, faults and steps of one override, at most.
 const LIST_MAX: usize = 10_000;
 
-/// What is wrong with settings, and where.
+/// An error in settings, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
     /// JSON pointer to it, from where the settings begin.
     pub pointer: String,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What to write instead.
+    /// The correction to make.
     pub help: String,
 }
 
@@ -44,7 +44,7 @@ impl Settings {
     /// The names of what [`Settings::read`] understands.
     pub const NAMES: &'static [&'static str] = SETTINGS;
 
-    /// Reads settings; what is wrong is added to `found`. Texts stand for numbers and truth values
+    /// Reads settings; errors are added to `found`. Strings are accepted for numbers and booleans
     /// too, as properties and environment variables have nothing else.
     pub fn read(value: &Value, found: &mut Vec<Misfit>) -> Self {
         let mut reader = Reader { found };

@@ -45,7 +45,7 @@ fn list<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
     value.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// Where each schema is, by the reference that leads to it.
+/// Maps the reference of each schema to its place.
 fn named_schemas(folder: &Value, place: &Place, found: &mut BTreeMap<String, String>) {
     for (at, item) in list(folder, "items").enumerate() {
         let place = place.at("items").at(&at.to_string());

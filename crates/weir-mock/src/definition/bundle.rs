@@ -1,5 +1,6 @@
-//! A definition of several files as one document: the others stand below `x-weir-files`, by their
-//! paths beside the first, and references lead there. Diagnostics give their places back.
+//! A definition of several files as one document: the other files are embedded below
+//! `x-weir-files`, keyed by their paths relative to the first, and references are rewritten to
+//! point there. Diagnostics map places back to the files.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +9,7 @@ use super::lines::line_of;
 use super::model::{Api, Kind};
 use super::read::kind;
 
-/// Where the other files are.
+/// The key below which the other files are embedded.
 const FILES: &str = "x-weir-files";
 
 impl Api {

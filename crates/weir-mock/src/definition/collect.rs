@@ -1,5 +1,5 @@
-//! What definitions other than OpenAPI have in common: operations are added one by one, and what
-//! is not used is noted with its place.
+//! The common part of readers for definitions other than OpenAPI: operations are added one by one,
+//! and unused parts are noted with their place.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -26,7 +26,7 @@ const RECORDINGS_MAX: usize = 1_000;
 pub(super) struct Collected {
     pub operations: Vec<Operation>,
     pub warnings: Vec<Warning>,
-    /// Where an operation is, by method and path.
+    /// The index of an operation by method and path.
     by_path: BTreeMap<(String, String), usize>,
 }
 
@@ -35,7 +35,7 @@ impl Collected {
         warn(&mut self.warnings, pointer, message);
     }
 
-    /// Notes members of an object that nobody reads.
+    /// Notes members of an object that are not read.
     pub(super) fn unknown(&mut self, value: &Value, pointer: &str, known: &[&str]) {
         for key in value.as_object().into_iter().flatten().map(|(key, _)| key) {
             if !known.contains(&key.as_str()) {
@@ -124,7 +124,7 @@ pub(super) fn warn(warnings: &mut Vec<Warning>, pointer: &str, message: impl Int
     }
 }
 
-/// Whether properties have placeholders; those that are not understood are noted.
+/// Whether properties have placeholders; unknown ones are noted.
 pub(super) fn field_rules(root: &Value, pointer: &str, warnings: &mut Vec<Warning>) -> bool {
     let mut found = false;
     let mut waiting = vec![(root, Place { file: String::new(), pointer: pointer.to_owned() })];

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
-/// Where documents live; what a file is called comes behind it.
+/// The base URI of documents; the file name is appended.
 pub(crate) const ROOT: &str = "weir:///";
-/// What a definition says to weir alone stands below this name.
+/// The member of a definition that holds settings for weir alone.
 pub(super) const EXTENSION: &str = "x-weir-mock";
 /// References that lead to references, at most.
 const HOPS_MAX: usize = 64;
@@ -27,14 +27,14 @@ pub(crate) const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// why there is none.
 pub type Load<'l> = &'l dyn Fn(&str) -> Result<String, String>;
 
-/// What is wrong with a definition, and where.
+/// An error in a definition, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
     /// File.
     pub file: String,
     /// JSON pointer into it; empty for the whole.
     pub pointer: String,
-    /// What is wrong, and what to do.
+    /// The error and its remedy.
     pub message: String,
 }
 
@@ -47,12 +47,12 @@ impl std::fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// All that is wrong with a definition: at least one thing, at most [`ReadErrors::MAX`].
+/// All errors of a definition: at least one, at most [`ReadErrors::MAX`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadErrors(pub Vec<ReadError>);
 
 impl ReadErrors {
-    /// Things that are told of one definition.
+    /// The maximum number of errors reported for one definition.
     pub const MAX: usize = 100;
 
     /// Adds one, unless there are too many.
@@ -113,7 +113,7 @@ impl Place {
     }
 }
 
-/// What cannot stand in the path of a URI.
+/// Characters that must be encoded in the path of a URI.
 const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -245,7 +245,7 @@ impl Documents {
         self.files.values_mut().for_each(Document::rest);
     }
 
-    /// Where `reference` in `file` leads.
+    /// The target of `reference` in `file`.
     pub(crate) fn target(&self, file: &str, reference: &str) -> Result<Place, String> {
         let (path, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -269,7 +269,7 @@ impl Documents {
         self.files.get(&place.file)?.value().pointer(&place.pointer)
     }
 
-    /// What `place` is once references have been followed.
+    /// The value at `place` after following references.
     pub(crate) fn follow(&self, place: Place) -> Result<(Place, &Value), ReadError> {
         let mut here = place;
         for _ in 0..HOPS_MAX {
@@ -305,7 +305,7 @@ fn join(file: &str, other: &str) -> Result<String, String> {
     Ok(parts.join("/"))
 }
 
-/// Whether no more than `depth` values lie within each other.
+/// Whether values nest at most `depth` levels deep.
 pub(super) fn is_within(value: &Value, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     match value {
@@ -343,7 +343,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Value, ReadError> {
     })
 }
 
-/// Every `$ref` below `value` with its place, examples aside: what looks like one there is data.
+/// Every `$ref` below `value` with its place, except in examples: a `$ref` there is data.
 fn references(value: &Value, place: &Place, found: &mut Vec<(Place, String)>) {
     match value {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! A definition, ready to be asked.
+//! The model of a definition, ready to answer requests.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use crate::behaviour::Settings;
 use crate::request::Condition;
 use crate::template::Template;
 
-/// What a definition is written as.
+/// The format of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// OpenAPI 3, or Swagger 2.0.
@@ -26,12 +26,12 @@ pub enum Kind {
     Apifox,
 }
 
-/// What a definition has and weir does not use.
+/// A part of a definition that weir does not use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// JSON pointer into the file.
     pub pointer: String,
-    /// What is not used, and what that means.
+    /// The unused part, and the effect of ignoring it.
     pub message: String,
 }
 
@@ -44,9 +44,9 @@ impl std::fmt::Display for Warning {
 /// One API.
 #[derive(Debug)]
 pub struct Api {
-    /// What it is called here.
+    /// The name of the definition in weir.
     pub name: String,
-    /// What it is written as.
+    /// The format.
     pub kind: Kind,
     /// `info.title`.
     pub title: String,
@@ -56,9 +56,9 @@ pub struct Api {
     pub bases: Vec<String>,
     /// Its operations, in the order of the document.
     pub operations: Vec<Operation>,
-    /// What it has and weir does not use.
+    /// The parts that weir does not use.
     pub warnings: Vec<Warning>,
-    /// How it wants to be served: what it says below `x-weir-mock`.
+    /// Settings of the definition below `x-weir-mock`.
     pub(crate) settings: Settings,
     /// Whether properties have placeholders of their own.
     pub(crate) has_field_rules: bool,
@@ -92,10 +92,10 @@ pub struct Operation {
     pub(crate) deprecated: bool,
     /// Answers that were given before; where there are some, one of them is the answer.
     pub(crate) recordings: Vec<Recording>,
-    /// What is left to chance in a request that no recording fits: the next one instead of the
-    /// first good one.
+    /// For a request that matches no recording: whether the next recording is returned instead of
+    /// the first good one.
     pub(crate) in_turn: bool,
-    /// How many answers were given in turn.
+    /// The number of answers given in turn.
     pub(crate) turns: AtomicUsize,
 }
 
@@ -150,11 +150,11 @@ pub(crate) enum Challenge {
     Http(String),
     /// A key in a header, query parameter or cookie.
     Key(ParameterPlace, String),
-    /// What cannot be seen from a request, such as a client certificate.
+    /// A credential that cannot be seen in a request, such as a client certificate.
     Unseen,
 }
 
-/// Where a parameter is.
+/// The location of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ParameterPlace {
     Path,
@@ -174,7 +174,7 @@ impl ParameterPlace {
     }
 }
 
-/// How a value is written (OpenAPI 3, "Style Values").
+/// The serialization of a value (OpenAPI 3, "Style Values").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     Simple,

@@ -1,4 +1,4 @@
-//! Which kind of definition a text is, by what is in it.
+//! Detection of the format of a definition by its content.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use super::openapi::{self, Trust};
 use super::{apifox, har, postman, yapi};
 
 impl Api {
-    /// Reads the definition in `text`, that of the file `file`; `load` gives the files that it
-    /// refers to. What it is written as shows in what it holds.
+    /// Reads the definition in `text`, the content of `file`; `load` supplies the files that it
+    /// refers to. The format is detected from the content.
     ///
     /// # Errors
     /// What is wrong with it, with its place.

@@ -1,5 +1,4 @@
-//! Schemas of OpenAPI 3.0 and Swagger 2.0, brought into the form of JSON Schema 2020-12, and what
-//! validates against them.
+//! Schemas of OpenAPI 3.0 and Swagger 2.0, converted to JSON Schema 2020-12, and their validators.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,8 +10,8 @@ use super::documents::{Documents, EXTENSION, Place, ROOT, ReadError};
 /// Steps that matching one pattern may take.
 const BACKTRACKS_MAX: usize = 100_000;
 
-/// Which side a value is on: what is read-only is not required of requests, what is write-only is
-/// not in responses.
+/// The side a value is on: read-only properties are not required of requests, and write-only ones
+/// are not in responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Side {
     Request,
@@ -22,10 +21,11 @@ pub(crate) enum Side {
 /// A schema of a definition.
 #[derive(Debug)]
 pub(crate) struct Schema {
-    /// Where it is written.
+    /// The place of the schema.
     pub(crate) place: Place,
     pub(crate) side: Side,
-    /// What it means; found once the definition is read ([`super::source::find_sources`]).
+    /// The meaning of the schema; set once the definition is read
+    /// ([`super::source::find_sources`]).
     pub(super) source: Arc<Source>,
 }
 
@@ -40,7 +40,7 @@ impl Schema {
         followed.ok().map(|(_, value)| value)
     }
 
-    /// What it means.
+    /// The meaning of the schema.
     pub(crate) fn source(&self) -> &Source {
         &self.source
     }
@@ -90,12 +90,12 @@ impl Source {
         &self.schemas.documents
     }
 
-    /// Where it is there.
+    /// The place of the schema.
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
-    /// What validates against it; made at the first use.
+    /// The validator of the schema; built at the first use.
     ///
     /// # Errors
     /// Why the schema is none.
@@ -113,9 +113,10 @@ impl Source {
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
     pub(super) documents: Documents,
-    /// Whether a side does not see some properties.
+    /// Whether some properties are hidden from one side.
     is_one_sided: bool,
-    /// Whether there is one schema only; then nothing else needs what its validator was made from.
+    /// Whether there is only one schema; then the registry need not be kept once its validator is
+    /// built.
     is_alone: bool,
     request: OnceLock<RegistryOrWhy>,
     response: OnceLock<RegistryOrWhy>,
@@ -139,7 +140,7 @@ impl Schemas {
         self.is_one_sided
     }
 
-    /// What schemas are found in; `side` where sides differ.
+    /// The registry to look schemas up in; for one `side` where the sides differ.
     pub(super) fn registry(&self, side: Option<Side>) -> RegistryOrWhy {
         let (kept, mark) = match side {
             None => (&self.request, None),
@@ -154,7 +155,7 @@ impl Schemas {
     }
 }
 
-/// Whether every schema of `documents`, which are normalised, can be found.
+/// Checks that every schema of `documents`, which are normalised, can be found.
 ///
 /// # Errors
 /// A document that is no schema's place, or a reference that leads nowhere.
@@ -162,7 +163,7 @@ pub(super) fn check(documents: &Documents) -> Result<(), ReadError> {
     registry(documents, None).map(drop)
 }
 
-/// What validates against the schema at `place`.
+/// Builds the validator of the schema at `place`.
 ///
 /// # Errors
 /// Why it is none.

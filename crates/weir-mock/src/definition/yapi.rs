@@ -24,7 +24,7 @@ const CATEGORY_KEYS: &[&str] = &[
     "parent_id",
     "proxy",
 ];
-/// What is used, and what only tells people something.
+/// Members that are used, or that only inform people.
 const KEYS: &[&str] = &[
     "title",
     "path",

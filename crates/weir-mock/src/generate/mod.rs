@@ -34,7 +34,7 @@ const TRIES_MAX: u64 = 20;
 /// Tries in which a schema that names no type gets the usual one.
 const PLAIN_TRIES_MAX: usize = 6;
 
-/// How values are made.
+/// The mode of generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// The same each time, plain: examples, defaults, `"string"`, 0.
@@ -53,15 +53,15 @@ pub(crate) struct Generator<'a> {
     nodes: Rc<Cell<u32>>,
 }
 
-/// Where a value is made.
+/// The place and progress of a value being generated.
 #[derive(Clone)]
 struct Spot {
-    /// JSON pointer in the answer: what chance goes by.
+    /// JSON pointer in the answer, from which random values are derived.
     pointer: String,
     /// Name of the property, or of the one that the array is in.
     name: String,
     depth: usize,
-    /// Which try it is; later ones leave out what did not help.
+    /// The number of the attempt; later ones leave out parts that did not help.
     attempt: u64,
 }
 
@@ -106,7 +106,7 @@ impl<'a> Generator<'a> {
         let mut why = String::new();
         for attempt in 0..TRIES_MAX {
             let spot = Spot { pointer: place.to_owned(), name: String::new(), depth: 0, attempt };
-            // What is plain and does not fit is made by chance.
+            // A fixed value that does not fit is replaced by a random one.
             let by_chance = (attempt > 1).then(|| self.by_chance());
             let value = match by_chance.as_ref().unwrap_or(self).of_place(source.place(), &spot) {
                 Ok(value) => value,
@@ -143,7 +143,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Whether only what must be there is made.
+    /// Whether only required parts are generated.
     fn is_sparing(&self, spot: &Spot) -> bool {
         spot.depth > DEPTH_OPTIONAL_MAX || self.nodes.get() > NODES_OPTIONAL_MAX
     }

@@ -1,4 +1,4 @@
-//! Texts that a regular expression matches.
+//! Generator of texts that match a regular expression.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};

@@ -1,4 +1,4 @@
-//! Which of the answers that were given before is given again.
+//! The choice among recorded answers.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! Answers from what clients have written: a collection and its items.
+//! Answers from items that clients have written: a collection and its items.
 
 use serde_json::{Map, Value};
 
@@ -69,7 +69,8 @@ impl Making<'_> {
     ) -> Result<Reply, Fault> {
         let made: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
         let mut item = sent.clone();
-        // What the server would add is made; what the client may leave out stays out.
+        // Properties that the server would add are generated; optional ones that the client left
+        // out stay out.
         for name in self.required() {
             if let Some(value) = made.get(&name).filter(|_| !item.contains_key(&name)) {
                 item.insert(name, value.clone());
@@ -100,7 +101,7 @@ impl Making<'_> {
         Ok(shown(reply, &item))
     }
 
-    /// What the schema of the answer requires of it.
+    /// The properties that the schema of the answer requires.
     fn required(&self) -> Vec<String> {
         let Ok((_, response)) = choose(self.matched.operation, None) else { return Vec::new() };
         let schema = response.media.iter().find_map(|media| media.schema.as_ref());

@@ -1,5 +1,5 @@
-//! The paths of all definitions together. Copies share what they have in common, and a change
-//! costs about the same however many definitions there are.
+//! The paths of all definitions together. Copies share their structure, so the cost of a change
+//! hardly depends on the number of definitions.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -24,7 +24,7 @@ type Shard = HashMap<Arc<[u8]>, Arc<Bucket>>;
 pub(crate) struct Index {
     /// None or [`SHARDS`], of as many each.
     shards: Vec<Arc<Vec<Arc<Shard>>>>,
-    /// How many definitions have paths of a shape, once for each prefix.
+    /// The number of definitions with paths of a shape, counted once for each prefix.
     shapes: Arc<BTreeMap<Shape, usize>>,
 }
 
@@ -100,7 +100,7 @@ impl Index {
         }
     }
 
-    /// The operation of a request, and who has it.
+    /// The operation of a request, and the definition that has it.
     pub(crate) fn find(&self, prefix: &[u8], sought: &Sought<'_>) -> Found<'_, &Rank> {
         let mut methods = Vec::new();
         let mut key = Vec::new();

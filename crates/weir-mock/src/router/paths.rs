@@ -70,7 +70,7 @@ impl Paths {
     }
 }
 
-/// What is wrong with more shapes than can be looked for.
+/// The error for a definition with more shapes than the router looks up.
 pub(super) fn too_many(segments: usize) -> String {
     format!("there are more than {SHAPES_MAX} shapes of paths with {segments} segments")
 }

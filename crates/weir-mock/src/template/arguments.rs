@@ -1,5 +1,5 @@
-//! From a text to its placeholders, and from their arguments to values: literals only, nothing is
-//! ever run.
+//! The parser of placeholders in a text, and of their arguments: literals only, nothing is
+//! executed.
 
 use serde_json::{Number, Value};
 
@@ -14,7 +14,7 @@ const WRITTEN_MAX: usize = 1_024;
 /// Placeholders within the arguments of others, at most.
 const DEPTH_MAX: usize = 8;
 
-/// What the path of an echo begins with.
+/// The prefixes of the path of an echo.
 const PLACES: &[&str] =
     &["query.", "path.", "params.", "header.", "headers.", "cookie.", "cookies.", "body."];
 
@@ -65,7 +65,7 @@ fn echo(text: &str) -> Option<(Piece, usize)> {
     let inside = text.strip_prefix(open)?;
     let end = inside.find(close).filter(|end| *end < WRITTEN_MAX)?;
     let path = inside.get(..end)?.trim().to_owned();
-    // Braces mean other things elsewhere.
+    // Other texts use double braces for other purposes.
     if open == "{{" && !PLACES.iter().any(|place| path.starts_with(place)) {
         return None;
     }
@@ -105,7 +105,7 @@ fn placeholder(text: &str, turns: &mut usize, depth: usize) -> Option<(Piece, us
     Some((Piece::Reference { path: path.to_owned(), written }, length))
 }
 
-/// Where the parenthesis that the text begins with is closed.
+/// The index of the parenthesis that closes the first one.
 fn closing(text: &str) -> Option<usize> {
     if !text.starts_with('(') {
         return None;

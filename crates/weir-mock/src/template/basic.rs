@@ -1,4 +1,4 @@
-//! Basic values: booleans, numbers, letters, ranges. And what arguments are read as.
+//! Basic values: booleans, numbers, letters, ranges; and the parsing of arguments.
 
 use serde_json::{Number, Value};
 
@@ -74,7 +74,7 @@ impl Evaluator<'_> {
         }))
     }
 
-    /// How long something is: `(5)` or `(3, 7)`.
+    /// The length of a value: `(5)` or `(3, 7)`.
     pub(super) fn length(
         &mut self,
         arguments: &[Value],

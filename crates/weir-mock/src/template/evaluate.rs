@@ -1,4 +1,5 @@
-//! One answer from a template: what is random goes by seed and place, and all of it is bounded.
+//! The evaluation of a template to an answer: random values depend on seed and place only, and size
+//! is bounded.
 
 use std::collections::HashMap;
 
@@ -16,7 +17,7 @@ const BYTES_MAX: usize = 4 * 1024 * 1024;
 /// References that lead to references, at most.
 const REFERENCES_MAX: usize = 16;
 
-/// What `{{query.a}}` stands for.
+/// The look-up of the value of `{{query.a}}`.
 pub(crate) type Echo<'a> = &'a dyn Fn(&str) -> Option<Value>;
 
 /// Evaluates templates for one answer.
@@ -136,7 +137,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// How often a rule repeats.
+    /// The number of repetitions of a rule.
     fn times(&mut self, rule: &Rule) -> Option<u64> {
         let (low, high) = rule.range?;
         Some(u64::try_from(self.between(low, high)).unwrap_or(0))
@@ -334,7 +335,7 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Array(all))
     }
 
-    /// What `@key`, `@/a/b` or `@../b` leads to.
+    /// The value that `@key`, `@/a/b` or `@../b` refers to.
     fn reference(&mut self, path: &str) -> Result<Option<Value>, String> {
         if self.references >= REFERENCES_MAX || self.scopes.is_empty() {
             return Ok(None);
