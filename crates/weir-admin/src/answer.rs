@@ -1,5 +1,4 @@
-//! Answers in Spring Boot's shapes: JSON bodies, error bodies, lists that are written as they are
-//! read.
+//! Answers in Spring Boot's shapes: JSON bodies, error bodies, and lists that are streamed.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
@@ -208,7 +207,7 @@ pub(crate) struct ListWriter {
 }
 
 impl ListWriter {
-    /// Adds an element; `false` when nobody reads any more.
+    /// Adds an element; `false` when the client is gone.
     pub(crate) fn push(&mut self, element: &Value) -> bool {
         if !std::mem::take(&mut self.is_first) {
             self.chunk.push(b',');

@@ -1,4 +1,4 @@
-//! Why a request goes where it goes: the same functions that serve it, told step by step.
+//! The explanation of a request's way through the gateway, by the same functions that serve it.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -60,7 +60,7 @@ fn tell(snapshot: &Snapshot, question: &Question) -> Explanation {
     if preflight.is_none() {
         told.token = token(snapshot, &parts);
     }
-    // Of a path that servers read in different ways, nobody is told anything else.
+    // An ambiguous path is refused, whatever the answer to a preflight request would be.
     let ambiguity = winner.and_then(|winner| snapshot.ambiguity(winner, &request, scratch));
     if ambiguity.is_none()
         && let Some(local) = preflight
@@ -102,7 +102,7 @@ fn tell(snapshot: &Snapshot, question: &Question) -> Explanation {
     told
 }
 
-/// Whether a request gets as far as the route table; if not, what it is answered is told.
+/// Whether a request reaches the route table; if not, records the answer it gets.
 fn enters(
     snapshot: &Snapshot,
     question: &Question,
@@ -132,13 +132,13 @@ fn enters(
     true
 }
 
-/// Whether the path leads to the actuator on the gateway's own port.
+/// Whether the path belongs to the actuator on the gateway's own port.
 fn is_reserved(settings: &Settings, path: &[u8]) -> bool {
     let anywhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     on_main_port(settings, anywhere).is_some_and(|reserved| reserved.takes(path))
 }
 
-/// What a request has to show, where the configuration asks for tokens.
+/// The required token, where the configuration asks for tokens.
 fn token(snapshot: &Snapshot, parts: &RequestParts) -> Option<String> {
     let security = snapshot.security.as_ref()?;
     let text = match security.permits(&parts.path) {
@@ -239,9 +239,9 @@ impl Running {
             is_asked: true,
         };
         let answer = match entry.filter.request(&mut context) {
-            // Whether it has to wait depends on the moment.
+            // Whether it has to wait is known only at run time.
             Ok(Verdict::Continue | Verdict::Admit(_) | Verdict::Ask(_)) => None,
-            // Who it is from is not asked here.
+            // Authentication is not checked here.
             Ok(Verdict::Respond(_)) if entry.filter.asks_who() => None,
             Ok(Verdict::Respond(local)) => Some(format!("{} by this filter", local.status)),
             Err(error) => Some(format!("500: {}", error.0)),

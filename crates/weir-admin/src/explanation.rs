@@ -1,4 +1,4 @@
-//! A request to be explained, and what is told of it.
+//! A request to be explained, and its explanation.
 
 use std::net::IpAddr;
 
@@ -25,7 +25,7 @@ pub struct Question {
     pub dice: u64,
 }
 
-/// What would happen to a request.
+/// The outcome of a request, step by step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Explanation {
     /// Why the request is refused before routing, if it is.
@@ -48,9 +48,9 @@ pub struct Explanation {
     pub variables: Vec<(String, String)>,
     /// Its filters in the order they run.
     pub filters: Vec<Step>,
-    /// What the gateway answers by itself, if it does.
+    /// The answer of the gateway itself, if the request is not forwarded.
     pub answer: Option<String>,
-    /// Where the request is sent.
+    /// The target that the request is sent to.
     pub upstream: Option<String>,
     /// Instances of its service, each with why it is not used, if it is not; the first ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,7 +82,7 @@ pub struct Step {
     pub name: String,
     /// Its place in the chain.
     pub order: i32,
-    /// What it is there for.
+    /// The effect.
     pub does: String,
     /// Lines of the head that it took out (`- `) and put in (`+ `).
     pub changes: Vec<String>,

@@ -1,4 +1,4 @@
-//! Keeps secrets out of explanations: values of Authorization, Cookie and the like.
+//! Removes secrets from explanations: values of Authorization, Cookie and the like.
 
 use weir_config::is_secret;
 
@@ -51,7 +51,7 @@ fn conceal_line(line: &str) -> String {
     }
 }
 
-/// What a filter says of itself: names and values stand in backticks.
+/// Conceals secrets in a filter's description, where names and values stand in backticks.
 fn conceal_quoted(text: &str) -> String {
     let name_of = |quoted: &str| quoted.split(": ").next().unwrap_or_default().to_owned();
     let quoted = text.split('`').skip(1).step_by(2);

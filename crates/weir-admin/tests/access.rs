@@ -1,4 +1,4 @@
-//! Who reaches what, on which listener, within which bounds.
+//! Access to the listeners: clients, endpoints and limits.
 
 mod common;
 

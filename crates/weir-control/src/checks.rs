@@ -1,5 +1,5 @@
-//! Looks at the instances of clusters, whether or not anybody asks for them, and takes those out
-//! that do not answer well.
+//! Active health checks of the instances of clusters, independent of traffic. Unhealthy instances
+//! are taken out.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use weir_balance::{Check, Directory, Instance, Member, Verdict};
 use crate::http::Ask;
 use crate::plane::Plane;
 
-/// How often it is asked which instances there are.
+/// The interval at which the list of instances is read.
 const ASK: Duration = Duration::from_millis(500);
 /// Looks at the same time; others wait for their turn.
 const LOOKS_MAX: usize = 64;
@@ -66,7 +66,7 @@ struct Tending {
     member: Arc<Member>,
     turns: Arc<Semaphore>,
     clock: Clock,
-    /// Tells that somebody sees to it.
+    /// Marks the instance as checked while this task lives.
     _life: Arc<()>,
 }
 
@@ -92,7 +92,7 @@ impl Tending {
         self.member.checked(true, (self.clock)());
     }
 
-    /// How the instance is to be looked at now; `None` if it is not any more.
+    /// The current check of the instance; `None` if it is no longer checked.
     fn wanted(&self) -> Option<(Check, Arc<Instance>)> {
         let cluster = self.directory.cluster(&self.service)?;
         let check = cluster.rules().check.clone()?;

@@ -11,7 +11,7 @@ use tokio::task::AbortHandle;
 
 /// A task that panicked is started anew after this.
 const RESTART: Duration = Duration::from_secs(1);
-/// How long blocking look-ups of names may hold up the end.
+/// The time for which blocking name look-ups may delay the shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// One thread with an event loop; dropping it ends its tasks.

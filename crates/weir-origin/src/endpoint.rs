@@ -1,4 +1,4 @@
-//! What is served where.
+//! The endpoints of an origin.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -29,10 +29,10 @@ use shared::Shared;
 use stats::Counters;
 use worker::Worker;
 
-/// What to serve and how.
+/// The settings of an origin.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where to listen; port 0 picks a free one.
+    /// The address to listen on; port 0 picks a free one.
     pub address: SocketAddr,
     /// Threads that accept and serve connections, each with its own listener (`SO_REUSEPORT`).
     pub workers: usize,
@@ -63,7 +63,8 @@ impl Default for Options {
     }
 }
 
-/// A running origin. Stops when dropped; what is in flight then is cut off.
+/// A running origin. Stops when dropped; requests in flight are aborted. Stops when dropped; what
+/// is in flight then is cut off.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
@@ -73,7 +74,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

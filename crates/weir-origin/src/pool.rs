@@ -1,4 +1,4 @@
-//! Threads that block on behalf of requests, as many as a servlet container would give them.
+//! A pool of blocking threads, as large as that of a servlet container.
 //!
 //! Like Tomcat's: a thread is started when a request comes and none is idle, up to a maximum;
 //! beyond it requests queue, and when the queue is full they are refused.
@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::stats::Stats;
 
-/// How long a thread without work is kept.
+/// The maximum idle time of a thread.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// A stack is all a sleeping thread needs.
@@ -109,12 +109,12 @@ impl Pool {
         Ok(())
     }
 
-    /// What a thread does until it has been idle for too long.
+    /// The loop of a thread until it has been idle for too long.
     fn work(&self, first: Nap) {
         let mut next = Some(first);
         while let Some(nap) = next {
             std::thread::sleep(nap.length);
-            // Whoever asked may have gone.
+            // The receiver may be gone.
             let _ = nap.done.send(());
             next = self.next();
         }

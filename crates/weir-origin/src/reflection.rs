@@ -17,7 +17,7 @@ pub(crate) fn reflect(parts: &Parts, peer: SocketAddr, body: &[u8]) -> Value {
     Value::Object(all)
 }
 
-/// What httpbin tells of a request without body, as at `/get`.
+/// The JSON of httpbin for a request without body, as at `/get`.
 pub(crate) fn reflect_head(parts: &Parts, peer: SocketAddr) -> Value {
     json!({
         "args": args(&parts.uri),

@@ -1,4 +1,4 @@
-//! What an origin counts.
+//! The counters of an origin.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -24,7 +24,7 @@ const PAGE_SIZE_MAX: usize = 10_000;
 /// Problems of one import that are told.
 const PROBLEMS_MAX: usize = Refusal::PROBLEMS_MAX;
 
-/// What lists and removals take from the query.
+/// The query parameters of lists and removals.
 #[derive(Default)]
 struct Selection {
     q: Option<String>,
@@ -347,7 +347,7 @@ fn selection(call: &Call) -> Result<Selection, Failure> {
     Ok(selection)
 }
 
-/// Whether a text, in lower case, is in the name, title, base path, host or a path.
+/// Whether `q`, in lower case, occurs in the name, title, base path, host or a path.
 fn matches(name: &str, kept: &Kept, q: Option<&str>) -> bool {
     let Some(q) = q else { return true };
     let has = |text: &str| text.to_lowercase().contains(q);

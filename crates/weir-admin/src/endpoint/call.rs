@@ -14,7 +14,7 @@ use crate::site::Site;
 /// A request on its way to an endpoint that its caller may use.
 pub(super) struct Call {
     pub site: Arc<Site>,
-    /// Who asks, as the audit log names it.
+    /// The name of the client for the audit log.
     pub who: String,
     pub parts: Parts,
     pub body: Body,

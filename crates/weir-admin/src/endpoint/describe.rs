@@ -1,4 +1,4 @@
-//! What an endpoint is described by.
+//! The declarations of endpoints.
 
 use std::pin::Pin;
 
@@ -9,7 +9,7 @@ use super::call::Call;
 use crate::access::Intent;
 use crate::answer::Failure;
 
-/// What an endpoint does.
+/// One operation of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operation {
     /// Its name in the OpenAPI document.
@@ -17,7 +17,7 @@ pub(crate) struct Operation {
     pub(crate) run: Run,
 }
 
-/// How an endpoint answers.
+/// The function that answers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Run {
     /// Without waiting.
@@ -88,7 +88,7 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// Its whole path, `base` being that of the actuator.
     pub(crate) fn address(&self, base: &str) -> String {
-        // What Spring does not have is not among what it has.
+        // The endpoints that Spring lacks do not lie below its base path.
         let base = if self.path.starts_with("/weir/") { "" } else { base };
         format!("{base}{}", self.path)
     }

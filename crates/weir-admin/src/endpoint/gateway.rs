@@ -1,4 +1,4 @@
-//! What the gateway offers: its index, its predicates and filters, its counts, its audit log.
+//! The gateway's own endpoints: its index, its predicates and filters, its counts, its audit log.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! From a request to the endpoint that answers it.
+//! The dispatch of a request to its endpoint.
 
 mod apis;
 mod apis_table;
@@ -40,7 +40,7 @@ pub use limits::{limits_metrics, limits_prometheus};
 pub use openapi::openapi;
 use table::endpoints;
 
-/// What the main port says to who wants to change something.
+/// The answer of the main port to a request for a change.
 const CHANGES_ELSEWHERE: &str = "nothing is changed on this port; send it to the admin API, which \
                                  `weir run` names at its start (127.0.0.1:9090 by default, \
                                  `weir.admin.port`)";

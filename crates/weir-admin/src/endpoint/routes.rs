@@ -22,7 +22,7 @@ const PAGE_SIZE_MAX: usize = 10_000;
 /// Routes on a page if only its number is given.
 const PAGE_SIZE: usize = 100;
 
-/// What GET and DELETE of `/routes` take from the query.
+/// The query parameters of GET and DELETE of `/routes`.
 #[derive(Default)]
 struct Selection {
     filter: Filter,
@@ -33,7 +33,7 @@ struct Selection {
     form: Form,
 }
 
-/// How a route is shown.
+/// The representation of a route.
 #[derive(Clone, Copy, Default)]
 enum Form {
     /// As SCG shows it.

@@ -1,4 +1,4 @@
-//! Answers to what filters ask: see [`Question`].
+//! Answers to the questions of filters: see [`Question`].
 //!
 //! Each question is a task of its own, so that a slow answer holds up nobody else, and a panic
 //! costs one answer. Whoever asked waits no longer than the question's bound; a task is given up
@@ -38,7 +38,7 @@ pub fn answer_questions(plane: &Plane, first: Inquiry, mut others: mpsc::Receive
     });
 }
 
-/// What answering needs from one question to the next.
+/// State that answers share between questions.
 #[derive(Debug, Default)]
 struct Desk {
     redis: Redis,
@@ -59,11 +59,11 @@ impl Desk {
             let bound = Duration::from_millis(question.timeout_ms());
             let answered = tokio::select! {
                 answered = tokio::time::timeout(bound, desk.answer(&question)) => answered,
-                // Nobody wants to know any more.
+                // The asker is gone.
                 () = asker.closed() => return,
             };
             let late = |_| Answer::Nobody(format!("not within {bound:?}"));
-            // Refused only if nobody wants to know any more.
+            // Fails only if the asker is gone.
             let _ = asker.send(answered.unwrap_or_else(late));
         });
     }
@@ -76,7 +76,7 @@ impl Desk {
                 self.passwords.check(hash, password, *client).await
             }
             Question::AccessToken(client) => self.access_tokens.token(client, &self.pool).await,
-            // The worker's own business, and nobody's.
+            // The worker handles these itself.
             Question::Pause(_) | Question::Mirror(_) => Answer::Passed,
             Question::Content => Answer::Nobody("the worker has the content".to_owned()),
         }

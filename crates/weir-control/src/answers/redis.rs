@@ -17,8 +17,8 @@ use weir_limit::Refill;
 
 use crate::http::tls;
 
-/// After a failure, nobody tries again for so long: requests pass at once meanwhile. Twice as long
-/// after each further one, up to [`REST_MAX`].
+/// The pause after a failure: requests pass without a check meanwhile. It doubles with each further
+/// failure, up to [`REST_MAX`].
 const REST: Duration = Duration::from_millis(500);
 const REST_MAX: Duration = Duration::from_secs(8);
 /// Servers of a cluster that a question is sent on to, at most.
@@ -26,8 +26,8 @@ const MOVES_MAX: usize = 3;
 /// Servers that are kept connected at most; with more, all are let go.
 const PLACES_MAX: usize = 64;
 
-/// What a bucket does, by Redis' own clock in whole seconds. What is kept, under which names and
-/// for how long is what SCG's `request_rate_limiter.lua` has.
+/// The token bucket script, by Redis' own clock in whole seconds. Keys, values and expiry are those
+/// of SCG's `request_rate_limiter.lua`.
 static TAKE: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         r"
@@ -67,11 +67,11 @@ struct Server {
     connection: Option<MultiplexedConnection>,
     /// Counts connections.
     generation: u64,
-    /// When it may be tried again.
+    /// The end of the pause after a failure.
     rests_until: Option<Instant>,
     /// Failures since it was there.
     failures: u32,
-    /// That it is away has been told.
+    /// Whether the failure has been logged.
     told: bool,
 }
 
@@ -180,8 +180,8 @@ impl Server {
             return Err(refused("it could not be reached a moment ago".to_owned()));
         }
         let bound = Duration::from_millis(settings.connect_timeout_ms);
-        // Before: whoever connects may give up with its question, and the next one must not try
-        // again at once.
+        // The pause begins before the attempt: the connecting task may be dropped with its
+        // question, and the next one must not try again at once.
         self.rest();
         let connected = tokio::time::timeout(bound, connect(address, settings)).await;
         match connected.unwrap_or_else(|_| Err(format!("not connected within {bound:?}"))) {
@@ -257,7 +257,7 @@ fn split(address: &str) -> Option<(String, u16)> {
     Some((host.to_owned(), port.parse().ok()?))
 }
 
-/// Where a sentinel says that the master is.
+/// The address of the master according to a sentinel.
 async fn master_of(
     host: &str,
     port: u16,

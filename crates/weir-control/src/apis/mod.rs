@@ -1,4 +1,4 @@
-//! API definitions of the store: the one place that changes them.
+//! API definitions of the store, and their only writer.
 //!
 //! A change is checked whole, then what is to serve is made, then it is written durably, then made
 //! visible with one swap below the routes, which do not change. What does not change is shared with
@@ -23,7 +23,7 @@ use shelf::too_many_shapes;
 pub use shelf::{Kept, Served, Shelf};
 use stored::read;
 
-/// How often, and how long each time, it is waited until no request uses what served before.
+/// The attempts, and the wait between them, to free replaced definitions once no request uses them.
 const FREE_TRIES: u32 = 100;
 const FREE_WAIT: Duration = Duration::from_millis(1);
 
@@ -32,11 +32,11 @@ pub struct Apis {
     store: Arc<Store>,
     table: Arc<MockTable>,
     shelf: ArcSwap<Shelf>,
-    /// Held by whoever changes something.
+    /// Held by the writer.
     writing: Mutex<()>,
 }
 
-/// Who changes something, and when.
+/// The author and the time of a change.
 #[derive(Clone, Debug)]
 pub struct By {
     /// As the audit log names them.
@@ -52,7 +52,7 @@ pub struct Checked {
 }
 
 impl Apis {
-    /// Serves what `store` has through `table`. What is wrong there is told and left out.
+    /// Serves the definitions of `store` through `table`. Invalid ones are logged and left out.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -67,7 +67,7 @@ impl Apis {
         Ok(apis)
     }
 
-    /// What there is.
+    /// The current definitions.
     pub fn shelf(&self) -> Arc<Shelf> {
         self.shelf.load_full()
     }
@@ -80,7 +80,7 @@ impl Apis {
         self.store.api(name)
     }
 
-    /// What serves.
+    /// The mocks that serve requests.
     pub fn served(&self) -> Arc<Mocks> {
         self.table.current()
     }
@@ -218,7 +218,7 @@ impl Apis {
         });
         if let Err(error) = &written {
             tracing::error!(%error, remedy = error.remedy(), "the store failed");
-            // What of it counts is known only once the store is open again.
+            // After a failed commit its outcome is known only once the store has been reopened.
             let _ = self.recover();
         }
         Ok(written?)

@@ -1,4 +1,4 @@
-//! Consul's keys and values: `GET /v1/kv/…`, with a blocking query for each folder to be told of
+//! Consul's key-value store: `GET /v1/kv/…`, with a blocking query for each folder to detect
 //! changes.
 
 use base64::Engine as _;
@@ -120,7 +120,7 @@ fn pairs(answer: &Answer) -> Looked<Vec<Pair>> {
     Ok(pairs)
 }
 
-/// What the keys below `context` mean; `None` if there is nothing.
+/// The content of the keys below `context`; `None` without keys.
 fn content(server: &ConsulServer, context: &str, pairs: Vec<Pair>) -> Option<Content> {
     let format = match server.format {
         ConsulFormat::KeyValue => {

@@ -1,4 +1,4 @@
-//! Configuration servers: asked at a start and at each reload, watched in between.
+//! Configuration servers: read at start and at each reload, and watched in between.
 //!
 //! What a server answered last, and was not refused, is kept in memory and on disk: it serves while
 //! the server is away. Nothing here applies anything; a change is only told.
@@ -59,8 +59,8 @@ impl Configuration {
         kept.file = data.map(|data| data.join("configuration.json"));
     }
 
-    /// What `server` says. Waits for it, at a start as often as its `retry` has it. While it is
-    /// away, its last good answer counts.
+    /// The answer of `server`. Blocks; at start it retries as `retry` says. While the server is
+    /// away, its last good answer is used.
     pub fn fetch(&self, server: &Server) -> Outcome {
         let name = server.to_string();
         let (known, file) = {

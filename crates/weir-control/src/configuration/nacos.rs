@@ -13,13 +13,13 @@ use weir_config::{Content, DataId, Fetched, NacosServer};
 use crate::discovery::{Api, Form, Session};
 use crate::http::{Answer, Failure, Looked, shown, text};
 
-/// How long Nacos may hold a request while nothing changes.
+/// The time for which Nacos may hold a request while nothing changes.
 const HOLD: Duration = Duration::from_secs(30);
 /// Between two looks where the server holds no requests.
 const POLL: Duration = Duration::from_secs(5);
 /// Between two held requests, so that a server that answers at once is not flooded.
 const REST: Duration = Duration::from_millis(200);
-/// What a server says of a data id that it does not have.
+/// The answer of Nacos for an unknown data id.
 const ABSENT: &str = "config data not exist";
 /// The same in version 3.
 const ABSENT_CODE: u64 = 20_004;
@@ -34,7 +34,7 @@ pub(super) struct Client {
     sums: Vec<Option<String>>,
 }
 
-/// What the server has of one data id.
+/// The server's answer for one data id.
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
     content: Option<String>,

@@ -15,7 +15,7 @@ use crate::http::{Ask, Failure, Looked, shown};
 /// Deepest nesting of a value that a server did not flatten.
 const DEPTH_MAX: usize = 32;
 
-/// What the server says, the part that wins last.
+/// The server's answer; the part with the highest precedence is last.
 pub(super) async fn look(server: &ConfigServer) -> Looked<Vec<Fetched>> {
     let labels: Vec<Option<&str>> = match server.labels.is_empty() {
         true => vec![None],

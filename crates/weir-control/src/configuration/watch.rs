@@ -1,4 +1,5 @@
-//! Watches one server: looks, waits for a hint, looks again, and tells when the answers differ.
+//! The watcher of one server: reads it, waits for a hint or a pause, reads it again, and reports a
+//! difference.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
@@ -11,7 +12,7 @@ use super::nacos;
 use super::state::State;
 use crate::backoff::{BACKOFF_MAX, BACKOFF_MIN};
 
-/// Whether a change at `server` is to be told.
+/// Whether `server` is configured to be watched.
 pub(super) fn is_watched(server: &Server) -> bool {
     match server {
         Server::Spring(server) => server.watch.is_some(),

@@ -1,5 +1,5 @@
-//! Consul's HTTP API: one blocking query for each service, so that a change is known at once and
-//! nothing is asked while nothing changes.
+//! Consul's HTTP API: one blocking query for each service, so that a change arrives at once without
+//! polling.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::nacos::encoded;
 use super::shared::Shared;
 use crate::http::{Answer, Ask, Failure, Looked};
 
-/// How long Consul may hold a query while nothing changes.
+/// The time for which Consul may hold a query while nothing changes.
 const HOLD: Duration = Duration::from_secs(55);
 /// Longer than Consul holds it: it adds a sixteenth, so that not all return at once.
 const TIMEOUT: Duration = Duration::from_secs(75);

@@ -11,7 +11,7 @@ use weir_snapshot::Eureka as Settings;
 use super::shared::Shared;
 use crate::http::{Answer, Ask, Failure, Looked, shown};
 
-/// Where a Eureka server is looked for without a URL.
+/// The default URL of the Eureka server.
 const DEFAULT_URL: &str = "http://localhost:8761/eureka/";
 
 /// One client's view of the registry.
@@ -37,7 +37,7 @@ impl Client {
         if settings.delta && self.known.is_some() {
             match self.delta(shared).await {
                 Ok(true) => return Ok(report(self.known.as_ref(), settings)),
-                // What was added up is not what the server has: it is read anew.
+                // The merged deltas differ from the registry: it is read in full.
                 Ok(false) => {}
                 Err(Failure::Status(_)) => {}
                 Err(failure) => return Err(failure),
@@ -154,7 +154,7 @@ fn id(instance: &Value) -> Option<String> {
     text(instance, "instanceId").or_else(|| text(instance, "hostName")).map(str::to_owned)
 }
 
-/// How many instances have which status: `DOWN_1_UP_2_` (class `Applications`).
+/// The number of instances by status: `DOWN_1_UP_2_` (class `Applications`).
 fn hashcode(known: &Known) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for instance in known.values().flat_map(BTreeMap::values) {
@@ -281,7 +281,7 @@ mod tests {
         add_up(&mut whole, &read(include_str!("../../tests/eureka/apps-after.json")));
         let settings = Settings::default();
         assert_eq!(report(Some(&known), &settings), report(Some(&whole), &settings));
-        // What was missed is noticed.
+        // A missed delta is noticed.
         let mut late = Known::new();
         assert!(!add_up(&mut late, &read(r#"{"applications":{"apps__hashcode":"UP_1_"}}"#)));
     }

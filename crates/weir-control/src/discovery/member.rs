@@ -1,4 +1,4 @@
-//! weir as a member of others' registries: registered, kept registered, and taken out at a drain.
+//! Self-registration of weir in registries: registered, renewed, and removed at a drain.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -17,18 +17,18 @@ use crate::http::{Answer, Ask, Failure, Looked};
 const BYTES_MAX: usize = 1 << 20;
 /// An answer must be whole within this time.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How often Nacos is told that weir is there.
+/// The interval of heartbeats to Nacos.
 const BEAT: Duration = Duration::from_secs(5);
-/// How often Consul is told anew, for an agent that has forgotten.
+/// The interval of renewed registrations at Consul, for an agent that has lost its state.
 const CONSUL_RENEWAL: Duration = Duration::from_secs(60);
-/// What may stand in a path as it is.
+/// Characters that need no encoding in a path segment.
 const SEGMENT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 
-/// Where this gateway can be reached, for registries that it registers itself at.
+/// The address of this gateway, for self-registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Here {
-    /// Where requests are taken.
+    /// The address on which requests are accepted.
     pub address: SocketAddr,
     /// Port of the management endpoints, if it is another one.
     pub management: Option<u16>,
@@ -222,7 +222,7 @@ impl Member {
         Ok(true)
     }
 
-    /// Whether the registry still knows it.
+    /// Renews the registration; returns whether the registry still has it.
     async fn renew(&mut self) -> Looked<bool> {
         match self {
             Self::Eureka { servers, app, id, .. } => {

@@ -1,4 +1,4 @@
-//! Service registries: asked in turn, believed within bounds, never waited for by a request.
+//! Service registries: read in the background, so that no request waits for one.
 
 mod cache;
 mod client;
@@ -30,10 +30,10 @@ pub(crate) use nacos::{Api, Form, Session, encoded};
 pub use shared::RegistryStatus;
 use shared::Shared;
 
-/// How long leaving all registries may take.
+/// The time limit for leaving all registries.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What watches the registries of the configuration.
+/// The watchers of the configured registries.
 #[derive(Debug)]
 pub struct Discovery {
     directory: Arc<Directory>,
@@ -124,7 +124,7 @@ impl Discovery {
         let Some(shared) = shared else { return };
         let time = shared.settings.start_timeout;
         self.plane.handle().block_on(async {
-            // Not in time: what is on disk serves, and the rest comes later.
+            // On a timeout the cached services are used, and the rest is added later.
             let _ = tokio::time::timeout(time, shared.settled()).await;
         });
     }
@@ -148,8 +148,8 @@ impl Discovery {
         }
     }
 
-    /// Takes this gateway out of every registry, so that nobody sends it new requests. Waits for
-    /// the answers, within a bound.
+    /// Takes this gateway out of every registry, so that clients stop sending it new requests.
+    /// Waits for the answers, within a bound.
     pub fn leave(&self) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         for task in running.tasks.drain(..) {
@@ -179,7 +179,7 @@ impl Discovery {
         });
     }
 
-    /// How each registry is.
+    /// The status of each registry.
     pub fn statuses(&self) -> Vec<RegistryStatus> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.shared.as_ref().map(|shared| shared.statuses()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Nacos' HTTP API, version 1 and, where a server no longer has that, version 3.
+//! Nacos' HTTP API: version 1, or version 3 where a server no longer supports version 1.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use weir_snapshot::{Nacos as Settings, Secret};
 use super::shared::Shared;
 use crate::http::{Answer, Ask, Failure, Looked};
 
-/// Where a Nacos server is looked for without an address.
+/// The default address of the Nacos server.
 const DEFAULT_SERVER: &str = "127.0.0.1:8848";
 /// An answer must be whole within this time.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
@@ -23,7 +23,7 @@ const PAGE: usize = 1_000;
 /// Pages that are read at most.
 const PAGES_MAX: usize = 100;
 
-/// Which API a server has.
+/// The version of a server's API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Api {
     V1,
@@ -116,7 +116,7 @@ impl Client {
         let paths = ("v1/ns/instance/list", "v3/client/ns/instance/list");
         match self.session.get(paths, &query, shared).await {
             Ok(answer) => Ok(hosts(&answer)),
-            // Nobody has ever registered it.
+            // The service was never registered.
             Err(Failure::Status(status)) if status.as_u16() == 404 => Ok(Vec::new()),
             Err(failure) => Err(failure),
         }
@@ -261,8 +261,7 @@ impl Session {
     }
 }
 
-/// Whether an answer with an error is one of version 1's own, rather than of a path that is not
-/// there.
+/// Whether an error answer comes from version 1 itself, rather than from a missing path.
 fn is_v1(answer: &Answer) -> bool {
     let text = String::from_utf8_lossy(&answer.body);
     text.contains("service not found") || text.contains("caused:")

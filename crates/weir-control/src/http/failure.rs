@@ -1,4 +1,4 @@
-//! Why a server did not answer.
+//! The failures of a request to a server.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use http::StatusCode;
 /// Why there is no answer. The texts hold no user or password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Nobody was reached, or the connection broke.
+    /// No connection could be made, or it broke.
     Unreachable(String),
     /// Not within the time.
     TimedOut(Duration),
@@ -18,7 +18,7 @@ pub(crate) enum Failure {
     Status(StatusCode),
     /// The credentials do not suffice: the status, for what, and what to do.
     Forbidden(String),
-    /// What was answered makes no sense.
+    /// The answer is invalid.
     Nonsense(String),
 }
 
@@ -41,5 +41,5 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What one look at a server came to.
+/// The result of one request to a server.
 pub(crate) type Looked<T> = Result<T, Failure>;

@@ -42,11 +42,11 @@ pub(crate) struct Ask<'a> {
     pub bytes_max: usize,
     /// Asking twice does no harm, whatever the method.
     pub is_repeatable: bool,
-    /// Whom an `https` URL is believed by; those that the system trusts if `None`.
+    /// The trusted authorities for an `https` URL; those of the system if `None`.
     pub tls: Option<TlsConnector>,
 }
 
-/// What a registry answered.
+/// The answer of a server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub status: StatusCode,
@@ -148,7 +148,7 @@ impl<'a> Ask<'a> {
         Ok(Opened { status: head.status, headers: head.headers, body, _connection: connection })
     }
 
-    /// Where it goes, and what is sent there.
+    /// The target and the request to send.
     fn prepared(self) -> Result<(Target, Request<Full<Bytes>>), Failure> {
         let place = Place::of(self.url)?;
         let mut request = Request::builder()
@@ -219,7 +219,7 @@ impl Answer {
     }
 }
 
-/// Where a URL leads.
+/// The target of a URL.
 struct Place {
     target: Target,
     host: String,
@@ -265,7 +265,7 @@ pub(crate) fn shown(url: &str) -> String {
     format!("{scheme}://{authority}/{path}")
 }
 
-/// What was answered, as text.
+/// The body as text.
 pub(crate) fn text(body: &[u8]) -> Looked<String> {
     let text = std::str::from_utf8(body);
     let text = text.map_err(|_| Failure::Nonsense("it is not UTF-8".to_owned()))?;

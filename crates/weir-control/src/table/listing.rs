@@ -18,7 +18,7 @@ const BATCH: usize = 256;
 pub struct Entry {
     /// The route that serves.
     pub route: Arc<Route<RouteTarget>>,
-    /// What it was made from.
+    /// The definition that the route was compiled from.
     pub definition: RouteDefinition,
     /// Its revision, if it is one of the store.
     pub revision: Option<u64>,
@@ -32,7 +32,7 @@ impl Entry {
         self.grouped.as_deref().unwrap_or(&self.definition)
     }
 
-    /// Where it comes from.
+    /// The origin of the route.
     pub fn origin(&self) -> Origin {
         origin(&self.route)
     }
@@ -54,7 +54,7 @@ impl View {
         Self { table, store }
     }
 
-    /// What serves.
+    /// The current snapshot.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.table.snapshot
     }
@@ -160,7 +160,7 @@ impl View {
         Ok(())
     }
 
-    /// How many routes `filter` means.
+    /// The number of routes that match `filter`.
     ///
     /// # Errors
     /// The store cannot be read.

@@ -1,4 +1,4 @@
-//! The route table's control: the one place that changes it.
+//! The control of the route table, and its only writer.
 //!
 //! [`Control`] merges the routes of the configuration files with those of the store, as SCG merges
 //! its sources, and publishes the result for the data plane. Every change is validated whole,
@@ -94,7 +94,7 @@ impl Control {
         })
     }
 
-    /// Where the data plane finds the snapshot of the moment.
+    /// The published snapshot, for the data plane.
     pub fn published(&self) -> Arc<ArcSwap<Snapshot>> {
         Arc::clone(&self.published)
     }
@@ -109,7 +109,7 @@ impl Control {
         Arc::clone(self.table.load().loaded.compiler.limits())
     }
 
-    /// What changes have taken so far.
+    /// The durations of changes so far.
     pub fn change_times(&self) -> ChangeTimes {
         *self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -187,7 +187,7 @@ impl Control {
         self.store.audit(before, count)
     }
 
-    /// Whether the store takes changes, as far as is known.
+    /// Whether the store accepts changes, as far as is known.
     pub fn store_is_open(&self) -> bool {
         !self.store.is_closed()
     }

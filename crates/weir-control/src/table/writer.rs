@@ -1,4 +1,4 @@
-//! The one writer: changes that arrive together share one durable transaction and one swap.
+//! The writer thread: changes that arrive together share one durable transaction and one swap.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::apis::Apis;
 
 /// Most changes in one transaction.
 const BATCH_MAX: usize = 1_000;
-/// How often retired tables are dropped if nothing uses them any more.
+/// The interval at which unused retired tables are dropped.
 const FREE_EVERY: Duration = Duration::from_millis(100);
 
 /// A definition, ready to be stored, with what it compiles to.
@@ -33,7 +33,7 @@ pub(crate) struct Prepared {
     pub(crate) generation: u64,
 }
 
-/// What to do to the routes of the store.
+/// An edit of the routes in the store.
 pub(crate) enum Edit {
     Put(Prepared, Condition),
     Import(Vec<Prepared>),
@@ -206,7 +206,7 @@ impl Writer {
     /// After a failed commit: opens the store again and shows what it turns out to hold.
     fn recover(&self) {
         match self.store.reopen() {
-            // Whoever else changes the store may have opened it before.
+            // Another writer of the store may have reopened it already.
             Ok(()) => self.resync(),
             Err(error) => {
                 tracing::error!(%error, remedy = error.remedy(), "the store stays closed");
@@ -328,7 +328,7 @@ impl Step<'_, '_> {
 
     fn put(&mut self, prepared: Prepared) -> Result<Done, Refusal> {
         let Prepared { encoded, mut route, .. } = prepared;
-        // The place is known only now; nobody else holds the route yet.
+        // The place is known only now; nothing else refers to the route yet.
         let position = STORE_POSITION + self.transaction.slot_for(encoded.id())?;
         match Arc::get_mut(&mut route) {
             Some(route) => route.position = position,

@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Least time between two looks, whatever the settings say.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 
-/// What was found of each service, and when it is to be asked for again.
+/// The instances found for each service, and the time of its next query.
 #[derive(Debug, Default)]
 pub(super) struct Client {
     known: BTreeMap<String, Known>,
@@ -55,7 +55,7 @@ impl Client {
         Err(failure)
     }
 
-    /// How long nothing is due.
+    /// The time until the next query is due.
     pub fn pause(&self) -> Duration {
         let next = self.known.values().map(|one| one.due).min();
         let pause = next.map_or(TIMEOUT, |due| due.saturating_duration_since(Instant::now()));
@@ -113,7 +113,7 @@ async fn addresses(place: &str) -> Looked<Vec<Arc<Instance>>> {
     Ok(found.map(|address| Arc::new(instance(address))).collect())
 }
 
-/// What SRV records come to: those of the least priority are used, as long as there are any.
+/// The instances of SRV records: only the records with the lowest priority value are used.
 fn records(answer: DnsAnswer, dns: &Dns) -> Found {
     let ttl_s = answer.records.iter().map(|record| record.ttl_s).min();
     // The name may be gone for good, or not there yet.
@@ -160,7 +160,7 @@ mod tests {
             client.known["a"].instances.iter().map(|one| one.id.clone()).collect()
         };
         assert_eq!(ids(&client), ["127.0.0.1:80", "127.0.0.2:81"]);
-        // What fails later keeps what there is.
+        // A later failure keeps the instances found before.
         client.known.get_mut("a").expect("a service").due = Instant::now();
         assert!(client.ask(&dns(&["no-port"])).await.is_some());
         assert_eq!(ids(&client).len(), 2);

@@ -14,7 +14,7 @@ use crate::http::{Failure, Looked};
 pub(super) const NXDOMAIN: u8 = 3;
 /// A server must answer within this time.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// How often each server is asked.
+/// The number of rounds over all servers.
 const ROUNDS: usize = 2;
 /// Servers that are asked at most, as the system's resolver does.
 const SERVERS_MAX: usize = 3;
@@ -55,7 +55,7 @@ fn address(text: &str) -> Option<SocketAddr> {
 }
 
 async fn ask(name: &str, server: SocketAddr) -> Result<DnsAnswer, String> {
-    // The system's secret keys make ids that nobody guesses; so is the port of the socket.
+    // The keys of the system's random hasher make ids unpredictable; the source port is random too.
     let id = (RandomState::new().build_hasher().finish() & 0xffff) as u16;
     let mut question = Vec::new();
     srv_question(id, name, &mut question).map_err(|_| "this is no name".to_owned())?;
@@ -71,7 +71,7 @@ async fn ask(name: &str, server: SocketAddr) -> Result<DnsAnswer, String> {
     let mut bytes = vec![0; UDP_BYTES];
     loop {
         let count = socket.recv(&mut bytes).await.map_err(text)?;
-        // What answers nothing that was asked is passed over; the caller bounds the time.
+        // An unrelated answer is skipped; the caller bounds the time.
         match srv_answer(id, name, bytes.get(..count).unwrap_or_default()) {
             Ok(answer) if answer.is_truncated => break,
             Ok(answer) => return Ok(answer),
@@ -103,7 +103,7 @@ mod tests {
 
     const NAME: &str = "_http._tcp.orders.example";
 
-    /// What a server sends for a question: its flags, and one record if `has_record`.
+    /// A server's reply to a question: its flags, and one record if `has_record`.
     fn reply(question: &[u8], flags: u16, has_record: bool) -> Vec<u8> {
         let mut bytes = question.to_vec();
         bytes[2..4].copy_from_slice(&flags.to_be_bytes());

@@ -1,4 +1,4 @@
-//! How the API server is reached: its address, the token, and the authority that it is believed by.
+//! Access to the API server: its address, the token, and the authority that signs its certificate.
 //!
 //! Kubernetes replaces the files of a service account while a pod runs, so they are read anew for
 //! each request.
@@ -90,7 +90,7 @@ impl Api {
         Ok(text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// Whom the server is believed by; `None` without a file: those that the system trusts.
+    /// The trusted authorities; `None` without a file: those of the system.
     fn tls(&self) -> Looked<Option<TlsConnector>> {
         let path = match &self.settings.ca_file {
             Some(path) => PathBuf::from(path),
@@ -113,7 +113,7 @@ impl Api {
     }
 }
 
-/// What a file holds; `None` if there is none.
+/// The content of a file; `None` if there is none.
 fn read(path: &Path) -> Looked<Option<Vec<u8>>> {
     let wrong = |error: std::io::Error| {
         Failure::Unreachable(format!("{} cannot be read: {error}", path.display()))
@@ -193,7 +193,7 @@ mod tests {
         let port = listener.local_addr().expect("an address").port();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                // Who does not believe the certificate leaves.
+                // A client that rejects the certificate closes the connection.
                 let Ok(mut stream) = acceptor.accept(stream).await else { continue };
                 let _ = stream.read(&mut [0; 4096]).await;
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;

@@ -10,7 +10,7 @@ use weir_snapshot::Kubernetes as Settings;
 /// Namespace and name.
 pub(super) type Key = (String, String);
 
-/// What is watched.
+/// The kind of the watched objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Service,
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// What an object says, if it makes sense.
+    /// The object in `value`, if it is valid.
     pub fn read(self, value: &Value) -> Option<Object> {
         Some(match self {
             Self::Service => Object::Service(Service::read(value)),
@@ -86,7 +86,7 @@ impl Kind {
     }
 }
 
-/// Whose object it is.
+/// The namespace and service that an object belongs to.
 pub(super) fn key(value: &Value) -> Option<Key> {
     let field = |name: &str| value.pointer(&format!("/metadata/{name}")).and_then(Value::as_str);
     Some((field("namespace")?.to_owned(), field("name")?.to_owned()))
@@ -214,7 +214,7 @@ impl Endpoint {
             host: host.to_owned(),
             uid: text("/targetRef/uid"),
             zone: text("/zone"),
-            // What is not said is ready.
+            // A missing condition counts as ready.
             is_ready: is("ready").unwrap_or(true),
             is_leaving: is("terminating").unwrap_or(false),
         })

@@ -18,9 +18,9 @@ use crate::http::{Failure, Looked, Opened};
 
 /// A page of a list, and the head of an answer, must be there within this time.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// How long the server is asked to hold a watch.
+/// The requested duration of a watch.
 const HOLD: Duration = Duration::from_secs(120);
-/// How much longer a watch may last than it was asked to.
+/// The extra time that a watch may last beyond the requested duration.
 const SLACK: Duration = Duration::from_secs(15);
 /// Least time between the starts of two watches.
 const PACE: Duration = Duration::from_secs(1);
@@ -29,7 +29,7 @@ const PAGE: &str = "500";
 /// Objects that are taken of one kind and namespace.
 const OBJECTS_MAX: usize = 200_000;
 
-/// What has changed.
+/// A change to report.
 #[derive(Debug)]
 pub(super) enum News {
     /// These are all there are.
@@ -53,7 +53,7 @@ pub(super) struct Watcher {
     pub news: mpsc::Sender<(usize, News)>,
 }
 
-/// How a watch ended, if not by a failure.
+/// The regular end of a watch.
 enum Ended {
     /// It is to go on from the version that was seen last.
     Closed,
@@ -175,7 +175,7 @@ impl Watcher {
         let news = match kind {
             "ADDED" | "MODIFIED" => self.object(object).map(|(key, object)| News::Put(key, object)),
             "DELETED" => key(object).map(News::Removed),
-            // A bookmark carries a version only; what is not known changes nothing.
+            // A bookmark carries a version only; unknown events change nothing.
             _ => None,
         };
         if let Some(news) = news {
@@ -189,7 +189,7 @@ impl Watcher {
     }
 
     async fn tell(&self, news: News) {
-        // Refused only when nobody listens any more, which is the end of this task, too.
+        // Fails only when the receiver is gone, which ends this task, too.
         let _ = self.news.send((self.place, news)).await;
     }
 
