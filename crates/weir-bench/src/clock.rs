@@ -32,7 +32,7 @@ impl Clock {
         monotonic().saturating_sub(self.origin)
     }
 
-    /// How long until the origin; zero once it has passed.
+    /// The time until the origin; zero once it has passed.
     pub fn until_start(&self) -> Duration {
         Duration::from_nanos(self.origin.saturating_sub(monotonic()))
     }

@@ -1,4 +1,4 @@
-//! How many files this process may open: each connection is one.
+//! The limit of open files of this process: each connection takes one.
 
 use crate::units::show_count;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -17,7 +17,7 @@ pub(crate) fn raise() -> Option<u64> {
     }
 }
 
-/// What to tell before so many connections are opened, if they may be too many at a time.
+/// The warning before opening so many connections, if they may exceed the limit.
 pub(crate) fn warning(connections: usize, limit: Option<u64>) -> Option<String> {
     let (needed, limit) = (connections as u64 + OTHERS, limit?);
     let fewer = match limit.saturating_sub(OTHERS) {

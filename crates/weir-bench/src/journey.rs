@@ -29,16 +29,16 @@ pub struct Template {
     pub body: Option<Vec<Piece>>,
 }
 
-/// What is done with an answer whose body is kept.
+/// A rule for an answer whose body is kept.
 #[derive(Clone, Debug)]
 pub struct BodyRule {
-    /// Where to look.
+    /// The location of the value.
     pub find: Find,
-    /// What to do with what is found.
+    /// The action on the value.
     pub then: Then,
 }
 
-/// Where to look in an answer.
+/// The location of a value in an answer.
 #[derive(Clone, Debug)]
 pub enum Find {
     /// The whole body as text.
@@ -51,7 +51,7 @@ pub enum Find {
     Header(String),
 }
 
-/// What to do with a value found.
+/// The action on a found value.
 #[derive(Clone, Debug)]
 pub enum Then {
     /// Keep it in a slot; finding nothing is a failed check.

@@ -27,7 +27,7 @@ pub struct Sample {
     pub descriptors: u64,
 }
 
-/// What the server used during a run.
+/// Resources that the server used during a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerUse {
     /// Processes that hold the listening socket.
@@ -85,8 +85,8 @@ pub fn listeners(address: SocketAddr) -> Vec<u32> {
     pids
 }
 
-/// The sockets of a table that listen on `port`. Linux lists those that listen first: what comes
-/// after them, such as thousands of closed connections of an earlier run, is not read.
+/// The sockets of a table that listen on `port`. Linux lists listening sockets first; the rest,
+/// such as thousands of closed connections of an earlier run, is not read.
 fn inodes(table: &str, port: u16) -> Vec<u64> {
     let Ok(file) = File::open(table) else { return Vec::new() };
     let lines = BufReader::new(file).lines().map_while(Result::ok).skip(1);

@@ -1,5 +1,5 @@
-//! An access log of weir as a trace: what was asked for, and when, to be replayed at the recorded
-//! times.
+//! An access log of weir as a trace: the logged requests and their times, to be replayed at the
+//! recorded times.
 //!
 //! Takes the three formats of `weir.access-log`. A log holds no bodies: a request that had one is
 //! sent without, and counted. The JSON format has the time of the end and the length of each
@@ -39,7 +39,7 @@ pub struct Recorded {
     pub method: String,
     /// Path and query as received.
     pub target: String,
-    /// Route that took it, or the method: what it is counted under.
+    /// The matched route, or the method: the name it is counted under.
     pub group: String,
 }
 

@@ -1,5 +1,4 @@
-//! Every command end to end against a small server: what is counted, what is refused, which exit
-//! code.
+//! Every command end to end against a small server: its counts, its refusals, its exit code.
 
 use clap::Parser;
 use std::io::{BufRead, BufReader, Read, Write};

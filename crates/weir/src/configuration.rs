@@ -1,4 +1,4 @@
-//! Which files make up a configuration, and loading it: shared by the commands that take CONFIG.
+//! The files of a configuration, and their loading: shared by the commands that take CONFIG.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub struct ConfigArgs {
     pub definitions: Arc<Mutex<Vec<PathBuf>>>,
 }
 
-/// What outlives configurations: state by name.
+/// State by name that outlives configurations.
 #[derive(Debug, Default)]
 pub struct Lasting {
     /// Services that registries list, and upstreams of pipelines.

@@ -58,7 +58,7 @@ pub fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
         async |control| fill(control, count, upstream).await,
         |started| announce(started, upstream, count),
     );
-    // What is in the system's temporary directory is the system's if this fails.
+    // On failure the system cleans up its temporary directory.
     let _ = std::fs::remove_dir_all(&temporary);
     result
 }

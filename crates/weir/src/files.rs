@@ -1,4 +1,4 @@
-//! Files of a configuration: which there are of a name, and reading them.
+//! Files of a configuration: finding them by name, and reading them.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use weir_config::{FileAccess, Format, SOURCE_BYTES_MAX, Source};
 /// Endings of configuration files. Of two files with one name the later ending wins, as in Spring.
 const ENDINGS: &[&str] = &["json", "yaml", "yml", "properties"];
 
-/// How files that a configuration names are read.
+/// Access to the files that a configuration names.
 pub const FILES: FileAccess =
     FileAccess { read: |path| std::fs::read_to_string(path), list: files_in };
 
@@ -49,7 +49,7 @@ pub fn read(file: &Path, profile: Option<&str>, format: Option<Format>) -> anyho
     let bytes = read_bytes(file).with_context(|| format!("cannot read {name}"))?;
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
-        // Java reads properties as Latin-1; whoever has written UTF-8 means it.
+        // Java reads properties as Latin-1; valid UTF-8 is taken as UTF-8.
         Err(error) if format == Format::Properties => {
             error.as_bytes().iter().map(|byte| char::from(*byte)).collect()
         }

@@ -1,4 +1,4 @@
-//! `weir mock`: an API definition goes in, a mock that validates is there.
+//! `weir mock`: serves a validating mock of an API definition.
 
 use std::cell::OnceCell;
 use std::fmt::Write as _;
@@ -122,7 +122,7 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
             }
         },
     );
-    // What is in the system's temporary directory is the system's if this fails.
+    // On failure the system cleans up its temporary directory.
     let _ = std::fs::remove_dir_all(&temporary);
     result
 }
@@ -138,7 +138,7 @@ fn all(snapshot: &Snapshot) -> Option<Arc<Mocks>> {
     })
 }
 
-/// What the command line says, over all files.
+/// The properties set by the command line, which override those of files.
 fn properties(args: &MockArgs) -> Vec<String> {
     let mut set = Vec::new();
     let mut names = Vec::new();
@@ -191,7 +191,7 @@ fn configuration(args: &MockArgs) -> String {
     )
 }
 
-/// What is served, each operation with a line that works.
+/// The served operations, each with a command line to try it.
 fn served(mocks: &Mocks, address: std::net::SocketAddr, as_json: bool) -> String {
     if as_json {
         let each = mocks.operations().map(|one| {

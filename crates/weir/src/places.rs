@@ -1,5 +1,5 @@
-//! Where the files of a configuration are: what the command line names or, without that, what
-//! `spring.config.location` and `spring.config.name` of the environment or of `--set` do.
+//! The locations of a configuration's files: those on the command line or, without any, those in
+//! `spring.config.location` and `spring.config.name` of the environment or of `--set`.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ struct Location {
 }
 
 impl Places {
-    /// What a loader says that has taken no file.
+    /// The locations according to a loader that has read no file yet.
     ///
     /// # Errors
     /// A location that is none.

@@ -64,7 +64,7 @@ pub struct RunArgs {
     pub is_quiet: bool,
 }
 
-/// How long after a start or a reload the threads it has woken are at rest.
+/// The time after a start or a reload by which the threads that it woke are idle again.
 const SETTLED: Duration = Duration::from_millis(500);
 
 /// Runs the gateway until it is told to stop.
@@ -87,13 +87,13 @@ pub fn further_metrics() -> String {
         + &weir_admin::breakers_metrics()
 }
 
-/// What the process has of the machine.
+/// The process's limits and the state of its program pages.
 struct Machine {
     limits: Limits,
     program: ProgramPages,
 }
 
-/// Where a gateway listens.
+/// The addresses that a gateway listens on.
 pub struct Started {
     /// The data plane; `None` if there are pipelines alone.
     pub gateway: Option<SocketAddr>,
@@ -137,7 +137,7 @@ pub fn run_with(
     })
 }
 
-/// What a gateway is made of before it serves.
+/// The parts of a gateway before it serves.
 struct Parts<'a> {
     control: Arc<Control>,
     registries: Arc<Registries>,
@@ -254,7 +254,7 @@ async fn reload(
 ) {
     let reloaded = control::reload(&args.config, control, registries, settings, reason.why).await;
     if let Some(asked) = reason.asked {
-        // Refused only if whoever asked has gone.
+        // Fails only if the receiver is gone.
         let _ = asked.send(reloaded);
     }
     let (metrics, snapshot) = (server.metrics().clone(), control.published().load_full());
@@ -275,8 +275,8 @@ fn random_seed() -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 
-/// What was started, where, and what the system refused. The first words of the lines are what
-/// scripts read. A mock tells by itself what it serves.
+/// The report at start: the parts with their addresses, and the settings that the system refused.
+/// Scripts read the first words of the lines. A mock reports its operations itself.
 fn report(
     args: &RunArgs,
     control: &Control,
@@ -334,7 +334,7 @@ fn report(
     crate::output::say(&out);
 }
 
-/// What connections are read into, and the sockets' own buffers.
+/// The read buffers of connections, and the buffers of their sockets.
 fn buffers(settings: &Settings, sockets: SocketBuffers) -> String {
     let size = |bytes: usize| match bytes % 1024 {
         0 => format!("{} KB", bytes / 1024),

@@ -1,4 +1,4 @@
-//! API definitions in the store: `weir apis`, the admin API, and what serves.
+//! API definitions in the store: `weir apis`, the admin API, and the served operations.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -181,7 +181,7 @@ async fn definitions_survive_a_kill_and_come_back_from_an_export() {
         let path = file(&gateway, "one.yaml", &shop(&n.to_string()));
         ok(&gateway, &["set", &format!("n{n}"), &path, "--base-path", &format!("/{n}")]);
     }
-    // Acknowledged is durable: nobody has time to write anything more.
+    // An acknowledged write is durable: the gateway is killed before it can write anything more.
     gateway.kill();
     let gateway = start(data.path());
     for n in 0..5 {

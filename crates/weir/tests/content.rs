@@ -130,7 +130,7 @@ async fn responses_are_changed_whatever_their_coding() {
     assert_eq!((answer.status, answer.text().as_str()), (200, ""));
 }
 
-/// What a client gets that takes this coding: the coding, and the content.
+/// The response to a client that accepts this coding: its coding and its content.
 async fn fetched(gateway: &Gateway, path: &str, accepted: &str) -> (Option<String>, Vec<u8>) {
     let get = format!("GET /a/{path} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: {accepted}\r\n\r\n");
     let answer = Client::connect(gateway.address()).await.exchange(get).await;
@@ -221,7 +221,7 @@ async fn a_compressed_stream_is_passed_on_as_it_comes() {
     gate.open();
 }
 
-/// What the route that served a request says of itself, for each of `requests`.
+/// The field `x-route` of the response to each of `requests`, or the status without one.
 async fn served_by(gateway: &Gateway, requests: &[String]) -> Vec<String> {
     let mut client = Client::connect(gateway.address()).await;
     let mut routes = Vec::new();

@@ -218,7 +218,7 @@ async fn faults_are_what_was_asked_for() {
     for fault in ["reset", "truncated", "malformed"] {
         assert!(spoilt(fault).await.is_err(), "{fault}");
     }
-    // Who gives up waiting harms nobody.
+    // A client that gives up waiting affects no other.
     let mut waiting = Client::connect(gateway.address()).await;
     waiting.send("GET /pets HTTP/1.1\r\nHost: a\r\nPrefer: fault=timeout\r\n\r\n").await;
     drop(waiting);

@@ -2,7 +2,7 @@
 
 use crate::clock::{Nanos, nanos};
 
-/// How the rate moves within a stage. Rates are in requests per second.
+/// The course of the rate within a stage. Rates are in requests per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
     /// A constant rate.
@@ -76,7 +76,8 @@ impl Stage {
         if self.seconds.is_infinite() { f64::INFINITY } else { self.area(self.seconds) }
     }
 
-    /// When the expected number of arrivals reaches `target`, in seconds into the stage.
+    /// The time at which the expected number of arrivals reaches `target`, in seconds into the
+    /// stage.
     fn inverse(&self, target: f64) -> f64 {
         match self.shape {
             Shape::Hold(rate) => target / rate,
@@ -194,8 +195,8 @@ pub struct Seeker {
 }
 
 impl Seeker {
-    /// When the expected number of arrivals reaches `target`; `None` after the last stage. `target`
-    /// must not fall from call to call.
+    /// The time at which the expected number of arrivals reaches `target`; `None` after the last
+    /// stage. `target` must not fall from call to call.
     pub fn time_of(&mut self, profile: &Profile, target: f64) -> Option<Nanos> {
         loop {
             let stage = profile.stages.get(self.stage)?;

@@ -113,7 +113,7 @@ struct Search<'a> {
     interrupted: bool,
 }
 
-/// What a trial says; `None` if it is void.
+/// Whether a trial passed; `None` if it is void.
 ///
 /// Response times hold the generator's own lateness: a trial that meets the conditions in spite of
 /// it has passed. One that misses them has failed only if nobody but the server can be to blame.

@@ -87,7 +87,7 @@ pub fn normalise(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
 }
 
 impl HeyArgs {
-    /// What hey would do.
+    /// The plan for hey's options.
     ///
     /// # Errors
     /// For an argument that cannot be honoured.

@@ -1,4 +1,5 @@
-//! One client connection as a state machine over bytes: what is expected next, and what came.
+//! A client connection as a state machine over bytes: its phase, and the part of the answer that is
+//! expected next.
 //!
 //! Knows HTTP/1 framing through `weir-wire`; knows neither epoll nor when requests are due.
 
@@ -10,7 +11,7 @@ use weir_wire::http1::{
 };
 use weir_wire::{Fields, ResponseHead};
 
-/// What a connection is doing.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Nothing; may have a socket that is kept.
@@ -23,7 +24,7 @@ pub(super) enum Phase {
     Receiving,
 }
 
-/// Which part of an answer comes next.
+/// The next part of an answer.
 #[derive(Debug)]
 enum Part {
     Head,
@@ -32,7 +33,7 @@ enum Part {
     UntilClose,
 }
 
-/// What became of the bytes fed in.
+/// The result of feeding in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fed {
     /// The answer goes on.
@@ -74,7 +75,7 @@ pub(super) struct Connection {
     carry: Vec<u8>,
 }
 
-/// How the bytes of an answer are to be read.
+/// The rules for reading the bytes of an answer.
 pub(super) struct Reading<'a> {
     /// Method of the request.
     pub(super) method: &'a [u8],
@@ -168,8 +169,8 @@ impl Connection {
         self.carry.clear();
     }
 
-    /// How many body bytes are still to come, if the length is known and the body is not kept: so
-    /// many may be dropped in the kernel without being copied.
+    /// The number of body bytes still to come, if the length is known and the body is not kept: the
+    /// kernel may drop them without a copy.
     pub(super) fn droppable(&self) -> u64 {
         if let Part::Length(left) = self.part { left } else { 0 }
     }
@@ -383,7 +384,7 @@ mod tests {
         check("SSH-2.0-OpenSSH\r\n\r\n", Err(Failure::Malformed));
     }
 
-    /// What is known of one answer is not taken for what is known of the next.
+    /// Knowledge about the head of one answer is not applied to a different one.
     #[test]
     fn the_last_head_serves_only_its_like() {
         let mut heads = Heads::default();

@@ -1,5 +1,5 @@
-//! The worker loop: one epoll set, edge-triggered, for every arrival model. What a request does on
-//! its connection is in `transfer`.
+//! The worker loop: one edge-triggered epoll set for every arrival model. `transfer` handles a
+//! request on its connection.
 
 use super::connection::{Connection, Heads, Phase};
 use super::shared::{LATE, Shared};

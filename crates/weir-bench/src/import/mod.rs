@@ -363,7 +363,7 @@ mod tests {
         check(Format::Har, &without, &["entry 1: no /request/method"]);
     }
 
-    /// What a browser recorded was mostly sent by TLS; a gateway to be measured may do without.
+    /// Browsers record mostly requests over TLS; the measured gateway may not use it.
     #[test]
     fn requests_sent_by_tls_need_another_target() {
         let text = "GET https://example.org/a\n";

@@ -50,7 +50,7 @@ fn base(document: &Value, target: Option<&str>) -> anyhow::Result<String> {
         None => server,
     };
     match target {
-        // The plan's target already says where; what is left is the operation's path.
+        // The plan already has a target; only the operation's path is needed.
         Some(_) if server.contains('{') => Ok("http://target".to_owned()),
         Some(_) => Ok(format!("http://target{}", path.trim_end_matches('/'))),
         None if server.starts_with("http://") => Ok(server.trim_end_matches('/').to_owned()),
@@ -58,7 +58,7 @@ fn base(document: &Value, target: Option<&str>) -> anyhow::Result<String> {
     }
 }
 
-/// What a `$ref` leads to; anything else is itself.
+/// The target of a `$ref`; any other value is returned as it is.
 fn follow<'a>(document: &'a Value, value: &'a Value, depth: usize) -> anyhow::Result<&'a Value> {
     let Some(reference) = value.get("$ref").and_then(Value::as_str) else { return Ok(value) };
     ensure!(depth < DEPTH_MAX, "{reference}: references without end");

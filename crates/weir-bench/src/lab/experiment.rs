@@ -1,5 +1,4 @@
-//! The file format of an experiment, what its placeholders stand for, and the experiments in the
-//! binary.
+//! The file format of an experiment, the values of its placeholders, and the built-in experiments.
 
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -17,7 +16,7 @@ pub(super) const EXPERIMENTS: [(&str, &str); 5] = [
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Experiment {
-    /// What is measured.
+    /// The subject of the measurement.
     pub(super) title: String,
     /// Published statements that are not in a table.
     #[serde(default)]
@@ -30,7 +29,7 @@ pub(super) struct Experiment {
     pub(super) full: String,
     /// Published tables.
     pub(super) tables: Vec<TableFile>,
-    /// What is run, in order.
+    /// The steps, in order.
     pub(super) steps: Vec<Step>,
 }
 
@@ -54,7 +53,7 @@ fn published() -> String {
     "published".to_owned()
 }
 
-/// What a column shows of a result.
+/// The value of a result that a column shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Column {
@@ -86,7 +85,7 @@ pub(super) enum Column {
     Score,
     /// Interval of a search.
     Interval,
-    /// What limited the run.
+    /// The limit of the run.
     Verdict,
 }
 
@@ -122,8 +121,7 @@ pub(super) struct Step {
     #[serde(default)]
     pub(super) routes: String,
     pub(super) values: Option<Values>,
-    /// The value is a number of connections at a time: what the system does not allow a process
-    /// is cut.
+    /// The value is a number of concurrent connections: it is reduced to what the system permits.
     #[serde(default)]
     pub(super) connections: bool,
     /// Bench commands.
@@ -132,7 +130,7 @@ pub(super) struct Step {
     pub(super) full: Option<Vec<String>>,
 }
 
-/// What placeholders stand for.
+/// The values of placeholders.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     pub(super) origin: SocketAddr,

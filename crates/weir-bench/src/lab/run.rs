@@ -50,7 +50,7 @@ struct Lab<'a> {
     outcomes: Vec<Outcome>,
     /// Commands run.
     count: usize,
-    /// What a reader of the tables must know.
+    /// Notes for the reader of the tables.
     notes: Vec<String>,
 }
 
@@ -235,7 +235,7 @@ impl Lab<'_> {
         Ok(())
     }
 
-    /// What is to be told with the tables.
+    /// The notes to be printed with the tables.
     fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
         if !self.args.full {

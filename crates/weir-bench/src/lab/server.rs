@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Starts `weir ARGUMENTS`, from the running executable, and waits until it listens. What it says
+/// Starts `weir ARGUMENTS`, from the running executable, and waits until it listens. Its output
 /// goes to `log`.
 ///
 /// # Errors

@@ -1,4 +1,5 @@
-//! Results for people and for tools. JSON holds everything; the others are drawn from it.
+//! Results for people and for tools. JSON holds everything; the others are derived from it. JSON
+//! holds everything; the others are drawn from it.
 
 pub mod csv;
 mod heatmap;
@@ -13,7 +14,7 @@ use crate::outcome::Outcome;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a stored file holds.
+/// The content of a stored file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stored {
     /// Results of runs.
@@ -31,7 +32,7 @@ pub struct Stored {
 /// A table of texts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// What it is about.
+    /// The subject.
     pub title: String,
     /// Headings.
     pub head: Vec<String>,

@@ -1,4 +1,4 @@
-//! Findings as `weir check` prints them: the worst first, each kind once, and what to paste.
+//! Findings as `weir check` prints them: the most severe first, each kind once, with text to paste.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -36,7 +36,7 @@ pub fn as_text(loaded: &Loaded, style: Style) -> String {
     out
 }
 
-/// What a finding advises, without the names that its message has: `set `x`` and `set `y`` are one
+/// The advice of a finding, without the names in its message: `set `x`` and `set `y`` are the same
 /// advice.
 fn advice(finding: &Diagnostic) -> String {
     let mut advice = finding.help.clone();

@@ -24,7 +24,7 @@ pub(crate) struct Client {
     /// Path in front of `/actuator`.
     prefix: String,
     token: Option<String>,
-    /// What is asked for, and the command that shows one.
+    /// The noun for the requested objects, and the command that shows one.
     words: (&'static str, &'static str),
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Ask {
     pub(crate) condition: Option<(header::HeaderName, String)>,
 }
 
-/// What came back.
+/// The received answer.
 pub(crate) struct Reply {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,

@@ -87,7 +87,7 @@ fn read(file: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// What is counted while files are read and written.
+/// The progress bar while files are read and written.
 pub(crate) fn progress(what: &str) -> ProgressBar {
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::stderr(),

@@ -19,7 +19,7 @@ pub(super) enum Format {
     Jsonl,
 }
 
-/// What a file is, by its name or how it starts.
+/// The format of a file, by its name or its first characters.
 pub(super) fn guess(path: &Path, text: &str) -> Format {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     match ending.to_ascii_lowercase().as_str() {

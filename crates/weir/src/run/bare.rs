@@ -1,4 +1,4 @@
-//! `weir run` without any configuration: it says so, and nobody else reaches it before there is a
+//! `weir run` without any configuration: it says so, and listens on loopback only until there is a
 //! route.
 
 use super::control;

@@ -5,14 +5,14 @@ use std::time::Duration;
 use weir_control::Control;
 use weir_server::{use_huge_pages, yield_to_traffic};
 
-/// How often the number of changes is looked at.
+/// The interval at which the number of changes is read.
 const PERIOD: Duration = Duration::from_secs(1);
 /// A table with fewer routes lies in a few pages anyway.
 const ROUTES_MIN: usize = 10_000;
 /// After changes of this share of the routes it is done again.
 const CHANGED_SHARE: u64 = 8;
 
-/// What has been put on huge pages.
+/// The state of the last move to huge pages.
 #[derive(Default)]
 pub struct Heap {
     /// Changes made when it was done last; `None` if that was with another table.

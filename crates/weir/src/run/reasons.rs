@@ -1,4 +1,4 @@
-//! Why a running gateway reads its configuration again.
+//! The triggers of a reload of the configuration.
 
 use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
@@ -7,7 +7,7 @@ use weir_control::Control;
 
 use super::{registries, watch};
 
-/// What may ask for a reload.
+/// The sources of triggers.
 pub struct Reasons<'a> {
     pub hangup: Signal,
     pub files: watch::Watch<'a>,
@@ -20,7 +20,7 @@ pub struct Reasons<'a> {
 pub struct Reason {
     /// In words, for the log.
     pub why: &'static str,
-    /// Who waits for what becomes of it.
+    /// The requester of the reload, to be told its result.
     pub asked: Option<Refresh>,
 }
 

@@ -35,16 +35,16 @@ pub struct Registries {
     /// The thread that all of this runs on, once there is something to run.
     plane: Mutex<Option<Arc<Plane>>>,
     discovery: Mutex<Option<Discovery>>,
-    /// Where weir is registered to be reached, once it listens.
+    /// The address at which weir registers itself, once it listens.
     here: Mutex<Option<Here>>,
     changed: Changes,
     configuration: Mutex<Option<Arc<Configuration>>>,
     /// Changes that configuration servers tell.
     news: Changes,
-    /// What configuration servers said of the configuration that serves; each property with a
-    /// number that another value changes.
+    /// The properties of configuration servers in the configuration in effect, each with a hash of
+    /// its value.
     said: Mutex<BTreeMap<String, u64>>,
-    /// How many changes the route table that serves knows of.
+    /// The number of changes that the current route table includes.
     known: AtomicU64,
 }
 
@@ -62,7 +62,7 @@ impl Registries {
         &self.lasting.directory
     }
 
-    /// What outlives configurations.
+    /// State that outlives configurations.
     pub fn lasting(&self) -> &Lasting {
         &self.lasting
     }
@@ -75,7 +75,7 @@ impl Registries {
         Ok(Arc::clone(place.insert(Arc::new(Plane::start()?))))
     }
 
-    /// What asks configuration servers.
+    /// The client of configuration servers.
     ///
     /// # Errors
     /// The system gives no thread.
@@ -89,8 +89,8 @@ impl Registries {
         Ok(Arc::clone(place.insert(Arc::new(new))))
     }
 
-    /// A configuration serves: what servers said of it is kept, and they are watched. Gives the
-    /// properties that are not as they were, by name.
+    /// Accepts a configuration: keeps the answers of its servers, and watches the servers. Returns
+    /// the names of the properties that have changed.
     pub fn accept(&self, said: Said) -> Vec<String> {
         let configuration = self.configuration.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(configuration) = &*configuration {
@@ -292,7 +292,7 @@ fn shown(instance: &Instance, why: Option<&String>) -> Value {
     })
 }
 
-/// What configuration servers said of one configuration.
+/// The configuration servers of one configuration, and the properties they supplied.
 pub struct Said {
     servers: Vec<Server>,
     properties: BTreeMap<String, u64>,

@@ -1,4 +1,4 @@
-//! Notices that a configuration file, or a file that it names, has changed.
+//! Detects a change of a configuration file, or of a file that it names.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::configuration::ConfigArgs;
 use crate::imports::{Trace, trace};
 
-/// How often the files are looked at. Looking, instead of being told, also sees files that are
-/// replaced, mounted or linked anew.
+/// The polling interval. Polling, unlike notification, also detects files that are replaced,
+/// mounted or linked anew.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// The files of a configuration as last seen.

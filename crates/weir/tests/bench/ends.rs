@@ -1,4 +1,4 @@
-//! How runs end that do not end by themselves: without descriptors, without ports, by Ctrl-C.
+//! Runs that end early: without file descriptors, without ports, by Ctrl-C.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -76,8 +76,8 @@ fn ctrl_c_ends_a_run_with_the_report_so_far() {
     assert!(text.contains("interrupted: this is the report so far"), "{text}");
 }
 
-/// A server that takes requests and never answers: what is waited for is told, and Ctrl-C shows the
-/// report without the rest of the wait.
+/// A server that reads requests and never answers: the wait is announced, and Ctrl-C ends it and
+/// shows the report.
 #[test]
 fn a_silent_server_is_waited_for_aloud_and_no_longer_than_wanted() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");

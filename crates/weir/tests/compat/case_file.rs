@@ -27,7 +27,7 @@ pub struct Case {
 /// One request, how the upstream answers, and what was recorded.
 #[derive(Debug, Default)]
 pub struct Exchange {
-    /// What stands after `-- request`.
+    /// The text after `-- request`.
     pub options: String,
     pub request: Vec<String>,
     pub answers: Vec<Vec<String>>,
@@ -109,20 +109,20 @@ impl CaseFile {
 }
 
 impl Exchange {
-    /// What the upstream got when it was recorded.
+    /// The recorded requests at the upstream.
     pub fn recorded_requests(&self) -> Vec<Block> {
         let nothing = |block: &Block| matches!(block, Block::Note(note) if note == "(nothing)");
         let blocks = self.got.iter().map(|lines| Block::from_lines(lines));
         blocks.filter(|block| !nothing(block)).collect()
     }
 
-    /// What the client got when it was recorded.
+    /// The recorded responses at the client.
     pub fn recorded_responses(&self) -> Vec<Block> {
         self.responses.iter().map(|lines| Block::from_lines(lines)).collect()
     }
 }
 
-/// Which block lines belong to.
+/// The block that lines belong to.
 #[derive(Clone, Copy)]
 enum Place {
     Ignored,

@@ -1,4 +1,4 @@
-//! Whether every filter and predicate of Spring Cloud Gateway has a recording.
+//! Every filter and predicate of Spring Cloud Gateway has a recording.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::case_file::CaseFile;
 
-/// Where the gateway itself lists its filters and predicates.
+/// The recording of the gateway's own list of filters and predicates.
 const LISTED: &str = "actuator/read.txt";
 
 /// Those that are not listed there, as they need libraries.

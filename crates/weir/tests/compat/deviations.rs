@@ -30,7 +30,7 @@ pub struct Entry {
 /// The whole list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deviations {
-    /// What stands before the first reason.
+    /// The text before the first reason.
     pub intro: String,
     pub reasons: BTreeMap<String, Reason>,
     pub entries: Vec<Entry>,

@@ -17,7 +17,7 @@ pub struct Message {
     pub is_cut: bool,
 }
 
-/// What stands in a recorded block.
+/// The content of a recorded block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {
     /// A message.
@@ -226,7 +226,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// What a fixture's text stands for.
+/// The bytes that a fixture's text denotes.
 pub fn unescape(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

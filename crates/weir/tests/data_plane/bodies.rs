@@ -189,7 +189,7 @@ async fn events_arrive_one_by_one() {
     assert_eq!(client.read_exactly(10).await, b"data: two\n");
 }
 
-/// What is repeated in bodies that are spliced: no multiple of a page, or of a buffer.
+/// The repeated piece of spliced bodies: its length is no multiple of a page or of a buffer.
 fn piece() -> Vec<u8> {
     (0..65_521_u32).map(|n| (n % 251) as u8).collect()
 }
@@ -245,7 +245,8 @@ async fn nothing_is_spliced_where_that_is_switched_off() {
     assert_eq!(pipes(&gateway), before);
 }
 
-/// All that came before the cut goes on to the client, who is not told that it is all.
+/// The bytes received before the cut reach the client, whose connection does not end as if the body
+/// were complete.
 #[tokio::test]
 async fn a_spliced_response_may_be_cut_short() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 67093504\r\n\r\n";

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weir_testkit::{Answer, Origin, Received};
 
-/// What a server has.
+/// The state of a server.
 #[derive(Debug, Default)]
 pub struct State {
     /// Texts by what the server calls them.

@@ -30,7 +30,7 @@ impl<'a> Element<'a> {
         self.0.tag_name().name()
     }
 
-    /// What the author called it.
+    /// The name given by the author.
     pub(super) fn label(&self) -> &'a str {
         self.0.attribute("testname").unwrap_or(self.name())
     }

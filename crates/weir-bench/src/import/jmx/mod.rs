@@ -23,7 +23,7 @@ struct Pause {
     range: f64,
 }
 
-/// What holds for the samplers at and below a place of the tree.
+/// Settings that apply to the samplers at and below an element of the tree.
 #[derive(Clone, Default)]
 struct Scope {
     headers: Vec<(String, String)>,
@@ -158,7 +158,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Below the thread group: what holds for all samplers first, then each with its own.
+    /// Below the thread group: the settings of all samplers first, then each sampler with its own.
     fn samplers(&mut self, mut scope: Scope, below: Option<Element<'_>>) -> anyhow::Result<()> {
         let is_sampler = |element: &Element<'_>| element.name() == "HTTPSamplerProxy";
         let pairs = pairs(below);
@@ -284,7 +284,7 @@ impl Reading {
         if arguments.is_empty() {
             return Ok(());
         }
-        // A variable must stay one: what it stands for is encoded nowhere.
+        // A variable must remain one; its value is never encoded.
         let encoded = |text: &str| if text.contains("${") { text.to_owned() } else { encode(text) };
         let pairs = arguments.iter().map(|a| format!("{}={}", encoded(&a.name), encoded(&a.value)));
         let pairs = pairs.collect::<Vec<_>>().join("&");
