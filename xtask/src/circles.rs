@@ -1,5 +1,4 @@
-//! Files of one crate that import each other in a circle (`ARCHITECTURE.md`: data below, conduct
-//! above).
+//! Import cycles between files of one crate (`ARCHITECTURE.md`: data below, conduct above).
 //!
 //! Who only declares a module, or passes a name on by `use`, does not import: a name leads to the
 //! file that defines it. Tests and what stands in macros are not looked at.
@@ -44,9 +43,9 @@ struct Modules(BTreeMap<Vec<String>, Module>);
 #[derive(Default)]
 struct Module {
     file: String,
-    /// What is defined here.
+    /// The items defined here.
     items: BTreeSet<String>,
-    /// What `use` brings here.
+    /// The items that `use` imports here.
     uses: Vec<Brought>,
     /// Modules all of whose names are brought here.
     globs: Vec<Vec<String>>,
@@ -57,7 +56,7 @@ struct Module {
 struct Brought {
     name: String,
     path: Vec<String>,
-    /// Whether others find it here, so that it may only be passed on.
+    /// Whether others can reach it here, so that it may be a re-export only.
     is_public: bool,
 }
 
@@ -126,7 +125,7 @@ impl Modules {
         }
     }
 
-    /// What `path` leads to in the module `at`.
+    /// The file that `path` leads to from the module `at`.
     fn resolve_in(&self, at: &[String], path: &[String], hops: usize) -> Option<&str> {
         let here = self.0.get(at)?;
         let Some(first) = path.first() else { return Some(&here.file) };
@@ -197,7 +196,7 @@ struct Scan<'a>(&'a mut BTreeSet<Vec<String>>);
 impl<'ast> Visit<'ast> for Scan<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
         let attributes = match item {
-            // What stands in a module of the file is seen from another place.
+            // Items in an inline module are resolved from that module.
             Item::Mod(_) => return,
             Item::Const(item) => &item.attrs,
             Item::Fn(item) => &item.attrs,
@@ -245,7 +244,7 @@ fn circles(imports: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<Circle> {
     found
 }
 
-/// What `start` leads to, each with the file before it on a shortest way.
+/// The files reachable from `start`, each with its predecessor on a shortest path.
 fn reached<'a>(
     imports: &BTreeMap<&'a str, BTreeSet<&'a str>>,
     start: &'a str,
@@ -290,7 +289,7 @@ mod tests {
         assert_eq!(super::findings(), Vec::<String>::new());
     }
 
-    /// What the modules `sources`, by name and text, import from each other.
+    /// The imports between the modules `sources`, given by name and text.
     fn check(sources: &[(&str, &str)], expected: &[&str]) {
         let mut modules = Modules::default();
         for (name, text) in sources {

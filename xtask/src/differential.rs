@@ -44,7 +44,7 @@ const SHOWN_MAX: usize = 160;
 /// Most faults that are told in full.
 const TOLD_MAX: usize = 20;
 
-/// What all connections came to.
+/// The sum of the results of all connections.
 #[derive(Default)]
 struct Sum {
     judged: usize,
@@ -54,7 +54,7 @@ struct Sum {
     faults: Vec<String>,
 }
 
-/// How one server took what weir sent on.
+/// One server's interpretation of the forwarded bytes.
 #[derive(Default)]
 struct Taken {
     name: String,
@@ -188,8 +188,8 @@ impl Refused {
     }
 }
 
-/// What a server may have against the request `at`; or against one of those behind it, since some
-/// refuse those before they answer this one.
+/// The reason why a server may refuse the request `at`, or one behind it, since some servers refuse
+/// those before they answer this one.
 fn unusual(case: &Case, at: usize) -> &'static str {
     let rest = case.seen.messages.get(at..).unwrap_or_default();
     rest.iter().find_map(unusual_about).unwrap_or("nothing")

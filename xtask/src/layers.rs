@@ -1,4 +1,4 @@
-//! Which crate may use which: dependencies point one way only.
+//! The permitted dependencies between crates: they point one way only.
 
 use weir_testkit::tree::{files, root};
 
@@ -149,7 +149,7 @@ pub fn findings() -> Vec<String> {
     findings
 }
 
-/// Whether the crate's own attributes have clippy refuse what pure crates must not call.
+/// Whether the crate's attributes make clippy deny calls that pure crates must not make.
 fn denies_impure_calls(name: &str) -> bool {
     let path = root().join("crates").join(name).join("src/lib.rs");
     let text = std::fs::read_to_string(path).unwrap_or_default();

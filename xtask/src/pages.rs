@@ -1,10 +1,10 @@
-//! Pages for readers: the README's length, and links that lead somewhere.
+//! Checks of pages: the README's length, and links without a target.
 
 use std::path::{Path, PathBuf};
 
 use weir_testkit::tree::root;
 
-/// A README is for newcomers; what is longer belongs into a guide.
+/// The limit of the README's length: a README is for newcomers, and details belong into a guide.
 const README_LINES_MAX: usize = 120;
 
 /// Everything wrong with the pages.

@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: every failure of `weir-faults` in its long form, round after round.
+//! `cargo xtask soak`: every scenario of `weir-faults` in its long form, round after round.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub struct SoakArgs {
     json: bool,
 }
 
-/// What a scenario has come to over all its runs.
+/// The results of a scenario over all its runs.
 struct Row {
     scenario: &'static Scenario,
     runs: u32,

@@ -1,4 +1,4 @@
-//! An upstream that costs as little as one can that reads its requests to their end.
+//! An upstream as cheap as one can be that reads its requests to their end.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -20,7 +20,7 @@ const CHUNK_BYTES: usize = 4096;
 /// Answers written with one call.
 const SLICES_MAX: usize = 64;
 
-/// Which answer, and what becomes of the connection.
+/// The requested answer, and whether to close the connection after it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Wanted {
     /// Bytes of the body; `None` is the usual `ok`.
@@ -60,7 +60,7 @@ impl Wanted {
     }
 }
 
-/// What every connection shares.
+/// State shared by all connections.
 struct Shared {
     rendered: HashMap<Wanted, Arc<[u8]>>,
     head: RequestHead,

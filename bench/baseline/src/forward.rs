@@ -10,9 +10,9 @@ use crate::net::{LISTENER, Reactor, SCRATCH_BYTES, connect};
 /// One of the two connections of a pair.
 struct Side {
     stream: TcpStream,
-    /// What the other side sent and this one has not taken yet.
+    /// Bytes received from the other side and not yet written to this one.
     left: Vec<u8>,
-    /// How much of `left` it has taken.
+    /// The number of bytes of `left` already written.
     taken: usize,
     /// It has sent its last byte.
     ended: bool,

@@ -1,4 +1,4 @@
-//! What every measurement has: tools, cores, a folder; and the two ways to measure a proxy.
+//! Common parts of all measurements: tools, cores, a folder; and the two ways to measure a proxy.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::tools::{Tool, Tools, path};
 use super::usage::{CoreTicks, Cpu};
 use crate::program::Build;
 
-/// How much longer than asked for a client may take.
+/// The time that a client may take beyond the requested duration.
 const GRACE: Duration = Duration::from_secs(60);
 
 /// Length of one step of a warm-up.
@@ -30,9 +30,9 @@ const WARM_UP_GAIN: f64 = 1.05;
 pub struct Bench {
     /// Programs.
     pub tools: Tools,
-    /// Who runs where.
+    /// The assignment of programs to cores.
     pub cores: Cores,
-    /// What it runs on.
+    /// The machine of the run.
     pub machine: Machine,
     /// Ctrl-C.
     pub interrupt: Interrupt,
@@ -47,7 +47,7 @@ pub struct Bench {
 /// One measurement of one proxy.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sample {
-    /// What the client counted.
+    /// The client's counts.
     pub counted: Counted,
     /// CPU seconds of all the proxy's processes and threads.
     pub cpu_s: f64,
@@ -67,7 +67,7 @@ impl Sample {
         self.cpu_s * 1e6 / self.counted.requests as f64
     }
 
-    /// That part of it in user space.
+    /// The user-space share of the CPU time.
     pub fn user_us(&self) -> f64 {
         self.user_s * 1e6 / self.counted.requests as f64
     }
@@ -188,7 +188,7 @@ impl Bench {
         Ok(client.finish(longest + GRACE, &self.interrupt)?.1)
     }
 
-    /// What the proxy and the cores use while `load` runs.
+    /// The CPU use of the proxy and of the cores while `load` runs.
     fn watched(
         &self,
         running: &mut Running,

@@ -30,9 +30,9 @@ pub struct Line {
 pub struct Axes<'a> {
     /// Title.
     pub title: &'a str,
-    /// What x counts.
+    /// The quantity on the x axis.
     pub x: &'a str,
-    /// What y measures, with its unit.
+    /// The quantity on the y axis, with its unit.
     pub y: &'a str,
 }
 
@@ -211,7 +211,7 @@ mod tests {
         Line { name: name.to_owned(), points: points.to_vec(), dashed: false }
     }
 
-    /// Every element is closed by its own name, every quote is closed: what a reader of XML needs.
+    /// Checks that the XML is well-formed: every element and every quote is closed.
     fn check_nesting(svg: &str) {
         let mut open: Vec<&str> = Vec::new();
         for tag in svg.split('<').skip(1) {

@@ -146,7 +146,7 @@ impl Compared {
         table
     }
 
-    /// What to keep in mind about the rates.
+    /// Caveats about the rates.
     fn doubts(&self) -> Vec<String> {
         let named = |matters: &dyn Fn(&[Sample]) -> bool| {
             let all = (0..self.names.len()).filter(|at| self.peers[*at] != Peer::Direct);

@@ -16,9 +16,9 @@ use weir_testkit::tree::root;
 use super::interrupt::Interrupt;
 use super::usage;
 
-/// How often anything is looked at while it is waited for.
+/// The polling interval of every wait.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long a process may take to end when asked to, before it is killed.
+/// The time for a process to end on request, before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A running child. Dropping it ends it and everything it started.
@@ -85,7 +85,7 @@ impl Process {
         usage::family(self.pid())
     }
 
-    /// What it printed so far.
+    /// The output so far.
     pub fn output(&self) -> String {
         let mut text = String::new();
         if let Ok(mut file) = File::open(&self.log) {
@@ -188,7 +188,7 @@ impl Drop for Process {
         while !self.ended() && began.elapsed() < PATIENCE {
             std::thread::sleep(LOOK);
         }
-        // What is left of its own group; it does not reach anything we did not start.
+        // The rest of its own process group, which contains only processes that this one started.
         if let Some(group) = Pid::from_raw(self.pid() as i32)
             && family.iter().any(|&pid| usage::Stat::of(pid).is_some_and(|stat| !stat.ended))
         {

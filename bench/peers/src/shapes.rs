@@ -1,4 +1,5 @@
-//! Shapes of route tables: what tells a million routes apart, and the requests that reach them.
+//! Shapes of route tables: the predicates that distinguish a million routes, and the requests that
+//! match them.
 //!
 //! A pattern is text with `{n}`, `{n/100}` and `{n%100}` in it, for the number of a route. The same
 //! pattern makes a route's predicates, a probe, and the Lua by which wrk draws requests.
@@ -135,7 +136,7 @@ impl Shape {
     }
 }
 
-/// What stands for a number derived from `n`, and the divisor or modulus.
+/// The placeholders for numbers derived from `n`, with the divisor or modulus.
 const PLACES: [(&str, &str, u64); 4] =
     [("{n}", "", 1), ("{n/100}", "/", 100), ("{n%100}", "%", 100), ("{n/4}", "/", 4)];
 

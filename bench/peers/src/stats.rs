@@ -26,7 +26,7 @@ impl Spread {
         Some(Self { median, min, max, n })
     }
 
-    /// Of this over that, round by round: what a round does to both cancels out.
+    /// The ratio of this to that, round by round, so that effects of a round on both cancel out.
     pub fn ratio(this: &[f64], that: &[f64]) -> Option<Self> {
         Self::of(this.iter().zip(that).map(|(this, that)| this / that))
     }

@@ -41,7 +41,7 @@ impl Tool {
         }
     }
 
-    /// Where it is.
+    /// The path of the program.
     fn path(self) -> Option<PathBuf> {
         let path = std::env::var("PATH").unwrap_or_default();
         let folders = path.split(':').chain(["/usr/sbin", "/sbin", "/usr/local/sbin"]);
@@ -77,7 +77,7 @@ pub struct Tools {
     pub weir: PathBuf,
     /// `weir-bare`, built in release.
     pub bare: PathBuf,
-    /// How weir was built, and versions of the others, a line each.
+    /// The build of weir, and versions of the others, a line each.
     pub versions: Vec<String>,
 }
 

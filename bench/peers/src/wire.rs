@@ -34,7 +34,7 @@ pub struct WireArgs {
     out: Option<PathBuf>,
 }
 
-/// How long a peer may take to start.
+/// The time limit for a peer to start.
 const START: Duration = Duration::from_secs(20);
 
 /// A file about bounds: they are settings of each gateway.
@@ -58,7 +58,7 @@ enum Peer {
 struct Failed {
     title: String,
     kind: Deviation,
-    /// What was seen first that is not as it must be.
+    /// The first violated expectation.
     what: String,
 }
 
@@ -342,7 +342,7 @@ fn report(
     text
 }
 
-/// How many deviations of each kind.
+/// The number of deviations of each kind.
 fn counts<'d>(deviations: impl IntoIterator<Item = &'d Vec<Failed>>) -> String {
     let all: Vec<&Failed> = deviations.into_iter().flatten().collect();
     let count = |kind: Deviation| all.iter().filter(|failed| failed.kind == kind).count();

@@ -1,11 +1,11 @@
-//! Clients that go away in the middle of something.
+//! Clients that abort in the middle of an exchange.
 
 use weir_testkit::{Answer, Body, Client, Gate, Gateway, Origin};
 
 use crate::tally::{Size, Tally};
 use crate::weir::{Weir, settles};
 
-/// What a client was at when it went away.
+/// The phase in which a client aborts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Head,

@@ -51,7 +51,7 @@ async fn silent(tally: &mut Tally, weir: &Weir, idle: Duration) {
         crowd.push(Client::connect(gateway.address()).await);
     }
     let mut last = Client::connect(gateway.address()).await;
-    // Who says nothing is accepted a second late (`weir.server.defer-accept`).
+    // Silent connections are accepted a second late (`weir.server.defer-accept`).
     rises(&gateway, WAITS).await;
     let before = ticks(&gateway);
     tokio::time::sleep(idle).await;
@@ -69,7 +69,8 @@ async fn silent(tally: &mut Tally, weir: &Weir, idle: Duration) {
     recovers(tally, &gateway).await;
 }
 
-/// More clients than files, all of which ask on and on, take turns: nobody fails or starves.
+/// More clients than file descriptors, all of which send requests continuously, take turns: none
+/// fails or starves.
 async fn busy(tally: &mut Tally, weir: &Weir, time: Duration) {
     let origin = upstream();
     let gateway = limited(weir, &config(origin.address(), ""));
@@ -85,8 +86,8 @@ async fn busy(tally: &mut Tally, weir: &Weir, time: Duration) {
     recovers(tally, &gateway).await;
 }
 
-/// Every place is taken by a request that waits for its upstream: who comes then is told so, and
-/// those who wait get their answers once there are any.
+/// Every place is taken by a request that waits for its upstream: new clients are refused with an
+/// answer, and the waiting ones get their responses once the upstream answers.
 async fn waiting(tally: &mut Tally, weir: &Weir) {
     let gate = Gate::new();
     let held = gate.clone();

@@ -1,4 +1,4 @@
-//! Instances of a service that join, leave and are killed, as a registry tells it.
+//! Instances of a service that join, leave and are killed, according to a registry.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::weir::Weir;
 const TRAFFIC: [(Kind, usize); 2] = [(Kind::KeepAlive, 4), (Kind::Short, 2)];
 const CLIENTS: u64 = 6;
 const MANNERS: Manners = Manners { pace: Duration::from_millis(1), until_closed: false };
-/// How instances are chosen: in turn, and by rules.
+/// The load-balancing rules: round robin, and peak EWMA.
 const RULES: [&str; 2] = ["", "weir.upstreams.svc.balance: peak-ewma"];
 /// Time between two looks at what the registry was asked.
 const LOOK: Duration = Duration::from_millis(20);

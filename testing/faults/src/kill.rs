@@ -37,7 +37,7 @@ pub(crate) async fn with_writers(weir: Weir, size: Size) -> Tally {
         missing(&mut tally, gateway.admin(), &kept);
         let changes = 1 + dice.below(CHANGES_MAX) as usize;
         kept = write_until_killed(&mut tally, gateway, round, changes, kept);
-        // What waits for an interruption gets a look in.
+        // The sleep lets a pending interruption be handled.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     missing(&mut tally, start().admin(), &kept);

@@ -1,5 +1,5 @@
-//! nginx in weir's place, where it is installed: what the machine itself does to neighbours shows
-//! with it too.
+//! nginx in weir's place, where it is installed, to show how far the machine itself slows the
+//! neighbours.
 
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -66,7 +66,7 @@ http {{
         Some(Self { address, child, _directory: directory })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }

@@ -1,4 +1,4 @@
-//! All scenarios, and how one is played.
+//! All scenarios, and the code that runs one.
 
 use std::any::Any;
 use std::future::Future;
@@ -26,7 +26,7 @@ const HANGS_AFTER: Duration = Duration::from_secs(900);
 pub struct Scenario {
     /// Its name, as on the command line.
     pub name: &'static str,
-    /// What is done, and what must hold.
+    /// The fault provoked, and the expected behaviour.
     pub about: &'static str,
     run: fn(Weir, Size) -> Playing,
 }

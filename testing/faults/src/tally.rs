@@ -1,9 +1,9 @@
-//! What a scenario came to.
+//! The result of a scenario.
 
 /// Failures told in words at most; the others are only counted.
 const TOLD_MAX: usize = 8;
 
-/// How much a scenario does.
+/// The size of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// Seconds, for every test run.
@@ -22,12 +22,12 @@ impl Size {
     }
 }
 
-/// What a scenario counted. Nothing failed unless `failures` is above 0.
+/// The counts of a scenario. Nothing failed unless `failures` is above 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Requests sent.
     pub requests: u64,
-    /// Requests, or other things that must hold, that failed.
+    /// Failed requests and other violated expectations.
     pub failures: u64,
     /// The first failures in words.
     pub told: Vec<String>,
@@ -40,9 +40,9 @@ pub struct Tally {
 /// A value of which more is worse.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
-    /// What was measured, with its unit.
+    /// The measured quantity, with its unit.
     pub what: &'static str,
-    /// How much of it.
+    /// The value.
     pub value: f64,
 }
 

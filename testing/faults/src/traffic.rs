@@ -1,4 +1,4 @@
-//! Well-behaved clients that must not notice anything.
+//! Well-behaved clients that must not be affected.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use weir_testkit::{Client, Cut, Response};
 
 use crate::tally::Tally;
 
-/// What a client does, over and over.
+/// The repeated action of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// GETs on one connection.
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     WebSocket,
 }
 
-/// How the clients go about it.
+/// The pace and the expectations of the clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manners {
     /// Pause after each request.
@@ -41,7 +41,7 @@ pub(crate) struct Traffic {
     thread: Option<JoinHandle<Load>>,
 }
 
-/// What became of all requests.
+/// The results of all requests.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
     pub(crate) tally: Tally,

@@ -45,7 +45,7 @@ async fn watched(
     bytes: u64,
     transfer: fn(SocketAddr, u64) -> Transfer,
 ) {
-    // What a first transfer touches, code and buffers, is not growth.
+    // Code and buffers touched by the first transfer do not count as growth.
     transfer(gateway.address(), 1024 * 1024).await.expect("a first transfer");
     let before = resident_bytes(gateway);
     let mut streams = JoinSet::new();

@@ -20,7 +20,7 @@ pub(crate) async fn refused(weir: Weir, size: Size) -> Tally {
         expect(&mut tally, &mut client, 502).await;
     }
     let left = open_files(&gateway);
-    // Files come and go; what is forgotten for each request does not go.
+    // The number of open files varies; a leak on each request would exceed the margin.
     tally.check(left < files + 16, || format!("{left} open files instead of {files}"));
     drop(client);
     settles(&gateway, "weir_connections", 0.0).await;
@@ -43,7 +43,7 @@ pub(crate) async fn black_holed(weir: Weir, size: Size) -> Tally {
     let origin = Origin::answering(move |_| Answer::nothing().pause(&held)).await;
     let gateway = weir.before(origin.address(), timeouts);
     all_time_out(&mut tally, &gateway, size.of(4, 64)).await;
-    // Whoever was given up on is not kept waiting.
+    // The connections of timed-out requests are closed.
     origin.wait_for_open(0).await;
     tally
 }

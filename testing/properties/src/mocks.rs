@@ -1,4 +1,4 @@
-//! API definitions of every kind, and the answers that come of them.
+//! API definitions of every kind, and their answers.
 
 use std::sync::Arc;
 
@@ -8,8 +8,9 @@ use weir_wire::Fields;
 /// Operations of one definition that are asked.
 const ASKED_MAX: usize = 8;
 
-/// A definition of any kind: it is read, or refused with places in it. What is read answers each
-/// operation with a head that can be sent, and the same once more after it is read again.
+/// A definition of any kind is read, or refused with the places of its errors. A definition that is
+/// read answers each operation with a head that can be sent, and gives the same answers after it is
+/// read again.
 ///
 /// # Panics
 /// If it does not hold.

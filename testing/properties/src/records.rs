@@ -3,8 +3,8 @@
 use weir_admin::read_definition;
 use weir_store::{Encoded, StoredRoute};
 
-/// A route in JSON, as the API gets it: what is accepted is written so that it reads as the same,
-/// by the API and by the store; what is refused has a reason.
+/// A route in JSON, as the API receives it: an accepted route is written so that the API and the
+/// store read it as the same; a refused one comes with a reason.
 ///
 /// # Panics
 /// If it does not hold.

@@ -1,4 +1,4 @@
-//! Codecs of pipelines: messages at the start of a stream, whose end is not there yet.
+//! Codecs of pipelines: messages at the start of a stream that goes on.
 
 use std::fmt::Debug;
 
@@ -9,8 +9,9 @@ use weir_wire::frame::{FrameKind, FrameRules, LenType};
 use weir_wire::socks::{auth, greeting, parse_datagram, request, write_datagram_head};
 use weir_wire::{client_hello as read_hello, proxy_header, srv_answer, write_v1, write_v2};
 
-/// What is read of the whole input is read of every longer start of it, and of no shorter one; what
-/// is refused at some point is refused from there on.
+/// The result for the whole input is the same for every prefix that contains the message, and no
+/// shorter prefix gives it; an input that is refused at some length is refused at every greater
+/// one.
 ///
 /// # Panics
 /// If it does not hold.
@@ -59,8 +60,8 @@ pub fn socks(input: &[u8]) {
     }
 }
 
-/// Dubbo2: heads in any portions, another id and nothing else; what is called, and answers that are
-/// read again.
+/// Dubbo2: heads arrive in any portions, replacing the id changes nothing else, the called method
+/// is found, and written answers are read again.
 ///
 /// # Panics
 /// If it does not hold.
@@ -134,7 +135,7 @@ pub fn frame(input: &[u8]) {
     }
 }
 
-/// PROXY headers in any portions; what was read and is written is read again.
+/// PROXY headers arrive in any portions; a header that was read and written is read again.
 ///
 /// # Panics
 /// If it does not hold.

@@ -1,4 +1,4 @@
-//! What an origin does with a request, step by step.
+//! The reaction of an origin to a request, step by step.
 
 use std::fmt;
 use std::time::Duration;
@@ -101,8 +101,7 @@ impl Answer {
         self.step(Step::Pause(gate.clone()))
     }
 
-    /// Then lets so much time pass without a look at the connection: what the peer sends meanwhile
-    /// is not read.
+    /// Then lets so much time pass without reading the connection.
     pub fn rest(self, time: Duration) -> Self {
         self.step(Step::Rest(time))
     }

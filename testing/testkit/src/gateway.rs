@@ -20,7 +20,7 @@ pub struct Gateway {
     output: Arc<Output>,
 }
 
-/// What the process has said so far.
+/// The output of the process so far.
 #[derive(Default)]
 struct Output {
     said: Mutex<Said>,
@@ -88,7 +88,7 @@ impl Gateway {
         Self { child, directory, config: path, output }
     }
 
-    /// Where the first HTTP listener is.
+    /// The address of the first HTTP listener.
     ///
     /// # Panics
     /// If it is not told within [`crate::PATIENCE`], or the process ends.
@@ -96,7 +96,7 @@ impl Gateway {
         self.wait("the gateway to listen", |said| said.http.first().copied())
     }
 
-    /// Where the admin listener is.
+    /// The address of the admin listener.
     ///
     /// # Panics
     /// If it is not told within [`crate::PATIENCE`], or the process ends.
@@ -104,7 +104,7 @@ impl Gateway {
         self.wait("the admin listener", |said| said.admin)
     }
 
-    /// Where the pipeline `id` listens.
+    /// The address of the pipeline `id`.
     ///
     /// # Panics
     /// If it is not told within [`crate::PATIENCE`], or the process ends.
@@ -114,7 +114,7 @@ impl Gateway {
         })
     }
 
-    /// Where all HTTP listeners told so far are.
+    /// The addresses of all HTTP listeners reported so far.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.output.said().http.clone()
     }

@@ -31,7 +31,7 @@ pub use origin::Origin;
 pub use received::{Body, Received};
 pub use redis::Redis;
 
-/// How long anything is waited for: far longer than it takes, so that it only ends what hangs.
+/// The time limit for every wait: far longer than needed, so that it ends hung tests only.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An address on which nothing listens: connecting is refused.

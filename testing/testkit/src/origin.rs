@@ -1,4 +1,4 @@
-//! An upstream that records what it gets and answers by script.
+//! An upstream that records the requests it receives and answers by script.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -63,12 +63,12 @@ impl Origin {
         Self { address, shared, accepting }
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it listens, as a URI without path.
+    /// The address as a URI without path.
     pub fn uri(&self) -> String {
         format!("http://{}", self.address)
     }

@@ -1,4 +1,4 @@
-//! A real Redis, for tests of what is kept there.
+//! A real Redis, for tests of the data kept there.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -41,7 +41,7 @@ impl Redis {
         Some(redis)
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

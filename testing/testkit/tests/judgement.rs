@@ -1,4 +1,4 @@
-//! How other gateways are judged by the wire cases: what they may do otherwise, and what not.
+//! The judgement of other gateways by the wire cases: permitted and forbidden deviations.
 
 use std::sync::Arc;
 

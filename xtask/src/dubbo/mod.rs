@@ -42,7 +42,7 @@ pub struct DubboArgs {
     record: bool,
 }
 
-/// How a body is serialized, by Dubbo's names.
+/// The serializations of bodies, by Dubbo's names.
 const SERIALIZATIONS: [&str; 2] = ["hessian2", "fastjson2"];
 
 /// Runs it.

@@ -1,4 +1,4 @@
-//! What a run came to, and what of it is not as it must be.
+//! The results of a run, and their faults.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ pub struct Report {
     machine: Machine,
     /// Many calls each.
     pub loads: Vec<Load>,
-    /// What Dubbo can do.
+    /// The tested features of Dubbo.
     pub cases: Vec<Case>,
 }
 
@@ -21,11 +21,11 @@ pub struct Report {
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Load {
-    /// What it is.
+    /// The name.
     pub name: String,
     /// Calls that were to be made.
     pub asked: u64,
-    /// Whether a provider is stopped in the middle.
+    /// Whether a provider is stopped during the run.
     pub stops: bool,
     calls: u64,
     /// Answers that were not what was asked for.
@@ -42,14 +42,14 @@ pub struct Load {
     pub cpu_us: f64,
 }
 
-/// One thing that Dubbo can do, as the consumer prints it.
+/// A feature of Dubbo, as the consumer prints its result.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Case {
-    /// What it is.
+    /// The name.
     pub name: String,
-    /// What the caller saw.
+    /// The result at the caller.
     saw: String,
-    /// Whether that is as it must be.
+    /// Whether the result is as expected.
     pub fine: bool,
     ms: u64,
 }
@@ -88,7 +88,7 @@ impl Report {
         out
     }
 
-    /// What is not as it must be.
+    /// The faults.
     pub fn faults(&self) -> Vec<String> {
         let wrong = self.cases.iter().filter(|case| !case.fine);
         let cases = wrong.map(|case| format!("{}: {}", case.name, case.saw));

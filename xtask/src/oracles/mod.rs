@@ -1,4 +1,4 @@
-//! `cargo xtask oracles`: what the mock service generates, judged by programs of others: schemas by
+//! `cargo xtask oracles`: output of the mock service, validated by third-party programs: schemas by
 //! ajv, templates by mock.js, Chinese numbers by python-stdnum.
 //!
 //! What they judge, and how they are asked, is in `bench/oracles`; they are installed below
@@ -29,7 +29,7 @@ pub struct OraclesArgs {
     seeds: u64,
 }
 
-/// What an oracle does not accept.
+/// A sample that an oracle rejects.
 #[derive(Debug, Deserialize)]
 struct Finding {
     name: String,
@@ -101,7 +101,7 @@ fn shown(command: &Command) -> String {
     command.get_program().to_string_lossy().into_owned()
 }
 
-/// What a judge says to `samples`, which it reads to their end before it answers.
+/// The findings of an oracle on `samples`, which it reads to their end before it answers.
 fn judged(mut command: Command, samples: &[Value]) -> anyhow::Result<Vec<Finding>> {
     // A file, not a pipe: neither side can wait for the other.
     let mut input = tempfile::tempfile()?;

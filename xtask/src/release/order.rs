@@ -1,5 +1,5 @@
-//! The order of functions in the program: what serves lies together. The system brings a program's
-//! code into memory 64 KiB at a time, of which a function that is needed may be a hundredth.
+//! The order of functions in the program: those that serve requests are placed together. The system
+//! loads code in blocks of 64 KiB, of which a needed function may be a hundredth.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 
 use super::toolchain::Toolchain;
 
-/// How often each function, by its symbol, and each place within it was run, in all.
+/// The total count of each function, by its symbol, and of each place within it.
 type Counts = HashMap<String, u64>;
 
 /// Profiles that tell what is run when.
@@ -23,9 +23,9 @@ pub struct Profiles<'a> {
     pub all: &'a Path,
 }
 
-/// Symbols for the linker, a line each: first what serving runs, that is what runs more often in a
-/// gateway that serves; what has no counters (the standard library, the allocator), of which
-/// nobody knows; and what else is run. `program` is the one with counters.
+/// Symbols for the linker, one a line: first functions that run more often in a serving gateway;
+/// then those without counters (the standard library, the allocator), whose use is unknown; then
+/// the others that run. `program` is the one with counters.
 ///
 /// # Errors
 /// The tools of the toolchain fail.
@@ -58,8 +58,8 @@ fn output(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What `llvm-profdata show --all-functions --counts` tells: a line with the name of a function,
-/// behind the file of one that is not seen outside, and deeper lines about it.
+/// Parses the output of `llvm-profdata show --all-functions --counts`: a line with the name of a
+/// function, prefixed with its file if it is local, and indented lines about it.
 fn counts(shown: &str) -> Counts {
     let mut counts = Counts::new();
     let mut function = None;

@@ -1,4 +1,4 @@
-//! The steps of a profile-guided build: build with counters, train, merge, build by the profile.
+//! The steps of a profile-guided build: build with counters, train, merge, build with the profile.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use super::order::Profiles;
 use super::toolchain::Toolchain;
 use super::{order, training};
 
-/// How long cargo may take; slow machines take as long as they take.
+/// The time limit for cargo, generous for slow machines.
 const BUILD_MAX: Duration = Duration::from_secs(4 * 3600);
-/// How long merging may take.
+/// The time limit for merging.
 const MERGE_MAX: Duration = Duration::from_secs(300);
-/// What cargo puts between two flags.
+/// The separator that cargo expects between two flags.
 const SEPARATOR: &str = "\u{1f}";
 
 /// weir built by the profile of its training; its path.

@@ -1,4 +1,4 @@
-//! Clients: who sends the load, and what they say about it.
+//! The clients that generate load, and their reports.
 //!
 //! Throughput comes from wrk: a closed loop written by others, so that nobody has to believe that
 //! weir's own client does not favour weir. Where wrk's core is full before the proxy's is, the
@@ -12,7 +12,7 @@ pub mod bench;
 pub mod probe;
 pub mod wrk;
 
-/// What a client counted.
+/// A client's counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Counted {
     /// Complete answers.

@@ -14,7 +14,7 @@ pub enum Body {
     Chunked(usize),
 }
 
-/// What a request is made of, beside its pattern.
+/// The parts of a request beside its pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extra {
     /// Further field lines, each ending in CRLF.

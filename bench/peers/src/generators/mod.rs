@@ -26,7 +26,7 @@ use super::report::Table;
 use super::stats::{Spread, grouped};
 use crate::program::{self, Build};
 
-/// How long nginx may take to listen.
+/// The time limit for nginx to listen.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Descriptors a generator or nginx needs besides its connections.
 const OTHER_FILES: u64 = 100;
@@ -90,7 +90,7 @@ struct Run<'a> {
     url: String,
     rows: Vec<Row>,
     memory: Vec<Row>,
-    /// Versions; what is missing from the tables, and why.
+    /// Versions; and the rows that are missing from the tables, with reasons.
     notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Many users at once before an upstream that takes its time, on default settings.
+//! A burst of users before a slow upstream, on default settings.
 
 use std::time::Duration;
 
@@ -156,7 +156,7 @@ fn measure(
     Ok(())
 }
 
-/// How many of `users` each client has, as few clients as there can be of `each_max` at most.
+/// The division of `users` among the fewest clients with at most `each_max` users each.
 fn shares(users: u64, each_max: u64) -> Vec<u64> {
     let clients = users.div_ceil(each_max.max(1));
     (0..clients).map(|n| (users + n) / clients).collect()

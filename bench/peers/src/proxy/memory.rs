@@ -1,4 +1,4 @@
-//! Memory: with some connections at work, with many that only wait, and after they are gone.
+//! Memory: with some active connections, with many idle ones, and after they are closed.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -18,7 +18,7 @@ use crate::usage::Memory;
 const ROUTES: u64 = 10;
 const BUSY: usize = 100;
 const IDLE: u64 = 10_000;
-/// How long after the load memory is looked at again.
+/// The time from the end of the load until memory is read again.
 const AFTER: Duration = Duration::from_secs(3);
 
 /// Resident bytes of the largest process, and what all of them take together.
@@ -79,7 +79,7 @@ fn course(plan: &Plan<'_>, running: &mut Running) -> anyhow::Result<Course> {
     let start = Memory::of(&family);
     let lua = script("gateway.test", &Shape::Exact.patterns(), ROUTES, &Extra::default());
     plan.bench.wrk(running, BUSY, &lua, plan.seconds)?;
-    // What the load made it take, which it need not give back.
+    // The memory taken under load, which a proxy need not give back.
     let busy = Memory::of(&family);
     let wanted = IDLE.min(plan.bench.files.saturating_sub(1000));
     let connections = open(plan, running.address, wanted)?;

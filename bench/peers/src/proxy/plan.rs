@@ -1,4 +1,4 @@
-//! What a scenario needs, and the proxies that it starts.
+//! The inputs of a scenario, and the proxies that it starts.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use crate::common::Common;
 use crate::process::Process;
 use crate::subject::{self, Peer, Running, Setup, Weir};
 
-/// How often more the rounds are where the difference that is asked for is smaller than the
+/// The factor by which the number of rounds grows where the expected difference is smaller than the
 /// scatter.
 pub(super) const ROUNDS_TIMES: usize = 3;
 
-/// What a scenario needs.
+/// The inputs of a scenario.
 pub(super) struct Plan<'a> {
     pub(super) bench: &'a Bench,
     pub(super) rounds: usize,

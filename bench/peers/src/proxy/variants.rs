@@ -42,7 +42,7 @@ fn measure(
     })
 }
 
-/// What watching costs.
+/// The cost of observability.
 pub(super) fn observe(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
     let log = plan.bench.folder("access-log")?.join("access.log");
     let with = |properties: &[&str]| Weir {
@@ -74,8 +74,8 @@ pub(super) fn observe(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()
 /// little beside it.
 const FILTERS_BUSY: usize = 10_000;
 
-/// What a second worker on a second core gives: to plain requests where client and upstream have
-/// cores of their own, and to requests whose filters take most of the time everywhere.
+/// The gain of a second worker on a second core: for plain requests where client and upstream have
+/// cores of their own, and on all machines for requests whose filters dominate.
 pub(super) fn workers(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
     let roomy = plan.bench.machine.cores >= 4;
     let (mut plain, ratio) = second_worker(plan, report, "A second worker", "workers", false)?;

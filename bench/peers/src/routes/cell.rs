@@ -1,4 +1,4 @@
-//! Everything about some proxies that have the same number of routes.
+//! The measurements of proxies with the same number of routes.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -33,7 +33,7 @@ pub(super) struct Cell {
     pub(super) routes: u64,
     /// Its name.
     pub(super) name: String,
-    /// Who.
+    /// The proxy.
     pub(super) peer: Peer,
     /// Seconds from its start to its first answer; `None` if it did not answer in time.
     pub(super) load: Option<f64>,
@@ -47,9 +47,9 @@ pub(super) struct Cell {
     pub(super) memory: Memory,
     /// Seconds until an added route served, each time; `None` if it did not in time.
     pub(super) changes: Vec<Option<f64>>,
-    /// How it was started.
+    /// The command that started it.
     pub(super) command: String,
-    /// What went wrong with it; what was measured before that stands.
+    /// The failure, if any; earlier measurements stay valid.
     pub(super) failed: Option<String>,
 }
 
@@ -207,7 +207,7 @@ impl Group {
     }
 }
 
-/// What is measured of each proxy after the load of all.
+/// The measurements of each proxy after the load of all.
 fn rest(
     plan: &Plan<'_>,
     running: &mut Running,

@@ -1,4 +1,4 @@
-//! `cargo xtask peers routes`: what the number of routes costs.
+//! `cargo xtask peers routes`: the cost of the number of routes.
 
 mod cell;
 mod change;
@@ -116,7 +116,7 @@ fn measure(
     keep: impl Fn(&[Cell]) -> anyhow::Result<()>,
 ) -> anyhow::Result<Vec<Cell>> {
     let mut cells = Vec::new();
-    // Who could not be started with so many routes is not asked with more.
+    // A proxy that did not start with so many routes is not tried with more.
     let mut given_up = BTreeSet::new();
     for &count in counts {
         eprintln!("{} routes", grouped(count as f64, 0));

@@ -1,10 +1,10 @@
-//! What the measurements of tables need.
+//! The inputs of the measurements of route tables.
 
 use std::time::Duration;
 
 use crate::bench::Bench;
 
-/// What the measurements of a run have in common.
+/// The inputs that all measurements of a run share.
 pub(super) struct Plan<'a> {
     pub(super) bench: &'a Bench,
     pub(super) rounds: usize,

@@ -1,4 +1,4 @@
-//! Requests one after the other, on a connection that is kept, and how many were lost.
+//! Sequential requests on a kept connection, and the number of lost ones.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -18,7 +18,7 @@ const BODY_BYTES_MAX: usize = 1024;
 /// Losses told in words.
 const WORDS_MAX: usize = 3;
 
-/// What became of the requests.
+/// The results of the requests.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
     pub(super) sent: u64,

@@ -1,11 +1,12 @@
-//! What the gateway sent on, against what the judge reads in the client's bytes.
+//! Comparison of the bytes that the gateway forwarded with the judge's reading of the client's
+//! bytes.
 
 use std::fmt;
 
 use super::rig::Seen;
 use crate::judge::{End, Message, Reading, canonical, read_requests};
 
-/// How a case went that shows no fault.
+/// The outcome of a case without a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Requests that the judge reads in the client's bytes.
@@ -18,14 +19,14 @@ pub struct Outcome {
     pub stricter: bool,
 }
 
-/// A fault: what the gateway sent on is not what it was sent.
+/// A fault: the forwarded requests differ from the received ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// What is wrong.
+    /// The difference.
     pub what: String,
-    /// What the client sent.
+    /// The bytes that the client sent.
     pub client: Vec<u8>,
-    /// What the upstream got, connection after connection.
+    /// The bytes that the upstream received, connection after connection.
     pub upstream: Vec<u8>,
 }
 
@@ -130,8 +131,8 @@ fn same(sent: &Message, got: &Message) -> Result<(), String> {
     Ok(())
 }
 
-/// Each answer of the upstream reached the client once, in order; and whoever sent something that
-/// is not served was told so, or cut off.
+/// Each answer of the upstream reached the client once, in order; and a client whose request is not
+/// served received an error or was disconnected.
 fn check_client(reading: &Reading, seen: &Seen) -> Result<(), String> {
     if let Some(silent) = seen.stuck {
         return Err(format!("nothing happens any more {silent}"));

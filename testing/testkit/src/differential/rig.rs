@@ -1,4 +1,4 @@
-//! A client and a recording upstream in one thread, so that what was seen when is certain.
+//! A client and a recording upstream in one thread, so that the order of events is certain.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -19,7 +19,7 @@ pub struct Rig {
     serial: usize,
 }
 
-/// What one client connection came to.
+/// The observed result of one client connection.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// Complete requests the upstream got, in the order they were complete.
@@ -28,13 +28,13 @@ pub struct Seen {
     pub raw: Vec<Vec<u8>>,
     /// Requests begun and cut off; `None` where not even the head was complete.
     pub cut: Vec<Option<Message>>,
-    /// What the upstream got that is no request.
+    /// Malformed bytes that the upstream received.
     pub malformed: Vec<(&'static str, Vec<u8>)>,
-    /// What the client got.
+    /// The bytes that the client received.
     pub answers: Vec<u8>,
     /// The number of the upstream's first answer.
     pub first_serial: usize,
-    /// Who waited in vain.
+    /// The side that waited in vain.
     pub stuck: Option<&'static str>,
 }
 
@@ -79,7 +79,7 @@ impl Rig {
         Self { listener, upstreams: Vec::new(), serial: 0 }
     }
 
-    /// Where the upstream listens.
+    /// The address of the upstream.
     ///
     /// # Panics
     /// If the system does not tell.
@@ -116,7 +116,8 @@ impl Rig {
             client.exchange(&mut seen);
         }
         drop(client);
-        // What the gateway sent before it closed has arrived: the loopback delivers at once.
+        // The bytes that the gateway sent before it closed have arrived: the loopback delivers at
+        // once.
         self.serve(&mut seen)?;
         self.settle(&mut seen)?;
         Ok(seen)

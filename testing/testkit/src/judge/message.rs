@@ -1,6 +1,6 @@
-//! A request as a strict reader understands it, and why a part of one could not be read.
+//! A request as a strict reader understands it, and the errors of malformed parts.
 
-/// How a request's body is delimited.
+/// The delimiter of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delimiter {
     /// There is none.
@@ -28,7 +28,7 @@ pub struct Message {
     pub minor: u8,
     /// Field lines in order, values without blanks around them.
     pub fields: Vec<(Vec<u8>, Vec<u8>)>,
-    /// How the body is delimited.
+    /// The delimiter of the body.
     pub delimiter: Delimiter,
     /// The content, decoded.
     pub body: Vec<u8>,

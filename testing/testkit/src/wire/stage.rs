@@ -1,4 +1,4 @@
-//! Plays a case against a gateway and compares what both sides saw.
+//! Plays a case against a gateway and compares the observations of both sides.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -18,21 +18,21 @@ const NEIGHBOUR: &str = "/neighbour/";
 /// The script of the case being played.
 type Scripts = Arc<Mutex<VecDeque<Script>>>;
 
-/// How strictly expectations are taken.
+/// The strictness of the expectations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// As written.
     Exact,
-    /// What any gateway must do: the same requests and bodies upstream, an answer of the same class
-    /// (an error is an error, and may be left out), the connection closed or kept. How a gateway
-    /// words its own answers and what it adds to heads is its own matter.
+    /// The duties of any gateway: the same requests and bodies upstream, an answer of the same
+    /// class (an error is an error, and may be left out), the connection closed or kept. The
+    /// wording of its own answers and its additions to heads are not checked.
     AnyGateway,
 }
 
-/// What a gateway that deviates makes of a message.
+/// The kind of a gateway's deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Deviation {
-    /// A valid one is refused or changed, or what comes of the connection is not right.
+    /// A valid message is refused or changed, or the connection is handled wrongly.
     Wrong,
     /// One that is not valid is passed on as it is.
     PassedOn,
@@ -42,7 +42,7 @@ pub enum Deviation {
 
 /// A gateway, its upstream, and the script of the case being played.
 pub struct Stage {
-    /// Where the gateway listens.
+    /// The address of the gateway.
     address: SocketAddr,
     /// weir, if this stage started it.
     _weir: Option<Gateway>,
@@ -54,7 +54,7 @@ pub struct Stage {
     plays: usize,
 }
 
-/// How the client's bytes are cut into writes.
+/// The division of the client's bytes into writes.
 #[derive(Clone, Copy, Debug)]
 pub enum Cut {
     /// One write.
@@ -164,9 +164,9 @@ impl Stage {
         case.answers.iter().flat_map(|script| std::iter::repeat_n(script.clone(), again)).collect()
     }
 
-    /// What the gateway made of the play that failed with `message`.
+    /// The gateway's deviation in the play that failed with `message`.
     pub fn deviation(&self, message: &str) -> Deviation {
-        // Bytes for the client that are no response, or that switch to what nobody asked for.
+        // Bytes for the client that are no response, or that switch protocols without a request to.
         let to_client = message.starts_with("cut: ") && message.contains(" after None, then \"H");
         if self.sent_on_broken().is_some() || to_client || message.starts_with("answered 101,") {
             return Deviation::PassedOn;
@@ -193,7 +193,7 @@ impl Stage {
             .await;
     }
 
-    /// Asks for what nobody else asks for.
+    /// Sends a request whose target no other request has.
     async fn ask_own(&self, client: &mut Client, what: &str) {
         let target = format!("{NEIGHBOUR}{}/{what}", self.plays);
         let response = client.get(&target).await;
@@ -246,7 +246,7 @@ impl Stage {
         }
     }
 
-    /// Whether a gateway must meet `check`.
+    /// Whether `check` applies to any gateway.
     fn concerns(&self, check: &Check) -> bool {
         let framing = ["content-length", "transfer-encoding", "connection"];
         match check {
@@ -325,8 +325,8 @@ impl Stage {
     }
 }
 
-/// Whether a gateway reports a failure in another way: instead of a response cut off it may say so
-/// with an error, and instead of an error it may close the connection.
+/// Whether a gateway reports a failure in an accepted alternative way: an error instead of a
+/// truncated response, or a close instead of an error.
 fn fails_as_well(expected: &Response, result: &Result<crate::Response, crate::Cut>) -> bool {
     let fails = expected.status >= 400 || expected.end == End::Cut;
     match result {
