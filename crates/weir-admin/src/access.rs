@@ -64,7 +64,7 @@ impl AccessRules {
 
     fn check_writer(&self, peer: IpAddr, headers: &HeaderMap) -> Result<String, Denied> {
         let token = self.token.as_deref().filter(|token| !token.is_empty());
-        // Without a token to compare with, what is sent proves nothing and spoils nothing.
+        // Without a configured token, an `Authorization` header is ignored.
         if let (Some(token), Some(given)) = (token, headers.get(header::AUTHORIZATION)) {
             let given = bearer(given.as_bytes()).unwrap_or_default();
             if bool::from(given.ct_eq(token.as_bytes())) {
@@ -103,7 +103,7 @@ impl AccessRules {
     }
 }
 
-/// A browser says where a page comes from; other clients do not send these fields.
+/// A browser sends the origin of a page; other clients do not send these fields.
 fn check_origin(host: &str, headers: &HeaderMap, intent: Intent) -> Result<(), Denied> {
     let cross = Err(forbidden("pages of other origins may not use this API"));
     if let Some(origin) = headers.get(header::ORIGIN) {

@@ -19,9 +19,9 @@ use crate::explanation::{Candidate, Explanation, Question, Step};
 use crate::redact::conceal;
 use crate::site::on_main_port;
 
-/// Candidates told at most.
+/// The maximum number of reported candidates.
 const CANDIDATES_MAX: usize = 50;
-/// Instances told at most.
+/// The maximum number of reported instances.
 const INSTANCES_MAX: usize = 20;
 
 /// Explains `question` with the table and the rules of `snapshot`. Values of secret fields are
@@ -286,7 +286,7 @@ impl Running {
                     state.and_then(|state| state.why.clone())
                 };
                 told.instances = instances(&list, why);
-                // Rather one that may be away than none; a drained one never.
+                // An unhealthy instance is better than none; a drained one is never chosen.
                 let is_left = |state: &&InstanceState| {
                     state.member.as_ref().is_some_and(|member| !member.is_drained)
                 };
@@ -319,7 +319,7 @@ impl Running {
             upgrade: false,
         };
         snapshot.forwarding.request(&mut self.head, &hop);
-        // The process that serves has a name of its own.
+        // The serving process has a name of its own.
         if let Some(name) = snapshot.settings.via.name("weir-…") {
             via::append(&mut self.head.fields, weir_wire::Version::Http11, name);
         }

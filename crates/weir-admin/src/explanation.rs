@@ -17,7 +17,7 @@ pub struct Question {
     /// Address of the client; loopback if not given.
     #[serde(default)]
     pub peer: Option<IpAddr>,
-    /// Its body, for ReadBody; not known if there is none.
+    /// Its body, for ReadBody; unknown if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// Chance that weight groups draw from.
@@ -30,7 +30,7 @@ pub struct Question {
 pub struct Explanation {
     /// Why the request is refused before routing, if it is.
     pub refused: Option<String>,
-    /// The path that is matched and sent, if it is not the one received.
+    /// The path that is matched and sent, if it differs from the received one.
     pub path: Option<String>,
     /// Whether it needs a token, where the configuration asks for some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,10 +80,10 @@ pub struct Candidate {
 pub struct Step {
     /// SCG's name.
     pub name: String,
-    /// Its place in the chain.
+    /// The order in the chain.
     pub order: i32,
     /// The effect.
     pub does: String,
-    /// Lines of the head that it took out (`- `) and put in (`+ `).
+    /// Header lines that it removed (`- `) and added (`+ `).
     pub changes: Vec<String>,
 }

@@ -15,9 +15,9 @@ pub enum Level {
     Error,
     /// And warnings.
     Warn,
-    /// And what an operator wants to know.
+    /// Also messages for operators.
     Info,
-    /// And what a developer wants to know.
+    /// Also messages for developers.
     Debug,
     /// Everything.
     Trace,
@@ -71,7 +71,8 @@ pub type ReadCaches = dyn Fn(Option<&str>) -> Option<Value> + Send + Sync;
 pub type EmptyCaches = dyn Fn(Option<&str>) -> bool + Send + Sync;
 /// Drains or resumes an instance of an upstream; `None` if there is none.
 pub type Drain = dyn Fn(&str, &str, bool) -> Option<Value> + Send + Sync;
-/// Sets (`None`: clears) the level of a logger. An error says why not.
+/// Sets (`None`: clears) the level of a logger, or returns the reason why not. An error says why
+/// not.
 pub type SetLogger = dyn Fn(&str, Option<Level>) -> Result<(), String> + Send + Sync;
 
 /// The receiver of the result of a reload: the names of the properties of configuration servers
@@ -93,9 +94,9 @@ pub struct Hooks {
     pub pipelines: Arc<ReadPipelines>,
     /// For `/actuator/gateway/services`: one service, or all of them; `None` if it is not known.
     pub services: Arc<ReadServices>,
-    /// For `/actuator/gateway/upstreams`: one upstream, or all of them; `None` if it is not known.
+    /// For `/actuator/gateway/upstreams`: one upstream, or all of them; `None` if it is unknown.
     pub upstreams: Arc<ReadUpstreams>,
-    /// Gives an instance of an upstream nothing more, or something again.
+    /// Drains an instance of an upstream, or ends the drain.
     pub drain: Arc<Drain>,
     /// For `/actuator/caches`: one cache, or all of them; `None` if there is none.
     pub caches: Arc<ReadCaches>,

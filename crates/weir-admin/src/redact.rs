@@ -5,10 +5,10 @@ use weir_config::is_secret;
 use crate::explanation::{Explanation, Question};
 
 const HIDDEN: &str = "******";
-/// Parts of a value that are shorter are no secret by themselves, and stand in too many words.
+/// Shorter parts of a value are not secret on their own, and occur in too many words.
 const PART_BYTES_MIN: usize = 4;
 
-/// Hides in `told` the values of all secret fields, those of the question among them.
+/// Replaces the values of all secret fields in `told`, including those of the question.
 pub(crate) fn conceal(told: &mut Explanation, question: &Question) {
     for step in &mut told.filters {
         step.does = conceal_quoted(&step.does);

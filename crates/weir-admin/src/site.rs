@@ -16,8 +16,8 @@ use crate::hooks::Hooks;
 pub enum Kind {
     /// The admin API on its own address.
     Admin(AccessRules),
-    /// The part of it that the main port forwards to: nothing can be changed through it, and its
-    /// callers are known only to the server, so neither peer nor Host is looked at.
+    /// The part of the admin API that the main port forwards to. It is read-only, and only the
+    /// server knows its clients, so neither peer nor Host is checked.
     Main,
 }
 
@@ -55,14 +55,14 @@ impl Exposure {
     }
 }
 
-/// Bounds on what clients may take up.
+/// Bounds on the resources that clients may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Longest body of one route (1 MiB).
     pub body_bytes_max: usize,
     /// Longest body of a bulk import (256 MiB).
     pub import_bytes_max: usize,
-    /// Most routes in one bulk import (1,000,000).
+    /// The maximum number of routes in one bulk import (1,000,000).
     pub import_routes_max: usize,
     /// Most connections at once (512); more wait.
     pub connections_max: usize,
@@ -217,7 +217,8 @@ impl Site {
         match name {
             // The main port forwards what is below the base path, and this is not.
             "apis" if matches!(self.options.kind, Kind::Main) => false,
-            // It lists what is exposed and is there whatever is; at `/` it would be in the way.
+            // The index lists the exposed endpoints and is always served, except at `/`, where it
+            // would hide routes.
             "index" => !self.options.base_path.is_empty(),
             _ => access && self.options.exposure.includes(name),
         }

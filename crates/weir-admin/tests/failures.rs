@@ -15,7 +15,7 @@ use weir_store::{Options, StorageBackend, Store};
 const ROUTE: &str = "/actuator/gateway/routes/";
 const BODY: &str = r#"{"uri":"http://x"}"#;
 
-/// A file in memory whose writes and syncs fail when told to.
+/// A file in memory whose writes and syncs can be made to fail.
 #[derive(Clone, Debug, Default)]
 struct Disk {
     bytes: Arc<Mutex<Vec<u8>>>,

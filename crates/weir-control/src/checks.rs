@@ -17,7 +17,7 @@ const ASK: Duration = Duration::from_millis(500);
 /// Looks at the same time; others wait for their turn.
 const LOOKS_MAX: usize = 64;
 
-/// A clock that only goes forward, in milliseconds; the same that requests go by.
+/// A monotonic clock in milliseconds; the one that requests use.
 pub type Clock = fn() -> u64;
 
 /// Looks at instances as the rules of their clusters say, for as long as the plane lives.
@@ -26,7 +26,7 @@ pub fn check_upstreams(plane: &Plane, directory: &Arc<Directory>, clock: Clock) 
     plane.supervise("checks", move || watch(Arc::clone(&directory), clock))
 }
 
-/// Checks each instance in its own task: one that hangs delays no other.
+/// Checks each instance in its own task: a check that hangs delays no other.
 async fn watch(directory: Arc<Directory>, clock: Clock) {
     let turns = Arc::new(Semaphore::new(LOOKS_MAX));
     let mut tended: Vec<(Arc<Member>, Weak<()>)> = Vec::new();
@@ -59,7 +59,7 @@ async fn watch(directory: Arc<Directory>, clock: Clock) {
     }
 }
 
-/// One instance that is looked at.
+/// One instance under check.
 struct Tending {
     directory: Arc<Directory>,
     service: String,

@@ -15,7 +15,7 @@ use weir_auth::{JWKS_BYTES_MAX, KeyPlace, KeyRing, KeySet, RemoteKeys};
 use crate::http::{Answer, Ask, Failure, Pool, shown};
 use crate::plane::Plane;
 
-/// Keys are fetched anew after this; Spring's decoder does it as often.
+/// The interval after which keys are fetched again; that of Spring's decoder.
 const REFRESH: Duration = Duration::from_secs(300);
 /// After a failure, and twice as long each time up to [`REFRESH`].
 const RETRY: Duration = Duration::from_secs(1);

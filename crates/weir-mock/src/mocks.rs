@@ -18,7 +18,7 @@ use crate::validity::{Validity, WrongRequest};
 /// A POST to it forgets what stateful definitions keep.
 const RESET_PATH: &[u8] = b"/__weir/reset";
 
-/// Violations that are told in a header.
+/// The maximum number of violations listed in a header.
 const TOLD_MAX: usize = 10;
 
 /// Definitions, and which of their operations a request belongs to. Copies share what they have in
@@ -27,7 +27,7 @@ const TOLD_MAX: usize = 10;
 pub struct Mocks {
     /// In the order in which they are tried.
     mounted: Sorted<Rank, Arc<Mounted>>,
-    /// The numbers of definitions, by their names, if those can be asked for.
+    /// The numbers of definitions by name, if they can be addressed by name.
     named: Option<Sorted<(Arc<str>, usize), ()>>,
     index: Index,
     /// The number of definitions that are bound to hosts.
@@ -40,7 +40,7 @@ pub struct Mocks {
 /// A definition, and where and how it is served.
 #[derive(Clone, Debug)]
 pub struct Mount {
-    /// The definition; its name is the one it was read with.
+    /// The definition, under the name it was read with.
     pub api: Arc<Api>,
     /// In front of its paths, instead of what its `servers` say: `/v1`.
     pub base_path: Option<String>,
@@ -147,7 +147,7 @@ impl Mocks {
         Self::mount(apis.into_iter().map(Mount::from).collect(), options)
     }
 
-    /// Serves definitions, each where and how its mount says.
+    /// Serves definitions as their mounts say.
     ///
     /// # Errors
     /// A path that is none, or an override that means nothing.
@@ -157,8 +157,8 @@ impl Mocks {
         Self::of_mounted(mounted.collect::<Result<_, _>>()?, options, is_named)
     }
 
-    /// Serves definitions that were checked under these `options`; if `is_named`, each can be asked
-    /// for by its name too.
+    /// Serves definitions that were validated under these `options`; if `is_named`, each can also
+    /// be addressed by name.
     ///
     /// # Errors
     /// More shapes of paths than are looked for.
@@ -180,8 +180,8 @@ impl Mocks {
         Self { named: Some(Sorted::default()), options, ..Self::default() }
     }
 
-    /// Serves a definition too, instead of the one of its name. Those that were put are tried in
-    /// the order of their names. The cost does not depend on how many there are.
+    /// Adds a definition, or replaces the one with its name. Definitions added this way are tried
+    /// in the order of their names. The cost does not depend on their number.
     ///
     /// # Errors
     /// More shapes of paths than are looked for. Then nothing has changed.
@@ -189,13 +189,13 @@ impl Mocks {
         let before = self.remove(&mounted.api.name);
         let added = self.add(0, mounted);
         if let (Err(_), Some(before)) = (&added, before) {
-            // It was there a moment ago.
+            // It was accepted before, so it is accepted again.
             let _ = self.add(0, before);
         }
         added
     }
 
-    /// Serves the definition `name`, which was put, no more.
+    /// Removes the definition `name`, which was added by [`Self::put`].
     pub fn remove(&mut self, name: &str) -> Option<Arc<Mounted>> {
         let rank = Rank { at: 0, name: name.into() };
         let gone = self.mounted.remove(&rank)?;
@@ -240,7 +240,7 @@ impl Mocks {
         self.answer_as(None, call, dice, now_ms)
     }
 
-    /// The same of the definition `name` alone, if one is given.
+    /// Answers from the definition `name` only, if one is given.
     pub(crate) fn answer_as(
         &self,
         name: Option<&str>,
@@ -312,7 +312,7 @@ impl Mocks {
         meant.filter_map(|one| one.state.as_ref()).for_each(State::reset);
     }
 
-    /// The name of the definition that is asked for; empty if any may answer.
+    /// The name of the selected definition; empty if any may answer.
     fn selected<'c>(&self, name: Option<&'c str>, call: &Call<'c>) -> &'c [u8] {
         let header = self.options.select_header.as_deref();
         let header = header.and_then(|header| call.fields.get(header.as_bytes()));

@@ -19,7 +19,7 @@ pub enum Fault {
     Invalid(Vec<Violation>),
     /// No declared response has a media type that is accepted.
     NotAcceptable,
-    /// The response or example that is asked for is not declared.
+    /// The requested response or example is not declared.
     NotFound(String),
     /// The operation declares no response.
     NoResponse,
@@ -27,7 +27,7 @@ pub enum Fault {
     NoBody(String),
     /// A stateful definition keeps as much as it may.
     Full,
-    /// It is wanted so: a status.
+    /// A status that was injected on purpose.
     Injected(u16),
 }
 

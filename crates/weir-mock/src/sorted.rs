@@ -79,7 +79,7 @@ impl<K: Ord, V> Sorted<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> Sorted<K, V> {
-    /// Gives `key` a value; gives back the one before.
+    /// Sets the value of `key`; returns the previous one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let at = self.chunk_of(&key);
         let Some(shared) = self.chunks.get_mut(at) else {
@@ -100,7 +100,7 @@ impl<K: Ord + Clone, V: Clone> Sorted<K, V> {
         }
     }
 
-    /// Takes `key` out; gives its value.
+    /// Removes `key`; returns its value.
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,

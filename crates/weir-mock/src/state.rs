@@ -26,7 +26,7 @@ pub(crate) struct State {
 pub(crate) struct Subject {
     /// Path of the collection, as written.
     collection: String,
-    /// The variable that stands for an item.
+    /// The path variable that identifies an item.
     pub variable: String,
     pub identity: Identity,
     pub is_item: bool,
@@ -96,7 +96,7 @@ impl State {
     /// A number that no item of a collection has.
     pub(crate) fn next_number(&self, path: &str) -> u64 {
         let mut kept = self.kept();
-        // Not made here: asking alone takes no memory.
+        // The collection is not created here: a read alone must take no memory.
         let Some(collection) = kept.collections.get_mut(path) else { return 1 };
         loop {
             collection.last += 1;
@@ -125,7 +125,7 @@ impl State {
         Ok(())
     }
 
-    /// Forgets an item and what is below it; whether there was one.
+    /// Removes an item and everything below it; returns whether there was one.
     pub(crate) fn remove(&self, path: &str, id: &str) -> bool {
         let mut kept = self.kept();
         let Some(collection) = kept.collections.get_mut(path) else { return false };

@@ -25,8 +25,8 @@ impl MockTable {
         self.current.load_full()
     }
 
-    /// Has `mocks` serve from now on. Gives what served before, so that the caller frees it and no
-    /// worker has to.
+    /// Replaces the current definitions with `mocks`. Returns the previous ones, so that the caller
+    /// frees them, not a worker.
     pub fn swap(&self, mocks: Arc<Mocks>) -> Arc<Mocks> {
         self.current.swap(mocks)
     }
@@ -35,9 +35,9 @@ impl MockTable {
 /// The definitions that answer a route.
 #[derive(Clone, Debug)]
 pub enum MockSource {
-    /// Those of the configuration.
+    /// Definitions of the configuration.
     Fixed(Arc<Mocks>),
-    /// Those of the table, or only the one of this name.
+    /// Definitions of the table, or only the one with this name.
     Stored(Arc<MockTable>, Option<Box<str>>),
 }
 
@@ -108,7 +108,7 @@ impl ApiSources {
     /// The name of those in the store.
     pub const STORE: &'static str = "store";
 
-    /// Those of the configuration, and those of the store.
+    /// Definitions of the configuration, and those of the store.
     pub fn new(by_name: HashMap<String, Arc<Mocks>>, table: Arc<MockTable>) -> Self {
         Self { by_name: Arc::new(by_name), table }
     }
@@ -118,12 +118,12 @@ impl ApiSources {
         self.by_name.is_empty()
     }
 
-    /// Those of the store.
+    /// Definitions of the store.
     pub fn table(&self) -> &Arc<MockTable> {
         &self.table
     }
 
-    /// Those that `name` stands for: of the configuration, `store`, or `store/NAME`.
+    /// The definitions that `name` refers to: of the configuration, `store`, or `store/NAME`.
     ///
     /// # Errors
     /// There are none of this name, and which there are.

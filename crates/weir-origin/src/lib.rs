@@ -40,7 +40,8 @@ pub struct Options {
     pub blocking: bool,
     /// Most such threads. They are started when needed.
     pub threads: usize,
-    /// Most requests that wait for such a thread; one more is answered with 503.
+    /// The maximum number of requests that wait for such a thread; further ones are answered with
+    /// 503.
     pub queue: usize,
     /// Connections the kernel may hold that have not been accepted yet; it caps this at
     /// `net.core.somaxconn`.
@@ -91,7 +92,7 @@ impl Running {
 
     fn join(&mut self) {
         for worker in self.workers.drain(..) {
-            // A worker that panicked has already said so.
+            // A worker that panicked has already printed its message.
             let _ = worker.join();
         }
     }

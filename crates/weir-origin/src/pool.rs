@@ -37,7 +37,7 @@ struct State {
     closed: bool,
 }
 
-/// A thread's work: to sleep, then to tell.
+/// The work of a thread: to sleep, then to signal the end.
 #[derive(Debug)]
 struct Nap {
     length: Duration,
@@ -137,7 +137,7 @@ impl Pool {
 }
 
 impl State {
-    /// Naps that no idle thread is about to take.
+    /// The naps in the queue beyond those that idle threads will take.
     fn waiting(&self) -> usize {
         self.queue.len().saturating_sub(self.idle)
     }

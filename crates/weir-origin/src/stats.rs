@@ -27,7 +27,7 @@ impl Counters {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The counts now, beside those of the `threads`.
+    /// The current counts, combined with those of the `threads`.
     pub(crate) fn read(&self, threads: Stats) -> Stats {
         Stats {
             connections: self.connections.load(Ordering::Relaxed),
@@ -51,7 +51,7 @@ impl Drop for OpenConnection<'_> {
 /// Counts of an origin at one moment. Thread counts are 0 unless it blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Open HTTP connections; one that has become a WebSocket is no longer among them.
+    /// Open HTTP connections, without those upgraded to WebSocket.
     pub connections: u64,
     /// Connections accepted so far.
     pub connections_total: u64,

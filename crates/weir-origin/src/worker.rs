@@ -65,7 +65,7 @@ impl Worker {
         Ok(Self { listener, runtime, shared, stop })
     }
 
-    /// Serves until told to stop, then drops what is in flight.
+    /// Serves until stopped, then drops requests in flight.
     pub(crate) fn run(self) {
         let Self { listener, runtime, shared, mut stop } = self;
         let tasks = LocalSet::new();

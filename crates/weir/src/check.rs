@@ -1,5 +1,5 @@
-//! `weir check`: everything wrong with a configuration, what differs from Spring Cloud Gateway, and
-//! what is not supported.
+//! `weir check`: the errors of a configuration, its differences from Spring Cloud Gateway, and
+//! unsupported features.
 
 mod findings;
 mod online;
@@ -46,7 +46,7 @@ pub struct CheckArgs {
     pub online: bool,
 }
 
-/// Checks, prints, and tells by the exit code.
+/// Checks, prints, and returns the exit code.
 pub fn run(args: &CheckArgs) -> ExitCode {
     checked(args).unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

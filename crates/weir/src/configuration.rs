@@ -81,7 +81,7 @@ impl ConfigArgs {
         Ok(files)
     }
 
-    /// `bootstrap.yml` and its like, in the directories and beside each `application.yml`.
+    /// `bootstrap.yml` and the like, in the directories and beside each `application.yml`.
     pub fn bootstraps(&self) -> Vec<PathBuf> {
         let mut folders: Vec<PathBuf> = Vec::new();
         for config in &self.configs {
@@ -101,7 +101,7 @@ impl ConfigArgs {
         folders.iter().flat_map(|folder| applications(folder, "bootstrap")).collect()
     }
 
-    /// The files to look at for changes: those there are, and those of any profile beside them.
+    /// The files to watch for changes: the existing ones, and those of any profile beside them.
     pub fn watched(&self) -> Vec<PathBuf> {
         if self.is_unwatched {
             return Vec::new();
@@ -140,7 +140,7 @@ impl ConfigArgs {
         self.load_from(&Lasting::default(), Reach::Files)
     }
 
-    /// The same, with what outlives configurations; may wait for servers.
+    /// Loads it with the state that outlives configurations; may wait for servers.
     ///
     /// # Errors
     /// See [`ConfigArgs::load`].

@@ -92,7 +92,7 @@ spring.cloud.gateway.server.webflux:
     )
 }
 
-/// Puts the routes of the first seed into the store: one for each API, with its id in a header.
+/// Writes the routes of the first seed into the store: one for each API, with its id in a header.
 async fn fill(control: &Control, count: usize, origin: SocketAddr) -> anyhow::Result<()> {
     let bar = ProgressBar::new(count as u64);
     let mut batch = control.batch();

@@ -37,7 +37,7 @@ pub fn with_profile(file: &Path, profile: &str) -> Vec<PathBuf> {
     ENDINGS.iter().map(named).filter(|file| file.is_file()).collect()
 }
 
-/// Reads a file; `format` is for one whose name tells none.
+/// Reads a file; `format` is used if the name has no known extension.
 ///
 /// # Errors
 /// It cannot be read, or nobody knows its format.
@@ -73,7 +73,7 @@ fn read_bytes(file: &Path) -> anyhow::Result<Vec<u8>> {
     }
     let max = u64::try_from(SOURCE_BYTES_MAX).unwrap_or(u64::MAX);
     let mut bytes = Vec::new();
-    // As long as it says, so that it is not moved as it comes; no more than room, or none.
+    // Reserves the reported size, so that reading does not reallocate; a failure is harmless.
     let _ = bytes.try_reserve_exact(usize::try_from(metadata.len().min(max))? + 1);
     // Not by its length: files of the kernel have none, and a file may grow.
     std::fs::File::open(file)?.take(max + 1).read_to_end(&mut bytes)?;

@@ -11,7 +11,7 @@ use weir_snapshot::Settings;
 
 use crate::files::{applications, read};
 
-/// Most files of one directory of keys.
+/// The maximum number of files in a directory of keys.
 const TREE_FILES_MAX: usize = 10_000;
 /// Longest value in it, in bytes.
 const TREE_VALUE_BYTES_MAX: u64 = 1 << 20;
@@ -70,7 +70,8 @@ impl<'a> Reader<'a> {
         Self { reach, imported, asking: None }
     }
 
-    /// Answers what `loader` wants until it wants nothing more; it bounds how much that can be.
+    /// Supplies the sources that `loader` wants until it wants nothing more; the loader bounds
+    /// their number.
     pub fn read(&mut self, loader: &mut Loader, active: Option<&[String]>) {
         loop {
             let wanted = loader.imports(active);

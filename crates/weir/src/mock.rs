@@ -87,7 +87,7 @@ enum Validate {
     Off,
 }
 
-/// Serves definitions until it is told to stop.
+/// Serves definitions until it is stopped.
 ///
 /// # Errors
 /// A definition that cannot be read, or a port that is taken.
@@ -105,7 +105,7 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
         is_unwatched: !args.watch,
         ..ConfigArgs::default()
     };
-    // Of a reload, what serves and why is told.
+    // After a reload the served operations and the reason are logged.
     let calls = if args.quiet { "" } else { ",weir::mock=debug" };
     let log = format!("warn,weir::run=info{calls}");
     let run_args = RunArgs { config, data: Some(temporary.clone()), log, is_quiet: true };
@@ -148,7 +148,7 @@ fn properties(args: &MockArgs) -> Vec<String> {
         if path.is_dir() {
             continue;
         }
-        // Files may be called alike in different folders; the first one answers.
+        // Files in different folders may have the same name; the first one answers.
         let count = names.iter().filter(|name| **name == stem).count();
         if count > 0 {
             set.push(format!("weir.mock.apis[{at}].name={stem}-{}", count + 1));

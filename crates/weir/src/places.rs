@@ -10,14 +10,14 @@ use crate::files::applications;
 
 const LOCATION: &str = "spring.config.location";
 const NAME: &str = "spring.config.name";
-/// Names are looked for in this order where no location is named; a later one wins.
+/// The default locations, in increasing priority.
 const DEFAULT: &[&str] = &[".", "config"];
 
 /// Names of files without their endings, and where they are looked for.
 #[derive(Debug)]
 pub struct Places {
     names: Vec<String>,
-    /// Of `spring.config.location`; `None` without one.
+    /// The locations in `spring.config.location`; `None` without it.
     locations: Option<Vec<Location>>,
 }
 

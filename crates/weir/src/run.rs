@@ -67,7 +67,7 @@ pub struct RunArgs {
 /// The time after a start or a reload by which the threads that it woke are idle again.
 const SETTLED: Duration = Duration::from_millis(500);
 
-/// Runs the gateway until it is told to stop.
+/// Runs the gateway until it is stopped.
 ///
 /// # Errors
 /// Whatever keeps it from starting.
@@ -122,7 +122,7 @@ pub fn run_with(
         bare::keep_local(&mut args.config)?;
     }
     let machine = Machine { limits: raise_limits(), program };
-    // Looked at before they are read: a change in between is not missed.
+    // Taken before the files are read, so that a change in between is not missed.
     let changes = watch::Watch::new(&args.config);
     let registries = Arc::new(Registries::default());
     let Some((control, settings)) = control::start(&args.config, &registries)? else {
@@ -221,7 +221,8 @@ fn options(
     }
 }
 
-/// Lets requests in flight end; a further signal cuts them. Gives how many connections were cut.
+/// Lets requests in flight end; a further signal aborts them. Returns the number of aborted
+/// connections.
 async fn stop(
     server: Server,
     timeout: Duration,
@@ -269,7 +270,7 @@ fn drain(server: Server, timeout: Duration, hurry: &AtomicBool) -> i64 {
     server.finish(timeout, || hurry.load(Ordering::Relaxed))
 }
 
-/// 64 bits that differ from one start to the next.
+/// 64 bits that differ between starts.
 fn random_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::collections::hash_map::RandomState::new().build_hasher().finish()

@@ -18,10 +18,10 @@ use super::body::{self, ListForm};
 use super::routes::{blocking, condition, number, page_links, parameters};
 use crate::answer::{Failure, empty, etag, ok_json, stream_list};
 
-/// Definitions on a page, if its size is not said, and at most.
+/// The default and the maximum number of definitions on a page.
 const PAGE_SIZE: usize = 100;
 const PAGE_SIZE_MAX: usize = 10_000;
-/// Problems of one import that are told.
+/// The maximum number of reported problems of one import.
 const PROBLEMS_MAX: usize = Refusal::PROBLEMS_MAX;
 
 /// The query parameters of lists and removals.
@@ -131,7 +131,7 @@ pub(super) async fn put(mut call: Call) -> Result<Response, Failure> {
             _ => return Err(Failure::bad_request(format!("unknown parameter `{key}`"))),
         }
     }
-    // Held until the end: one large text at a time is in memory.
+    // Held until the end, so that only one large text is in memory at a time.
     let _turn = call.site.imports.acquire().await;
     let bytes_max = call.site.options.limits.import_bytes_max;
     let bytes = body::read(&call.parts.headers, call.body, bytes_max).await?;
@@ -265,7 +265,7 @@ pub(super) async fn reset(mut call: Call) -> Result<Response, Failure> {
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
-/// An entry, where a body is one: JSON with a `definition`.
+/// The body as an entry, if it is one: JSON with a `definition`.
 fn entry_in(bytes: &Bytes) -> Option<Value> {
     let value: Value = serde_json::from_slice(bytes).ok()?;
     value.get("definition").is_some().then_some(value)

@@ -62,20 +62,20 @@ pub(crate) struct BodySpec {
     pub(crate) schema: &'static str,
 }
 
-/// A possible answer: status, schema of the body if it has one, and what it means.
+/// A possible answer: status, schema of the body if it has one, and meaning.
 pub(crate) type Answer = (StatusCode, Option<&'static str>, &'static str);
 
 /// One method of one path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Endpoint {
     pub(crate) method: &'static str,
-    /// Below the base path, unless it starts with `/weir/`; `{id}` is one segment.
+    /// The path below the base path, unless it starts with `/weir/`; `{id}` is one segment.
     pub(crate) path: &'static str,
     /// Name in `management.endpoints.web.exposure`.
     pub(crate) name: &'static str,
     pub(crate) intent: Intent,
     pub(crate) operation: Operation,
-    /// The store is asked whether it can be read before anything is answered.
+    /// Whether the store is checked for readability before the answer begins.
     pub(crate) reads_store: bool,
     /// Only where `gateway.actuator.verbose.enabled` is on.
     pub(crate) is_verbose: bool,
@@ -86,7 +86,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Its whole path, `base` being that of the actuator.
+    /// The whole path; `base` is that of the actuator.
     pub(crate) fn address(&self, base: &str) -> String {
         // The endpoints that Spring lacks do not lie below its base path.
         let base = if self.path.starts_with("/weir/") { "" } else { base };

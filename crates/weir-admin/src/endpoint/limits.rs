@@ -124,7 +124,7 @@ async fn find(call: &mut Call) -> Result<Arc<Valve>, Failure> {
     found.ok_or(Failure::missing())
 }
 
-/// The limits in force that have a name; one that a filter brings is called `route:<id>`.
+/// The named limits in force; the one of a route's filter is called `route:<id>`.
 fn valves(control: &Control) -> Vec<Arc<Valve>> {
     control.limits().all()
 }

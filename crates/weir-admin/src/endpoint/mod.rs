@@ -91,7 +91,7 @@ fn served_openapi(site: &Site) -> serde_json::Value {
     openapi::document(&site.options.base_path, |endpoint| is_served(site, endpoint))
 }
 
-/// Has the main port say where changes are taken that it does not take itself.
+/// Makes the main port answer requests for changes with the address that accepts them.
 fn elsewhere(site: &Arc<Site>, mut router: Router) -> Router {
     if !matches!(site.options.kind, Kind::Main) {
         return router;

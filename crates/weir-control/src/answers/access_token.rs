@@ -27,7 +27,7 @@ const LIFE_S_MAX: u64 = 24 * 3600;
 /// The pause after a failure before the server is asked again.
 const REST: Duration = Duration::from_secs(1);
 
-/// Fetches in progress, by client: one for all who wait.
+/// Fetches in progress, by client: one for all that wait for it.
 #[derive(Debug, Default)]
 pub(super) struct AccessTokens {
     fetches: Mutex<HashMap<String, Arc<AsyncMutex<LastFailure>>>>,
@@ -98,7 +98,7 @@ async fn fetched(client: &OAuthClient, pool: &Pool) -> Result<(String, u64), Fai
     }
     let mut ask = Ask::get(&url, timeout, BYTES_MAX);
     ask.method = Method::POST;
-    // Two tokens are as good as one.
+    // The request may be repeated: a second token does no harm.
     ask.is_repeatable = true;
     ask.headers.push((CONTENT_TYPE, "application/x-www-form-urlencoded".to_owned()));
     let (id, secret) = (encoded(&client.client_id), encoded(&client.client_secret));

@@ -24,7 +24,7 @@ use self::redis::Redis;
 use crate::http::Pool;
 use crate::plane::Plane;
 
-/// A question, and where the answer goes.
+/// A question, and the channel for its answer.
 pub type Inquiry = (Question, oneshot::Sender<Answer>);
 
 /// Answers `first` and all that comes after it, for as long as the plane lives.
@@ -45,7 +45,7 @@ struct Desk {
     passwords: Passwords,
     access_tokens: AccessTokens,
     mirrors: Mirrors,
-    /// Connections of all that ask by HTTP.
+    /// Connections of all answers over HTTP.
     pool: Pool,
 }
 

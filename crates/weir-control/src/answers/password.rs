@@ -89,7 +89,7 @@ impl Passwords {
     }
 }
 
-/// One who waits for a check; nothing of it stays when the last one has gone.
+/// A request that waits for a check; the entry is removed with the last one.
 struct Waiting<'a> {
     passwords: &'a Passwords,
     asked: Asked,
@@ -99,14 +99,14 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let mut all = self.passwords.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        // The map's, and this one's.
+        // The references of the map and of this request.
         if Arc::strong_count(&self.cell) == 2 {
             all.remove(&self.asked);
         }
     }
 }
 
-/// Makes the check, on a thread of its own: its start is nothing beside the work.
+/// Runs the check on a new thread: the cost of starting one is negligible against the work.
 async fn verify((hash, password): Asked, turn: Turn) -> Result<bool, String> {
     let (done, checked) = oneshot::channel();
     let work = move || {

@@ -54,10 +54,10 @@ pub(super) struct Redis {
     places: Mutex<HashMap<Arc<RedisSettings>, Arc<Place>>>,
 }
 
-/// One server, or one cluster.
+/// A Redis server or cluster.
 #[derive(Debug, Default)]
 struct Place {
-    /// By `host:port`; empty for the one that is asked first.
+    /// Servers by `host:port`; empty for the first one to ask.
     servers: Mutex<HashMap<String, Arc<AsyncMutex<Server>>>>,
 }
 
@@ -82,7 +82,7 @@ impl std::fmt::Debug for Server {
 }
 
 impl Redis {
-    /// Takes the cost of a request out of a bucket.
+    /// Takes the cost of a request from a bucket.
     pub async fn take(&self, question: &BucketQuestion) -> Answer {
         let place = self.place(&question.redis);
         match place.take(question).await {
@@ -96,7 +96,7 @@ impl Redis {
         if let Some(place) = places.get(settings) {
             return Arc::clone(place);
         }
-        // Of configurations before this one.
+        // Drops the places of earlier configurations.
         places.retain(|settings, _| Arc::strong_count(settings) > 1);
         Arc::clone(places.entry(Arc::clone(settings)).or_default())
     }
@@ -157,7 +157,7 @@ async fn invoke(
     let key = |what: &str| [&question.key, what.as_bytes()].concat();
     let rate = match question.settings.refill {
         Refill::EachSecond(rate) => rate,
-        // Not asked for here: those of Bucket4j stay in the process.
+        // Buckets of Bucket4j stay in the process and never get here.
         other => other.tokens(),
     };
     let mut call = TAKE.key(key(".tokens"));
@@ -289,7 +289,7 @@ async fn open(
     greet(stream, settings).await
 }
 
-/// Says who it is, and has the connection driven.
+/// Authenticates the connection, and spawns its driver.
 async fn greet(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     settings: &RedisSettings,

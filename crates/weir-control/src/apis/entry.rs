@@ -98,7 +98,7 @@ impl Entry {
         self.mount_of(api.map_err(|errors| told(&errors, name, self.members.get("definition"))))
     }
 
-    /// The same of an entry of the store, which was right when it was written.
+    /// The mount of an entry of the store, which was valid when it was written.
     ///
     /// # Errors
     /// What is wrong with it, as another version of weir may find.
@@ -150,7 +150,7 @@ impl Entry {
     }
 }
 
-/// `mount` with what is said of all definitions and means it.
+/// `mount`, with the common settings applied.
 pub fn with_common(mount: &Mount, common: &CommonMocks) -> Mount {
     let mut mount = mount.clone();
     let all = common.settings.overrides.iter();
@@ -170,7 +170,7 @@ fn told(errors: &ReadErrors, name: &str, definition: Option<&Value>) -> Vec<Prob
     each.map(|(place, message)| Problem::new(place, message)).collect()
 }
 
-/// A name is one segment of a path and one value of a header.
+/// Checks that a name is valid as a path segment and as a header value.
 fn check_name(name: &str) -> Result<(), Problem> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let is_path = name == "." || name == "..";

@@ -45,7 +45,7 @@ pub struct By {
     pub at_ms: i64,
 }
 
-/// Definitions that are checked, to be written in one change.
+/// Definitions that have been checked, to be written in one change.
 pub struct Checked {
     entry: Entry,
     served: Served,
@@ -85,7 +85,7 @@ impl Apis {
         self.table.current()
     }
 
-    /// Checks a definition by itself.
+    /// Checks a definition on its own.
     ///
     /// # Errors
     /// All that is wrong with it.

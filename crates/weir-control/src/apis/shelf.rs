@@ -8,7 +8,7 @@ use weir_mock::{Mocks, Mount, Mounted, Sorted};
 use super::entry::with_common;
 use crate::table::Problem;
 
-/// The definitions of one moment.
+/// A consistent set of definitions.
 #[derive(Clone, Default)]
 pub struct Shelf {
     /// The revision at which any of them last changed.

@@ -27,7 +27,7 @@ struct Record {
 /// A served definition, or its errors.
 type Ready = Result<Served, Vec<Problem>>;
 
-/// All that the store has, and what serves it.
+/// All definitions of the store, and the mocks that serve them.
 pub(super) fn read(store: &Store, common: &CommonMocks) -> Result<(Shelf, Mocks), StoreError> {
     let mut all = All {
         shelf: Shelf { common: common.clone(), kept: Sorted::default(), revision: 0 },

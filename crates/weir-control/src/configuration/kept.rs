@@ -20,7 +20,7 @@ const BYTES_MAX: u64 = 512 << 20;
 /// The file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct File {
-    /// By what was asked of whom.
+    /// The answers by server and request.
     servers: BTreeMap<String, Vec<Part>>,
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir_config::Fetched;
 
-/// Answers by what was asked of whom.
+/// Answers by server and request.
 pub(super) type Answers = BTreeMap<String, Vec<Fetched>>;
 
 #[derive(Debug, Default)]

@@ -39,7 +39,7 @@ fn digest_of<'a>(parts: impl Iterator<Item = &'a Fetched>) -> u64 {
         match &part.content {
             Content::Text(text, _) => text.hash(&mut hasher),
             Content::Pairs(pairs) => {
-                // Not every server gives them in one order.
+                // The order of properties differs between answers of some servers.
                 let mut pairs: Vec<_> = pairs.iter().collect();
                 pairs.sort();
                 pairs.hash(&mut hasher);
@@ -94,7 +94,7 @@ pub(super) async fn watch(
     }
 }
 
-/// Asks a server that was away until it answers, and tells that once.
+/// Retries a server that was away until it answers, and reports that once.
 pub(super) async fn wait_for(server: Server, changed: tokio::sync::watch::Sender<u64>) {
     let mut client = Client::of(&server);
     let mut pause = BACKOFF_MIN;

@@ -30,7 +30,7 @@ struct KeptInstance {
     metadata: BTreeMap<String, String>,
     #[serde(default = "one")]
     weight: u32,
-    /// It took no requests.
+    /// It accepts no requests.
     #[serde(default)]
     unused: bool,
 }

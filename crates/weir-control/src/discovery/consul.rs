@@ -55,11 +55,11 @@ impl Client {
         }
     }
 
-    /// Waits for a change, or for routes to ask for other services.
+    /// Waits for a change, or for routes to name further services.
     pub async fn next(&mut self, shared: &Shared) -> Looked<Report> {
         let wanted = shared.wanted.notified();
         tokio::pin!(wanted);
-        // From here on no new name is missed, also one that comes while the names are read.
+        // From here on no new name is missed, not even one that is added while the names are read.
         wanted.as_mut().enable();
         self.watch(shared);
         let first = tokio::select! {
@@ -85,7 +85,8 @@ impl Client {
         Ok(self.known.iter().map(|(name, list)| (name.clone(), list.clone())).collect())
     }
 
-    /// Asks for what is wanted and not yet asked for, and no more for the rest.
+    /// Starts queries for the wanted services that have none, and stops those that are no longer
+    /// wanted.
     fn watch(&mut self, shared: &Shared) {
         let mut names = vec![String::new()];
         let wanted = shared.directory.wanted();
@@ -122,7 +123,7 @@ impl Client {
         self.asked.insert(name, running);
     }
 
-    /// Takes an answer and asks again.
+    /// Handles an answer and sends the next query.
     fn take(
         &mut self,
         done: Option<Result<Done, tokio::task::JoinError>>,

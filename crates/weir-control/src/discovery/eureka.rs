@@ -57,7 +57,8 @@ impl Client {
         Ok(self.known.as_mut().is_some_and(|known| add_up(known, &applications)))
     }
 
-    /// Asks the servers, the one that answered last first, until one answers.
+    /// Sends the request to the servers, starting with the last one that answered, until one
+    /// answers.
     async fn ask(&mut self, shared: &Shared, path: &str) -> Looked<Answer> {
         let settings = &shared.settings;
         let mut last = Failure::Unreachable("no server is named".to_owned());
@@ -81,8 +82,7 @@ impl Client {
     }
 }
 
-/// The servers in the order in which they are asked: those of the own zone first (class
-/// `EndpointUtils`).
+/// The servers in the order of trial: those of the own zone first (class `EndpointUtils`).
 pub(super) fn servers(settings: &Settings) -> Vec<String> {
     let own = settings.zones.iter().find(|(region, _)| *region == settings.region);
     let zones = own.map(|(_, zones)| zones.as_slice()).unwrap_or_default();
@@ -114,8 +114,8 @@ fn applications(answer: &Answer) -> Looked<Value> {
     }
 }
 
-/// Takes over what the server sends, the whole or what has changed. Whether the result is what the
-/// server has, by its count of instances.
+/// Applies the registry or a delta from the server. Returns whether the result agrees with the
+/// server's counts of instances.
 fn add_up(known: &mut Known, applications: &Value) -> bool {
     for (app, instance) in instances(applications) {
         let Some(id) = id(&instance) else { continue };
@@ -129,7 +129,8 @@ fn add_up(known: &mut Known, applications: &Value) -> bool {
     text(applications, "apps__hashcode") == Some(&hashcode(known))
 }
 
-/// Every instance with the name of its application. Old servers write a list of one as the one.
+/// Every instance with the name of its application. Old servers write a list of one as a single
+/// value. Old servers write a list of one as the one.
 fn instances(applications: &Value) -> impl Iterator<Item = (String, Value)> {
     let apps = list(applications.get("application"));
     apps.into_iter().flat_map(|app| {

@@ -30,7 +30,7 @@ const SEGMENT: &AsciiSet =
 pub struct Here {
     /// The address on which requests are accepted.
     pub address: SocketAddr,
-    /// Port of the management endpoints, if it is another one.
+    /// Port of the management endpoints, if it differs.
     pub management: Option<u16>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn path_segment(text: &str) -> String {
 }
 
 impl Member {
-    /// Every membership that `settings` ask for.
+    /// Every membership that `settings` configure.
     pub fn all(settings: &Settings, here: Here) -> Vec<Self> {
         let mut all = Vec::new();
         let e = &settings.eureka;
@@ -267,7 +267,7 @@ impl Member {
         }
     }
 
-    /// Takes it out of the registry.
+    /// Removes the registration.
     pub async fn leave(&self) -> Looked<()> {
         match self.clone() {
             Self::Eureka { servers, app, id, .. } => {

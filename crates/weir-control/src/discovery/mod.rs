@@ -54,8 +54,8 @@ struct Running {
 }
 
 impl Discovery {
-    /// Starts to watch the registries of `settings`; `data` is where lists are kept for a start
-    /// while a registry is away. `changed` counts changes of the set of services, or of the
+    /// Starts to watch the registries of `settings`; `data` is the folder of the cached lists for a
+    /// start while a registry is away. `changed` counts changes of the set of services, or of the
     /// metadata of one.
     pub fn start(
         plane: &Arc<Plane>,
@@ -75,7 +75,7 @@ impl Discovery {
         discovery
     }
 
-    /// Goes over to other settings; nothing happens if they say the same.
+    /// Switches to other settings; does nothing if they are equal.
     pub fn apply(&self, settings: &Settings) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if running.shared.is_some() && running.settings == *settings {
@@ -186,7 +186,7 @@ impl Discovery {
     }
 }
 
-/// Asks one registry for ever.
+/// Watches one registry for ever.
 async fn watch_registry(source: Source, shared: Arc<Shared>) {
     let Some(mut client) = Client::of(source.1, &shared) else { return };
     let mut pause = BACKOFF_MIN;
@@ -197,7 +197,7 @@ async fn watch_registry(source: Source, shared: Arc<Shared>) {
                 shared.take(source, report);
                 tokio::select! {
                     () = tokio::time::sleep(client.pause(&shared)) => {}
-                    // Routes may ask for services that have not been looked for.
+                    // Routes may name services that have not been looked up.
                     () = shared.wanted.notified() => {}
                 }
             }

@@ -59,13 +59,13 @@ impl Client {
         Self { session: Session::new(settings) }
     }
 
-    /// Looks once: at the services that routes ask for; at all of them for the locator.
+    /// Reads once: the services that routes name; all of them for the locator.
     pub async fn next(&mut self, shared: &Shared) -> Looked<Report> {
         let mut names = shared.directory.wanted();
         if shared.settings.locator {
             for name in self.all(shared).await? {
                 match names.iter_mut().find(|known| known.eq_ignore_ascii_case(&name)) {
-                    // Nacos tells upper from lower case; the uri of a route does not.
+                    // Nacos distinguishes case; the uri of a route does not.
                     Some(known) => *known = name,
                     None => names.push(name),
                 }
@@ -167,7 +167,7 @@ impl Session {
         answer?.json()
     }
 
-    /// Sends a request to the servers, the one that answered last first, until one answers.
+    /// Sends a request to the servers, starting with the last one that answered, until one answers.
     pub async fn send(
         &mut self,
         method: Method,
@@ -178,7 +178,7 @@ impl Session {
         self.send_form((method, path), query, None, bytes_max).await
     }
 
-    /// The same with a form, which the server may hold.
+    /// Sends a form in the same way; the server may hold the request.
     pub async fn send_form(
         &mut self,
         (method, path): (Method, &str),
@@ -288,7 +288,7 @@ fn service_names(answer: &Value) -> Vec<String> {
     let v3 = answer.pointer("/data/pageItems").and_then(Value::as_array);
     let name = |value: &Value| {
         let text = value.as_str().or_else(|| value.get("name")?.as_str())?;
-        // Some versions put the group in front.
+        // Some versions put the group before the name.
         Some(text.rsplit_once("@@").map_or(text, |(_, name)| name).to_owned())
     };
     v1.or(v3).into_iter().flatten().filter_map(name).collect()
@@ -322,7 +322,7 @@ fn instance(host: &Value) -> Option<Instance> {
         (false, true) => Some(Unused::NotUp),
         (true, true) => None,
     };
-    // Nacos' weights are fractions; hundredths are enough to tell them apart.
+    // Nacos' weights are fractions; hundredths are precise enough.
     let weight = (weight.clamp(0.0, 10_000.0) * 100.0) as u32;
     Some(Instance { metadata, weight, unused: new.unused.or(unused), ..new })
 }

@@ -20,7 +20,7 @@ const BATCH: Duration = Duration::from_secs(1);
 pub(crate) struct Shared {
     pub settings: Settings,
     pub directory: Arc<Directory>,
-    /// Routes may ask for other services than before.
+    /// Signals that routes may name other services than before.
     pub wanted: Notify,
     /// A list has changed: the file is to be written.
     pub dirty: Notify,
@@ -45,7 +45,7 @@ struct Status {
     instances: usize,
 }
 
-/// One registry as it is shown.
+/// The status of a registry, for display.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistryStatus {

@@ -14,7 +14,7 @@ pub(crate) enum Failure {
     TimedOut(Duration),
     /// The answer is longer than allowed.
     TooLong(usize),
-    /// This status.
+    /// An answer with this status.
     Status(StatusCode),
     /// The credentials do not suffice: the status, for what, and what to do.
     Forbidden(String),

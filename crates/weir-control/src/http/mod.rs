@@ -31,7 +31,7 @@ pub(crate) struct Ask<'a> {
     pub headers: Vec<(HeaderName, String)>,
     /// Further fields, whatever bytes they have.
     pub fields: Vec<(HeaderName, Vec<u8>)>,
-    /// JSON unless a header says otherwise, or nothing.
+    /// The body: JSON, unless a header says otherwise, or none.
     pub body: Option<String>,
     /// Content of any other kind, where there is no `body`.
     pub content: Vec<u8>,
@@ -101,7 +101,7 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// The same on a connection of `pool`, which keeps it for the next question.
+    /// Sends the request on a connection of `pool`, which keeps it for the next one.
     pub async fn send_by(self, pool: &Pool) -> Result<Answer, Failure> {
         let time = self.timeout;
         match tokio::time::timeout(time, self.exchange_by(pool)).await {
@@ -180,7 +180,7 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// Reads an answer; its connection then goes to the pool.
+/// Reads an answer; then returns its connection to the pool.
 async fn answered(
     response: Response<Incoming>,
     connection: Connection,

@@ -27,9 +27,9 @@ pub(crate) struct Pool(Arc<Mutex<Idle>>);
 
 #[derive(Debug, Default)]
 struct Idle {
-    /// The one that was used last is the last. No list is empty.
+    /// Idle connections by target, the most recently used last. No list is empty. No list is empty.
     connections: HashMap<Target, Vec<(Connection, Instant)>>,
-    /// A task that closes what lies idle for too long is running.
+    /// Whether the task that closes connections after their idle time is running.
     is_swept: bool,
 }
 
@@ -140,11 +140,11 @@ mod tests {
         SaysClose,
         /// Closes at once without a word.
         Closes,
-        /// Takes the next request and closes without an answer.
+        /// Reads the next request and closes without an answer.
         Breaks,
     }
 
-    /// A server at a port of its own, and how many connections it has accepted.
+    /// A server on a port of its own, and the number of connections it has accepted.
     async fn server(then: Then) -> (String, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}/", listener.local_addr().expect("an address"));

@@ -27,7 +27,7 @@ impl Condition {
 /// The result of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Revision of the table after it; of a single put, of the route.
+    /// The revision of the table after the change; for a single put, of the route.
     pub revision: u64,
     /// Routes that were not there before.
     pub created: u64,

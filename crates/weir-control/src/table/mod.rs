@@ -58,7 +58,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Compiles files and store into the first snapshot, then takes changes.
+    /// Compiles files and store into the first snapshot, then accepts changes.
     ///
     /// # Errors
     /// Routes that do not compile (unless the configuration skips them), or a store that cannot be
@@ -159,7 +159,7 @@ impl Control {
         self.edit(Edit::Delete(id, condition), who).await
     }
 
-    /// Removes the routes of the store that `filter` means, in one swap.
+    /// Removes the routes of the store that match `filter`, in one swap.
     ///
     /// # Errors
     /// See [`Refusal`].
@@ -167,7 +167,7 @@ impl Control {
         self.edit(Edit::DeleteMatching(filter), who).await
     }
 
-    /// Replaces the configuration and its routes; those of the store are compiled anew under it.
+    /// Replaces the configuration and its routes; routes of the store are recompiled under it.
     ///
     /// # Errors
     /// See [`Refusal`]; the running configuration goes on.

@@ -23,13 +23,13 @@ impl Problem {
         Self { at: at.into(), message: message.into(), help: None }
     }
 
-    /// The same with a remedy.
+    /// Adds a remedy.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The same, told as one of route `id`.
+    /// Adds the id of the route.
     pub fn of_route(mut self, id: &str) -> Self {
         self.at = format!("route '{id}': {}", self.at);
         self
@@ -77,7 +77,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Most problems reported of one change.
+    /// The maximum number of problems reported for one change.
     pub const PROBLEMS_MAX: usize = 100;
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The same table after a change of the store.
+    /// The same configuration with the snapshot after a change of the store.
     pub(crate) fn with(&self, snapshot: Snapshot, revision: u64) -> Self {
         Self {
             snapshot: Arc::new(snapshot),

@@ -46,8 +46,8 @@ pub(crate) struct Job {
     pub(crate) who: String,
     pub(crate) at_ms: i64,
     pub(crate) reply: Reply,
-    /// Its place among those that wait. Counted beside the queue, which takes memory for what is
-    /// in it: one with a bound of its own takes it for all that might be.
+    /// Its place in the queue. The limit is a semaphore beside an unbounded queue: a bounded queue
+    /// would allocate memory for its whole capacity.
     pub(crate) _place: OwnedSemaphorePermit,
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum Work {
     Recover,
 }
 
-/// An edit and who asks for it.
+/// An edit, and its author.
 struct Asked {
     edit: Edit,
     who: String,
@@ -281,7 +281,8 @@ impl Step<'_, '_> {
         &mut self,
         routes: Vec<Prepared>,
     ) -> Result<(AuditAction, Vec<String>, Done), Refusal> {
-        // All are brought up to date before the first is written: all or nothing.
+        // All routes are compiled for the current configuration before the first is written: all or
+        // nothing.
         let routes: Result<Vec<_>, _> =
             routes.into_iter().map(|prepared| self.current(prepared)).collect();
         let routes = routes?;

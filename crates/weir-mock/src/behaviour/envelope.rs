@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::problem::Fault;
 
-/// The envelope around answers. Texts hold `{{status}}`, `{{name}}`, `{{title}}`, `{{detail}}`,
-/// `{{violations}}` and `{{body}}`; one that stands alone keeps its type.
+/// The envelope around answers. Texts contain `{{status}}`, `{{name}}`, `{{title}}`, `{{detail}}`,
+/// `{{violations}}` and `{{body}}`; a placeholder that is the whole text keeps its type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Envelope {
     /// Around JSON bodies of responses below 400; `None` leaves them as they are.
@@ -24,7 +24,7 @@ impl Envelope {
     pub(crate) const NAMES: &'static [&'static str] =
         &["status", "name", "title", "detail", "violations", "body"];
 
-    /// The first name in a template that stands for nothing.
+    /// The first unknown name in a template.
     pub(crate) fn unknown(template: &Value) -> Option<String> {
         let unknown = RefCell::new(None);
         let find = |name: &str| {

@@ -32,7 +32,7 @@ pub struct Override {
     pub body_ms: u64,
     /// Faults, each with its share in ten thousand answers; the rest is sound.
     pub faults: Vec<(u32, InjectedFault)>,
-    /// Responses one after the other, from the start again behind the last one.
+    /// A sequence of responses, repeated from the start after the last one.
     pub sequence: Vec<Step>,
 }
 

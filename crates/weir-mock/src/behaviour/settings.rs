@@ -29,7 +29,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// `options` with what is said here instead.
+    /// `options`, overridden by these settings.
     pub fn over(&self, options: &Options) -> Options {
         Options {
             dynamic: self.dynamic.unwrap_or(options.dynamic),

@@ -67,7 +67,7 @@ impl Settings {
 }
 
 impl Override {
-    /// Reads what is written at `operation` itself: one override or a list of them.
+    /// Reads the value at `operation` itself: one override or a list of them.
     pub(crate) fn read(value: &Value, operation: &str, found: &mut Vec<Misfit>) -> Vec<Self> {
         let mut reader = Reader { found };
         match value {
@@ -190,7 +190,7 @@ impl Reader<'_> {
         Some((self.share(members, at)?, fault))
     }
 
-    /// A share in percent, as one in ten thousand; all if nothing is said.
+    /// A share in percent, converted to ten-thousandths; all if absent.
     fn share(&mut self, members: &Members, at: &str) -> Option<u32> {
         let Some(written) = self.text(members, "share", at) else { return Some(10_000) };
         let percent = written.strip_suffix('%').unwrap_or(&written).trim().parse::<f64>();
@@ -265,7 +265,7 @@ impl Reader<'_> {
         match written.to_ascii_lowercase().as_str() {
             "enforce" | "true" => Some(Enforcement::Enforce),
             "report" => Some(Enforcement::Report),
-            // YAML takes the word for a truth value.
+            // YAML reads the word as a boolean.
             "off" | "false" => Some(Enforcement::Off),
             _ => {
                 let message = format!("`{written}` is not what `validate` takes");

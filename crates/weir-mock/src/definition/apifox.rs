@@ -59,7 +59,7 @@ fn named_schemas(folder: &Value, place: &Place, found: &mut BTreeMap<String, Str
     }
 }
 
-/// Has references lead to where the schemas are, and brings schemas into one form.
+/// Rewrites references to the places of the schemas, and converts schemas to one form.
 fn lead(value: &mut Value, schemas: &BTreeMap<String, String>) {
     match value {
         Value::Object(members) => {

@@ -13,8 +13,8 @@ use super::read::kind;
 const FILES: &str = "x-weir-files";
 
 impl Api {
-    /// The definition in `text`, that of the file `file`, with all the files that it refers to as
-    /// one document. `None` if it refers to no other file.
+    /// The definition in `text`, the content of `file`, with all the files that it refers to as one
+    /// document. `None` if it refers to no other file.
     ///
     /// # Errors
     /// A file that cannot be read, with the place that refers to it.

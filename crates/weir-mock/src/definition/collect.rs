@@ -18,7 +18,7 @@ use crate::behaviour::Settings;
 
 /// Warnings of one definition that are kept.
 const WARNINGS_MAX: usize = 1_000;
-/// Answers of one operation that are kept.
+/// The maximum number of recorded answers of one operation.
 const RECORDINGS_MAX: usize = 1_000;
 
 /// Operations and warnings so far.

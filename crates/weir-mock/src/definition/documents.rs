@@ -14,17 +14,17 @@ pub(super) const EXTENSION: &str = "x-weir-mock";
 const HOPS_MAX: usize = 64;
 /// Files of one definition at most.
 const FILES_MAX: usize = 1_000;
-/// Values in one YAML file at most.
+/// The maximum number of values in one YAML file.
 const NODES_MAX: usize = 4_000_000;
-/// Bytes of a file that is kept as text: larger ones would take long to read once more.
+/// The maximum size of a file that is kept as text: larger ones would take long to parse again.
 const REST_BYTES_MAX: usize = 64 * 1024;
 /// Values within each other that can be read as JSON.
 pub(super) const DEPTH_MAX: usize = 100;
 /// Bytes of one file at most.
 pub(crate) const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Gives the text of a file that a definition refers to, by its path beside the first file, or says
-/// why there is none.
+/// Returns the text of a file that a definition refers to, by its path relative to the first file,
+/// or the reason why there is none.
 pub type Load<'l> = &'l dyn Fn(&str) -> Result<String, String>;
 
 /// An error in a definition, with its place.
@@ -55,7 +55,7 @@ impl ReadErrors {
     /// The maximum number of errors reported for one definition.
     pub const MAX: usize = 100;
 
-    /// Adds one, unless there are too many.
+    /// Adds an error, unless there are too many.
     pub(crate) fn push(&mut self, error: ReadError) {
         if self.0.len() < Self::MAX {
             self.0.push(error);
@@ -84,7 +84,7 @@ impl std::error::Error for ReadErrors {}
 /// A place in a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
-    /// File, as its path beside the first one.
+    /// The file, as its path relative to the first one.
     pub file: String,
     /// JSON pointer.
     pub pointer: String,
@@ -131,7 +131,7 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// A file, as a value or as the text that it is made of when it is asked for.
+/// A file, as a value or as the text that is parsed on demand.
 #[derive(Debug, Default)]
 struct Document {
     text: Box<str>,
@@ -208,13 +208,13 @@ impl Documents {
         Ok(all)
     }
 
-    /// A file as text that is read once it is needed. References are not looked at.
+    /// A file as text, parsed on demand. References are not looked at.
     pub(super) fn of_text(file: &str, text: String) -> Self {
         let document = Document { text: text.into(), value: OnceLock::new() };
         Self { files: BTreeMap::from([(file.to_owned(), document)]), first: file.to_owned() }
     }
 
-    /// The text of the first file, if it was made of one.
+    /// The text of the first file, if it is kept.
     pub(super) fn text(&self) -> &str {
         self.files.get(&self.first).map_or("", |document| &document.text)
     }
@@ -223,7 +223,7 @@ impl Documents {
         self.files.get(&self.first).map_or(&Value::Null, Document::value)
     }
 
-    /// The files by their paths beside the first one.
+    /// The files by their paths relative to the first one.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.files.iter().map(|(name, document)| (name.as_str(), document.value()))
     }
@@ -239,7 +239,7 @@ impl Documents {
         values.for_each(change);
     }
 
-    /// Keeps the files as text until one is asked for: most definitions of many never are, and
+    /// Keeps the files as text until one is needed: among many definitions most never are, and
     /// values take several times the memory.
     pub(crate) fn rest(&mut self) {
         self.files.values_mut().for_each(Document::rest);

@@ -27,7 +27,7 @@ pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadErro
     all.finish((Kind::Har, name, file), None, vec![String::new()], Value::Null)
 }
 
-/// Adds one entry; gives its host.
+/// Adds one entry; returns its host.
 fn entry(all: &mut Collected, value: &Value, place: &Place) -> Result<String, ReadError> {
     let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
     let url = text("/request/url");
@@ -107,8 +107,8 @@ fn content(value: &Value, place: &Place) -> Result<Option<(String, Vec<u8>)>, Re
     Ok(Some((media_type, body)))
 }
 
-/// Fields of a recorded answer that are sent again: those of one connection are not, nor what the
-/// gateway itself says.
+/// Fields of a recorded answer that are sent again: neither connection-specific ones nor those that
+/// the gateway sets itself.
 pub(super) fn kept(fields: Option<&Value>, name: &str) -> Vec<(String, String)> {
     const LEFT_OUT: &[&str] = &[
         "content-type",

@@ -52,7 +52,7 @@ pub struct Api {
     pub title: String,
     /// `info.version`.
     pub version: String,
-    /// Paths in front of those of its operations, without a slash at the end; one is empty.
+    /// Path prefixes of its operations, without a trailing slash; one is empty.
     pub bases: Vec<String>,
     /// Its operations, in the order of the document.
     pub operations: Vec<Operation>,
@@ -62,12 +62,12 @@ pub struct Api {
     pub(crate) settings: Settings,
     /// Whether properties have placeholders of their own.
     pub(crate) has_field_rules: bool,
-    /// The files it was read from, as their paths beside the first.
+    /// The files of the definition, as paths relative to the first.
     pub(crate) files: Box<[String]>,
 }
 
 impl Api {
-    /// The files it was read from, as their paths beside the first.
+    /// The files of the definition, as paths relative to the first.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(String::as_str)
     }
@@ -87,7 +87,7 @@ pub struct Operation {
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) body: Option<RequestBody>,
     pub(crate) responses: Vec<Response>,
-    /// Any of these is enough; all of one are needed.
+    /// Alternatives, each a set of credentials that are all required.
     pub(crate) security: Vec<Vec<Challenge>>,
     pub(crate) deprecated: bool,
     /// Answers that were given before; where there are some, one of them is the answer.
@@ -113,7 +113,7 @@ impl Operation {
         parameters.chain(media).chain(headers.into_iter().filter_map(|one| one.schema.as_mut()))
     }
 
-    /// Gives memory back that it took to read it.
+    /// Releases spare capacity that remains from parsing.
     pub(super) fn shrink(&mut self) {
         self.parameters.shrink_to_fit();
         self.responses.shrink_to_fit();

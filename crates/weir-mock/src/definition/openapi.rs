@@ -24,7 +24,7 @@ const METHODS: &[&str] =
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
     None,
-    /// It was found to be right.
+    /// The definition was validated before.
     Known,
 }
 
@@ -131,7 +131,7 @@ fn bases(root: &Value) -> Vec<String> {
     bases
 }
 
-/// An operation with what it says of itself, or what is wrong with it.
+/// An operation with its own overrides, or its error.
 type ReadOperation = Result<(Operation, Vec<Override>), ReadError>;
 
 struct Reader<'d> {
@@ -225,7 +225,7 @@ impl Reader<'_> {
             Some("query") => ParameterPlace::Query,
             Some("header") => ParameterPlace::Header,
             Some("cookie") => ParameterPlace::Cookie,
-            // The whole query as one value comes with 3.2, and is not looked at.
+            // A parameter for the whole query string (3.2) is ignored.
             Some("querystring") => return Ok(None),
             _ => return Err(place.error("`in` is none of path, query, header, cookie")),
         };

@@ -60,7 +60,7 @@ pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadErro
     all.finish((Kind::Postman, name, file), title, bases, Value::Null)
 }
 
-/// JSON that is read lies at most 128 deep, and so do folders.
+/// Parsed JSON nests at most 128 levels, and so do folders.
 fn items(
     all: &mut Collected,
     folder: &Value,

@@ -17,7 +17,7 @@ impl Api {
         Self::of_value(name, file, parse(file, text)?, load)
     }
 
-    /// The same of a definition that is read as JSON or YAML.
+    /// Reads a definition that is already parsed from JSON or YAML.
     ///
     /// # Errors
     /// What is wrong with it, with its place.
@@ -41,8 +41,8 @@ impl Api {
         Ok(read?)
     }
 
-    /// The same of a definition of one file that was read without an error before. References
-    /// that nothing uses are not followed once more, which is most of the time that reading takes.
+    /// Reads a definition of one file that was read without an error before. Unused references are
+    /// not followed again, which would take most of the time.
     ///
     /// # Errors
     /// What is wrong with it, with its place.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::documents::{Documents, EXTENSION, Place, ROOT, ReadError};
 
-/// Steps that matching one pattern may take.
+/// The maximum number of backtracking steps to match one pattern.
 const BACKTRACKS_MAX: usize = 100_000;
 
 /// The side a value is on: read-only properties are not required of requests, and write-only ones
@@ -108,8 +108,8 @@ impl Source {
     }
 }
 
-/// Documents that schemas are in, as a validator sees them. That takes many times the memory of
-/// the documents, so it is made for the first validation.
+/// The documents that contain the schemas, prepared for a validator. This takes many times the
+/// memory of the documents, so it is done at the first validation.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
     pub(super) documents: Documents,
@@ -178,7 +178,7 @@ pub(super) fn build(registry: &Registry<'static>, place: &Place) -> Result<Valid
             .should_ignore_unknown_formats(true)
             .offline()
     };
-    // The engine that takes linear time, where the patterns allow.
+    // The linear-time engine, where the patterns permit it.
     let linear = options().with_pattern_options(PatternOptions::regex()).build(&schema);
     linear
         .or_else(|_| {
@@ -217,7 +217,7 @@ pub(super) fn is_one_sided(value: &Value) -> bool {
     }
 }
 
-/// Takes properties that carry `mark` out of `required`.
+/// Removes properties that carry `mark` from `required`.
 fn relax(value: &mut Value, mark: &str) {
     if let Value::Object(members) = &mut *value
         && let Some(Value::Object(properties)) = members.get("properties")

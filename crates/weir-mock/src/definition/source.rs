@@ -32,7 +32,7 @@ const DATA: &[&str] = &["example", "examples", "default", "enum", "const", EXTEN
 /// Keywords whose meaning depends on the surrounding document.
 const BOUND: &[&str] = &["$id", "$schema", "$anchor", "$dynamicAnchor", "$dynamicRef"];
 
-/// Gives each schema of `operations`, which are of `documents`, its source.
+/// Assigns each schema of `operations`, which belong to `documents`, its source.
 pub(super) fn find_sources(operations: &mut [Operation], mut documents: Documents) {
     let weight: usize = documents.files().map(|(_, root)| weight(root)).sum();
     let mut budget = WEIGHT_MAX.saturating_add(weight.saturating_mul(4));
@@ -54,7 +54,7 @@ pub(super) fn find_sources(operations: &mut [Operation], mut documents: Document
     }
 }
 
-/// A schema with all that it refers to, as a document of its own: equal ones are equal texts.
+/// A schema with all that it refers to, as a document of its own: equal schemas give equal texts.
 struct Alone<'d, 'b> {
     documents: &'d Documents,
     /// The references used for places.
@@ -121,7 +121,7 @@ impl<'d, 'b> Alone<'d, 'b> {
                 let mut made = members.clone();
                 let mapping = made.get_mut("mapping").and_then(Value::as_object_mut);
                 for (_, target) in mapping.into_iter().flatten() {
-                    // One without a slash is the name of a schema.
+                    // A target without a slash is the name of a schema.
                     if let Value::String(text) = target
                         && text.contains('/')
                     {

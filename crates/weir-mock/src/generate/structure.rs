@@ -32,7 +32,7 @@ impl Generator<'_> {
             match self.value(file, own, &spot.member(name)) {
                 Ok(value) => drop(members.insert(name.clone(), value)),
                 Err(why) if is_required => return Err(why),
-                // One that may be left out is, where none can be made.
+                // An optional property is left out if no value can be generated.
                 Err(_) => {}
             }
         }

@@ -51,7 +51,7 @@ fn media_of<'d>(declared: &'d RequestBody, call: &Call<'_>) -> Result<(&'d Media
     Ok((media, content_type))
 }
 
-/// The body as its schema sees it, if it is one that can be looked at.
+/// The body as a value for its schema, if its type can be inspected.
 pub(super) fn check(
     declared: &RequestBody,
     call: &Call<'_>,
@@ -153,7 +153,7 @@ fn read(media: &Media, content_type: &str, body: &[u8]) -> Result<Option<Value>,
             let text = String::from_utf8_lossy(body);
             Ok(Some(coerce(&text, shape.as_ref())))
         }
-        // Bytes: a schema says nothing of them that could be looked at.
+        // Bytes cannot be validated against a schema.
         _ => Ok(None),
     }
 }

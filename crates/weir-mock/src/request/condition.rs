@@ -26,9 +26,9 @@ pub struct Condition {
 pub enum BodyCondition {
     /// JSON with this value.
     Equal(Value),
-    /// JSON that holds this: members and elements may be there besides.
+    /// JSON that contains this value; further members and elements are allowed.
     Holds(Value),
-    /// This text.
+    /// Exactly this text.
     Text(String),
 }
 

@@ -35,8 +35,7 @@ pub(crate) fn check(
     if violations.is_empty() { Ok(body) } else { Err(Fault::Invalid(violations)) }
 }
 
-/// The same as far as the head of a request tells: of its body only whether it is there and of a
-/// declared type.
+/// Validates a request as far as its head permits: of its body only the presence and the type.
 pub(crate) fn check_all_but_content(
     operation: &Operation,
     path_values: &[(&str, String)],

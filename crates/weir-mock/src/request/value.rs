@@ -1,4 +1,4 @@
-//! Text that stands for a value: form pairs, and coercion to what a schema says.
+//! Values written as text: form pairs, and coercion to the types of a schema.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -9,8 +9,8 @@ use serde_json::{Map, Number, Value};
 
 use crate::definition::{Documents, Place, Schema, Types};
 
-/// Schemas that one schema is made of and that are looked at for a type or property; some are made
-/// of themselves.
+/// The maximum number of nested schemas searched for a type or property, as some schemas are
+/// recursive.
 const PARTS_MAX: usize = 1_000;
 
 /// Names and values of a form or query.

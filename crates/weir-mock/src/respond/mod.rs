@@ -54,7 +54,7 @@ impl Reply {
     }
 
     fn finish(mut self) -> Self {
-        // A value that cannot stand in a head is left out, whatever made it.
+        // A value that is invalid in a header is left out.
         self.fields.retain(|(name, value)| {
             weir_wire::is_token(name.as_bytes()) && weir_wire::is_field_value(value)
         });
@@ -116,7 +116,7 @@ pub(crate) struct Matched<'a> {
     pub path_values: &'a [(&'a str, String)],
     pub call: &'a Call<'a>,
     pub options: &'a Options,
-    /// The override that it means.
+    /// The override that applies to it.
     pub rule: Option<&'a Rule>,
     pub asked: &'a Asked<'a>,
     /// The stored items, if the operation is one on a collection.

@@ -6,7 +6,7 @@ use crate::request::Enforcement;
 /// Options for the answers of a set of definitions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Bodies are made from schemas, realistic and by chance, where nothing else is asked for.
+    /// Bodies are random, realistic values from schemas, unless the request asks otherwise.
     pub dynamic: bool,
     /// The seed of random values; without it each answer uses a seed of its own, and reports it.
     pub seed: Option<u64>,
@@ -19,7 +19,7 @@ pub struct Options {
     pub delay: Delay,
     /// Whether items that clients write to collections are stored and returned.
     pub stateful: bool,
-    /// Name of the header that tells APIs with the same paths apart, by their names.
+    /// The name of the header that selects among APIs with the same paths, by their names.
     pub select_header: Option<String>,
     /// The envelope around answers.
     pub envelope: Option<Envelope>,

@@ -15,7 +15,7 @@ pub(super) struct Prefer {
     pub fault: Option<InjectedFault>,
     /// Explain the outcome instead of answering the request.
     pub explain: bool,
-    /// As written, to be told in `Preference-Applied`.
+    /// The preferences as written, for `Preference-Applied`.
     written: Vec<String>,
 }
 

@@ -10,7 +10,7 @@ use crate::problem::Fault;
 use crate::request::body::is_json;
 use crate::state::{Identity, State, Subject};
 
-/// Members that tell how long a list is.
+/// Members that hold the length of a list.
 const COUNTS: &[&str] = &["total", "count", "totalCount", "total_count"];
 
 impl Making<'_> {
@@ -111,7 +111,7 @@ impl Making<'_> {
         names.map(str::to_owned).collect()
     }
 
-    /// 201, where something new may be put and the definition has such a response.
+    /// 201 for a new item, if the definition has such a response.
     fn of_put(&self, is_new: bool, reply: Reply) -> Result<Reply, Fault> {
         let all = &self.matched.operation.responses;
         match all.iter().find(|response| response.code == Code::Exact(201)).filter(|_| is_new) {
@@ -130,7 +130,7 @@ impl Making<'_> {
     }
 }
 
-/// A list in the place of the one that was made: the body itself, or its first list.
+/// The reply with the items in place of the generated list: the body itself, or its first list.
 fn listed(mut reply: Reply, items: Vec<Value>) -> Reply {
     let mut body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     let count = items.len();
@@ -158,7 +158,7 @@ fn shown(mut reply: Reply, item: &Value) -> Reply {
     reply
 }
 
-/// An item that is called as its path says.
+/// The item with the id in its path.
 fn named(subject: &Subject, mut item: Map<String, Value>, id: &str) -> Map<String, Value> {
     let key = match item.contains_key(&subject.variable) {
         true => subject.variable.as_str(),

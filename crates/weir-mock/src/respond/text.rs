@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// A value as it stands in a header or form.
+/// A value as written in a header or form.
 pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -31,7 +31,7 @@ pub(crate) struct Index {
 /// Paths of one key: groups of the same path, those first that are tried first.
 type Bucket = Vec<Group>;
 
-/// Those who have the same path; the first one answers.
+/// The definitions that have the same path; the first one answers.
 type Group = Sorted<Rank, Owner>;
 
 /// One path of a definition.
@@ -126,7 +126,7 @@ impl Index {
         self.shards.get(part)?.get(at).map(|shard| &**shard)
     }
 
-    /// The same, copied if it is shared.
+    /// The shard for `key`, copied first if it is shared.
     fn shard_mut(&mut self, key: &[u8]) -> Option<&mut Shard> {
         let (part, at) = shard_of(key);
         Arc::make_mut(self.shards.get_mut(part)?).get_mut(at).map(Arc::make_mut)

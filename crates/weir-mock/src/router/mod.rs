@@ -13,7 +13,8 @@ pub(crate) use path::Sought;
 use path::Values;
 pub(crate) use paths::Paths;
 
-/// Shapes for one number of segments, at most: templates made to have 2^n of them are refused.
+/// The maximum number of shapes for one number of segments: paths made to have 2^n of them are
+/// refused.
 const SHAPES_MAX: usize = 256;
 
 /// The rank of a definition among others: by number, then by name.
@@ -37,7 +38,7 @@ pub(crate) enum Found<'r, T> {
 }
 
 impl<'r, T> Found<'r, T> {
-    /// The same of another.
+    /// The same result for another type of owner.
     pub(crate) fn of<U>(self, change: impl FnOnce(T) -> U) -> Found<'r, U> {
         match self {
             Self::Operation { of, operation, values } => {

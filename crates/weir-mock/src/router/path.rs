@@ -102,12 +102,12 @@ impl Path {
         })
     }
 
-    /// Smaller is looked at first: more text within segments, then more of the query.
+    /// The order of trial: more text within segments first, then more of the query.
     pub(super) fn class(&self) -> impl Ord + use<> {
         std::cmp::Reverse((self.template.literal, self.query.len()))
     }
 
-    /// Whether each request that has one has the other.
+    /// Whether both match the same requests.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.method == other.method && self.query == other.query && self.template == other.template
     }
@@ -117,7 +117,7 @@ impl<'c> Sought<'c> {
     /// `None` for a path with more segments than any definition has.
     pub(crate) fn new(path: &'c [u8], query: Option<&'c [u8]>, method: &'c str) -> Option<Self> {
         let path = path.strip_prefix(b"/").unwrap_or(path);
-        // Each is decoded by itself.
+        // Each segment is decoded separately.
         let segments = path.split(|byte| *byte == b'/').take(SEGMENTS_MAX + 1);
         let segments: Vec<_> = segments.map(|segment| percent_decode(segment).into()).collect();
         let query = String::from_utf8_lossy(query.unwrap_or_default());

@@ -59,7 +59,7 @@ fn pieces_within(text: &str, turns: &mut usize, depth: usize) -> Vec<Piece> {
     pieces
 }
 
-/// `{{query.a}}`, or `${query.a}` as YApi has it, if the text begins with one.
+/// `{{query.a}}`, or `${query.a}` as YApi has it, at the start of the text.
 fn echo(text: &str) -> Option<(Piece, usize)> {
     let (open, close) = if text.starts_with("{{") { ("{{", "}}") } else { ("${", "}") };
     let inside = text.strip_prefix(open)?;
@@ -74,7 +74,7 @@ fn echo(text: &str) -> Option<(Piece, usize)> {
     Some((Piece::Echo { path, written }, length))
 }
 
-/// `@name`, `@name(…)`, `@/a/b` or `@../b`, if the text begins with one.
+/// `@name`, `@name(…)`, `@/a/b` or `@../b`, at the start of the text.
 fn placeholder(text: &str, turns: &mut usize, depth: usize) -> Option<(Piece, usize)> {
     let inside = text.strip_prefix('@')?;
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
@@ -85,7 +85,7 @@ fn placeholder(text: &str, turns: &mut usize, depth: usize) -> Option<(Piece, us
     if path.is_empty() {
         return None;
     }
-    // A name ends where a known one does, so that `@date-1` is a date and `-1`.
+    // A name ends where a known name does, so that `@date-1` is a date and `-1`.
     let plain = path.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(path.len());
     let name = path.get(..plain)?.to_ascii_lowercase();
     if is_known(&name) && !is_path {

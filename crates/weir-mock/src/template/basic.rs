@@ -19,7 +19,7 @@ pub(super) const NAMES: &[&str] = &[
     "range",
 ];
 
-/// Characters of one text, or elements of one list, at most.
+/// The maximum number of characters of one text, or elements of one list.
 pub(super) const LENGTH_MAX: i64 = 10_000;
 /// The greatest whole number that JavaScript is exact in.
 const WHOLE_MAX: i64 = 9_007_199_254_740_992;

@@ -23,7 +23,7 @@ pub(crate) use node::Template;
 use node::{NODES_MAX, Node, Piece};
 use rule::Rule;
 
-/// Repetitions that one rule may ask for.
+/// The maximum number of repetitions of one rule.
 const REPEAT_MAX: u64 = 10_000;
 
 /// An error or an unknown part of a template: a JSON pointer below it, and a message.

@@ -126,7 +126,7 @@ pub fn as_text(tried: &[Tried]) -> String {
     out
 }
 
-/// The same for programs.
+/// The results as JSON.
 pub fn as_json(tried: &[Tried]) -> Value {
     tried.iter().map(|one| json!({ "name": one.name, "failure": one.failure })).collect()
 }

@@ -90,12 +90,12 @@ impl Client {
         })
     }
 
-    /// The same with messages about API definitions.
+    /// Uses messages about API definitions.
     pub(crate) fn of_definitions(self) -> Self {
         Self { words: ("definition", "weir apis show"), ..self }
     }
 
-    /// Asks, and takes every status under 400 as done.
+    /// Sends the request; every status under 400 is a success.
     pub(crate) fn ask(&self, ask: Ask) -> anyhow::Result<Reply> {
         let (status, reply) = self.send(ask)?;
         self.done(status, &reply)?;
@@ -110,7 +110,7 @@ impl Client {
         }
     }
 
-    /// The same for what may not be there: `None` is 404.
+    /// Sends a request for an object that may be absent: `None` is 404.
     pub(crate) fn find(&self, ask: Ask) -> anyhow::Result<Option<Reply>> {
         let (status, reply) = self.send(ask)?;
         match status {
@@ -120,7 +120,7 @@ impl Client {
         }
     }
 
-    /// Asks, whatever the answer.
+    /// Sends the request and returns any answer.
     pub(crate) fn send(&self, ask: Ask) -> anyhow::Result<(StatusCode, Reply)> {
         let request = self.request(ask)?;
         self.runtime.block_on(async {
@@ -220,7 +220,7 @@ impl Client {
     }
 }
 
-/// A 404 of the API itself has an empty body, or a message; another one comes from something else.
+/// Whether a 404 comes from something else: one of the API itself has an empty body, or a message.
 fn says_no_gateway(reply: &Reply) -> bool {
     let has_message = || reply.json().is_ok_and(|body| body["message"].is_string());
     !reply.body.is_empty() && !has_message()

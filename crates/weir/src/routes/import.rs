@@ -25,7 +25,8 @@ pub(super) struct ImportArgs {
     batch: usize,
 }
 
-/// Bytes written together at most, whatever `--batch` says: a quarter of what the gateway takes.
+/// The maximum number of bytes written together, whatever `--batch` says: a quarter of what the
+/// gateway accepts.
 const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Routes on their way to the gateway.

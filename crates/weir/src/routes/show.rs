@@ -50,7 +50,7 @@ fn cut(text: &str, width: usize) -> String {
     out
 }
 
-/// A predicate or filter in its short form, as far as it has one.
+/// A predicate or filter in its short form, if it has one.
 pub(super) fn shortcut(named: &Value) -> String {
     let name = named.get("name").and_then(Value::as_str).unwrap_or_default();
     let args = named.get("args").and_then(Value::as_object);

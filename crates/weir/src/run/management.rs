@@ -31,7 +31,7 @@ pub struct Management {
 const REFRESHES_MAX: usize = 4;
 
 impl Management {
-    /// Binds; also gives the refreshes that will be asked for.
+    /// Binds the listeners; also returns the receiver of refresh requests.
     ///
     /// # Errors
     /// An address is taken or not of this machine.

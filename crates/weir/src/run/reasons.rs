@@ -16,7 +16,7 @@ pub struct Reasons<'a> {
     pub refreshes: mpsc::Receiver<Refresh>,
 }
 
-/// One reason.
+/// One trigger.
 pub struct Reason {
     /// In words, for the log.
     pub why: &'static str,
@@ -25,7 +25,8 @@ pub struct Reason {
 }
 
 impl Reasons<'_> {
-    /// Waits for the next one. Nothing is lost if it is dropped before.
+    /// Waits for the next trigger. Dropping the future loses none. Nothing is lost if it is dropped
+    /// before.
     pub async fn next(&mut self, control: &Control) -> Reason {
         loop {
             let why = tokio::select! {

@@ -23,10 +23,10 @@ use weir_snapshot::Settings;
 use super::upstreams;
 use crate::configuration::Lasting;
 
-/// Changes of the set of services within this time make one reload.
+/// Changes of the set of services within this time cause one reload.
 const BATCH: Duration = Duration::from_secs(1);
 
-/// The registries, what they list, and what else outlives configurations.
+/// The registries, their services, and other state that outlives configurations.
 #[derive(Default)]
 pub struct Registries {
     lasting: Lasting,
@@ -39,7 +39,7 @@ pub struct Registries {
     here: Mutex<Option<Here>>,
     changed: Changes,
     configuration: Mutex<Option<Arc<Configuration>>>,
-    /// Changes that configuration servers tell.
+    /// Changes reported by configuration servers.
     news: Changes,
     /// The properties of configuration servers in the configuration in effect, each with a hash of
     /// its value.
@@ -113,7 +113,7 @@ impl Registries {
         configuration.as_ref().map(|all| all.failures()).unwrap_or_default()
     }
 
-    /// To be told of changes at configuration servers.
+    /// A watch on changes at configuration servers.
     pub fn watch_servers(&self) -> Watch {
         Watch { changes: self.news.0.subscribe(), handled: 0 }
     }
@@ -151,7 +151,7 @@ impl Registries {
         Ok(())
     }
 
-    /// Answers what filters ask, on a thread that starts with the first question.
+    /// Answers the questions of filters, on a thread that starts with the first one.
     pub fn answer(self: &Arc<Self>, mut questions: mpsc::Receiver<Inquiry>) {
         let registries = Arc::clone(self);
         tokio::spawn(async move {
@@ -163,7 +163,7 @@ impl Registries {
         });
     }
 
-    /// Waits for the first answers, within the bound that the settings give.
+    /// Waits for the first answers, within the configured bound.
     pub fn wait_for_first(&self) {
         if let Some(discovery) = &*self.lock() {
             discovery.wait_for_first();
@@ -193,7 +193,7 @@ impl Registries {
         self.known.store(*self.changed.0.borrow(), Ordering::Relaxed);
     }
 
-    /// To be told of changes of the set of services that no route table knows of.
+    /// A watch on changes of the set of services that no route table includes yet.
     pub fn watch(&self) -> Watch {
         let handled = self.known.load(Ordering::Relaxed);
         Watch { changes: self.changed.0.subscribe(), handled }
@@ -245,7 +245,7 @@ impl Registries {
         if statuses.is_empty() { String::new() } else { Self::metrics_of(&statuses) }
     }
 
-    /// Metrics of registries; without one, what each is called and means.
+    /// Metrics of registries; without a status, only their names and meanings.
     pub fn metrics_of(statuses: &[RegistryStatus]) -> String {
         let mut out = String::new();
         type Read = fn(&RegistryStatus) -> u64;

@@ -14,7 +14,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 pub struct Watch<'a> {
     config: &'a ConfigArgs,
     seen: Vec<Trace>,
-    /// The same of API definitions: which they are is known once a configuration was read.
+    /// The traces of API definitions, known once a configuration was read.
     definitions: Vec<Trace>,
 }
 
@@ -45,8 +45,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Takes the definitions that were just read for those that are known. Of those looked at
-    /// before they were read, a change in between is not missed.
+    /// Records the definitions that were just read. For those traced before the reading, a change
+    /// in between is not missed.
     fn note_definitions(&mut self) {
         let before = std::mem::take(&mut self.definitions);
         let now = traces(self.config.watched_definitions());

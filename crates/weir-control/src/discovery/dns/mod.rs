@@ -38,8 +38,8 @@ struct Known {
 type Found = (Vec<Arc<Instance>>, Duration);
 
 impl Client {
-    /// Asks for what is due. A service that cannot be resolved keeps its last list; the others are
-    /// published.
+    /// Queries all services that are due. A service that cannot be resolved keeps its last list;
+    /// the others are published.
     pub async fn next(&mut self, shared: &Shared) -> Looked<Report> {
         let dns = &shared.settings.dns;
         let failure = self.ask(dns).await;
@@ -62,7 +62,7 @@ impl Client {
         pause.max(PAUSE_MIN)
     }
 
-    /// Brings up to date what is due; gives the last failure.
+    /// Updates the services that are due; returns the last failure.
     async fn ask(&mut self, dns: &Dns) -> Option<Failure> {
         let mut last = None;
         for (service, places) in &dns.services {
@@ -122,7 +122,7 @@ fn records(answer: DnsAnswer, dns: &Dns) -> Found {
     let keep = Duration::from_secs(u64::from(ttl_s.unwrap_or_default()));
     let least = answer.records.iter().map(|record| record.priority).min().unwrap_or_default();
     let instance = |record: &SrvRecord| {
-        // An empty target says that there is no service.
+        // An empty target means that the service does not exist (RFC 2782).
         if record.port == 0 || !Instance::is_host(&record.target) {
             return None;
         }

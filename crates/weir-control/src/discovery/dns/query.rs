@@ -16,13 +16,13 @@ pub(super) const NXDOMAIN: u8 = 3;
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// The number of rounds over all servers.
 const ROUNDS: usize = 2;
-/// Servers that are asked at most, as the system's resolver does.
+/// The maximum number of servers, that of the system's resolver.
 const SERVERS_MAX: usize = 3;
 /// Longest answer by UDP without extensions is 512 bytes; some servers send more all the same.
 const UDP_BYTES: usize = 4_096;
 
-/// The SRV records of `name`, from `servers` or from those of the system. An answer that there are
-/// none is one; a server that fails is not.
+/// The SRV records of `name`, from `servers` or from those of the system. An answer without records
+/// is final; after a failure the next server is asked.
 pub(super) async fn srv(name: &str, servers: &[String]) -> Looked<DnsAnswer> {
     let servers = match servers {
         [] => of_system(),
@@ -42,7 +42,7 @@ pub(super) async fn srv(name: &str, servers: &[String]) -> Looked<DnsAnswer> {
 
 /// `nameserver` lines of the system.
 fn of_system() -> Vec<SocketAddr> {
-    // Without the file there is no server, which the failure tells.
+    // Without the file there are no servers, as the error then says.
     let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
     lines.filter_map(|rest| address(rest.trim())).take(SERVERS_MAX).collect()

@@ -156,8 +156,8 @@ mod tests {
         assert_eq!(api.namespaces().expect("namespaces"), ["shop"]);
     }
 
-    /// A certificate for 127.0.0.1 that is signed by itself, and its key, in PEM; `None` without
-    /// the program that makes them.
+    /// A self-signed certificate for 127.0.0.1, and its key, in PEM; `None` without the program
+    /// that makes them.
     fn certificate() -> Option<(Vec<u8>, Vec<u8>)> {
         let folder = tempfile::tempdir().expect("a folder");
         let made = std::process::Command::new("openssl")

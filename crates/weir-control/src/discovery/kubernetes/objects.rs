@@ -53,7 +53,7 @@ struct Endpoint {
     is_leaving: bool,
 }
 
-/// All there is, as far as it is known.
+/// All known objects.
 #[derive(Debug, Default)]
 pub(super) struct World {
     services: BTreeMap<Key, Service>,
@@ -93,7 +93,7 @@ pub(super) fn key(value: &Value) -> Option<Key> {
 }
 
 impl World {
-    /// Forgets what is known of one kind in one namespace, or in all.
+    /// Forgets the objects of one kind in one namespace, or in all.
     pub fn clear(&mut self, kind: Kind, namespace: &str) {
         let keep = |key: &Key| !namespace.is_empty() && key.0 != namespace;
         match kind {
@@ -201,7 +201,7 @@ impl Slice {
 
 impl Endpoint {
     fn read(value: &Value) -> Option<Self> {
-        // All addresses of an endpoint are of one pod; the first one is the one to use.
+        // All addresses of an endpoint belong to one pod; the first one is used.
         let host = value.pointer("/addresses/0")?.as_str()?;
         if !Instance::is_host(host) {
             return None;

@@ -26,7 +26,7 @@ const SLACK: Duration = Duration::from_secs(15);
 const PACE: Duration = Duration::from_secs(1);
 /// Objects on one page of a list.
 const PAGE: &str = "500";
-/// Objects that are taken of one kind and namespace.
+/// The maximum number of objects of one kind and namespace.
 const OBJECTS_MAX: usize = 200_000;
 
 /// A change to report.
@@ -34,9 +34,9 @@ const OBJECTS_MAX: usize = 200_000;
 pub(super) enum News {
     /// These are all there are.
     Listed(Vec<(Key, Object)>),
-    /// One is new, or different.
+    /// An object is new, or different.
     Put(Key, Object),
-    /// One is gone.
+    /// An object was deleted.
     Removed(Key),
 }
 
@@ -48,14 +48,14 @@ pub(super) struct Watcher {
     pub namespace: String,
     /// Labels that objects must have, as a selector.
     pub selector: Option<String>,
-    /// Its place among the watchers goes with each piece of news.
+    /// The index of the watcher, sent with each change.
     pub place: usize,
     pub news: mpsc::Sender<(usize, News)>,
 }
 
 /// The regular end of a watch.
 enum Ended {
-    /// It is to go on from the version that was seen last.
+    /// The watch can continue from the last seen version.
     Closed,
     /// The server no longer knows the version.
     Gone,
@@ -82,7 +82,7 @@ impl Watcher {
         }
     }
 
-    /// Reads all pages; gives the version that the list is of.
+    /// Reads all pages; returns the version of the list.
     async fn list(&self) -> Looked<String> {
         let mut objects = Vec::new();
         let mut after: Option<String> = None;
@@ -93,7 +93,8 @@ impl Watcher {
             let url = self.url(&query)?;
             let answer = self.api.ask(&url, TIMEOUT)?.send().await?;
             if answer.status == StatusCode::GONE && after.take().is_some() && is_first {
-                // The pages were of a version that is gone: from the first one again, once.
+                // The version of the pages has expired: the list is read from the first page again,
+                // once.
                 is_first = false;
                 objects.clear();
                 continue;
@@ -122,7 +123,7 @@ impl Watcher {
         }
     }
 
-    /// Takes changes as they come, for as long as the server holds the connection.
+    /// Handles changes as they arrive, for as long as the server holds the connection.
     async fn watch(&self, version: &mut String) -> Looked<Ended> {
         let hold = HOLD.as_secs().to_string();
         let query = [
