@@ -11,7 +11,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Item, UseTree, Visibility};
 use weir_testkit::tree::{files, root, shown};
 
-/// Names passed on more often than this lead nowhere.
+/// The maximum length of a chain of re-exports.
 const HOPS_MAX: usize = 16;
 
 /// Every circle: its files, and the shortest way around.
@@ -49,7 +49,7 @@ struct Module {
     uses: Vec<Brought>,
     /// Modules all of whose names are brought here.
     globs: Vec<Vec<String>>,
-    /// Paths that the code goes along.
+    /// Paths that the code uses.
     paths: BTreeSet<Vec<String>>,
 }
 
@@ -74,7 +74,7 @@ impl Modules {
             if matches!(name.last().map(String::as_str), Some("mod" | "lib" | "main")) {
                 name.pop();
             }
-            // Not the binary beside a library.
+            // The binary of a crate with a library is left out.
             if !modules.0.contains_key(&name) {
                 let text = std::fs::read_to_string(&path)?;
                 modules.add(name, shown(&path), &text).with_context(|| shown(&path))?;
@@ -190,7 +190,7 @@ fn is_test(attribute: &Attribute) -> bool {
         && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"))
 }
 
-/// Collects the paths that code goes along.
+/// Collects the paths that code uses.
 struct Scan<'a>(&'a mut BTreeSet<Vec<String>>);
 
 impl<'ast> Visit<'ast> for Scan<'_> {

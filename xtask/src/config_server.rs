@@ -212,7 +212,7 @@ fn record(address: SocketAddr, folder: &TempDir) -> anyhow::Result<()> {
         let answer = ask_for(address, "GET", target, media)?;
         let (head, body) = answer.split_once("\r\n\r\n").context("an answer without a body")?;
         ensure!(head.contains(" 200"), "{target}: {head}");
-        // The folder is another one each time.
+        // The folder differs in each run.
         let body = body.replace(&folder.path().display().to_string(), "");
         std::fs::write(place.join(name), body)?;
     }

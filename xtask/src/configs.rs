@@ -133,7 +133,7 @@ fn missing(message: &str) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// The first words of a message, which tell one kind of cause from another.
+/// The first words of a message, which identify the kind of cause.
 fn cause(message: &str) -> String {
     message.split(": ").next().unwrap_or(message).to_owned()
 }

@@ -41,7 +41,7 @@ pub struct DifferentialArgs {
 
 /// Most bytes that are shown of a refused request.
 const SHOWN_MAX: usize = 160;
-/// Most faults that are told in full.
+/// The maximum number of faults reported in full.
 const TOLD_MAX: usize = 20;
 
 /// The sum of the results of all connections.
@@ -60,10 +60,10 @@ struct Taken {
     name: String,
     connections: usize,
     same: usize,
-    /// By status and what is unusual about the request refused; 0 stands for a connection closed
-    /// without an answer.
+    /// By status and the peculiarity of the refused request; 0 is a connection closed without an
+    /// answer.
     refused: BTreeMap<(u16, &'static str), Refused>,
-    /// Connections that ended as the answer to such a request had said.
+    /// Connections that ended as the answer to such a request had announced.
     ended: BTreeMap<&'static str, Refused>,
     faults: Vec<String>,
 }

@@ -98,8 +98,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("weir-faults", &["weir-origin", "weir-testkit"]),
 ];
 
-/// Crates without sockets, clocks, threads or a runtime: they must not depend on these, and their
-/// `lib.rs` denies what `clippy.toml` says they must not call.
+/// Crates without sockets, clocks, threads or a runtime: they must not depend on crates with these,
+/// and their `lib.rs` denies the calls that `clippy.toml` lists.
 const PURE: &[&str] = &[
     "weir-wire",
     "weir-regex",

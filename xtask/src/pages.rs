@@ -45,7 +45,7 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Relative links of a page, without what stands behind `#`.
+/// Relative links of a page, without their fragments.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](").skip(1).filter_map(|rest| {
         let link = rest.split([')', ' ', '\n']).next()?;

@@ -61,7 +61,7 @@ fn judge(tool: &Path, root: &Path) -> anyhow::Result<Vec<String>> {
     let manifest = root.join("Cargo.toml");
     let mut fetch = Command::new(env!("CARGO"));
     fetch.args(["fetch", "--locked", "--quiet", "--target", TARGET, "--manifest-path"]);
-    // Before a first build; with all of it there, nothing is asked of the registry.
+    // Needed before a first build only; otherwise the registry is not contacted.
     ensure!(
         fetch.arg(&manifest).status()?.success(),
         "what Cargo.lock names could not be fetched: try again with the crate registry in reach"

@@ -74,7 +74,7 @@ struct Connection {
     partial: Vec<u8>,
     /// The body that is being received, and what it will be answered with.
     body: Option<(BodyDecoder, Wanted)>,
-    /// Answers to be written, and how much of the first one is.
+    /// Answers to be written, and the number of bytes of the first one already written.
     out: VecDeque<Arc<[u8]>>,
     written: usize,
     close: bool,
@@ -119,7 +119,7 @@ impl Connection {
         Ok(ended || self.close && self.out.is_empty())
     }
 
-    /// Takes received bytes.
+    /// Processes received bytes.
     fn take(&mut self, bytes: &[u8], shared: &mut Shared) -> io::Result<()> {
         if self.partial.is_empty() {
             let used = self.parse(bytes, shared)?;

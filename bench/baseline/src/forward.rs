@@ -64,7 +64,7 @@ impl Pair {
         let waited = |side: &Side| !side.left.is_empty();
         let [client, upstream] = &mut self.sides;
         let (this, other) = if at == 0 { (client, upstream) } else { (upstream, client) };
-        // Room on this side lets the other one be read again.
+        // Room on this side permits reading from the other one again.
         if flags.contains(EventFlags::OUT) && waited(this) && this.flush()? {
             if other.ended {
                 this.stream.shutdown(Shutdown::Write)?;
@@ -80,8 +80,8 @@ impl Pair {
     }
 }
 
-/// Copies until `from` has no more or `to` takes no more. Unless `to_the_end`, a read that does not
-/// fill the buffer is the last one: the next bytes make an event of their own.
+/// Copies until `from` has no more data or `to` accepts no more. Unless `to_the_end`, a read that
+/// does not fill the buffer is the last one: further bytes cause another event.
 fn copy(from: &mut Side, to: &mut Side, to_the_end: bool, scratch: &mut [u8]) -> io::Result<()> {
     while to.left.is_empty() && !from.ended {
         let count = match from.stream.read(scratch) {

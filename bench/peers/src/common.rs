@@ -61,7 +61,7 @@ impl Common {
         self.out.clone().unwrap_or(folder)
     }
 
-    /// Writes what there is so far of a run that goes on.
+    /// Writes the results so far of an unfinished run.
     pub(super) fn keep(&self, bench: &Bench, report: &Report) -> anyhow::Result<()> {
         report.write(bench, &self.folder(bench)).map(drop)
     }

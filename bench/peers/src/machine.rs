@@ -15,7 +15,7 @@ pub struct Machine {
     pub cores: usize,
     /// Pairs of cores that share one physical core, if any.
     pub siblings: String,
-    /// It is a virtual machine.
+    /// Whether it is a virtual machine.
     pub virtual_machine: bool,
     /// Kernel and its version.
     pub kernel: String,
@@ -32,7 +32,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This machine, now.
+    /// The current state of this machine.
     pub fn here() -> Self {
         let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
         let field = |text: &str, name: &str| {

@@ -213,7 +213,7 @@ fn command() -> String {
     format!("cargo xtask {}", arguments.join(" "))
 }
 
-/// `text` with what stands between `<!-- peers:NAME -->` and `<!-- /peers:NAME -->` replaced.
+/// `text` with the part between `<!-- peers:NAME -->` and `<!-- /peers:NAME -->` replaced.
 fn replace_block(text: &str, name: &str, block: &str) -> Option<String> {
     let (begin, end) = (format!("<!-- peers:{name} -->"), format!("<!-- /peers:{name} -->"));
     let (before, rest) = text.split_once(&begin)?;

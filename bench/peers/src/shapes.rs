@@ -34,7 +34,7 @@ pub enum Shape {
     Mixed,
 }
 
-/// One kind of route in a table: its predicates, and a request that it takes.
+/// A kind of route in a table: its predicates, and a request that matches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// Predicates in SCG's shortcut form.
@@ -43,7 +43,7 @@ pub struct Pattern {
     pub method: &'static str,
     /// Its target.
     pub target: &'static str,
-    /// Its field lines, each ending in CRLF; a Host field if the usual one does not do.
+    /// Its field lines, each ending in CRLF; with a Host field if the default does not match.
     pub fields: &'static str,
 }
 
@@ -122,7 +122,7 @@ impl Shape {
         )
     }
 
-    /// A request that route `n` takes: method, target, field lines.
+    /// A request that matches route `n`: method, target, field lines.
     pub fn request(self, n: u64) -> (&'static str, String, String) {
         let patterns = self.patterns();
         let pattern = patterns[(n % patterns.len() as u64) as usize];
@@ -148,8 +148,8 @@ pub fn fill(text: &str, n: u64) -> String {
     })
 }
 
-/// `text` for a route of `from..to` that `weir bench` draws anew for each request. Both are
-/// multiples of 100, since each place is drawn by itself.
+/// `text` for a route of `from..to` that `weir bench` draws for each request. Both bounds are
+/// multiples of 100, since each placeholder is drawn separately.
 pub fn drawn(text: &str, from: u64, to: u64) -> String {
     PLACES.iter().fold(text.to_owned(), |text, (place, operation, by)| {
         let (low, high) = match *operation {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A median and what it lies between.
+/// A median and its range.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// The middle value; of an even number, the mean of the two middle ones.

@@ -16,8 +16,8 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Reads a line of `/proc/PID/stat`. The name in parentheses may hold anything, so fields are
-    /// counted behind the last one.
+    /// Parses a line of `/proc/PID/stat`. The name in parentheses may hold anything, so fields are
+    /// counted after the last parenthesis.
     pub fn parse(line: &str) -> Option<Self> {
         let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
         let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
@@ -59,7 +59,7 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// Those of `pids`, all their threads included.
+    /// The CPU time of `pids`, all their threads included.
     pub fn of(pids: &[u32]) -> Self {
         let second = rustix::param::clock_ticks_per_second() as f64;
         let mut cpu = Self::default();
@@ -115,7 +115,7 @@ pub struct CoreTicks {
 }
 
 impl CoreTicks {
-    /// Those of `core` now.
+    /// The current counters of `core`.
     pub fn now(core: usize) -> Option<Self> {
         Self::parse(&read_to_string("/proc/stat").ok()?, core)
     }

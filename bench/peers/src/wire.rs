@@ -54,7 +54,7 @@ enum Peer {
     Haproxy,
 }
 
-/// A case that one peer does not pass.
+/// A case that a peer fails.
 struct Failed {
     title: String,
     kind: Deviation,
@@ -65,7 +65,7 @@ struct Failed {
 /// The deviations of one peer, by file.
 type Deviations = BTreeMap<String, Vec<Failed>>;
 
-/// Most characters that are told of one deviation.
+/// The maximum number of characters reported for one deviation.
 const TOLD_MAX: usize = 160;
 
 /// Runs it.
@@ -102,7 +102,7 @@ pub fn run(args: &WireArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The files whose cases any gateway can be asked.
+/// The files with cases for any gateway.
 fn portable() -> Vec<(String, Cases)> {
     let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let all = files("tests/wire", "txt");
@@ -118,8 +118,8 @@ fn portable() -> Vec<(String, Cases)> {
     read.filter(plain).map(asked).collect()
 }
 
-/// Plays all cases; those that deviate. After each of them everything starts anew, so that one
-/// deviation is not counted twice.
+/// Plays all cases; returns the failed ones. A failed case is followed by a fresh start, so that
+/// one deviation is not counted twice.
 async fn replay(peer: Peer, weir: &Path, cases: &Cases) -> anyhow::Result<Vec<Failed>> {
     let mut deviating = Vec::new();
     let mut running: Option<Running> = None;
@@ -166,7 +166,7 @@ fn message(failed: JoinError) -> String {
     }
 }
 
-/// A message on one line and not too long, without what only a debugger wants.
+/// A message on one line, shortened, without debugging details.
 fn told(message: &str) -> String {
     let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = line.split(": Response {").next().unwrap_or_default().replace('`', "'");

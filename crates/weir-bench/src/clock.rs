@@ -9,8 +9,8 @@ pub type Nanos = u64;
 /// One second in [`Nanos`].
 pub const SECOND: Nanos = 1_000_000_000;
 
-/// The clock all workers of a run share. It is read for each answer, so it asks the system itself:
-/// `Instant` takes its seconds and nanoseconds apart and checks them at every step.
+/// The clock that all workers of a run share. It is read for each answer, so it calls the system
+/// directly: `Instant` splits seconds and nanoseconds and checks them at every step.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: Nanos,

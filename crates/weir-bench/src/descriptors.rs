@@ -6,8 +6,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Descriptors needed besides connections: standard streams, pollers, results, `/proc`.
 pub const OTHERS: u64 = 100;
 
-/// Lets the process open as many files as the system allows, and gives that number; `None` for as
-/// many as it likes.
+/// Raises the limit of open files as far as the system permits, and returns it; `None` for no
+/// limit.
 pub(crate) fn raise() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };

@@ -56,11 +56,11 @@ pub enum Find {
 pub enum Then {
     /// Keep it in a slot; finding nothing is a failed check.
     Keep(usize),
-    /// It must equal this.
+    /// The value must equal this.
     Equals(String),
-    /// It must contain this.
+    /// The value must contain this.
     Contains(String),
-    /// It must be there.
+    /// The value must exist.
     Exists,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
-    /// Nothing: the rate asked for was achieved.
+    /// Nothing: the requested rate was achieved.
     RateMet,
     /// The server.
     #[default]

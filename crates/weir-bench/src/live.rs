@@ -59,7 +59,7 @@ impl View {
     }
 }
 
-/// After the end of a second, the longest that a worker takes to publish its slice.
+/// The maximum delay with which a worker publishes the slice of a second.
 const PUBLISHED_AFTER: Duration = Duration::from_millis(500);
 
 /// The seconds that are over and that every worker has surely published, also those in which

@@ -16,7 +16,7 @@ pub struct Network {
     pub retransmits: u64,
     /// Closed connections that still hold their port, at the end.
     pub time_wait: u64,
-    /// Local ports there are for connections to one address.
+    /// The number of local ports for connections to one address.
     pub ports: u64,
 }
 

@@ -34,7 +34,7 @@ impl Distribution {
         let bucket = |step: hdrhistogram::iterators::IterationValue<u64>| {
             (step.value_iterated_to(), step.count_since_last_iteration())
         };
-        // The histogram takes the middle of its lowest bucket for what is 0.
+        // The histogram reports the middle of its lowest bucket for 0.
         let zero = histogram.max() == 0;
         Self {
             count: histogram.len(),
@@ -131,9 +131,9 @@ pub struct Outcome {
     pub measured_s: f64,
     /// Length with warm-up and drain in seconds.
     pub wall_s: f64,
-    /// It was ended early.
+    /// Whether the run was ended early.
     pub interrupted: bool,
-    /// Requests the schedule asked for (open loop).
+    /// Requests due by the schedule (open loop).
     pub offered: Option<u64>,
     /// Requests sent.
     pub sent: u64,

@@ -22,13 +22,13 @@ pub struct Plan {
     pub arrival: Arrival,
     /// The end of the run.
     pub stop: Stop,
-    /// Most connections at a time (users have one each).
+    /// The maximum number of concurrent connections (users have one each).
     pub connections: usize,
     /// Worker threads.
     pub threads: usize,
     /// Keep connections for the next request.
     pub keep_alive: bool,
-    /// Longest a request may take from its intended start to its last byte.
+    /// The maximum time of a request from its intended start to its last byte.
     pub timeout: Duration,
     /// At the start, requests that are sent but not counted.
     pub warmup: Duration,
@@ -84,7 +84,7 @@ pub struct Request {
 /// The bytes of a request.
 #[derive(Clone, Debug)]
 pub enum Message {
-    /// The same every time.
+    /// The same bytes every time.
     Fixed(Arc<[u8]>),
     /// With variables in it.
     Rendered(Arc<crate::journey::Template>),
@@ -142,7 +142,7 @@ impl Mix {
     }
 }
 
-/// Those of `locals` from which a connection to `address` can come.
+/// The addresses of `locals` from which a connection to `address` can be made.
 pub(crate) fn fitting(locals: &[IpAddr], address: SocketAddr) -> impl Iterator<Item = IpAddr> {
     locals.iter().copied().filter(move |local| local.is_ipv4() == address.is_ipv4())
 }

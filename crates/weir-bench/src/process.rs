@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// State of a socket that listens, in `/proc/net/tcp`.
 const LISTENING: &str = "0A";
 
-/// One look at the server.
+/// One sample of the server's resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Seconds since the start.
@@ -140,7 +140,7 @@ fn sample(pids: &[u32], at_s: f64) -> Sample {
     sum
 }
 
-/// Samples processes from a thread of its own until asked for the result.
+/// Samples processes in a thread of its own until the result is taken.
 #[derive(Debug)]
 pub struct Sampler {
     pids: Vec<u32>,

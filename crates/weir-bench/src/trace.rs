@@ -14,19 +14,19 @@ use anyhow::{Context, bail};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Groups of requests that are told apart in reports; further ones share the last group.
+/// The maximum number of groups in reports; further ones share the last group.
 const GROUPS_MAX: usize = 50;
 
 /// Requests in the order of their beginnings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// Beginnings since the first one, rising.
+    /// Start times since the first one, rising.
     pub times: Vec<Nanos>,
     /// For each of them, its entry in `requests`.
     pub order: Vec<u32>,
     /// Requests that differ.
     pub requests: Vec<Recorded>,
-    /// Host that was asked for first, if the format has it.
+    /// The host of the first request, if the format has it.
     pub host: Option<String>,
     /// Requests whose method usually has a body, which the log does not hold.
     pub without_body: usize,
@@ -164,7 +164,7 @@ fn common(line: &str) -> anyhow::Result<Line> {
     })
 }
 
-/// A target that may stand in a request line.
+/// A target that is valid in a request line.
 fn checked(target: String) -> anyhow::Result<String> {
     if !target.starts_with('/') || target.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
         bail!("'{}' is not a path", target.escape_debug());

@@ -64,8 +64,7 @@ impl Default for Options {
     }
 }
 
-/// A running origin. Stops when dropped; requests in flight are aborted. Stops when dropped; what
-/// is in flight then is cut off.
+/// A running origin. Stops when dropped; requests in flight are aborted.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,

@@ -31,7 +31,7 @@ async fn request_bodies_are_changed_and_what_follows_is_not() {
     let first = post(&format!("Content-Length: {}\r\n", body.len()), body);
     let second = post("Transfer-Encoding: chunked\r\n", "5\r\n{\"n\":\r\n2\r\n1}\r\n0\r\n\r\n");
     let third = "GET /a/3 HTTP/1.1\r\nHost: a\r\n\r\n";
-    // All at once: each is told from the next.
+    // Sent together, each message is separated from the next.
     client.send(first + &second + third).await;
     for _ in 0..3 {
         assert_eq!(client.read_response().await.status, 200);
@@ -203,7 +203,7 @@ async fn a_compressed_stream_is_passed_on_as_it_comes() {
     let gateway = gateway(&origin, "  - Compress=");
     let mut client = Client::connect(gateway.address()).await;
     client.send("GET /a HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n").await;
-    // The first part can be decoded before the second one is there.
+    // The first part can be decoded before the second one has arrived.
     let mut seen = Vec::new();
     loop {
         seen.extend(client.read_exactly(1).await);

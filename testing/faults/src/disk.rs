@@ -78,7 +78,8 @@ async fn ids(gateway: &Gateway) -> Vec<String> {
 struct Fault(Child);
 
 impl Fault {
-    /// Lets `calls` of the gateway fail with `errno`; tells why if that is not possible here.
+    /// Makes `calls` of the gateway fail with `errno`; returns the reason if that is impossible
+    /// here.
     fn inject(gateway: &Gateway, calls: &str, errno: &str) -> Result<Self, String> {
         let strace = Command::new("strace")
             .args(["-f", "-qq", "-o", "/dev/null"])
@@ -106,7 +107,7 @@ impl Fault {
 
 impl Drop for Fault {
     fn drop(&mut self) {
-        // Killed, not asked: the kernel lets go of what a tracer traced.
+        // SIGKILL, not SIGTERM: the kernel then releases the traced threads.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

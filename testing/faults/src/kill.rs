@@ -53,8 +53,8 @@ fn missing(tally: &mut Tally, admin: SocketAddr, kept: &HashSet<String>) {
     }
 }
 
-/// Puts routes, and deletes some of them, until `changes` were acknowledged; then kills. Gives the
-/// ids that must be there.
+/// Puts routes, and deletes some of them, until `changes` were acknowledged; then kills the
+/// gateway. Returns the ids that must exist.
 fn write_until_killed(
     tally: &mut Tally,
     gateway: Gateway,
@@ -100,7 +100,7 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The whole answer to a request, if the gateway lives to give it.
+/// The whole answer to a request, if the gateway lives long enough to send it.
 fn ask(admin: SocketAddr, method: &str, target: &str, body: &str) -> Option<String> {
     let mut stream = TcpStream::connect(admin).ok()?;
     let request = format!(

@@ -19,8 +19,8 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
-    /// One that sends `/large` to `large` and all else to `origin`, with as many workers as there
-    /// are processors and nothing kept on disk; `None` if it is not installed.
+    /// An nginx that forwards `/large` to `large` and everything else to `origin`, with one worker
+    /// per processor and no buffering on disk; `None` if it is not installed.
     ///
     /// # Panics
     /// If it is there and does not start.

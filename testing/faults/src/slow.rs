@@ -83,8 +83,8 @@ fn neighbours(address: SocketAddr) -> Traffic {
 }
 
 /// The neighbours' p99 beside `count` clients that send their heads slowly and as many that send
-/// their bodies so, in times of what it is without them: while they come, for half of `time`, and
-/// then, before any of them is let go.
+/// their bodies slowly, as a multiple of their p99 without them: while they connect, for half of
+/// `time`, and then, before any of them is disconnected.
 async fn beside_senders(
     address: SocketAddr,
     count: usize,
@@ -177,14 +177,15 @@ async fn slow_sender(address: SocketAddr, start: &str) -> Tally {
     tally
 }
 
-/// Asks for much and reads a byte now and then, until told to read the rest: which must end early.
+/// Requests a large response and reads a byte now and then, until told to read the rest: the
+/// response must end early.
 async fn slow_reader(address: SocketAddr, mut may_read: watch::Receiver<bool>) -> Tally {
     let mut tally = Tally::default();
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     let _ = stream.write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n").await;
     let mut buffer = vec![0; 64 * 1024];
     let mut read = 0;
-    // Times out at each pace, until there is something to be told.
+    // Times out at each pace, until the sender signals.
     while tokio::time::timeout(PACE, may_read.changed()).await.is_err() {
         read += stream.read(&mut buffer[..1]).await.unwrap_or(0) as u64;
     }

@@ -73,7 +73,7 @@ async fn gets(gateway: &Gateway, count: u64) -> Tally {
     sum(clients).await
 }
 
-/// Sends POSTs, each with a target of its own; gives the targets of those answered with 200.
+/// Sends POSTs, each with a target of its own; returns the targets of those answered with 200.
 async fn posts(gateway: &Gateway, count: u64) -> (Tally, Vec<String>) {
     let next = Arc::new(AtomicU64::new(0));
     let answered = Arc::new(Mutex::new(Vec::new()));

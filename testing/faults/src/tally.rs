@@ -1,6 +1,6 @@
 //! The result of a scenario.
 
-/// Failures told in words at most; the others are only counted.
+/// The maximum number of failures described in words; the others are only counted.
 const TOLD_MAX: usize = 8;
 
 /// The size of a scenario.
@@ -8,7 +8,7 @@ const TOLD_MAX: usize = 8;
 pub enum Size {
     /// Seconds, for every test run.
     Short,
-    /// As long as it takes to find what is rare.
+    /// Long enough to find rare faults.
     Long,
 }
 
@@ -52,13 +52,13 @@ impl Tally {
         Self { skipped: Some(why.into()), ..Self::default() }
     }
 
-    /// Counts a request, and a failure with what `why` says unless it is `good`.
+    /// Counts a request, and a failure with the text of `why` unless it is `good`.
     pub fn request(&mut self, good: bool, why: impl FnOnce() -> String) {
         self.requests += 1;
         self.check(good, why);
     }
 
-    /// Counts a failure with what `why` says unless it is `good`.
+    /// Counts a failure with the text of `why` unless it is `good`.
     pub fn check(&mut self, good: bool, why: impl FnOnce() -> String) {
         if good {
             return;

@@ -87,7 +87,7 @@ impl Traffic {
         ended.expect("is joined once").expect("clients at work")
     }
 
-    /// Waits until every client has ended by itself.
+    /// Waits until every client has ended on its own.
     pub(crate) fn wait(mut self) -> Load {
         let ended = self.thread.take().map(JoinHandle::join);
         ended.expect("is joined once").expect("clients at work")
@@ -123,7 +123,7 @@ async fn drive(
     load
 }
 
-/// One client.
+/// The state of one client.
 struct Visitor {
     address: SocketAddr,
     manners: Manners,
@@ -174,7 +174,7 @@ impl Visitor {
         }
     }
 
-    /// Asks for `/ok`; tells whether the connection can be used again.
+    /// Requests `/ok`; returns whether the connection can be used again.
     async fn get(&self, client: &mut Client, more: &str) -> Result<bool, String> {
         let request = format!("GET /ok HTTP/1.1\r\nHost: a\r\n{more}\r\n");
         client.try_send(request).await.map_err(|error| error.to_string())?;

@@ -50,7 +50,7 @@ pub fn request_head(input: &[u8]) {
     }
 }
 
-/// A head behind an empty line says the same.
+/// A head after an empty line gives the same result.
 fn behind_an_empty_line(
     input: &[u8],
     head: &RequestHead,

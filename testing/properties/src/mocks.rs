@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_mock::{Api, Call, Mocks, Options, ReadErrors};
 use weir_wire::Fields;
 
-/// Operations of one definition that are asked.
+/// The maximum number of operations of one definition that receive a request.
 const ASKED_MAX: usize = 8;
 
 /// A definition of any kind is read, or refused with the places of its errors. A definition that is
@@ -68,7 +68,7 @@ fn refused(errors: &ReadErrors, text: &str) {
     }
 }
 
-/// `None` if a path or an override is refused, which is told.
+/// `None` if a path or an override is refused, which comes with an error.
 fn served(api: Api) -> Option<Mocks> {
     let options = Options { seed: Some(7), stateful: true, ..Options::default() };
     Mocks::new(vec![Arc::new(api)], options).map_err(|why| assert!(!why.is_empty())).ok()

@@ -94,8 +94,8 @@ pub fn dubbo(input: &[u8]) {
     assert_eq!(count, if head.wants_reply() { 2 } else { 0 });
 }
 
-/// Messages with a length: rules from the first bytes, the rest in any portions; no frame is longer
-/// than allowed, and one alone is cut as it was among others.
+/// Messages with a length: the rules come from the first bytes, the rest arrives in any portions.
+/// No frame is longer than allowed, and each is cut in the same way alone as among others.
 ///
 /// # Panics
 /// If it does not hold.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::gate::Gate;
 use crate::received::Received;
 
-/// Steps an origin goes through to answer one request. Unless [`Answer::early`] is said first, the
+/// The steps of an origin to answer one request. Unless [`Answer::early`] comes first, the
 /// request's body is read before the first step. The connection stays open after the last step,
-/// unless the request asked for it to be closed.
+/// unless the request asked to close it.
 #[derive(Debug, Default)]
 pub struct Answer {
     pub(crate) steps: Vec<Step>,
@@ -67,8 +67,8 @@ impl Answer {
         Self::nothing().step(Step::Make(Box::new(make)))
     }
 
-    /// Starts with the first step as soon as the request's head is there, and reads the body after
-    /// the last one (or at [`Answer::read_body`]).
+    /// Starts with the first step as soon as the request's head is complete, and reads the body
+    /// after the last one (or at [`Answer::read_body`]).
     pub fn early(mut self) -> Self {
         self.early = true;
         self

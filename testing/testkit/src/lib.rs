@@ -48,7 +48,7 @@ pub fn loopbacks() -> Vec<IpAddr> {
     all.into_iter().filter(here).collect()
 }
 
-/// Awaits `done`, or panics with what `seen` tells after [`PATIENCE`].
+/// Awaits `done`, or panics with the text of `seen` after [`PATIENCE`].
 async fn patiently<T>(done: impl Future<Output = T>, what: &str) -> Option<T> {
     let result = tokio::time::timeout(PATIENCE, done).await.ok();
     if result.is_none() {

@@ -29,7 +29,7 @@ pub struct Ground<'a> {
 
 /// Two providers of the same services.
 pub struct Providers {
-    /// Its name is `one`.
+    /// The provider with the name `one`.
     pub one: Process,
     two: Process,
     /// The ports they listen on.
@@ -38,7 +38,7 @@ pub struct Providers {
 
 /// A weir with its pipelines.
 pub struct Gateway {
-    /// It.
+    /// The process.
     pub process: Process,
     ports: BTreeMap<String, u16>,
 }
@@ -148,7 +148,7 @@ impl Providers {
 }
 
 impl Drop for Providers {
-    /// Dubbo takes seconds to end: both do so at the same time.
+    /// Dubbo takes seconds to end: both are stopped at the same time.
     fn drop(&mut self) {
         for provider in [&self.one, &self.two] {
             provider.signal(Signal::TERM);

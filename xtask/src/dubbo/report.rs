@@ -28,7 +28,7 @@ pub struct Load {
     /// Whether a provider is stopped during the run.
     pub stops: bool,
     calls: u64,
-    /// Answers that were not what was asked for.
+    /// Answers that do not belong to their calls.
     wrong: u64,
     /// Calls that ended with an exception.
     failed: u64,
@@ -37,8 +37,8 @@ pub struct Load {
     seconds: f64,
     /// Calls that each provider answered, by its name.
     providers: BTreeMap<String, u64>,
-    /// CPU time of weir in microseconds per call. Calls that come close together share system
-    /// calls: to be compared between loads of one kind only.
+    /// CPU time of weir in microseconds per call. Calls that arrive close together share system
+    /// calls: compare loads of one kind only.
     pub cpu_us: f64,
 }
 
@@ -110,7 +110,7 @@ impl Load {
         if self.calls != self.asked {
             fault(format!("{} calls were made", self.calls));
         }
-        // The one that stops gets half of the first half.
+        // The stopped provider serves half of the first half.
         let least = self.asked as f64 * if self.stops { SHARE_MIN / 2.0 } else { SHARE_MIN };
         for name in ["one", "two"] {
             let calls = self.providers.get(name).copied().unwrap_or_default();

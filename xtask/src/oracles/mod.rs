@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_testkit::tree::root;
 
-/// Findings that are shown of one schema or template.
+/// The maximum number of findings shown for one schema or template.
 const SHOWN_MAX: usize = 3;
 
 /// Arguments of `cargo xtask oracles`.

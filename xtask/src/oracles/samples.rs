@@ -12,7 +12,7 @@ use weir_wire::Fields;
 /// The time that dates are made for.
 const NOW_MS: i64 = 1_700_000_000_000;
 
-/// All values, as lines for those who judge them.
+/// All values, as lines for the oracles.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     pub for_node: Vec<Value>,

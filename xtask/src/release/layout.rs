@@ -124,7 +124,8 @@ impl Layout {
         fs::write(&self.stamp, stamp).with_context(|| self.stamp.display().to_string())
     }
 
-    /// Puts `built` where the program is looked for; one that runs there goes on as it was.
+    /// Installs `built` at its published path; a process that runs the previous program is not
+    /// affected.
     ///
     /// # Errors
     /// The disk does not allow it.
@@ -140,7 +141,7 @@ impl Layout {
 pub enum Part {
     /// A gateway that starts and ends.
     Idle,
-    /// The same, which serves in between.
+    /// A gateway that starts, serves and ends.
     Serving,
     /// Other proxying.
     Proxying,

@@ -32,7 +32,7 @@ pub struct Ground<'a> {
     interrupt: &'a Interrupt,
 }
 
-/// A gateway with counters; it writes them when it ends as it is asked to.
+/// A gateway with counters; it writes them at an orderly end.
 #[derive(Debug)]
 pub struct Gateway {
     process: Process,
@@ -132,8 +132,7 @@ impl<'a> Ground<'a> {
         Ok(output)
     }
 
-    /// `weir bench` with `arguments`; it must have no failure, and as many successes as were
-    /// `asked` for.
+    /// `weir bench` with `arguments`; it must have no failure, and as many successes as `asked`.
     ///
     /// # Errors
     /// It does not.
@@ -167,8 +166,8 @@ impl<'a> Ground<'a> {
             .with_context(|| format!("weir {}", all.join(" ")))
     }
 
-    /// Writes what `made` gives, again and again, as a client that sends chunks or does not wait
-    /// for one answer before the next request.
+    /// Writes the bytes of `made` again and again, as a client that sends chunks or pipelines
+    /// requests.
     ///
     /// # Errors
     /// An answer is missing or is no success.

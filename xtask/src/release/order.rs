@@ -12,12 +12,12 @@ use super::toolchain::Toolchain;
 /// The total count of each function, by its symbol, and of each place within it.
 type Counts = HashMap<String, u64>;
 
-/// Profiles that tell what is run when.
+/// Profiles that show which functions run when.
 #[derive(Debug)]
 pub struct Profiles<'a> {
     /// A gateway that starts and ends.
     pub idle: &'a Path,
-    /// The same, which serves in between.
+    /// A gateway that starts, serves and ends.
     pub serving: &'a Path,
     /// The whole training.
     pub all: &'a Path,
@@ -80,7 +80,7 @@ fn counts(shown: &str) -> Counts {
     counts
 }
 
-/// The functions in what `llvm-nm` tells.
+/// The functions in the output of `llvm-nm`.
 fn functions(symbols: &str) -> Vec<&str> {
     let of_line = |line| {
         let words: Vec<&str> = str::split_ascii_whitespace(line).collect();
@@ -112,7 +112,7 @@ fn order<'a>(
     ordered
 }
 
-/// Those that were run at all; of equal ones the first by name.
+/// The functions that ran, the most frequent first; equal ones by name.
 fn most_first<'a>(counted: impl Iterator<Item = (&'a str, u64)>) -> Vec<&'a str> {
     let mut counted: Vec<_> = counted.filter(|(_, count)| *count > 0).collect();
     counted.sort_by_key(|(symbol, count)| (std::cmp::Reverse(*count), *symbol));

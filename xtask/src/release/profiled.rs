@@ -70,7 +70,7 @@ pub fn build(toolchain: &Toolchain, interrupt: &Interrupt) -> anyhow::Result<Pat
     Ok(layout.weir)
 }
 
-/// Does `work`, and says what it is and how long it took.
+/// Runs `work`; prints its name and duration.
 fn step<T>(what: &str, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     eprintln!("release: {what}");
     let began = Instant::now();
@@ -112,7 +112,7 @@ fn ordered(order: &Path) -> [String; 4] {
     [to_linker(), file, to_linker(), "-Clink-arg=--no-warn-symbol-ordering".to_owned()]
 }
 
-/// Merges the counters of `parts`, each of which counts as often as is said, into `profile`.
+/// Merges the counters of `parts`, with their weights, into `profile`.
 fn merge(
     toolchain: &Toolchain,
     layout: &Layout,

@@ -25,7 +25,7 @@ pub struct Toolchain {
 }
 
 impl Toolchain {
-    /// Finds it, and asks rustup for llvm-tools if they are missing.
+    /// Finds the toolchain, and makes rustup install llvm-tools if they are missing.
     ///
     /// # Errors
     /// There is no rustc, rustup does not have the tools, or Ctrl-C.

@@ -68,7 +68,7 @@ pub fn run(
     counted(Part::Starting)
 }
 
-/// Says what is done, since it takes a while.
+/// Prints the current step, since it takes a while.
 fn say(what: &str) {
     eprintln!("  {what}");
 }

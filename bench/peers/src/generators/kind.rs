@@ -74,7 +74,7 @@ impl Generator {
         }
     }
 
-    /// Its program, and how it is got if it is not there.
+    /// Its program, and the way to install it.
     pub fn program(self) -> (&'static str, &'static str) {
         match self {
             Self::Wrk => ("wrk", "apt-get install wrk"),
@@ -117,7 +117,7 @@ impl Generator {
             (Self::Wrk2, _) => {
                 format!("-t{threads} -c{sockets} -d{seconds}s -R 1000000 --latency {url}")
             }
-            // Its -t alone would end it after 50,000 requests, and one reset connection at once.
+            // -t alone would end it after 50,000 requests, and one reset connection at once.
             (Self::Ab, Load::Connections(..)) => {
                 format!("-q -r -k -t {seconds} -n 5000000 -c {sockets} {url}")
             }
@@ -146,7 +146,7 @@ impl Generator {
         }
     }
 
-    /// Installs it from a package registry, if it is in one; whether that worked.
+    /// Installs it from a package registry that has it; returns whether that worked.
     pub fn install(self) -> std::io::Result<bool> {
         let debian = |package: &str| {
             let arguments = ["install", "-y", "-q", "--no-install-recommends", package];

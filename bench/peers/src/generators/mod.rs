@@ -135,7 +135,7 @@ impl Run<'_> {
         self.args.seconds.unwrap_or(if self.args.quick { 1 } else { 2 }).max(1)
     }
 
-    /// Measures everything that was asked for.
+    /// Runs all requested measurements.
     fn all(&mut self, files: u64) -> anyhow::Result<()> {
         let (rounds, seconds, programs) = (self.rounds(), self.seconds(), self.programs.len());
         let loads = self.args.connections.len();
@@ -358,7 +358,7 @@ fn programs(weir: &Path, install: bool, notes: &mut Vec<String>) -> anyhow::Resu
     Ok(found)
 }
 
-/// One nginx with one worker that answers three bytes; and its URL.
+/// An nginx with one worker that answers three bytes; and its URL.
 fn nginx(work: &Path, files: u64, interrupt: &Interrupt) -> anyhow::Result<(Process, String)> {
     let program = find("nginx").context("nginx is not on this machine (apt-get install nginx)")?;
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;

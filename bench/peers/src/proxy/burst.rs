@@ -24,7 +24,7 @@ const ROUTE: &str =
 /// Users of the largest crowd.
 const USERS: u64 = 20_000;
 
-/// A crowd: how many, how fast they come, what they do.
+/// A crowd of users: their number, arrival rate and behaviour.
 struct Crowd {
     name: String,
     users: u64,
@@ -98,7 +98,7 @@ fn measure(
     title: &str,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    // A connection takes a file at each end, and a client needs some besides.
+    // A connection needs a descriptor at each end, and a client needs further ones.
     let shares = shares(crowd.users, plan.bench.files.saturating_sub(OTHERS));
     let results = interleaved(plan.bench, runs, running, |round, running| {
         let url = format!("http://{}{}", running.address, crowd.path);

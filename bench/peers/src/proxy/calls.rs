@@ -87,7 +87,8 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Calls that so many requests take. wrk would stop in the middle of some.
+/// System calls for this number of requests. The client is `weir bench`, as wrk would stop amid
+/// requests.
 fn count(plan: &Plan<'_>, running: &mut Running, requests: u64) -> anyhow::Result<Calls> {
     let folder = plan.bench.folder("strace")?;
     let trace = folder.join("trace");

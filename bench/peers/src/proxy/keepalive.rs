@@ -117,7 +117,7 @@ fn latency(
             _ => (rate(at), running.name.clone()),
         };
         runs.push(Paced70 { at, name, rate: own, own: true });
-        // A rate above what it can says nothing about it.
+        // A rate above its maximum is meaningless for a proxy.
         if common <= rate(at) / SHARE {
             runs.push(Paced70 { at, name: running.name.clone(), rate: common, own: false });
         }

@@ -21,7 +21,7 @@ const IDLE: u64 = 10_000;
 /// The time from the end of the load until memory is read again.
 const AFTER: Duration = Duration::from_secs(3);
 
-/// Resident bytes of the largest process, and what all of them take together.
+/// Resident bytes of the largest process, and of all processes together.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 struct Course {
     start: Memory,
@@ -91,7 +91,7 @@ fn course(plan: &Plan<'_>, running: &mut Running) -> anyhow::Result<Course> {
     Ok(Course { start, busy, idle, after: Memory::of(&family), connections: opened })
 }
 
-/// Opens connections that have had one answer each.
+/// Opens connections and exchanges one request on each.
 fn open(plan: &Plan<'_>, address: SocketAddr, wanted: u64) -> anyhow::Result<Vec<TcpStream>> {
     let mut connections = Vec::new();
     let mut buffer = [0; 4096];
@@ -100,7 +100,7 @@ fn open(plan: &Plan<'_>, address: SocketAddr, wanted: u64) -> anyhow::Result<Vec
         let Ok(mut stream) = TcpStream::connect(address) else { break };
         stream.set_read_timeout(Some(Duration::from_secs(5)))?;
         stream.write_all(b"GET /0 HTTP/1.1\r\nHost: gateway.test\r\n\r\n")?;
-        // A proxy that takes no more connections lets this one wait.
+        // A proxy that accepts no more connections leaves this one waiting.
         let Ok(count) = stream.read(&mut buffer) else { break };
         let answer = buffer.get(..count).unwrap_or_default();
         anyhow::ensure!(answer.starts_with(b"HTTP/1.1 200"), "an idle connection was not answered");

@@ -70,8 +70,7 @@ pub(super) fn observe(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()
     Ok(())
 }
 
-/// Filters of a route by which weir has so much to do for a request that client and upstream need
-/// little beside it.
+/// The number of filters of a route that makes weir's work outweigh that of client and upstream.
 const FILTERS_BUSY: usize = 10_000;
 
 /// The gain of a second worker on a second core: for plain requests where client and upstream have
@@ -135,7 +134,7 @@ fn second_worker(
     Ok((table, ratio))
 }
 
-/// A route below `routes:` whose filters take long and change nothing.
+/// A route below `routes:` whose filters are slow and change nothing.
 fn busy_route(upstream: SocketAddr) -> String {
     let filters = ["\"RewritePath=/(?<rest>.*), /$\\\\{rest}\""; FILTERS_BUSY].join(", ");
     format!(

@@ -23,10 +23,11 @@ pub(super) const CONNECTIONS: usize = 64;
 const SHARE: f64 = 0.7;
 /// Routes added while a proxy runs.
 const CHANGES: usize = 3;
-/// Name of the weir that has one route, beside which the others' cost is seen to be flat or not.
+/// Name of the weir with one route: the reference that shows whether the cost of the others is
+/// flat.
 pub(super) const REFERENCE: &str = "weir, 1 route";
 
-/// One proxy with so many routes.
+/// One proxy with a given number of routes.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Cell {
     /// Routes.
@@ -37,7 +38,7 @@ pub(super) struct Cell {
     pub(super) peer: Peer,
     /// Seconds from its start to its first answer; `None` if it did not answer in time.
     pub(super) load: Option<f64>,
-    /// It was not even started, having been too slow with fewer routes.
+    /// It was not started, as it was too slow with fewer routes.
     pub(super) skipped: bool,
     /// Throughput, by round.
     pub(super) samples: Vec<Sample>,
@@ -70,7 +71,7 @@ impl Cell {
         }
     }
 
-    /// Notes a failure and goes on without this proxy; only Ctrl-C ends the run.
+    /// Notes a failure and continues without this proxy; only Ctrl-C ends the run.
     fn fail(&mut self, plan: &Plan<'_>, error: &anyhow::Error) -> anyhow::Result<()> {
         plan.bench.interrupt.check()?;
         eprintln!("  {:<18} {error:#}", self.name);

@@ -10,7 +10,7 @@ pub(super) struct Plan<'a> {
     pub(super) rounds: usize,
     pub(super) seconds: u64,
     pub(super) patience: Duration,
-    /// The longest that a change may take.
+    /// The time limit for a change.
     pub(super) patience_change: Duration,
     /// The longest that Spring Cloud Gateway is loaded before it is measured.
     pub(super) warm_up: Duration,

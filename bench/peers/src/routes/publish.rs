@@ -248,7 +248,7 @@ fn verdicts(cells: &[Cell]) -> String {
     }
 }
 
-/// weir with many routes over weir with one, in the same rounds.
+/// The cost of weir with many routes relative to weir with one, in the same rounds.
 fn flatness(cells: &[Cell]) -> Table {
     let head = ["routes", "CPU to weir with 1 route", "rate to weir with 1 route"];
     let mut table = Table::new("weir: many routes to one, round by round", &head);

@@ -16,13 +16,13 @@ pub struct Setup {
     pub address: Option<SocketAddr>,
     /// Number of routes: `/0`, `/1`, … each with an added header of its own and a prefix.
     pub routes: u64,
-    /// nginx and HAProxy, too, have that many; otherwise one that takes everything.
+    /// Whether nginx and HAProxy have as many routes; otherwise one catch-all route.
     pub peers_have_all: bool,
     /// Cores to run on; all of them if empty.
     pub cores: Vec<usize>,
     /// Settings for weir only.
     pub weir: Weir,
-    /// The request by whose answer a start is seen; the last route's if not said.
+    /// The request whose answer shows that the proxy is ready; the last route's if absent.
     pub asked: Option<probe::Asked>,
     /// The time limit for the start.
     pub patience: Duration,
@@ -31,13 +31,13 @@ pub struct Setup {
 /// Settings for weir only.
 #[derive(Clone, Debug)]
 pub struct Weir {
-    /// The program, if not the one that is built here.
+    /// The program, if not the one built here.
     pub program: Option<PathBuf>,
     /// Threads that serve; `None` leaves weir's default.
     pub workers: Option<usize>,
     /// Further properties as `key=value`.
     pub properties: Vec<String>,
-    /// It has an admin API, through which routes can be changed.
+    /// Whether it has an admin API, through which routes can be changed.
     pub admin: bool,
     /// The shape of the route table.
     pub shape: Shape,

@@ -29,7 +29,7 @@ const AGREEMENT: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(100);
 /// The options of all JVMs: several share a machine.
 const JAVA: &str = "-Xmx192m -XX:+UseSerialGC -XX:TieredStopAtLevel=1";
-/// Traffic goes on for so long after what is done to the system.
+/// The duration of traffic after each event.
 const AFTER: Duration = Duration::from_secs(4);
 
 /// Arguments of `cargo xtask peers system`.
@@ -142,7 +142,7 @@ impl<'i> Ground<'i> {
         eprintln!("starting {class}");
         let [server, clients] = &self.classes;
         let classes = if class == "Registry" { server } else { clients };
-        // In a file: the class path is longer than the rest of what is said of a failure.
+        // Arguments go to a file: the class path would fill the message of a failure.
         let arguments = self.folder.path().join(format!("{class}.args"));
         std::fs::write(&arguments, format!("{JAVA}\n-cp\n{classes}\n"))?;
         let mut command = vec![

@@ -15,7 +15,7 @@ const ANSWER: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(2);
 /// Longest body that is read.
 const BODY_BYTES_MAX: usize = 1024;
-/// Losses told in words.
+/// The maximum number of losses described in words.
 const WORDS_MAX: usize = 3;
 
 /// The results of the requests.

@@ -7,7 +7,7 @@ use crate::clock::{Nanos, nanos};
 pub enum Shape {
     /// A constant rate.
     Hold(f64),
-    /// From one rate to another in a straight line.
+    /// A linear change from one rate to another.
     Ramp(f64, f64),
     /// `mean + swing · sin(2π t / period_s)`; `swing` is at most `mean`.
     Sine {
@@ -102,7 +102,7 @@ impl Stage {
 }
 
 impl Profile {
-    /// The same rate for ever.
+    /// A constant rate without end.
     pub fn constant(rate: f64) -> Self {
         Self { stages: vec![Stage { shape: Shape::Hold(rate), seconds: f64::INFINITY }] }
     }
@@ -186,7 +186,7 @@ impl Profile {
     }
 }
 
-/// Remembers the stage of the last answer: times are asked for in rising order.
+/// Remembers the stage of the last answer: queries come in rising order.
 #[derive(Clone, Debug, Default)]
 pub struct Seeker {
     stage: usize,

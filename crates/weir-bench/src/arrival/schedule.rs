@@ -42,7 +42,7 @@ impl Schedule {
         }
     }
 
-    /// The rate asked for at `t` seconds; for a replay, its mean.
+    /// The rate at `t` seconds; for a replay, its mean.
     pub fn rate_at(&self, t: f64) -> f64 {
         match self {
             Self::Paced(profile, _) => profile.rate_at(t),
@@ -64,8 +64,8 @@ impl Schedule {
     }
 }
 
-/// Computes due times in rising order of slots. Every worker has its own and all of them agree,
-/// since each one draws the whole stream: one logarithm a slot and no lock.
+/// Computes due times in rising order of slots. Every worker has its own cursor, and all agree
+/// because each draws the whole stream: one logarithm a slot and no lock.
 #[derive(Clone, Debug)]
 pub struct Cursor {
     schedule: Schedule,

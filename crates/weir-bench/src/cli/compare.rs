@@ -323,7 +323,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     if args.sides.iter().any(file) && args.sides.iter().any(url) {
         anyhow::bail!("a stored result is not compared with a URL: give two of the same kind");
     }
-    // A stored result that is not there is told as such.
+    // A missing file is reported as one, not taken for a URL.
     if args.sides.iter().any(file) { stored(args) } else { interleaved(args) }
 }
 

@@ -60,7 +60,7 @@ impl OutputArgs {
         path.is_some_and(is_stdout)
     }
 
-    /// Writes `outcome` wherever it is asked for.
+    /// Writes `outcome` to every requested destination.
     pub(super) fn write(&self, outcome: &Outcome) -> anyhow::Result<()> {
         Self::write_json(self.json.as_deref(), outcome)?;
         if let Some(path) = &self.html {
@@ -105,7 +105,7 @@ fn put(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| path.display().to_string())
 }
 
-/// A file for a result. A URL behind an option that wants a file was meant to be loaded.
+/// A file for a result. A URL here is an error: it was meant as the target.
 ///
 /// # Errors
 /// It is a URL.

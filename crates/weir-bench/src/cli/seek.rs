@@ -45,7 +45,7 @@ pub(super) struct SeekArgs {
     json: Option<std::path::PathBuf>,
 }
 
-/// A trial with fewer requests says nothing: below the rate that gives so many, the search ends.
+/// A trial with fewer requests is inconclusive: the search ends below the rate that yields so many.
 const REQUESTS_MIN: f64 = 20.0;
 
 /// One trial.
@@ -127,8 +127,8 @@ fn passed(outcome: &Outcome, slo: &[Threshold]) -> Option<bool> {
 }
 
 impl Search<'_> {
-    /// One trial at `rate`; a void one is repeated once. `None` if it is void again: then this
-    /// generator on this host cannot tell.
+    /// One trial at `rate`; a void one is repeated once. `None` if it is void again: this generator
+    /// on this host cannot decide.
     fn trial(&mut self, rate: f64, length: Duration) -> anyhow::Result<Option<bool>> {
         for _ in 0..2 {
             let mut plan = self.plan.clone();

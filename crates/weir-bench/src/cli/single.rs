@@ -221,7 +221,7 @@ impl RequestArgs {
     }
 }
 
-/// Leaves the addresses that take a connection.
+/// Keeps the addresses that accept a connection.
 ///
 /// # Errors
 /// When none does, or none can come from where it should: a run would tell that many times.

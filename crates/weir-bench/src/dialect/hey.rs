@@ -72,7 +72,7 @@ pub struct HeyArgs {
     url: String,
 }
 
-/// hey writes long options with one dash; gives them the second one.
+/// hey writes long options with one dash; adds the second one.
 pub fn normalise(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let long =
         ["-host", "-disable-keepalive", "-disable-compression", "-disable-redirects", "-cpus"];

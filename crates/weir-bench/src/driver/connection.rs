@@ -36,11 +36,11 @@ enum Part {
 /// The result of feeding in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fed {
-    /// The answer goes on.
+    /// The answer is incomplete.
     More,
     /// The answer is complete; whether the connection may be used again.
     Complete {
-        /// Neither side asked for the connection to be closed.
+        /// The connection stays open: neither side asked to close it.
         reusable: bool,
     },
 }
@@ -85,8 +85,8 @@ pub(super) struct Reading<'a> {
     pub(super) heads: &'a mut Heads,
 }
 
-/// Reads heads, and knows the last one: an answer that begins with the same bytes means the same.
-/// That spares most answers of a run the parser.
+/// A parser of heads with a cache of the last one: an answer that begins with the same bytes has
+/// the same head. This spares most answers of a run the parser.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
     /// The last complete head.
@@ -187,7 +187,7 @@ impl Connection {
         Fed::Complete { reusable: self.reusable }
     }
 
-    /// Takes bytes of the answer as they come.
+    /// Processes bytes of the answer as they arrive.
     pub(super) fn feed(&mut self, bytes: &[u8], read: &mut Reading<'_>) -> Result<Fed, Failure> {
         if self.carry.is_empty() {
             if let Some(complete) = self.known(bytes, read) {
@@ -202,8 +202,8 @@ impl Connection {
         Ok(self.settle(&joined, used))
     }
 
-    /// An answer that came in one piece with a head that is known: that is most of them, and what
-    /// [`Connection::advance`] would say of it.
+    /// An answer in one piece with a known head, the most frequent case; the result is that of
+    /// [`Connection::advance`].
     fn known(&mut self, bytes: &[u8], read: &Reading<'_>) -> Option<Fed> {
         if read.keep || !matches!(self.part, Part::Head) {
             return None;
@@ -351,7 +351,8 @@ mod tests {
         }
     }
 
-    /// The second of two answers alike means the same as the first, whose head is parsed.
+    /// The second of two identical answers gives the same result as the first, whose head is
+    /// parsed.
     fn again(answer: &str, expected: Result<(Fed, u16), Failure>) {
         let mut heads = Heads::default();
         let mut bytes = Vec::new();

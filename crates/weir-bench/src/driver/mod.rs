@@ -36,9 +36,9 @@ pub struct Run {
     pub measured: Duration,
     /// From the start to the end of the drain.
     pub wall: Duration,
-    /// Requests the schedule asked for within the measured part (open loop).
+    /// Requests due within the measured part (open loop).
     pub offered: Option<u64>,
-    /// It was ended early.
+    /// Whether the run was ended early.
     pub interrupted: bool,
 }
 
@@ -60,7 +60,8 @@ pub fn run(plan: &Plan, watch: &Arc<Watch>) -> std::io::Result<Run> {
         Arrival::Closed | Arrival::Open(_) => plan.connections,
     };
     let threads = plan.threads.clamp(1, count.max(1));
-    // All before the first one runs: its connections may take every descriptor there is.
+    // All workers are created before the first one runs: its connections may use up all
+    // descriptors.
     let workers = (0..threads)
         .map(|number| worker::Worker::new(plan, &shared, number, threads, count))
         .collect::<std::io::Result<Vec<_>>>()?;

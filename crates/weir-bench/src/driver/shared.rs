@@ -21,8 +21,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Asks the workers to stop sending and to wait for answers in flight; when they do so already,
-    /// or are asked a second time, to wait no longer.
+    /// Tells the workers to stop sending and to wait for answers in flight; if they already do, or
+    /// on a second call, to stop waiting.
     pub fn stop(&self) {
         if self.stopped() || self.awaited() > 0 {
             self.hurry.store(true, Ordering::Relaxed);

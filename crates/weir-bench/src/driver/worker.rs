@@ -39,10 +39,10 @@ pub(super) struct Worker<'a> {
     pub(super) active: usize,
     /// Slices that others have seen.
     published: usize,
-    /// Answers it has said that it waits for.
+    /// The number of awaited answers that it has reported.
     told_awaited: usize,
     users_left: usize,
-    /// Connections opened so far: each goes to the next address.
+    /// Connections opened so far: addresses are used in turn.
     pub(super) address: usize,
     first_user: usize,
     stride: usize,
@@ -91,7 +91,7 @@ impl<'a> Worker<'a> {
         self.abandon();
         self.record.slices.close();
         self.publish();
-        // Reading what the kernel knows takes a descriptor, and they may all be in use.
+        // Reading the kernel's statistics needs a descriptor, and all may be in use.
         self.connections.clear();
         let after = thread_use();
         let used = ThreadUse {
@@ -212,7 +212,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// A closed-loop connection or a user goes on, if the run does.
+    /// Continues a closed-loop connection or a user, if the run goes on.
     fn next_session(&mut self, index: u32, intended: Nanos) {
         let now = match self.source {
             Source::Users(_) => self.shared.clock.now(),
@@ -244,7 +244,7 @@ impl<'a> Worker<'a> {
         self.active -= 1;
     }
 
-    /// Thinks, then goes on with `step` of the journey.
+    /// Waits for the think time, then continues with `step` of the journey.
     pub(super) fn pause(&mut self, index: u32, step: usize, think: Think, now: Nanos) {
         let pause = think.draw(&mut self.dice);
         if pause == 0 {

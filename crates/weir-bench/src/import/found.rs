@@ -38,8 +38,7 @@ impl Found {
         if self.place.is_empty() { String::new() } else { format!("{}: ", self.place) }
     }
 
-    /// The target. With a target given, requests recorded over TLS may be imported. With a target
-    /// of its own a plan may hold what was sent by TLS.
+    /// The target. With a target given, requests recorded over TLS may be imported.
     pub(super) fn target(&self, given: &Given<'_>) -> anyhow::Result<Target> {
         let url = match (self.url.strip_prefix("https://"), given.target) {
             (Some(rest), Some(_)) => format!("http://{rest}"),

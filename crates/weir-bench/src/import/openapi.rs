@@ -106,7 +106,7 @@ impl Operation<'_> {
         Ok(found)
     }
 
-    /// Those of the operation, and those of its path that it does not replace.
+    /// Parameters of the operation, and those of its path that it does not override.
     fn parameters(&self) -> anyhow::Result<Vec<&Value>> {
         let mut all: Vec<&Value> = Vec::new();
         let key = |value: &Value| (value.get("name").cloned(), value.get("in").cloned());
@@ -218,7 +218,7 @@ impl Operation<'_> {
     }
 }
 
-/// A value that stands in a URL or a header.
+/// A value for a URL or a header.
 fn plain(value: &Value) -> anyhow::Result<String> {
     match value {
         Value::String(text) => Ok(text.clone()),

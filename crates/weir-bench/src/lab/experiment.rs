@@ -168,8 +168,7 @@ impl Step {
         }
     }
 
-    /// The values of which none needs more connections than `most`; and what is to be told of
-    /// those that were cut.
+    /// The values, each reduced to at most `most` connections, and the note about the reduction.
     pub(super) fn within(&self, full: bool, most: u64) -> (Vec<Option<u64>>, Option<String>) {
         let mut values = self.values(full);
         let above = values.iter().flatten().filter(|value| **value > most).max().copied();
@@ -199,7 +198,7 @@ impl Places {
     }
 }
 
-/// Puts `value` where `{value}` stands.
+/// Replaces `{value}` by `value`.
 pub(super) fn fill_value(text: &str, value: Option<u64>) -> String {
     let Some(value) = value else { return text.to_owned() };
     let text = text.replace("{value}", &value.to_string());
@@ -213,8 +212,8 @@ mod tests {
     use crate::lab::run::Bench;
     use clap::Parser;
 
-    /// Every command of every experiment is one that `weir bench` takes, and every published row
-    /// has a cell for each column.
+    /// `weir bench` accepts every command of every experiment, and every published row has a cell
+    /// for each column.
     #[test]
     fn experiments_hold_commands_that_parse_and_whole_tables() {
         for (name, text) in EXPERIMENTS {

@@ -1,4 +1,5 @@
-//! The record of a worker: histograms, counts, and one slice per second.
+//! The record of a worker: histograms, counts, and one slice per second. It allocates nothing per
+//! request.
 
 mod slice;
 
@@ -110,8 +111,8 @@ pub struct FailureCount {
 pub struct PerRequest {
     /// Response times of successes, but for those in `simple`.
     pub response: Histogram<u64>,
-    /// Successes that were sent when due and read in one piece: response, service and first-byte
-    /// time are one, recorded once. [`Record::add`] counts them among each.
+    /// Successes that were sent when due and read in one piece. Their response, service and
+    /// first-byte times are equal and recorded once; [`Record::add`] counts them in each histogram.
     simple: Histogram<u64>,
     /// Requests that failed.
     pub failed: u64,
@@ -347,7 +348,7 @@ mod tests {
         }
     }
 
-    /// The wait for a connection is not the generator's fault, what comes after it is.
+    /// The wait for a connection is not charged to the generator; any delay after it is.
     #[test]
     fn lag_and_queue_wait_are_told_apart() {
         let mut record = Record::new(1, 0, true);

@@ -1,5 +1,4 @@
-//! Results for people and for tools. JSON holds everything; the others are derived from it. JSON
-//! holds everything; the others are drawn from it.
+//! Results for people and for tools. JSON holds everything; the others are derived from it.
 
 pub mod csv;
 mod heatmap;
@@ -23,7 +22,7 @@ pub struct Stored {
     pub points: Vec<(f64, u64, u64)>,
     /// Tables of an experiment.
     pub tables: Vec<Table>,
-    /// Heading of the page; without one, the first run's target.
+    /// Heading of the page; by default, the first run's target.
     pub title: String,
     /// Below the heading.
     pub about: String,

@@ -117,7 +117,7 @@ mod tests {
         check(2.00, 0.01, 5, Answer::CannotTell);
     }
 
-    /// The interval holds the truth about as often as it says.
+    /// The interval contains the true value at least about as often as stated.
     #[test]
     fn coverage_is_at_least_nominal() {
         let mut dice = Dice::new(3);

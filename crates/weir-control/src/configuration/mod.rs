@@ -46,7 +46,6 @@ struct Running {
 
 impl Configuration {
     /// Creates the client without sending a request. `changed` counts changes reported by servers.
-    /// `changed` counts changes that servers tell.
     pub fn new(plane: &Arc<Plane>, changed: tokio::sync::watch::Sender<u64>) -> Self {
         Self { state: Arc::default(), changed, running: Mutex::default(), plane: Arc::clone(plane) }
     }

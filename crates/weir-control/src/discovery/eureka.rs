@@ -130,7 +130,7 @@ fn add_up(known: &mut Known, applications: &Value) -> bool {
 }
 
 /// Every instance with the name of its application. Old servers write a list of one as a single
-/// value. Old servers write a list of one as the one.
+/// value.
 fn instances(applications: &Value) -> impl Iterator<Item = (String, Value)> {
     let apps = list(applications.get("application"));
     apps.into_iter().flat_map(|app| {

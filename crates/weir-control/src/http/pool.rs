@@ -27,7 +27,7 @@ pub(crate) struct Pool(Arc<Mutex<Idle>>);
 
 #[derive(Debug, Default)]
 struct Idle {
-    /// Idle connections by target, the most recently used last. No list is empty. No list is empty.
+    /// Idle connections by target, the most recently used last. No list is empty.
     connections: HashMap<Target, Vec<(Connection, Instant)>>,
     /// Whether the task that closes connections after their idle time is running.
     is_swept: bool,

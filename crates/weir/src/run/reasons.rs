@@ -25,8 +25,7 @@ pub struct Reason {
 }
 
 impl Reasons<'_> {
-    /// Waits for the next trigger. Dropping the future loses none. Nothing is lost if it is dropped
-    /// before.
+    /// Waits for the next trigger. Dropping the future loses none.
     pub async fn next(&mut self, control: &Control) -> Reason {
         loop {
             let why = tokio::select! {

@@ -28,8 +28,8 @@ fn running_out_of_descriptors_is_a_verdict_of_its_own() {
     assert!(errors.contains(told), "{errors}");
 }
 
-/// A namespace of its own with twenty local ports. Where there is none to be had, the test says so
-/// and checks nothing.
+/// A network namespace with twenty local ports. Where none can be created, the test says so and
+/// checks nothing.
 #[test]
 fn running_out_of_ports_is_a_verdict_of_its_own() {
     let script = r#"
@@ -99,8 +99,8 @@ fn a_silent_server_is_waited_for_aloud_and_no_longer_than_wanted() {
     assert!(text.contains("3 without an answer count as long as they were waited for"), "{text}");
 }
 
-/// Those that run more than once end with what the runs so far say, in the file too. They are
-/// interrupted in their second run, which a line on standard error announces.
+/// Commands with several runs print the result of the completed ones, and write it to the file too.
+/// They are interrupted in their second run, which a line on standard error announces.
 #[test]
 fn ctrl_c_ends_what_runs_many_times() {
     let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));

@@ -226,7 +226,7 @@ fn an_access_log_is_imported_and_replayed() {
     assert_eq!(json(here.join("r.json"))["requests"][0]["name"], "all");
 }
 
-/// Linux has all of 127.0.0.0/8 as addresses of its own.
+/// On Linux all of 127.0.0.0/8 are local addresses.
 #[test]
 fn connections_come_from_where_they_are_to_come_from() {
     let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));
@@ -306,7 +306,7 @@ fn other_tools_files_become_plans_that_run() {
     assert!(errors.contains("line 26: CookieManager \"Pause\": it is not"), "{errors}");
 }
 
-/// Runs `weir LINE`, which must be refused, and looks for `expected` in what it says.
+/// Runs `weir LINE`, which must be refused, and looks for `expected` in its message.
 fn refused(folder: &Path, line: &str, expected: &str) {
     refused_with(1, folder, line, expected);
 }

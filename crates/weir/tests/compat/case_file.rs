@@ -1,4 +1,4 @@
-//! One fixture file, as the recorder's README describes it.
+//! A fixture file, in the format of the recorder's README.
 
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,7 @@ impl CaseFile {
         file
     }
 
-    /// Whether it asks for `feature` in a section `with redis, security`.
+    /// Whether the file needs `feature`, by a section `with redis, security`.
     pub fn wants(&self, feature: &str) -> bool {
         let lists = self.sections.iter().filter_map(|(title, _)| title.strip_prefix("with "));
         lists.flat_map(|list| list.split(',')).any(|name| name.trim() == feature)

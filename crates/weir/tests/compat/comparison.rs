@@ -34,7 +34,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// All differences of one exchange; `used` gets the names of the rules that had a part in it.
+/// All differences of one exchange; the names of the applied rules are added to `used`.
 pub fn compare(
     exchange: &Exchange,
     seen: Seen,
@@ -158,7 +158,7 @@ fn shown(text: &str) -> String {
     shortened(escape(text))
 }
 
-/// Long texts are told apart by their length and a sum over what is not shown.
+/// Long texts are distinguished by their length and a checksum of the hidden part.
 fn shortened(text: String) -> String {
     match text.char_indices().nth(SHOWN_MAX) {
         None => text,

@@ -46,7 +46,7 @@ impl Pair<'_> {
 pub struct Rule {
     pub what: &'static str,
     pub why: &'static str,
-    /// Makes the messages alike; tells whether it had anything to do.
+    /// Makes the messages equal; returns whether it changed any.
     pub apply: fn(&mut Pair) -> bool,
 }
 

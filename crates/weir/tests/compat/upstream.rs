@@ -1,5 +1,5 @@
 //! The server behind the gateway: records what it receives, byte for byte, and sends the case's
-//! answers.
+//! answers. The counterpart of the recorder's `Upstream`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -50,7 +50,7 @@ impl Upstream {
         Self { port, shared }
     }
 
-    /// Forgets what was sent before and answers with `answers` in order, the last one for ever.
+    /// Discards the recorded requests, and answers with `answers` in order, repeating the last one.
     pub fn prepare(&self, answers: Vec<Vec<String>>) {
         let default = || vec![DEFAULT_ANSWER.iter().map(|line| (*line).to_owned()).collect()];
         let mut state = self.shared.state();
@@ -97,7 +97,7 @@ impl Shared {
     }
 }
 
-/// Sends one answer; `false` when the connection is to end with it.
+/// Sends one answer; `false` if the connection must end with it.
 fn respond(mut stream: &TcpStream, request: &Message, answer: &[String]) -> bool {
     let mut lines = without_blank_end(answer);
     while let Some((action, rest)) = lines.split_first().filter(|(line, _)| line.starts_with('(')) {

@@ -215,7 +215,7 @@ async fn large_bodies_are_spliced() {
         let mut seen = false;
         for n in 0..1_024 {
             assert!(client.read_exactly(piece.len()).await == piece, "piece {n}");
-            // The client takes no more than its buffers hold, and the rest waits.
+            // The client reads no more than its buffers hold, and the rest waits.
             seen |= pipes(&gateway) > before;
             if leaves && seen {
                 break;
@@ -324,7 +324,7 @@ async fn a_body_that_is_cut_short_never_looks_whole() {
     old.send("GET / HTTP/1.0\r\n\r\n").await;
     let error = old.try_read_to_end().await.expect_err("a reset");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
-    // Chunks tell their end themselves, so nothing that was sent is lost.
+    // Chunks delimit themselves, so no sent byte is lost.
     let mut new = Client::connect(gateway.address()).await;
     new.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
     let got = new.try_read_to_end().await.expect("an end");

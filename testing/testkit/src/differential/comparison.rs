@@ -13,9 +13,9 @@ pub struct Outcome {
     pub judged: usize,
     /// Requests that the upstream got.
     pub sent_on: usize,
-    /// The judge stops at something no strict reader takes.
+    /// The judge stops at input that no strict reader accepts.
     pub refused_by_judge: bool,
-    /// The gateway answered something that the judge takes with an error.
+    /// The gateway answered with an error to input that the judge accepts.
     pub stricter: bool,
 }
 
@@ -65,8 +65,8 @@ pub fn compare_upstream(client: &[u8], seen: &Seen) -> Result<(), String> {
     check_upstream(&read_requests(client), seen)
 }
 
-/// Requests that a gateway answers itself: it takes no CONNECT and no TRACE, and no route is for
-/// `*`.
+/// Requests that a gateway answers itself: it supports neither CONNECT nor TRACE, and no route is
+/// for `*`.
 fn is_local(message: &Message) -> bool {
     matches!(message.method.as_slice(), b"CONNECT" | b"TRACE")
         || canonical(&message.method, &message.target).is_some_and(|target| target == b"*")
@@ -91,7 +91,7 @@ fn check_upstream(reading: &Reading, seen: &Seen) -> Result<(), String> {
         [cut] => cut,
         _ => return Err("several requests were begun and cut off".to_owned()),
     };
-    // A head that was cut off too: nothing was said that a server could act on.
+    // Without a complete head a server could not act.
     let Some(cut) = cut else { return Ok(()) };
     let Some(message) = expected.next().or(reading.open.as_ref()) else {
         return Err("a request was begun that is not there".to_owned());
@@ -103,7 +103,7 @@ fn check_upstream(reading: &Reading, seen: &Seen) -> Result<(), String> {
     Ok(())
 }
 
-/// Method and target, the latter in canonical form; and none of the fields for one hop.
+/// Method and target, the latter in canonical form; and no hop-by-hop fields.
 fn same(sent: &Message, got: &Message) -> Result<(), String> {
     if got.method != sent.method {
         return Err("another method".to_owned());

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::judge::{End, Message, read_requests};
 
-/// Longest silence before a connection is taken to be stuck: far longer than anything takes.
+/// The silence after which a connection is taken to be stuck: far longer than any step takes.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// A client of a gateway and the upstream behind it.
@@ -155,7 +155,7 @@ impl Rig {
         Ok(poll(&mut fds, Some(&silence))? > 0)
     }
 
-    /// Takes everything that has arrived at the upstream, and answers each complete request.
+    /// Reads all bytes that have arrived at the upstream, and answers each complete request.
     fn serve(&mut self, seen: &mut Seen) -> io::Result<()> {
         while let Ok((stream, _)) = self.listener.accept() {
             stream.set_nonblocking(true)?;
@@ -175,7 +175,7 @@ impl Default for Rig {
 }
 
 impl Upstream {
-    /// Takes what has arrived; tells whether the connection is still good.
+    /// Reads the bytes that have arrived; returns whether the connection is still usable.
     fn serve(&mut self, serial: &mut usize, seen: &mut Seen) -> bool {
         let open = read_all(&mut self.stream, &mut self.bytes);
         loop {
@@ -218,7 +218,7 @@ impl Client<'_> {
     }
 }
 
-/// Reads what has arrived; tells whether more can come.
+/// Reads the bytes that have arrived; returns whether more can come.
 fn read_all(stream: &mut TcpStream, into: &mut Vec<u8>) -> bool {
     let mut buffer = [0; 16 * 1024];
     loop {

@@ -86,8 +86,8 @@ pub enum Understanding {
     /// As the judge did up to this request (from 0), which it answered with this status, or closed
     /// the connection instead (0).
     Refused(u16, usize),
-    /// As the judge did up to this request (from 0): with the answer before it the server said that
-    /// it closes the connection, and did.
+    /// The judge's, up to this request (from 0): with the answer before it the server announced
+    /// that it closes the connection, and did.
     Ended(usize),
     /// A different interpretation, or a failure.
     Other(String),
@@ -100,7 +100,7 @@ struct Recipe {
     program: &'static str,
     version: &'static [&'static str],
     arguments: &'static [&'static str],
-    /// It sends `//a` on as `/a`: its way to pass on, not to read.
+    /// Whether it forwards `//a` as `/a`: a habit of forwarding, not of reading.
     joins_slashes: bool,
     /// A configuration file, written to `{dir}` with the same replacements.
     configuration: Option<&'static str>,
@@ -165,9 +165,9 @@ impl Server {
         Ok(servers)
     }
 
-    /// Sends `raw`, the bytes of each of `messages`, and [`SENTINEL`]; tells how they were taken.
-    /// All go out at once, but a request for another protocol waits for the answers before it and
-    /// is the last of its connection, as weir sends it.
+    /// Sends `raw`, the bytes of each of `messages`, and [`SENTINEL`]; returns the server's
+    /// interpretation. All are sent at once, except that a request for another protocol waits for
+    /// the answers before it and is the last of its connection, as weir sends it.
     ///
     /// # Errors
     /// The server cannot be reached.
@@ -251,7 +251,7 @@ struct Final {
     status: u16,
     /// The value of `x-seen`.
     seen: Option<String>,
-    /// It says that the connection ends with it.
+    /// Whether it announces the end of the connection.
     closes: bool,
 }
 

@@ -5,7 +5,7 @@
 pub enum Delimiter {
     /// There is none.
     Nothing,
-    /// Content-Length says so many bytes.
+    /// Content-Length with this value.
     Length(u64),
     /// Chunked transfer coding.
     Chunked,
@@ -16,7 +16,7 @@ pub enum Delimiter {
 pub struct Message {
     /// Offset of its first byte, empty lines before the request line left out.
     pub start: usize,
-    /// Offset behind its last byte; for one that is not complete, where reading stopped.
+    /// Offset after its last byte; for an incomplete message, where reading stopped.
     pub end: usize,
     /// Empty lines in front of it.
     pub empty_lines: usize,

@@ -21,7 +21,7 @@ pub enum End {
     Clean,
     /// Inside a message: more bytes could complete it.
     Inside,
-    /// At something no strict reader takes.
+    /// At input that no strict reader accepts.
     Refused(&'static str),
     /// Behind a message after which bytes are not HTTP (CONNECT) or not read (`close`).
     Last,
@@ -32,7 +32,7 @@ pub enum End {
 pub struct Reading {
     /// The complete ones, in order.
     pub messages: Vec<Message>,
-    /// One whose head is complete and whose body is not, or is refused.
+    /// A message with a complete head whose body is incomplete or refused.
     pub open: Option<Message>,
     /// The end of reading.
     pub end: End,

@@ -7,7 +7,7 @@ use crate::received::latin1;
 /// The cases of one file, and the gateway they need.
 #[derive(Debug, Default)]
 pub struct Cases {
-    /// Routes in YAML flow form, in front of the one for everything; `ORIGIN` is the upstream.
+    /// Routes in YAML flow form, before the catch-all route; `ORIGIN` is the upstream.
     pub routes: Vec<String>,
     /// Further configuration.
     pub config: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Case {
     pub open: Option<String>,
     /// The bytes that the client sends.
     pub request: Vec<u8>,
-    /// It then sends FIN.
+    /// The client then sends FIN.
     pub finishes: bool,
     /// The upstream's scripts for the first requests; it answers further ones with `ok`.
     pub answers: Vec<Script>,
@@ -39,7 +39,7 @@ pub struct Case {
 /// The upstream's script for one request.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// It does not wait for the request's body.
+    /// The answer does not wait for the request's body.
     pub early: bool,
     /// The bytes sent before the request's body is read.
     pub interim: Vec<u8>,
@@ -64,7 +64,7 @@ pub enum ScriptEnd {
 /// The expected requests at an upstream.
 #[derive(Clone, Debug)]
 pub enum Upstream {
-    /// Not one request, not even a part of one.
+    /// No request, not even a part of one.
     Nothing,
     /// No request to its end; its beginning perhaps, on a connection then cut.
     Aborted,
@@ -77,7 +77,7 @@ pub enum Upstream {
 pub struct Request {
     /// Its request line; anything if empty.
     pub line: String,
-    /// Its body must have been cut off.
+    /// The body must have been cut off.
     pub cut: bool,
     /// Further checks.
     pub checks: Vec<Check>,
@@ -88,7 +88,7 @@ pub struct Request {
 pub struct Response {
     /// 0: no response, the connection is closed.
     pub status: u16,
-    /// It answers HEAD.
+    /// It answers a HEAD request.
     pub to_head: bool,
     /// The expected continuation.
     pub end: End,
@@ -99,21 +99,21 @@ pub struct Response {
 /// The expected continuation after a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
-    /// Whatever the next expectation says.
+    /// As the next expectation requires.
     #[default]
     Any,
     /// The connection serves another request.
     Keeps,
     /// The connection is closed without another byte.
     Closes,
-    /// The connection ends inside the response, so that the client can tell.
+    /// The connection ends inside the response, so that the client notices the truncation.
     Cut,
 }
 
 /// The expected fate of the upstream connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pool {
-    /// The next request goes over it.
+    /// The next request uses it.
     Kept,
     /// It carries no other request.
     Dropped,

@@ -34,9 +34,9 @@ pub enum Judgement {
 pub enum Deviation {
     /// A valid message is refused or changed, or the connection is handled wrongly.
     Wrong,
-    /// One that is not valid is passed on as it is.
+    /// An invalid message is forwarded as it is.
     PassedOn,
-    /// One that is not valid is taken and passed on in a form that is valid.
+    /// An invalid message is accepted and forwarded in a valid form.
     Repaired,
 }
 
@@ -82,7 +82,7 @@ impl Cut {
     }
 }
 
-/// An origin that goes by a script, and the script.
+/// A scripted origin, and its script.
 pub async fn answering() -> (Origin, Scripts) {
     let script = Scripts::default();
     let shared = Arc::clone(&script);
@@ -127,7 +127,7 @@ impl Stage {
         Self { address, _weir: None, origin, script, judgement, before: 0, plays: 0 }
     }
 
-    /// The same stage with expectations taken so strictly.
+    /// The same stage with this strictness.
     pub fn judged(self, judgement: Judgement) -> Self {
         Self { judgement, ..self }
     }
@@ -154,8 +154,8 @@ impl Stage {
         }
     }
 
-    /// The upstream's answers to `case`. A gateway may try a request again whose answer was cut
-    /// off: another one then gets the same.
+    /// The upstream's answers to `case`. A gateway may retry a request whose answer was cut off;
+    /// the retry then gets the same answer.
     fn scripts_for(&self, case: &Case) -> VecDeque<Script> {
         let again = match case.answers.as_slice() {
             [only] if self.judgement == Judgement::AnyGateway && only.end != ScriptEnd::Keep => 3,
@@ -252,7 +252,7 @@ impl Stage {
         match check {
             _ if self.judgement == Judgement::Exact => true,
             Check::Body(_) => true,
-            // A gateway may frame a body anew, and says of its own connections what it will.
+            // A gateway may change the framing of a body, and the fields about its own connections.
             Check::Lacks(name) => !framing.iter().any(|own| own.eq_ignore_ascii_case(name)),
             _ => false,
         }
@@ -312,7 +312,8 @@ impl Stage {
                     && got.is_empty()
                     && expected.iter().all(|request| request.cut)
                 {
-                    // One that collects a body first has nothing to send on when it is cut off.
+                    // A gateway that buffers a body first has nothing to forward when it is cut
+                    // off.
                     return;
                 }
                 let (count, due) = (got.len(), expected.len());

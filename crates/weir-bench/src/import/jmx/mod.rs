@@ -175,7 +175,7 @@ impl Reading {
         Ok(())
     }
 
-    /// An element that says something about samplers.
+    /// An element that configures samplers.
     fn config(&mut self, scope: &mut Scope, element: &Element<'_>) -> anyhow::Result<()> {
         match element.name() {
             name if LISTENERS.contains(&name) => {}
@@ -303,7 +303,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Pauses lie before a sampler here and after a request in a plan: they move by one.
+    /// A pause precedes a sampler in JMeter and follows a request in a plan: pauses move by one.
     fn finish(mut self) -> anyhow::Result<(Head, Vec<Found>)> {
         if self.keep_alive == Some(false) {
             self.head.push("  keep_alive: false".to_owned());
