@@ -1,7 +1,7 @@
 //! Import cycles between files of one crate (`ARCHITECTURE.md`: data below, conduct above).
 //!
-//! Who only declares a module, or passes a name on by `use`, does not import: a name leads to the
-//! file that defines it. Tests and what stands in macros are not looked at.
+//! A module declaration or a re-export is not an import: a name is resolved to the file that
+//! defines it. Tests and macro bodies are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

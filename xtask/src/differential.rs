@@ -39,7 +39,7 @@ pub struct DifferentialArgs {
     out: Option<PathBuf>,
 }
 
-/// Most bytes that are shown of a refused request.
+/// The maximum number of bytes shown of a refused request.
 const SHOWN_MAX: usize = 160;
 /// The maximum number of faults reported in full.
 const TOLD_MAX: usize = 20;

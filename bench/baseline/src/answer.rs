@@ -13,7 +13,7 @@ use weir_wire::http1::{
 
 use crate::net::{LISTENER, Reactor, SCRATCH_BYTES};
 
-/// Most bytes of an answer's body.
+/// The maximum size of an answer's body.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of a chunk, in chunked answers.
 const CHUNK_BYTES: usize = 4096;
@@ -72,7 +72,7 @@ struct Connection {
     stream: TcpStream,
     /// Received, not yet read: the start of a head.
     partial: Vec<u8>,
-    /// The body that is being received, and what it will be answered with.
+    /// The body being received, and the answer to be sent after it.
     body: Option<(BodyDecoder, Wanted)>,
     /// Answers to be written, and the number of bytes of the first one already written.
     out: VecDeque<Arc<[u8]>>,

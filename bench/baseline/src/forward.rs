@@ -23,7 +23,7 @@ impl Side {
         Self { stream, left: Vec::new(), taken: 0, ended: false }
     }
 
-    /// Writes what it can of `bytes` and keeps the rest.
+    /// Writes as much of `bytes` as possible and keeps the rest.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self.stream.write(bytes) {
             Ok(count) => self.left.extend_from_slice(bytes.get(count..).unwrap_or_default()),
@@ -35,7 +35,7 @@ impl Side {
         Ok(())
     }
 
-    /// Writes what was kept; whether nothing is left.
+    /// Writes the kept bytes; returns whether none is left.
     fn flush(&mut self) -> io::Result<bool> {
         while self.taken < self.left.len() {
             match self.stream.write(self.left.get(self.taken..).unwrap_or_default()) {
@@ -56,7 +56,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Works on what became possible on side `at`; whether both directions have ended.
+    /// Handles an event on side `at`; returns whether both directions have ended.
     fn ready(&mut self, at: usize, flags: EventFlags, scratch: &mut [u8]) -> io::Result<bool> {
         if flags.contains(EventFlags::ERR) {
             return Err(ErrorKind::ConnectionReset.into());

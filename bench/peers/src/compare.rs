@@ -22,7 +22,7 @@ pub enum Per {
     Megabyte(usize),
 }
 
-/// Below this share of its core, a proxy's rate is not the most it can.
+/// Below this share of its core, a proxy's rate is not its maximum.
 const SATURATED: f64 = 0.94;
 /// Above this share, other programs on the proxy's core matter.
 const FOREIGN: f64 = 0.04;

@@ -147,7 +147,7 @@ async fn replay(peer: Peer, weir: &Path, cases: &Cases) -> anyhow::Result<Vec<Fa
     Ok(deviating)
 }
 
-/// Repairing what has to be refused is wrong.
+/// Repairing a message that must be refused is wrong.
 fn judge(title: &str, kind: Deviation) -> Deviation {
     let row = title.split(['[', ']']).nth(1).unwrap_or_default();
     match kind {

@@ -32,7 +32,7 @@ fn is_secret_field(name: &str) -> bool {
     is_secret(name) || ["cookie", "set-cookie"].iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// A value and what it is made of: a token without its scheme, the values of cookies.
+/// A value and its parts: a token without its scheme, the values of cookies.
 fn parts(value: &str) -> impl Iterator<Item = &str> {
     let pieces = value.split([' ', ';', '=']).map(str::trim);
     std::iter::once(value).chain(pieces).filter(|part| part.len() >= PART_BYTES_MIN)

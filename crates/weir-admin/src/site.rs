@@ -64,7 +64,7 @@ pub struct Limits {
     pub import_bytes_max: usize,
     /// The maximum number of routes in one bulk import (1,000,000).
     pub import_routes_max: usize,
-    /// Most connections at once (512); more wait.
+    /// The maximum number of concurrent connections (512); further ones wait.
     pub connections_max: usize,
 }
 
@@ -121,8 +121,8 @@ pub struct SiteOptions {
 }
 
 impl SiteOptions {
-    /// The admin API as `settings` have it: everything while the operator does not say where it
-    /// listens, else what is exposed.
+    /// The site of the admin API according to `settings`: all endpoints, unless the operator
+    /// configures its address; else the exposed ones.
     pub fn admin_of(settings: &Settings) -> Self {
         let management = &settings.management;
         let address = management.listen().map(|address| address.ip());
@@ -215,7 +215,7 @@ impl Site {
             _ => true,
         };
         match name {
-            // The main port forwards what is below the base path, and this is not.
+            // The main port forwards paths below the base path only; this one lies outside of it.
             "apis" if matches!(self.options.kind, Kind::Main) => false,
             // The index lists the exposed endpoints and is always served, except at `/`, where it
             // would hide routes.

@@ -97,7 +97,7 @@ fn render(pieces: &[Piece], slots: &[String], dice: &mut Dice, out: &mut Vec<u8>
 }
 
 impl Template {
-    /// Writes the message to `out`, replacing what was there.
+    /// Writes the message to `out`, replacing its content.
     pub fn render(&self, slots: &[String], dice: &mut Dice, out: &mut Vec<u8>) {
         out.clear();
         render(&self.head, slots, dice, out);

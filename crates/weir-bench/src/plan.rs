@@ -71,7 +71,7 @@ pub struct Request {
     pub group: usize,
     /// Method, which decides how the answer is framed.
     pub method: Vec<u8>,
-    /// The whole message, if it is the same every time; else what it is rendered from.
+    /// The whole message, if it is the same every time; else its template.
     pub message: Message,
     /// The expected answer.
     pub expect: Expect,

@@ -51,12 +51,12 @@ impl ServerUse {
         self.samples.iter().map(|sample| sample.rss_bytes).max().unwrap_or(0)
     }
 
-    /// Most threads seen.
+    /// The maximum number of threads seen.
     pub fn threads_max(&self) -> u64 {
         self.samples.iter().map(|sample| sample.threads).max().unwrap_or(0)
     }
 
-    /// Most descriptors seen.
+    /// The maximum number of descriptors seen.
     pub fn descriptors_max(&self) -> u64 {
         self.samples.iter().map(|sample| sample.descriptors).max().unwrap_or(0)
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 const THREAD_BUSY: f64 = 0.90;
 /// Runnable without a core for this share of the time, in an open loop or with think times.
 const DELAY_PACED: f64 = 0.02;
-/// Or for this share of what it ran: then its turns came late, however little it had to do.
+/// Or for this share of its run time: then it was scheduled late, however little work it had.
 const DELAY_OF_CPU: f64 = 0.25;
 /// As `DELAY_PACED`, in a closed loop, where server and generator may share cores at full load.
 const DELAY_CLOSED: f64 = 0.10;

@@ -1,8 +1,8 @@
 //! Keys of token issuers: fetched at once, then every few minutes, and when a token arrives that is
 //! signed with an unknown key.
 //!
-//! An issuer that is away leaves the last keys in place. Whoever invents key ids cannot have more
-//! than one fetch in [`ASKED_PAUSE`].
+//! While an issuer is away, its last keys stay valid. A client that invents key ids causes at most
+//! one fetch in [`ASKED_PAUSE`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

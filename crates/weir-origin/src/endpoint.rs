@@ -29,7 +29,7 @@ const INDEX: &str = "\
 /stats            connections, requests, threads
 ";
 
-/// Most bytes of a request body that is reflected.
+/// The maximum size of a request body that is reflected.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Longest delay.

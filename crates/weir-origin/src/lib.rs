@@ -38,7 +38,7 @@ pub struct Options {
     pub workers: usize,
     /// `/hello` and `/delay` occupy a thread each while they wait, as a servlet container does.
     pub blocking: bool,
-    /// Most such threads. They are started when needed.
+    /// The maximum number of such threads. They are started when needed.
     pub threads: usize,
     /// The maximum number of requests that wait for such a thread; further ones are answered with
     /// 503.

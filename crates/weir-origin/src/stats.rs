@@ -55,7 +55,7 @@ pub struct Stats {
     pub connections: u64,
     /// Connections accepted so far.
     pub connections_total: u64,
-    /// Most connections that were open at once.
+    /// The maximum number of connections that were open at once.
     pub connections_most: u64,
     /// Requests begun so far.
     pub requests: u64,
@@ -63,7 +63,7 @@ pub struct Stats {
     pub threads_busy: u64,
     /// Threads there are.
     pub threads: u64,
-    /// Most threads there were at once.
+    /// The maximum number of threads at once.
     pub threads_most: u64,
     /// Requests that wait for a thread.
     pub queued: u64,

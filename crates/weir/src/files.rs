@@ -39,8 +39,7 @@ pub fn with_profile(file: &Path, profile: &str) -> Vec<PathBuf> {
 
 /// Reads a file; `format` is used if the name has no known extension.
 ///
-/// # Errors
-/// It cannot be read, or nobody knows its format.
+/// # Errors It cannot be read, or its format is unknown.
 pub fn read(file: &Path, profile: Option<&str>, format: Option<Format>) -> anyhow::Result<Source> {
     let name = file.display().to_string();
     let Some(format) = format.or_else(|| Format::of_name(&name)) else {

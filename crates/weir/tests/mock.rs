@@ -290,7 +290,7 @@ async fn changed_files_are_read_again_if_they_are_watched() {
     std::fs::write(&file, "weir.mock.overrides: [ { body: the second } ]").expect("another one");
     gateway.wait_for_output("reloaded");
     assert_eq!(ask(&gateway, get).await.text(), "the second");
-    // A broken definition is told, and what was there serves on.
+    // A broken definition is reported, and the previous one stays in use.
     std::fs::write(gateway.config(), "openapi: 3.0.0\npaths: { pets: {} }").expect("a broken one");
     gateway.wait_for_output("pets.yaml:2#/paths/pets");
     gateway.wait_for_output("the old configuration stays in use");

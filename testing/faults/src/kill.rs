@@ -16,7 +16,7 @@ use crate::weir::{Weir, route_ids};
 
 /// Writers at a time.
 const WRITERS: usize = 4;
-/// The gateway is killed after so many acknowledged changes at most.
+/// The maximum number of acknowledged changes before the gateway is killed.
 const CHANGES_MAX: u64 = 60;
 const CONFIG: &str = "server: { address: 127.0.0.1, port: 0 }\nweir.admin.port: 0\n";
 

@@ -80,7 +80,7 @@ impl Traffic {
         Self { stop, thread: Some(std::thread::spawn(run)) }
     }
 
-    /// Lets every client finish what it is at, and ends.
+    /// Lets every client finish its current request, and ends.
     pub(crate) fn finish(mut self) -> Load {
         self.stop.store(true, Ordering::Relaxed);
         let ended = self.thread.take().map(JoinHandle::join);

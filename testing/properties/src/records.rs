@@ -20,7 +20,8 @@ pub fn route_json(input: &[u8]) {
     assert_eq!(encoded.definition().as_ref(), Ok(&definition));
 }
 
-/// A record of the store: any bytes are read or refused, and what was read is written as the same.
+/// A record of the store: any bytes are read or refused, and a record that was read is written as
+/// the same bytes.
 ///
 /// # Panics
 /// If it does not hold.

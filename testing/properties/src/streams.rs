@@ -29,14 +29,15 @@ fn holds_for_starts<T: PartialEq + Debug, E: PartialEq + Debug>(
                 decided = Some(found);
             }
             (None, Err(_)) => decided = Some(found),
-            // More bytes behind a message change nothing, and none mend what is wrong.
+            // More bytes after a message change nothing, and none repair an invalid one.
             (Some(Ok(_)), _) => assert_eq!(decided.as_ref(), Some(&found), "at {end}"),
             (Some(Err(_)), found) => assert!(found.is_err(), "mended at {end}"),
         }
     }
 }
 
-/// SOCKS: greetings, credentials and requests in any portions; datagrams and what is written.
+/// SOCKS: greetings, credentials and requests arrive in any portions; datagrams and written
+/// messages are read again.
 ///
 /// # Panics
 /// If it does not hold.

@@ -20,7 +20,7 @@ pub(crate) enum Step {
     Write { bytes: Vec<u8>, piece: usize },
     /// Writes these bytes so many times.
     Repeat { bytes: Vec<u8>, times: u64 },
-    /// Writes what is made of the request.
+    /// Writes bytes computed from the request.
     Make(Make),
     /// Reads the request's body to its end, if that has not been done.
     ReadBody,

@@ -1,7 +1,7 @@
 //! Test parts: a recording origin, a raw client, a gateway under test.
 //!
-//! Everything listens on port 0 of 127.0.0.1, waits on conditions and never sleeps. Whatever does
-//! not happen within [`PATIENCE`] panics and tells what has been seen until then.
+//! Everything listens on port 0 of 127.0.0.1, waits on conditions and never sleeps. A wait that
+//! exceeds [`PATIENCE`] panics and reports the observations so far.
 
 mod answer;
 mod client;

@@ -35,7 +35,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// Most bytes of a body that are kept.
+    /// The maximum size of a body that is kept.
     pub const BODY_KEPT_MAX: usize = 16 * 1024 * 1024;
 
     /// The head as text; bytes that are not ASCII come as U+0080 to U+00FF.

@@ -48,7 +48,7 @@ impl Layout {
         })
     }
 
-    /// The folder is this process's own as long as what is returned is kept.
+    /// Locks the folder for this process until the returned file is dropped.
     ///
     /// # Errors
     /// Another process has it.
@@ -173,7 +173,7 @@ impl Part {
     }
 }
 
-/// The files in `folder`, without what is in folders there.
+/// The files in `folder`, without those in folders below it.
 fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let files = fs::read_dir(folder)?.map(|file| Ok(file?.path()));
     let files: std::io::Result<Vec<PathBuf>> = files.collect();

@@ -71,7 +71,7 @@ impl<'a> Ground<'a> {
         self.work.path().join(name)
     }
 
-    /// Starts the upstream; it ends with what is returned.
+    /// Starts the upstream; it ends when the returned process is dropped.
     ///
     /// # Errors
     /// It does not start.

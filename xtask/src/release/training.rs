@@ -25,7 +25,7 @@ pub const DEFINITION: &[&str] = &[
 
 /// Routes of the large table.
 const ROUTES: u64 = 100_000;
-/// Routes of the table that most requests are for.
+/// The number of routes in the table that receives most requests.
 const SOME_ROUTES: u64 = 1_000;
 /// Routes of each shape in the table of all shapes.
 const SHAPE_ROUTES: u64 = 500;

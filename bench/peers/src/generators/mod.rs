@@ -223,7 +223,7 @@ impl Run<'_> {
         self.args.out.clone().or_else(|| (!self.args.quick).then(own))
     }
 
-    /// Writes what there is so far.
+    /// Writes the results so far.
     fn write(&self) -> anyhow::Result<()> {
         let Some(folder) = self.folder() else { return Ok(()) };
         let json = serde_json::json!({

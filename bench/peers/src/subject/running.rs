@@ -13,7 +13,7 @@ use crate::usage::Cpu;
 const QUIET_S: f64 = 0.02;
 /// So many seconds.
 const QUIET_SECONDS: u32 = 3;
-/// As long is waited for it at most.
+/// The maximum wait for it.
 const SETTLE_SECONDS_MAX: u32 = 30;
 
 /// A proxy that answers.

@@ -11,7 +11,7 @@ use anyhow::{Context, ensure};
 
 /// Longest wait for an answer.
 const ANSWER: Duration = Duration::from_secs(20);
-/// Pause between two requests: the processors belong to what is watched.
+/// Pause between two requests, so that the processors are left to the programs under test.
 const PAUSE: Duration = Duration::from_millis(2);
 /// Longest body that is read.
 const BODY_BYTES_MAX: usize = 1024;
@@ -57,7 +57,7 @@ impl Traffic {
         Self { stop, thread }
     }
 
-    /// Lets the client finish what it is at.
+    /// Lets the client finish its current request.
     pub(super) fn finish(self) -> Counted {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_else(|_| Counted { lost: 1, ..Counted::default() })

@@ -31,7 +31,7 @@ struct Selection {
     page: Option<usize>,
     size: Option<usize>,
     all: bool,
-    /// As they were written, instead of what they are.
+    /// Whether whole entries are returned as written, instead of summaries.
     as_written: bool,
 }
 

@@ -17,7 +17,7 @@ use crate::answer::{Failure, empty, etag, ok_json, stream_list};
 use crate::definition::read_definition;
 use crate::display;
 
-/// Most routes on a page.
+/// The maximum number of routes on a page.
 const PAGE_SIZE_MAX: usize = 10_000;
 /// Routes on a page if only its number is given.
 const PAGE_SIZE: usize = 100;

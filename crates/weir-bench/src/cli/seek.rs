@@ -116,7 +116,7 @@ struct Search<'a> {
 /// Whether a trial passed; `None` if it is void.
 ///
 /// Response times hold the generator's own lateness: a trial that meets the conditions in spite of
-/// it has passed. One that misses them has failed only if nobody but the server can be to blame.
+/// it has passed. One that misses them has failed only if the server alone can be the cause.
 fn passed(outcome: &Outcome, slo: &[Threshold]) -> Option<bool> {
     let offered = outcome.offered.unwrap_or(0) as f64;
     let kept_up = outcome.rate * outcome.measured_s >= 0.99 * offered;

@@ -223,8 +223,8 @@ impl RequestArgs {
 
 /// Keeps the addresses that accept a connection.
 ///
-/// # Errors
-/// When none does, or none can come from where it should: a run would tell that many times.
+/// # Errors When none does, or none can be bound to its local address: a run would report that many
+/// times.
 pub(super) fn reach(plan: &mut Plan) -> anyhow::Result<()> {
     check_local_addresses(plan)?;
     let mut refused = None;

@@ -243,7 +243,8 @@ impl Connection {
         Fed::More
     }
 
-    /// Consumes what it can of `bytes`: how many, and whether the answer is complete.
+    /// Consumes bytes of `bytes` as far as possible; returns their number, and whether the answer
+    /// is complete.
     fn advance(&mut self, bytes: &[u8], read: &mut Reading<'_>) -> Result<(usize, bool), Failure> {
         let mut used = 0;
         loop {

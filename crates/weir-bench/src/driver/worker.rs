@@ -276,7 +276,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Shows what has been closed since the last time.
+    /// Publishes the slices closed since the last time.
     fn publish(&mut self) {
         let closed = self.record.slices.closed();
         for slice in closed.get(self.published..).unwrap_or_default() {
@@ -304,7 +304,7 @@ impl<'a> Worker<'a> {
                 self.fail(index as u32, Failure::Timeout);
             }
         }
-        // Under load, slices are closed by what is recorded, not here.
+        // Under load, recording an answer closes slices, not this timer.
         self.record.slices.roll(now);
         self.publish();
         if self.shared.watch.stopped() {
@@ -313,7 +313,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Counts what is still in flight, or claimed but unsent, when the drain is over.
+    /// Counts requests that are still in flight, or claimed but unsent, at the end of the drain.
     fn abandon(&mut self) {
         let now = self.shared.clock.now();
         for connection in &mut self.connections {

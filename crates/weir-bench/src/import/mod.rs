@@ -1,8 +1,8 @@
 //! Requests written for other tools, as a plan: curl commands, `.http` files, vegeta targets, HAR,
 //! OpenAPI descriptions, JMeter plans, and weir's own access log.
 //!
-//! What is not understood is an error with its line; nothing is left out silently. All requests of
-//! a file must go to one origin, since a plan has one target.
+//! An unknown part is an error with its line; nothing is left out silently. All requests of a file
+//! must go to one origin, since a plan has one target.
 
 mod found;
 mod jmx;

@@ -228,7 +228,7 @@ fn plain(value: &Value) -> anyhow::Result<String> {
     }
 }
 
-/// Percent-encodes what is not unreserved (RFC 3986, 2.3).
+/// Percent-encodes all but unreserved characters (RFC 3986, 2.3).
 pub(super) fn encode(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }

@@ -73,9 +73,9 @@ pub(super) enum Column {
     Max,
     /// Share of failures.
     Errors,
-    /// Most threads of the server.
+    /// The maximum number of the server's threads.
     Threads,
-    /// Most resident memory of the server.
+    /// The maximum resident memory of the server.
     Memory,
     /// Share of one core that the server used.
     Cpu,

@@ -1,8 +1,7 @@
 //! Answers to the questions of filters: see [`Question`].
 //!
-//! Each question is a task of its own, so that a slow answer holds up nobody else, and a panic
-//! costs one answer. Whoever asked waits no longer than the question's bound; a task is given up
-//! then, too.
+//! Each question is a task of its own, so that a slow answer delays no other, and a panic costs one
+//! answer. The asker waits no longer than the question's bound; then the task is aborted, too.
 
 mod access_token;
 mod mirror;

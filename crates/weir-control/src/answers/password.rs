@@ -1,8 +1,8 @@
 //! Password checks against bcrypt hashes. Each takes tens of milliseconds of CPU, so they run on
 //! threads of their own, at a lower priority than the workers.
 //!
-//! Half of the threads are as many as one address gets, so that whoever tries passwords does not
-//! hold up everybody else. Equal questions are one check.
+//! One address gets at most half of the threads, so that a client that guesses passwords does not
+//! delay the others. Equal questions share one check.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use weir_filter::Answer;
 
 /// Checks at the same time at least, and at most.
 const AT_ONCE: std::ops::RangeInclusive<usize> = 2..=8;
-/// Addresses that are remembered at most though nothing of theirs waits any more.
+/// The maximum number of addresses that are remembered without a waiting check.
 const SPENT_MAX: usize = 1_000;
 /// The niceness of the checking threads.
 const NICE: i32 = 10;

@@ -1,9 +1,8 @@
 //! API definitions of the store, and their only writer.
 //!
-//! A change is checked whole, then what is to serve is made, then it is written durably, then made
-//! visible with one swap below the routes, which do not change. What does not change is shared with
-//! what served before, so that the cost does not grow with the number of definitions. All methods
-//! may block.
+//! A change is validated as a whole and compiled, then written durably, then published with one
+//! swap below the routes, which do not change. Unchanged definitions are shared with the previous
+//! version, so that the cost does not grow with their number. All methods may block.
 
 mod entry;
 mod shelf;
@@ -224,7 +223,7 @@ impl Apis {
         Ok(written?)
     }
 
-    /// Opens the store again if a failure has shut it, and serves what it turns out to hold.
+    /// Reopens the store if a failure has closed it, and serves its content.
     fn recover(&self) -> Result<(), StoreError> {
         self.store.reopen()?;
         let shelf = self.shelf.load_full();

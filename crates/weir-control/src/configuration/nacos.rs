@@ -1,7 +1,6 @@
 //! Nacos' configuration API, version 1 and, where a server no longer has that, version 3.
 //!
-//! Changes are told by a request that version 1 holds; where that fails, the server is asked again
-//! and again.
+//! A request that version 1 holds reports changes; where that fails, the server is polled.
 
 use std::time::Duration;
 

@@ -21,7 +21,7 @@ pub(super) fn is_watched(server: &Server) -> bool {
     }
 }
 
-/// A number that differs where what is watched does.
+/// A digest of the watched answers of a server.
 pub(super) fn digest(server: &Server, parts: &[Fetched]) -> u64 {
     match server {
         Server::Nacos(server) => {
@@ -31,7 +31,7 @@ pub(super) fn digest(server: &Server, parts: &[Fetched]) -> u64 {
     }
 }
 
-/// A number that differs where what was answered does.
+/// A digest of the answers.
 fn digest_of<'a>(parts: impl Iterator<Item = &'a Fetched>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for part in parts {

@@ -78,7 +78,7 @@ impl Client {
         if let Some(failure) = failure {
             return Err(failure);
         }
-        // Before each service has answered once, a list would lack what is not yet known.
+        // Until each service has answered once, the list would be incomplete.
         if self.known.len() < self.asked.len().saturating_sub(1) {
             return Box::pin(self.next(shared)).await;
         }

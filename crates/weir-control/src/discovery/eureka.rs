@@ -50,7 +50,7 @@ impl Client {
         Ok(report(self.known.as_ref(), settings))
     }
 
-    /// Applies what has changed. Whether the result is what the server has.
+    /// Applies the delta. Returns whether the result agrees with the server's counts.
     async fn delta(&mut self, shared: &Shared) -> Looked<bool> {
         let answer = self.ask(shared, "apps/delta").await?;
         let applications = applications(&answer)?;

@@ -20,7 +20,7 @@ const DEFAULT_SERVER: &str = "127.0.0.1:8848";
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 /// Services of one page of the list.
 const PAGE: usize = 1_000;
-/// Pages that are read at most.
+/// The maximum number of pages read.
 const PAGES_MAX: usize = 100;
 
 /// The version of a server's API.
@@ -273,7 +273,7 @@ fn base(server: &str) -> String {
     if whole.ends_with("/nacos") { format!("{whole}/") } else { format!("{whole}/nacos/") }
 }
 
-/// A query, without what is empty.
+/// A query, without empty values.
 pub(crate) fn encoded(query: &[(&str, &str)]) -> String {
     let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     let filled = query.iter().filter(|(_, value)| !value.is_empty());

@@ -84,7 +84,7 @@ impl Pool {
         }
     }
 
-    /// Closes what has been idle for too long, until nothing is left.
+    /// Closes connections after their idle time, until the pool is empty.
     async fn sweep(self) {
         loop {
             tokio::time::sleep(IDLE).await;

@@ -20,12 +20,12 @@ use super::refusal::{Problem, Refusal};
 use super::source::{Loaded, STORE_POSITION, Table};
 use crate::apis::Apis;
 
-/// Most changes in one transaction.
+/// The maximum number of changes in one transaction.
 const BATCH_MAX: usize = 1_000;
 /// The interval at which unused retired tables are dropped.
 const FREE_EVERY: Duration = Duration::from_millis(100);
 
-/// A definition, ready to be stored, with what it compiles to.
+/// A definition, ready to be stored, with its compiled route.
 pub(crate) struct Prepared {
     pub(crate) encoded: Encoded,
     pub(crate) route: Arc<Route<RouteTarget>>,
@@ -203,7 +203,7 @@ impl Writer {
         Ok(Done { revision, ..Done::default() })
     }
 
-    /// After a failed commit: opens the store again and shows what it turns out to hold.
+    /// After a failed commit: reopens the store and serves its content.
     fn recover(&self) {
         match self.store.reopen() {
             // Another writer of the store may have reopened it already.

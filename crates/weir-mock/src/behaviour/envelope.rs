@@ -15,7 +15,8 @@ pub struct Envelope {
     /// Instead of problem documents. Responses that the definition itself has for errors stay as
     /// they are.
     pub failure: Option<Value>,
-    /// Status of what was a problem document: 200 for clients that look at the body only.
+    /// Status of answers that replace a problem document: 200 for clients that look at the body
+    /// only.
     pub failure_status: Option<u16>,
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Number, Value};
 
-/// Values within each other, at most.
+/// The maximum depth of nested values.
 const DEPTH_MAX: usize = 100;
 
 /// Reads a text as one value.

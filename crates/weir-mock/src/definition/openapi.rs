@@ -20,7 +20,7 @@ use crate::behaviour::{Override, Settings};
 const METHODS: &[&str] =
     &["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
 
-/// What is known of a definition before it is read.
+/// The trust in a definition before it is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
     None,
@@ -139,7 +139,7 @@ struct Reader<'d> {
 }
 
 impl Reader<'_> {
-    /// The operations of a path, each with how it behaves, or what is wrong with it.
+    /// The operations of a path, each with its overrides, or its error.
     fn path(&self, place: &Place, path: &str) -> Result<Vec<ReadOperation>, ReadError> {
         if !path.starts_with('/') {
             return Err(place.error(format!("the path `{path}` does not start with `/`")));

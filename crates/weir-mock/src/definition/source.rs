@@ -61,7 +61,7 @@ struct Alone<'d, 'b> {
     references: HashMap<Place, String>,
     /// The number of places for each name.
     counts: HashMap<String, usize>,
-    /// Group, name and place of what is still to be written.
+    /// Group, name and place of the schemas still to be written.
     waiting: Vec<(usize, String, Place)>,
     weight_left: usize,
     /// The remaining weight for all schemas of the definition, so that the reading time stays
@@ -167,7 +167,7 @@ impl<'d, 'b> Alone<'d, 'b> {
         Some(own)
     }
 
-    /// Counts a value without what is in it.
+    /// Counts a value without its members.
     fn weigh(&mut self, value: &Value) -> Option<()> {
         self.take(own_weight(value))
     }

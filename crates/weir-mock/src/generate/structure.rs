@@ -237,7 +237,7 @@ fn with_dependent(schema: &Value, members: &Map<String, Value>) -> Option<Value>
     }
     let mut whole = schema.as_object()?.clone();
     whole.insert("dependentSchemas".to_owned(), Value::Object(other));
-    // The schema has none of its own any more: objects are made of what is resolved.
+    // The schema has no `allOf` any more: it has been resolved.
     whole.insert("allOf".to_owned(), needed.into_iter().map(|(_, own)| own).collect());
     Some(Value::Object(whole))
 }

@@ -10,7 +10,7 @@ use super::violation::{Violation, violations};
 use crate::definition::{Media, RequestBody};
 use crate::problem::Fault;
 
-/// Elements of XML within each other, at most.
+/// The maximum depth of nested XML elements.
 const XML_DEPTH_MAX: usize = 128;
 
 /// The violations in the body of a request that its head reveals.

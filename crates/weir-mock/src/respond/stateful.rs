@@ -14,7 +14,7 @@ use crate::state::{Identity, State, Subject};
 const COUNTS: &[&str] = &["total", "count", "totalCount", "total_count"];
 
 impl Making<'_> {
-    /// `reply`, which is that without state, with what is kept.
+    /// `reply`, the stateless answer, with the stored items in it.
     pub(super) fn stateful(
         &self,
         state: &State,

@@ -74,7 +74,7 @@ impl Index {
         Ok(())
     }
 
-    /// Removes what was added with the same arguments.
+    /// Removes the paths that were added with the same arguments.
     pub(crate) fn remove(&mut self, rank: &Rank, paths: &Paths, prefixes: &[Vec<u8>]) {
         for prefix in prefixes {
             for path in paths.iter() {

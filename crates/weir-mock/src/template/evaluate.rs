@@ -32,7 +32,7 @@ pub(crate) struct Evaluator<'a> {
     pointer: String,
     rolls: u64,
     turns: HashMap<usize, u64>,
-    /// By what is counted: `@increment`, `@order(…)`.
+    /// Counters by placeholder: `@increment`, `@order(…)`.
     pub(super) counters: HashMap<String, i64>,
     scopes: Vec<Scope<'a>>,
     references: usize,

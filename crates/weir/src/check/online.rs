@@ -13,7 +13,7 @@ use weir_control::{Configuration, Discovery, Plane};
 
 /// The connect timeout of an upstream.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Most upstreams that are tried.
+/// The maximum number of upstreams that are tried.
 const UPSTREAMS_MAX: usize = 64;
 
 /// The result for one registry or upstream: its name, and the failure if there was one.

@@ -62,8 +62,7 @@ pub fn start(
 
 /// Opens the route store in a directory.
 ///
-/// # Errors
-/// Why it cannot be opened, who has it if somebody has, and what to do.
+/// # Errors The reason, the process that has it open, if there is one, and the remedy.
 pub fn open(directory: &Path) -> anyhow::Result<Store> {
     Store::open(directory, Options::default()).map_err(|error| {
         let place = directory.display();

@@ -188,7 +188,7 @@ impl Registries {
         }
     }
 
-    /// A route table is made of what is listed now.
+    /// Notes that a route table includes the services listed now.
     pub fn note(&self) {
         self.known.store(*self.changed.0.borrow(), Ordering::Relaxed);
     }

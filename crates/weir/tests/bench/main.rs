@@ -70,7 +70,7 @@ fn weir(folder: &Path, line: &str) -> Output {
     command.current_dir(folder).args(line.split_whitespace()).output().expect("weir")
 }
 
-/// Runs `weir LINE` and looks for all of `expected` in what it prints.
+/// Runs `weir LINE` and looks for all of `expected` in its output.
 fn check(folder: &Path, line: &str, codes: &[i32], expected: &[&str]) -> String {
     let output = weir(folder, line);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

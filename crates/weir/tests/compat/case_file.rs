@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::message::{Block, to_text};
 
-/// A configuration, and what is sent to a gateway that runs with it.
+/// A configuration, and the exchanges with a gateway that runs it.
 #[derive(Debug, Default)]
 pub struct CaseFile {
     /// Path below `cases`, such as `filters/retry.txt`.
@@ -24,7 +24,7 @@ pub struct Case {
     pub exchanges: Vec<Exchange>,
 }
 
-/// One request, how the upstream answers, and what was recorded.
+/// One request, the upstream's answers, and the recording.
 #[derive(Debug, Default)]
 pub struct Exchange {
     /// The text after `-- request`.

@@ -117,7 +117,7 @@ impl Message {
         self.head.first().map_or("", String::as_str)
     }
 
-    /// The status of a response; 0 for what is none.
+    /// The status of a response; 0 if the message is none.
     pub fn status(&self) -> u16 {
         self.start_line().split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
     }

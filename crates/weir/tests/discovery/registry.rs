@@ -7,12 +7,12 @@ use weir_testkit::{Answer, Origin, Received};
 /// The behaviour of a registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mood {
-    /// It answers.
+    /// Answers normally.
     #[default]
     Well,
-    /// It accepts connections and says nothing.
+    /// Accepts connections and sends nothing.
     Stalled,
-    /// It says what is no answer.
+    /// Sends an invalid answer.
     Garbage,
 }
 

@@ -83,7 +83,7 @@ async fn widen_once_it_is_short(gateway: &Gateway) {
     assert_eq!(Client::connect(gateway.admin()).await.exchange(post).await.status, 200);
 }
 
-/// A server that greets with its name and sends back what it gets, until the end.
+/// A server that greets with its name and echoes what it receives, until the end.
 async fn echo(name: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("its address");

@@ -116,7 +116,7 @@ async fn haproxy_takes_and_sends_them() {
     }
 }
 
-/// Sends `bytes` and gives what comes until the end.
+/// Sends `bytes` and returns everything received until the end.
 async fn said(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut client = TcpStream::connect(address).await.expect("a connection");
     client.write_all(bytes).await.expect("sent");

@@ -65,7 +65,7 @@ async fn said(gateway: Gateway, text: &'static str) -> Gateway {
     .await
 }
 
-/// A command of weir in the folder of `gateway`: its exit code and what it said.
+/// Runs a command of weir in the folder of `gateway`; returns its exit code and output.
 async fn weir(gateway: &Gateway, args: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
     command.args(args).current_dir(gateway.directory());

@@ -2,7 +2,8 @@
 //! `tests/differential`.
 //!
 //! Each answers a request with `x-seen: METHOD.TARGET.BODY` in hex. Servers that run programs do it
-//! themselves; nginx and Apache pass what they understood on to [`Echo`], which says it for them.
+//! themselves; nginx and Apache forward the request as they understood it to [`Echo`], which
+//! answers for them.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -19,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The time limit for a start: some servers are compiled first.
 const START: Duration = Duration::from_secs(240);
 
-/// An upstream for servers that only pass on: answers with what it got.
+/// An upstream for servers that only forward: it answers with the received request.
 #[derive(Debug)]
 pub struct Echo(SocketAddr);
 

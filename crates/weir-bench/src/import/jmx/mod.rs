@@ -16,7 +16,7 @@ use element::Element;
 /// Elements that only show results.
 const LISTENERS: [&str; 2] = ["ResultCollector", "Summariser"];
 
-/// A pause in milliseconds: always, and at most that much more.
+/// A pause in milliseconds: a constant part, and a random part up to a range.
 #[derive(Clone, Copy, Default)]
 struct Pause {
     constant: f64,
@@ -57,8 +57,7 @@ struct Reading {
 
 /// The requests of a plan, and the lines before them.
 ///
-/// # Errors
-/// With the line of what is not understood.
+/// # Errors With the line of an unknown part.
 pub(super) fn plan(text: &str) -> anyhow::Result<(Head, Vec<Found>)> {
     let document = roxmltree::Document::parse(text).context("it is not XML, as a plan is")?;
     let root = Element::of(document.root_element());

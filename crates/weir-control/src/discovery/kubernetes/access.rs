@@ -1,6 +1,6 @@
 //! Access to the API server: its address, the token, and the authority that signs its certificate.
 //!
-//! Kubernetes replaces the files of a service account while a pod runs, so they are read anew for
+//! Kubernetes replaces the files of a service account while a pod runs, so they are read again for
 //! each request.
 
 use std::fs::File;
@@ -22,7 +22,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub(super) struct Api {
     settings: Settings,
     pub bytes_max: usize,
-    /// The PEM text that was read last, and what was made of it.
+    /// The PEM text that was read last, and the connector built from it.
     tls: Mutex<Option<(Vec<u8>, TlsConnector)>>,
 }
 

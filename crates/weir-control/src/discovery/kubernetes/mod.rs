@@ -96,7 +96,7 @@ impl Client {
         Ok(())
     }
 
-    /// Starts what is to run and does not.
+    /// Starts the watchers that should run and do not.
     fn start(&mut self) -> Looked<()> {
         if self.watched.is_empty() {
             let namespaces = self.api.namespaces()?;
