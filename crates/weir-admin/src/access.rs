@@ -35,7 +35,7 @@ pub(crate) enum Intent {
     Write,
 }
 
-/// Why a request is turned away.
+/// The refusal of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Denied {
     pub(crate) status: StatusCode,

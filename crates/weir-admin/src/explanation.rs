@@ -28,7 +28,7 @@ pub struct Question {
 /// The outcome of a request, step by step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Explanation {
-    /// Why the request is refused before routing, if it is.
+    /// The reason why the request is refused before routing, if it is.
     pub refused: Option<String>,
     /// The path that is matched and sent, if it differs from the received one.
     pub path: Option<String>,

@@ -436,7 +436,7 @@ impl Mocks {
     }
 }
 
-/// Why there is no answer of a definition.
+/// The reason for the lack of an answer from a definition.
 pub(crate) struct Failed<'m> {
     pub fault: Fault,
     place: Option<(&'m Api, &'m Operation)>,

@@ -33,7 +33,7 @@ pub struct Tally {
     pub told: Vec<String>,
     /// The worst values measured, which are reported and not judged.
     pub worst: Vec<Measure>,
-    /// Why the scenario, or a part of it, could not be played on this machine.
+    /// The reason why the scenario, or a part of it, was skipped on this machine.
     pub skipped: Option<String>,
 }
 

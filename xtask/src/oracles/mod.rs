@@ -1,8 +1,8 @@
 //! `cargo xtask oracles`: output of the mock service, validated by third-party programs: schemas by
 //! ajv, templates by mock.js, Chinese numbers by python-stdnum.
 //!
-//! The programs that call them are in `bench/oracles`; they are installed below `target`, each
-//! version with its checksum.
+//! The scripts that call them are in `bench/oracles`; the programs are installed below `target`,
+//! each version with its checksum.
 
 mod samples;
 

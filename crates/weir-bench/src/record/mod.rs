@@ -8,7 +8,7 @@ pub use slice::{Slice, Slices};
 use crate::clock::Nanos;
 use hdrhistogram::Histogram;
 
-/// Why a request did not succeed.
+/// The kind of a request's failure.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-/// Why there is no answer. The texts hold no user or password.
+/// The reason for the lack of an answer. The texts contain no user or password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// No connection could be made, or it broke.

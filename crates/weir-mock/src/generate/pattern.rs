@@ -97,7 +97,7 @@ impl Writer<'_> {
             HirKind::Literal(literal) => self.out.push_str(std::str::from_utf8(&literal.0).ok()?),
             HirKind::Class(Class::Unicode(class)) => {
                 let ranges = class.ranges();
-                // What can be read comes first.
+                // Readable characters come first.
                 let readable: Vec<(u32, u32)> = ranges
                     .iter()
                     .map(|range| (range.start() as u32, range.end() as u32))

@@ -139,7 +139,7 @@ pub(super) fn stats(client: &Client, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Why routes are tried one after the other.
+/// The reason why routes are tried one after the other.
 fn told_crowded(crowded: &Value) -> String {
     let strings = |key: &str| -> Vec<&str> {
         let list = crowded.get(key).and_then(Value::as_array).into_iter().flatten();

@@ -26,7 +26,7 @@ pub fn show(directory: &Directory, name: Option<&str>) -> Option<Value> {
     }
 }
 
-/// Why instances of a service are given nothing by its rules, by id; nothing without rules.
+/// The reasons why rules exclude instances of a service, by id; empty without rules.
 pub fn reasons(directory: &Directory, name: &str) -> HashMap<String, String> {
     let Some(cluster) = directory.cluster(name) else { return HashMap::new() };
     let states = cluster.states(now_ms());

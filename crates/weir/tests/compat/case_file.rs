@@ -12,7 +12,7 @@ pub struct CaseFile {
     /// Sections that set the gateway up, with their titles: `config`, `file`, `profile`,
     /// `env`, `with`.
     pub sections: Vec<(String, Vec<String>)>,
-    /// Why the recorded gateway refused to start.
+    /// The message of the recorded gateway when it refused to start.
     pub start_failure: Option<Vec<String>>,
     pub cases: Vec<Case>,
 }

@@ -9,7 +9,7 @@ use crate::rules::RULES;
 /// The name of the case for a file that cannot be played at all.
 pub const START: &str = "start";
 
-/// Why weir differs.
+/// The reason for a difference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reason {
     pub text: String,

@@ -38,7 +38,7 @@ pub struct Message {
     pub last: bool,
 }
 
-/// Why a part of a message could not be read.
+/// The reason why a part of a message could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     Inside,

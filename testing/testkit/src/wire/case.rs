@@ -20,7 +20,7 @@ pub struct Cases {
 pub struct Case {
     /// File, line and title.
     pub title: String,
-    /// Why other gateways may do otherwise.
+    /// The reason why other gateways may behave differently.
     pub open: Option<String>,
     /// The bytes that the client sends.
     pub request: Vec<u8>,
