@@ -1,8 +1,8 @@
 //! API definitions, the validation of requests against them, and answers made from them.
 //!
 //! Pure: no sockets, clock, chance or threads. Texts of definitions go in ([`Api::read`]), requests
-//! with their bodies go in ([`Mocks::answer`]), and answers come out; whoever serves them is in
-//! `weir-server`. It follows Prism where that is sound (`docs/decisions/0033-mock-service.md`).
+//! with their bodies go in ([`Mocks::answer`]), and answers come out; `weir-server` serves them. It
+//! follows Prism where that is sound (`docs/decisions/0033-mock-service.md`).
 
 #![deny(
     clippy::disallowed_methods,

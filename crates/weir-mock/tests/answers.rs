@@ -1,4 +1,4 @@
-//! What definitions answer: requests as text in, answers as text out.
+//! Answers of definitions: requests as text in, answers as text out.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ fn operation(parameters: &str) -> String {
     )
 }
 
-/// Whether a request with this query, header and cookie fits a parameter written so.
+/// Checks whether a request with this query, header and cookie matches such a parameter.
 fn check_parameter(parameter: &str, target: &str, fields: &[&str], status: u16) {
     let text = operation(&format!("      - {{ {parameter} }}"));
     let mocks = mocks_with(&text, Options::default());

@@ -29,10 +29,10 @@ use shared::Shared;
 use stats::Counters;
 use worker::Worker;
 
-/// What to serve and how.
+/// The settings of an origin.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where to listen; port 0 picks a free one.
+    /// The address to listen on; port 0 picks a free one.
     pub address: SocketAddr,
     /// Further addresses to listen on, at the same port: many instances in one process.
     pub also: Vec<IpAddr>,
@@ -40,9 +40,10 @@ pub struct Options {
     pub workers: usize,
     /// `/hello` and `/delay` occupy a thread each while they wait, as a servlet container does.
     pub blocking: bool,
-    /// Most such threads. They are started when needed.
+    /// The maximum number of such threads. They are started when needed.
     pub threads: usize,
-    /// Most requests that wait for such a thread; one more is answered with 503.
+    /// The maximum number of requests that wait for such a thread; further ones are answered with
+    /// 503.
     pub queue: usize,
     /// Connections the kernel may hold that have not been accepted yet; it caps this at
     /// `net.core.somaxconn`.
@@ -66,7 +67,7 @@ impl Default for Options {
     }
 }
 
-/// A running origin. Stops when dropped; what is in flight then is cut off.
+/// A running origin. Stops when dropped; requests in flight are aborted.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
@@ -76,7 +77,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -93,7 +94,7 @@ impl Running {
 
     fn join(&mut self) {
         for worker in self.workers.drain(..) {
-            // A worker that panicked has already said so.
+            // A worker that panicked has already printed its message.
             let _ = worker.join();
         }
     }

@@ -21,8 +21,8 @@ use tokio::task::LocalSet;
 use crate::endpoint;
 use crate::shared::Shared;
 
-/// How long to wait after a connection could not be accepted: out of file descriptors, as a rule,
-/// and trying again at once would only burn what others need to get done.
+/// The pause after a failed accept: the usual cause is a lack of file descriptors, and an immediate
+/// retry would waste the CPU that others need.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// Listeners, each at an address of its own, and the runtime that serves them.
@@ -43,8 +43,8 @@ pub(crate) fn listen(address: SocketAddr, backlog: i32) -> io::Result<TcpListene
     Ok(socket.into())
 }
 
-/// Whether `address` is free. Sharing the port would hide that another process has it, and each
-/// would get a part of the requests.
+/// Checks that `address` is free. With port sharing, a process that already uses it would go
+/// unnoticed, and each would get a part of the requests.
 pub(crate) fn check_free(address: SocketAddr) -> io::Result<()> {
     socket(address)?.bind(&address.into())
 }
@@ -65,7 +65,7 @@ impl Worker {
         Ok(Self { listeners, runtime, shared, stop })
     }
 
-    /// Serves until told to stop, then drops what is in flight.
+    /// Serves until stopped, then drops requests in flight.
     pub(crate) fn run(self) {
         let Self { listeners, runtime, shared, mut stop } = self;
         let tasks = LocalSet::new();
@@ -122,6 +122,6 @@ async fn serve(stream: TcpStream, peer: SocketAddr, shared: Rc<Shared>) {
     // One write for head and body: small answers are the rule here.
     let mut http = http1::Builder::new();
     http.writev(false);
-    // How a connection ends is its client's affair.
+    // Errors on a connection concern its client only.
     let _ = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
 }

@@ -1,4 +1,4 @@
-//! Which files make up a configuration, and loading it: shared by the commands that take CONFIG.
+//! The files of a configuration, and their loading: shared by the commands that take CONFIG.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub struct ConfigArgs {
     pub descriptors: Arc<Mutex<Option<Descriptors>>>,
 }
 
-/// What outlives configurations: state by name.
+/// State by name that outlives configurations.
 #[derive(Debug, Default)]
 pub struct Lasting {
     /// Services that registries list, and upstreams of pipelines.
@@ -84,7 +84,7 @@ impl ConfigArgs {
         Ok(files)
     }
 
-    /// `bootstrap.yml` and its like, in the directories and beside each `application.yml`.
+    /// `bootstrap.yml` and the like, in the directories and beside each `application.yml`.
     pub fn bootstraps(&self) -> Vec<PathBuf> {
         let mut folders: Vec<PathBuf> = Vec::new();
         for config in &self.configs {
@@ -104,7 +104,7 @@ impl ConfigArgs {
         folders.iter().flat_map(|folder| applications(folder, "bootstrap")).collect()
     }
 
-    /// The files to look at for changes: those there are, and those of any profile beside them.
+    /// The files to watch for changes: the existing ones, and those of any profile beside them.
     pub fn watched(&self) -> Vec<PathBuf> {
         if self.is_unwatched {
             return Vec::new();
@@ -146,7 +146,7 @@ impl ConfigArgs {
         self.load_from(&Lasting::default(), Reach::Files)
     }
 
-    /// The same, with what outlives configurations; may wait for servers.
+    /// Loads it with the state that outlives configurations; may wait for servers.
     ///
     /// # Errors
     /// See [`ConfigArgs::load`].

@@ -244,7 +244,7 @@ async fn faults_are_what_was_asked_for() {
     for fault in ["reset", "truncated", "malformed"] {
         assert!(spoilt(fault).await.is_err(), "{fault}");
     }
-    // Who gives up waiting harms nobody.
+    // A client that gives up waiting affects no other.
     let mut waiting = Client::connect(gateway.address()).await;
     waiting.send("GET /pets HTTP/1.1\r\nHost: a\r\nPrefer: fault=timeout\r\n\r\n").await;
     drop(waiting);
@@ -316,7 +316,7 @@ async fn changed_files_are_read_again_if_they_are_watched() {
     std::fs::write(&file, "weir.mock.overrides: [ { body: the second } ]").expect("another one");
     gateway.wait_for_output("reloaded");
     assert_eq!(ask(&gateway, get).await.text(), "the second");
-    // A broken definition is told, and what was there serves on.
+    // A broken definition is reported, and the previous one stays in use.
     std::fs::write(gateway.config(), "openapi: 3.0.0\npaths: { pets: {} }").expect("a broken one");
     gateway.wait_for_output("pets.yaml:2#/paths/pets");
     gateway.wait_for_output("the old configuration stays in use");

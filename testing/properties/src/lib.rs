@@ -1,4 +1,5 @@
-//! What must hold of any input: one function per parser, each asserting more than "no panic".
+//! Properties that hold for any input: one function per parser, each asserting more than "no
+//! panic".
 //!
 //! `fuzz/` feeds them without end, `tests/bounded.rs` for a while on a stable compiler, both from
 //! the seeds in `fuzz/corpus-seeds`.

@@ -1,15 +1,16 @@
-//! API definitions of every kind, and the answers that come of them.
+//! API definitions of every kind, and their answers.
 
 use std::sync::Arc;
 
 use weir_mock::{Api, Call, CallbackTargets, Firing, Mocks, NotFired, Options, ReadErrors};
 use weir_wire::Fields;
 
-/// Operations of one definition that are asked.
+/// The maximum number of operations of one definition that receive a request.
 const ASKED_MAX: usize = 8;
 
-/// A definition of any kind: it is read, or refused with places in it. What is read answers each
-/// operation with a head that can be sent, and the same once more after it is read again.
+/// A definition of any kind is read, or refused with the places of its errors. A definition that is
+/// read answers each operation with a head that can be sent, and gives the same answers after it is
+/// read again.
 ///
 /// # Panics
 /// If it does not hold.
@@ -111,7 +112,7 @@ fn refused(errors: &ReadErrors, text: &str) {
     }
 }
 
-/// `None` if a path or an override is refused, which is told.
+/// `None` if a path or an override is refused, which comes with an error.
 fn served(api: Api) -> Option<Mocks> {
     let (callbacks, _) = CallbackTargets::read(["http://127.0.0.1:1"].into_iter());
     let options = Options { seed: Some(7), stateful: true, callbacks, ..Options::default() };

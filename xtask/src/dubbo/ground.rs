@@ -15,12 +15,12 @@ use weir_peers::tools::{Tool, path};
 
 /// Threads of a provider: its default, more than a consumer here has.
 pub const PROVIDER_THREADS: u32 = 200;
-/// How long a process may take to start; a JVM beside a busy compiler takes seconds.
+/// The time limit for a start; a JVM beside a busy compiler takes seconds.
 const START: Duration = Duration::from_secs(60);
-/// How often the output of a process is looked at.
+/// The interval at which the output of a process is read.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What processes need to be started.
+/// The inputs to start processes.
 pub struct Ground<'a> {
     interrupt: &'a Interrupt,
     folder: TempDir,
@@ -29,16 +29,16 @@ pub struct Ground<'a> {
 
 /// Two providers of the same services.
 pub struct Providers {
-    /// Its name is `one`.
+    /// The provider with the name `one`.
     pub one: Process,
     two: Process,
-    /// Where they listen.
+    /// The ports they listen on.
     pub ports: (u16, u16),
 }
 
 /// A weir with its pipelines.
 pub struct Gateway {
-    /// It.
+    /// The process.
     pub process: Process,
     ports: BTreeMap<String, u16>,
 }
@@ -155,7 +155,7 @@ impl Providers {
 }
 
 impl Drop for Providers {
-    /// Dubbo takes seconds to end: both do so at the same time.
+    /// Dubbo takes seconds to end: both are stopped at the same time.
     fn drop(&mut self) {
         for provider in [&self.one, &self.two] {
             provider.signal(Signal::TERM);
@@ -164,7 +164,7 @@ impl Drop for Providers {
 }
 
 impl Gateway {
-    /// Where the pipeline with this id listens.
+    /// The port of the pipeline with this id.
     ///
     /// # Errors
     /// There is none.
@@ -173,7 +173,7 @@ impl Gateway {
     }
 }
 
-/// How many pipelines there are in [`configuration`].
+/// The number of pipelines in [`configuration`].
 const PIPELINES: usize = 4;
 
 fn configuration((one, two): (u16, u16), dead: u16, is_shared: bool) -> String {

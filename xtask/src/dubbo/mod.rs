@@ -90,7 +90,7 @@ pub fn run(args: &DubboArgs) -> anyhow::Result<()> {
 struct Calls<'a> {
     args: &'a DubboArgs,
     serialization: &'a str,
-    /// Process id of the provider that is asked to end when half of the calls are made.
+    /// Process id of the provider that is stopped when half of the calls are made.
     stopped: Option<u32>,
 }
 

@@ -2,8 +2,8 @@
 //! ajv, templates by mock.js, Chinese numbers by python-stdnum, and a served definition by
 //! schemathesis.
 //!
-//! What they judge, and how they are asked, is in `bench/oracles`; they are installed below
-//! `target`, each version with its checksum.
+//! The scripts that call them are in `bench/oracles`; the programs are installed below `target`,
+//! each version with its checksum.
 
 mod conformance;
 mod samples;
@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_testkit::tree::root;
 
-/// Findings that are shown of one schema or template.
+/// The maximum number of findings shown for one schema or template.
 const SHOWN_MAX: usize = 3;
 
 /// Arguments of `cargo xtask oracles`.
@@ -34,7 +34,7 @@ pub struct OraclesArgs {
     weir: Option<PathBuf>,
 }
 
-/// What an oracle does not accept.
+/// A sample that an oracle rejects.
 #[derive(Debug, Deserialize)]
 struct Finding {
     name: String,
@@ -108,7 +108,7 @@ fn shown(command: &Command) -> String {
     command.get_program().to_string_lossy().into_owned()
 }
 
-/// What a judge says to `samples`, which it reads to their end before it answers.
+/// The findings of an oracle on `samples`, which it reads to their end before it answers.
 fn judged(mut command: Command, samples: &[Value]) -> anyhow::Result<Vec<Finding>> {
     // A file, not a pipe: neither side can wait for the other.
     let mut input = tempfile::tempfile()?;

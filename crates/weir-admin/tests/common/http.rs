@@ -20,7 +20,7 @@ pub struct Api {
     pub directory: tempfile::TempDir,
 }
 
-/// What came back.
+/// The received answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,

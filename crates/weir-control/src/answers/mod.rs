@@ -1,8 +1,7 @@
-//! Answers to what filters ask: see [`Question`].
+//! Answers to the questions of filters: see [`Question`].
 //!
-//! Each question is a task of its own, so that a slow answer holds up nobody else, and a panic
-//! costs one answer. Whoever asked waits no longer than the question's bound; a task is given up
-//! then, too.
+//! Each question is a task of its own, so that a slow answer delays no other, and a panic costs one
+//! answer. The asker waits no longer than the question's bound; then the task is aborted, too.
 
 mod access_token;
 mod callback;
@@ -29,7 +28,7 @@ use self::redis::Redis;
 use crate::http::{Pool, Reach};
 use crate::plane::Plane;
 
-/// A question, and where the answer goes.
+/// A question, and the channel for its answer.
 pub type Inquiry = (Question, oneshot::Sender<Answer>);
 
 /// Answers `first` and all that comes after it, for as long as the plane lives.
@@ -43,7 +42,7 @@ pub fn answer_questions(plane: &Plane, first: Inquiry, mut others: mpsc::Receive
     });
 }
 
-/// What answering needs from one question to the next.
+/// State that answers share between questions.
 #[derive(Debug, Default)]
 struct Desk {
     redis: Redis,
@@ -71,11 +70,11 @@ impl Desk {
             let bound = Duration::from_millis(question.timeout_ms());
             let answered = tokio::select! {
                 answered = tokio::time::timeout(bound, desk.answer(&question)) => answered,
-                // Nobody wants to know any more.
+                // The asker is gone.
                 () = asker.closed() => return,
             };
             let late = |_| Answer::Nobody(format!("not within {bound:?}"));
-            // Refused only if nobody wants to know any more.
+            // Fails only if the asker is gone.
             let _ = asker.send(answered.unwrap_or_else(late));
         });
     }

@@ -1,4 +1,4 @@
-//! The client of any one registry.
+//! The client of a registry, whatever its kind.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ impl Client {
         })
     }
 
-    /// What the registry lists; may take as long as a blocking query.
+    /// The services of the registry; may take as long as a blocking query.
     pub async fn next(&mut self, shared: &Shared) -> Looked<Report> {
         match self {
             Self::Eureka(client) => client.next(shared).await,
@@ -48,7 +48,7 @@ impl Client {
         }
     }
 
-    /// How long to wait after a good answer.
+    /// The pause after a good answer.
     pub fn pause(&self, shared: &Shared) -> Duration {
         match self {
             Self::Eureka(_) => shared.settings.eureka.interval,

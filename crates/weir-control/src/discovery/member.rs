@@ -1,4 +1,4 @@
-//! weir as a member of others' registries: registered, kept registered, and taken out at a drain.
+//! Self-registration of weir in registries: registered, renewed, and removed at a drain.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ use crate::http::{Answer, Ask, Failure, Looked};
 const BYTES_MAX: usize = 1 << 20;
 /// An answer must be whole within this time.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How often Nacos is told that weir is there.
+/// The interval of heartbeats to Nacos.
 const BEAT: Duration = Duration::from_secs(5);
-/// How often Consul is told anew, for an agent that has forgotten.
+/// The interval of renewed registrations at Consul, for an agent that has lost its state.
 const CONSUL_RENEWAL: Duration = Duration::from_secs(60);
-/// What may stand in a path as it is.
+/// Characters that need no encoding in a path segment.
 const SEGMENT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 
@@ -41,7 +41,7 @@ pub(crate) fn path_segment(text: &str) -> String {
 }
 
 impl Member {
-    /// Every membership that `settings` ask for.
+    /// Every membership that `settings` configure.
     pub fn all(settings: &Settings, here: Here) -> Vec<Self> {
         let mut all = Vec::new();
         let e = &settings.eureka;
@@ -223,7 +223,7 @@ impl Member {
         Ok(true)
     }
 
-    /// Whether the registry still knows it.
+    /// Renews the registration; returns whether the registry still has it.
     async fn renew(&mut self) -> Looked<bool> {
         match self {
             Self::Eureka { servers, app, id, .. } => {
@@ -274,7 +274,7 @@ impl Member {
         }
     }
 
-    /// Takes it out of the registry.
+    /// Removes the registration.
     pub async fn leave(&self) -> Looked<()> {
         match self.clone() {
             Self::Eureka { servers, app, id, .. } => {

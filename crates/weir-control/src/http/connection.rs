@@ -57,7 +57,7 @@ impl Connection {
     ) -> Result<Self, Failure> {
         let handshake = http1::handshake(TokioIo::new(stream)).await;
         let (sender, connection) = handshake.map_err(|error| unreachable(&error))?;
-        // Ends with the connection: one that is given up is closed.
+        // The driver ends with the connection: an abandoned connection is closed.
         let mut driver = JoinSet::new();
         driver.spawn(connection);
         Ok(Self { sender, made: Instant::now(), _driver: driver })

@@ -37,7 +37,7 @@ pub(crate) struct Ask<'a> {
     pub headers: Vec<(HeaderName, String)>,
     /// Further fields, whatever bytes they have.
     pub fields: Vec<(HeaderName, Vec<u8>)>,
-    /// JSON unless a header says otherwise, or nothing.
+    /// The body: JSON, unless a header says otherwise, or none.
     pub body: Option<String>,
     /// Content of any other kind, where there is no `body`.
     pub content: Vec<u8>,
@@ -54,7 +54,7 @@ pub(crate) struct Ask<'a> {
     pub tls: Option<TlsConnector>,
 }
 
-/// What a registry answered.
+/// The answer of a server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub status: StatusCode,
@@ -110,7 +110,7 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// The same on a connection of `pool`, which keeps it for the next question.
+    /// Sends the request on a connection of `pool`, which keeps it for the next one.
     pub async fn send_by(self, pool: &Pool) -> Result<Answer, Failure> {
         let time = self.timeout;
         match tokio::time::timeout(time, self.exchange_by(pool)).await {
@@ -157,7 +157,7 @@ impl<'a> Ask<'a> {
         Ok(Opened { status: head.status, headers: head.headers, body, _connection: connection })
     }
 
-    /// Where it goes, and what is sent there.
+    /// The target and the request to send.
     fn prepared(self) -> Result<(Target, Request<Full<Bytes>>), Failure> {
         let place = Place::of(self.url)?;
         let mut request = Request::builder()
@@ -189,7 +189,7 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// Reads an answer; its connection then goes to the pool.
+/// Reads an answer; then returns its connection to the pool.
 async fn answered(
     response: Response<Incoming>,
     connection: Connection,
@@ -228,7 +228,7 @@ impl Answer {
     }
 }
 
-/// Where a URL leads.
+/// The target of a URL.
 struct Place {
     target: Target,
     host: String,
@@ -274,7 +274,7 @@ pub(crate) fn shown(url: &str) -> String {
     format!("{scheme}://{authority}/{path}")
 }
 
-/// What was answered, as text.
+/// The body as text.
 pub(crate) fn text(body: &[u8]) -> Looked<String> {
     let text = std::str::from_utf8(body);
     let text = text.map_err(|_| Failure::Nonsense("it is not UTF-8".to_owned()))?;

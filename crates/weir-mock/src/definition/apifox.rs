@@ -46,7 +46,7 @@ fn list<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
     value.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// Where each schema is, by the reference that leads to it.
+/// Maps the reference of each schema to its place.
 fn named_schemas(folder: &Value, place: &Place, found: &mut BTreeMap<String, String>) {
     for (at, item) in list(folder, "items").enumerate() {
         let place = place.at("items").at(&at.to_string());
@@ -60,7 +60,7 @@ fn named_schemas(folder: &Value, place: &Place, found: &mut BTreeMap<String, Str
     }
 }
 
-/// Has references lead to where the schemas are, and brings schemas into one form.
+/// Rewrites references to the places of the schemas, and converts schemas to one form.
 fn lead(value: &mut Value, schemas: &BTreeMap<String, String>) {
     match value {
         Value::Object(members) => {

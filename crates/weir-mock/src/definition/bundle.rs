@@ -1,5 +1,6 @@
-//! A definition of several files as one document: the others stand below `x-weir-files`, by their
-//! paths beside the first, and references lead there. Diagnostics give their places back.
+//! A definition of several files as one document: the other files are embedded below
+//! `x-weir-files`, keyed by their paths relative to the first, and references are rewritten to
+//! point there. Diagnostics map places back to the files.
 
 use serde_json::{Map, Value};
 
@@ -9,8 +10,8 @@ use super::model::{Api, Kind};
 use super::read::kind;
 
 impl Api {
-    /// The definition in `text`, that of the file `file`, with all the files that it refers to as
-    /// one document. `None` if it refers to no other file.
+    /// The definition in `text`, the content of `file`, with all the files that it refers to as one
+    /// document. `None` if it refers to no other file.
     ///
     /// # Errors
     /// A file that cannot be read, with the place that refers to it.

@@ -1,5 +1,5 @@
-//! What definitions other than OpenAPI have in common: operations are added one by one, and what
-//! is not used is noted with its place.
+//! The common part of readers for definitions other than OpenAPI: operations are added one by one,
+//! and unused parts are noted with their place.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,7 +18,7 @@ use crate::behaviour::Settings;
 
 /// Warnings of one definition that are kept.
 const WARNINGS_MAX: usize = 1_000;
-/// Answers of one operation that are kept.
+/// The maximum number of recorded answers of one operation.
 const RECORDINGS_MAX: usize = 1_000;
 
 /// Operations, warnings and errors so far.
@@ -144,7 +144,7 @@ pub(super) fn warn(warnings: &mut Vec<Warning>, pointer: &str, message: impl Int
     }
 }
 
-/// Whether properties have placeholders; those that are not understood are noted.
+/// Whether properties have placeholders; unknown ones are noted.
 pub(super) fn field_rules(root: &Value, pointer: &str, warnings: &mut Vec<Warning>) -> bool {
     let mut found = false;
     let mut waiting = vec![(root, Place { file: String::new(), pointer: pointer.to_owned() })];

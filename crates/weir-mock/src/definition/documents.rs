@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
-/// Where documents live; what a file is called comes behind it.
+/// The base URI of documents; the file name is appended.
 pub(crate) const ROOT: &str = "weir:///";
-/// What a definition says to weir alone stands below this name.
+/// The member of a definition that holds settings for weir alone.
 pub(super) const EXTENSION: &str = "x-weir-mock";
 /// Where a bundle of several files has the others.
 pub(super) const FILES: &str = "x-weir-files";
@@ -16,27 +16,27 @@ pub(super) const FILES: &str = "x-weir-files";
 const HOPS_MAX: usize = 64;
 /// Files of one definition at most.
 const FILES_MAX: usize = 1_000;
-/// Values in one YAML file at most.
+/// The maximum number of values in one YAML file.
 const NODES_MAX: usize = 4_000_000;
-/// Bytes of a file that is kept as text: larger ones would take long to read once more.
+/// The maximum size of a file that is kept as text: larger ones would take long to parse again.
 const REST_BYTES_MAX: usize = 64 * 1024;
 /// Values within each other that can be read as JSON.
 pub(super) const DEPTH_MAX: usize = 100;
 /// Bytes of one file at most.
 pub(crate) const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Gives the text of a file that a definition refers to, by its path beside the first file, or says
-/// why there is none.
+/// Returns the text of a file that a definition refers to, by its path relative to the first file,
+/// or the reason why there is none.
 pub type Load<'l> = &'l dyn Fn(&str) -> Result<String, String>;
 
-/// What is wrong with a definition, and where.
+/// An error in a definition, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
     /// File.
     pub file: String,
     /// JSON pointer into it; empty for the whole.
     pub pointer: String,
-    /// What is wrong, and what to do.
+    /// The error and its remedy.
     pub message: String,
 }
 
@@ -54,10 +54,10 @@ impl std::error::Error for ReadError {}
 pub struct ReadErrors(pub Vec<ReadError>);
 
 impl ReadErrors {
-    /// Things that are told of one definition.
+    /// The maximum number of errors reported for one definition.
     pub const MAX: usize = 100;
 
-    /// Adds one, unless there are too many.
+    /// Adds an error, unless there are too many.
     pub(crate) fn push(&mut self, error: ReadError) {
         if self.0.len() < Self::MAX {
             self.0.push(error);
@@ -86,7 +86,7 @@ impl std::error::Error for ReadErrors {}
 /// A place in a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
-    /// File, as its path beside the first one.
+    /// The file, as its path relative to the first one.
     pub file: String,
     /// JSON pointer.
     pub pointer: String,
@@ -115,7 +115,7 @@ impl Place {
     }
 }
 
-/// What cannot stand in the path of a URI.
+/// Characters that must be encoded in the path of a URI.
 const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -133,7 +133,7 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// A file, as a value or as the text that it is made of when it is asked for.
+/// A file, as a value or as the text that is parsed on demand.
 #[derive(Debug, Default)]
 struct Document {
     text: Box<str>,
@@ -263,13 +263,13 @@ impl Documents {
         is_data || is_extension || ends.any(|end| has_base(end).is_some())
     }
 
-    /// A file as text that is read once it is needed. References are not looked at.
+    /// A file as text, parsed on demand. References are not looked at.
     pub(super) fn of_text(file: &str, text: String) -> Self {
         let document = Document { text: text.into(), value: OnceLock::new() };
         Self { files: BTreeMap::from([(file.to_owned(), document)]), first: file.to_owned() }
     }
 
-    /// The text of the first file, if it was made of one.
+    /// The text of the first file, if it is kept.
     pub(super) fn text(&self) -> &str {
         self.files.get(&self.first).map_or("", |document| &document.text)
     }
@@ -278,7 +278,7 @@ impl Documents {
         self.files.get(&self.first).map_or(&Value::Null, Document::value)
     }
 
-    /// The files by their paths beside the first one.
+    /// The files by their paths relative to the first one.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.files.iter().map(|(name, document)| (name.as_str(), document.value()))
     }
@@ -294,13 +294,13 @@ impl Documents {
         values.for_each(change);
     }
 
-    /// Keeps the files as text until one is asked for: most definitions of many never are, and
+    /// Keeps the files as text until one is needed: among many definitions most never are, and
     /// values take several times the memory.
     pub(crate) fn rest(&mut self) {
         self.files.values_mut().for_each(Document::rest);
     }
 
-    /// Where `reference` in `file` leads.
+    /// The target of `reference` in `file`.
     pub(crate) fn target(&self, file: &str, reference: &str) -> Result<Place, String> {
         let (path, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -324,7 +324,7 @@ impl Documents {
         self.files.get(&place.file)?.value().pointer(&place.pointer)
     }
 
-    /// What `place` is once references have been followed.
+    /// The value at `place` after following references.
     pub(crate) fn follow(&self, place: Place) -> Result<(Place, &Value), ReadError> {
         let mut here = place;
         for _ in 0..HOPS_MAX {
@@ -360,7 +360,7 @@ fn join(file: &str, other: &str) -> Result<String, String> {
     Ok(parts.join("/"))
 }
 
-/// Whether no more than `depth` values lie within each other.
+/// Whether values nest at most `depth` levels deep.
 pub(super) fn is_within(value: &Value, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     match value {
@@ -398,7 +398,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Value, ReadError> {
     })
 }
 
-/// Every `$ref` below `value` with its place, examples aside: what looks like one there is data.
+/// Every `$ref` below `value` with its place, except in examples: a `$ref` there is data.
 fn references(value: &Value, place: &Place, found: &mut Vec<(Place, String)>) {
     match value {
         Value::Object(members) => {

@@ -28,7 +28,7 @@ pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadErro
     all.finish((Kind::Har, name, file), None, vec![String::new()], Value::Null)
 }
 
-/// Adds one entry; gives its host.
+/// Adds one entry; returns its host.
 fn entry(all: &mut Collected, value: &Value, place: &Place) -> Result<String, ReadError> {
     let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
     let url = text("/request/url");

@@ -1,4 +1,4 @@
-//! Definitions as they are read, whatever they are written as: one model comes of all.
+//! Readers of definitions: every format is read into one model.
 
 mod apifox;
 mod bundle;

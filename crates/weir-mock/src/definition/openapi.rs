@@ -29,7 +29,7 @@ const CALLBACKS_MAX: usize = 16;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
     None,
-    /// It was found to be right.
+    /// The definition was validated before.
     Known,
 }
 
@@ -148,7 +148,7 @@ fn bases(root: &Value) -> Vec<String> {
     bases
 }
 
-/// An operation with what it says of itself, or what is wrong with it.
+/// An operation with its own overrides, or its error.
 type ReadOperation = Result<(Operation, Vec<Override>), ReadError>;
 
 struct Reader<'d> {
@@ -158,7 +158,7 @@ struct Reader<'d> {
 }
 
 impl Reader<'_> {
-    /// The operations of a path, each with how it behaves, or what is wrong with it.
+    /// The operations of a path, each with its overrides, or its error.
     fn path(&self, place: &Place, path: &str) -> Result<Vec<ReadOperation>, ReadError> {
         if !path.starts_with('/') {
             return Err(place.error(format!("the path `{path}` does not start with `/`")));
@@ -307,7 +307,7 @@ impl Reader<'_> {
             Some("query") => ParameterPlace::Query,
             Some("header") => ParameterPlace::Header,
             Some("cookie") => ParameterPlace::Cookie,
-            // The whole query as one value comes with 3.2, and is not looked at.
+            // A parameter for the whole query string (3.2) is ignored.
             Some("querystring") => return Ok(None),
             _ => return Err(place.error("`in` is none of path, query, header, cookie")),
         };

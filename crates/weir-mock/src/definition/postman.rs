@@ -174,7 +174,7 @@ fn answered(
     })
 }
 
-/// What the variables of a path were in a request that was made.
+/// The values of the path variables in a saved request.
 fn values(template: &str, own: &Url) -> Vec<(String, String)> {
     let (names, texts): (Vec<&str>, Vec<&str>) =
         (template.split('/').collect(), own.path.split('/').collect());
@@ -231,7 +231,7 @@ fn pairs(query: &str, variables: &Variables) -> Vec<(String, String)> {
     all.into_iter().filter(|(_, value)| !value.contains("{{")).collect()
 }
 
-/// Path and query of a URL; what stands before the first slash is a host.
+/// Path and query of a URL; the text before the first slash is a host.
 fn path_of(url: &str) -> (&str, &str) {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let rest = rest.split('#').next().unwrap_or(rest);

@@ -1,4 +1,4 @@
-//! Which kind of definition a text is, by what is in it.
+//! Detection of the format of a definition by its content.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use super::openapi::{self, Trust};
 use super::{apifox, har, postman, yapi};
 
 impl Api {
-    /// Reads the definition in `text`, that of the file `file`; `load` gives the files that it
-    /// refers to. What it is written as shows in what it holds.
+    /// Reads the definition in `text`, the content of `file`; `load` supplies the files that it
+    /// refers to. The format is detected from the content.
     ///
     /// # Errors
     /// What is wrong with it, with its place.
@@ -17,7 +17,7 @@ impl Api {
         Self::of_value(name, file, parse(file, text)?, load)
     }
 
-    /// The same of a definition that is read as JSON or YAML.
+    /// Reads a definition that is already parsed from JSON or YAML.
     ///
     /// # Errors
     /// What is wrong with it, with its place.
@@ -40,8 +40,8 @@ impl Api {
         }
     }
 
-    /// The same of a definition of one file that was read without an error before. References
-    /// that nothing uses are not followed once more, which is most of the time that reading takes.
+    /// Reads a definition of one file that was read without an error before. Unused references are
+    /// not followed again, which would take most of the time.
     ///
     /// # Errors
     /// What is wrong with it, with its place.

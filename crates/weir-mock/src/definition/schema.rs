@@ -1,5 +1,4 @@
-//! Schemas of OpenAPI 3.0 and Swagger 2.0, brought into the form of JSON Schema 2020-12, and what
-//! validates against them.
+//! Schemas of OpenAPI 3.0 and Swagger 2.0, converted to JSON Schema 2020-12, and their validators.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::documents::{Documents, EXTENSION, Place, ROOT, ReadError};
 
-/// Steps that matching one pattern may take.
+/// The maximum number of backtracking steps to match one pattern.
 const BACKTRACKS_MAX: usize = 100_000;
 
 /// Members that hold data, whatever it looks like.
@@ -25,10 +24,11 @@ pub(crate) enum Side {
 /// A schema of a definition.
 #[derive(Debug)]
 pub(crate) struct Schema {
-    /// Where it is written.
+    /// The place of the schema.
     pub(crate) place: Place,
     pub(crate) side: Side,
-    /// What it means; found once the definition is read ([`super::source::find_sources`]).
+    /// The meaning of the schema; set once the definition is read
+    /// ([`super::source::find_sources`]).
     pub(super) source: Arc<Source>,
 }
 
@@ -43,7 +43,7 @@ impl Schema {
         followed.ok().map(|(_, value)| value)
     }
 
-    /// What it means.
+    /// The meaning of the schema.
     pub(crate) fn source(&self) -> &Source {
         &self.source
     }
@@ -93,12 +93,12 @@ impl Source {
         &self.schemas.documents
     }
 
-    /// Where it is there.
+    /// The place of the schema.
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
-    /// What validates against it; made at the first use.
+    /// The validator of the schema; built at the first use.
     ///
     /// # Errors
     /// Why the schema is none.
@@ -111,14 +111,15 @@ impl Source {
     }
 }
 
-/// Documents that schemas are in, as a validator sees them. That takes many times the memory of
-/// the documents, so it is made for the first validation.
+/// The documents that contain the schemas, prepared for a validator. This takes many times the
+/// memory of the documents, so it is done at the first validation.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
     pub(super) documents: Documents,
-    /// Whether a side does not see some properties.
+    /// Whether some properties are hidden from one side.
     is_one_sided: bool,
-    /// Whether there is one schema only; then nothing else needs what its validator was made from.
+    /// Whether there is only one schema; then the registry need not be kept once its validator is
+    /// built.
     is_alone: bool,
     request: OnceLock<RegistryOrWhy>,
     response: OnceLock<RegistryOrWhy>,
@@ -142,7 +143,7 @@ impl Schemas {
         self.is_one_sided
     }
 
-    /// What schemas are found in; `side` where sides differ.
+    /// The registry to look schemas up in; for one `side` where the sides differ.
     pub(super) fn registry(&self, side: Option<Side>) -> RegistryOrWhy {
         let (kept, mark) = match side {
             None => (&self.request, None),
@@ -157,7 +158,7 @@ impl Schemas {
     }
 }
 
-/// Whether every schema of `documents`, which are normalised, can be found.
+/// Checks that every schema of `documents`, which are normalised, can be found.
 ///
 /// # Errors
 /// A document that is no schema's place, or a reference that leads nowhere.
@@ -165,7 +166,7 @@ pub(super) fn check(documents: &Documents) -> Result<(), ReadError> {
     registry(documents, None).map(drop)
 }
 
-/// What validates against the schema at `place`.
+/// Builds the validator of the schema at `place`.
 ///
 /// # Errors
 /// Why it is none.
@@ -180,7 +181,7 @@ pub(super) fn build(registry: &Registry<'static>, place: &Place) -> Result<Valid
             .should_ignore_unknown_formats(true)
             .offline()
     };
-    // The engine that takes linear time, where the patterns allow.
+    // The linear-time engine, where the patterns permit it.
     let linear = options().with_pattern_options(PatternOptions::regex()).build(&schema);
     linear
         .or_else(|_| {
@@ -220,7 +221,7 @@ pub(super) fn is_one_sided(value: &Value) -> bool {
     }
 }
 
-/// Takes properties that carry `mark` out of `required`.
+/// Removes properties that carry `mark` from `required`.
 fn relax(value: &mut Value, mark: &str) {
     if let Value::Object(members) = &mut *value
         && let Some(Value::Object(properties)) = members.get("properties")

@@ -24,7 +24,7 @@ const CATEGORY_KEYS: &[&str] = &[
     "parent_id",
     "proxy",
 ];
-/// What is used, and what only tells people something.
+/// Members that are used, or that only inform people.
 const KEYS: &[&str] = &[
     "title",
     "path",
@@ -119,7 +119,7 @@ fn interface(all: &mut Collected, value: &mut Value, place: &Place) -> Result<()
     Ok(())
 }
 
-/// `?a=b` of a path that is told apart by its query.
+/// The query `?a=b` that distinguishes paths.
 fn fixed_query(value: &Value) -> String {
     let pairs = value.pointer("/query_path/params").and_then(Value::as_array);
     let pairs = pairs.into_iter().flatten().filter_map(|pair| {
@@ -171,7 +171,7 @@ fn request_body(value: &mut Value, place: &Place) -> Result<Option<RequestBody>,
             let media = vec![media("application/json", Some(schema), None)];
             Ok(Some(RequestBody { required: false, media }))
         }
-        // YApi says nothing of other bodies that could be checked.
+        // YApi has no schema for other bodies.
         _ => Ok(None),
     }
 }
@@ -214,7 +214,7 @@ fn response_body(
     Ok(Some(media(range, None, Some(Example::Text(body)))))
 }
 
-/// The schema that stands as a text at `key`, which it replaces.
+/// The schema written as text at `key`; it replaces the text.
 fn schema_in(
     value: &mut Value,
     key: &str,
@@ -256,7 +256,7 @@ fn rebase(value: &mut Value, pointer: &str) {
     }
 }
 
-/// Takes out what would make a schema a document of its own, and references that lead nowhere.
+/// Removes keywords that would make a schema a document of its own, and dangling references.
 pub(super) fn plain(value: &mut Value) {
     match value {
         Value::Object(members) => {

@@ -7,7 +7,7 @@ use super::value::{Shape, array, coerce, object};
 use super::violation::{Violation, violations};
 use crate::definition::{Parameter, ParameterPlace, Style};
 
-/// What a request has of a parameter.
+/// The form in which a request contains a parameter.
 pub(super) enum Written {
     Nothing,
     /// A text that stands for the whole value in the parameter's style.

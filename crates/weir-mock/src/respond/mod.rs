@@ -26,7 +26,7 @@ pub use options::Options;
 use prefer::Prefer;
 use text::text_of;
 
-/// Whether a request asks what becomes of it: `Prefer: explain=true`, or `?__explain=true`.
+/// Whether a request asks for an explanation: `Prefer: explain=true`, or `?__explain=true`.
 pub(crate) fn asks_why(call: &Call<'_>) -> bool {
     Prefer::asks_why(call)
 }
@@ -40,13 +40,13 @@ pub struct Reply {
     pub fields: Vec<(String, Vec<u8>)>,
     /// Content.
     pub body: Vec<u8>,
-    /// How long to wait before it is sent, in milliseconds.
+    /// The delay before the answer is sent, in milliseconds.
     pub delay_ms: u64,
     /// Over how many milliseconds the body is spread.
     pub body_ms: u64,
-    /// What is wrong with it on purpose; the rest is the answer that it would have been.
+    /// The fault to inject; the other fields hold the answer without it.
     pub fault: Option<InjectedFault>,
-    /// Where the request went and why it is answered so, for a log.
+    /// The chosen operation and the reasons for the answer, for a log.
     pub why: String,
     /// What is sent to others once it has been sent.
     pub callbacks: Vec<Callback>,
@@ -58,7 +58,7 @@ impl Reply {
     }
 
     fn finish(mut self) -> Self {
-        // A value that cannot stand in a head is left out, whatever made it.
+        // A value that is invalid in a header is left out.
         self.fields.retain(|(name, value)| {
             weir_wire::is_token(name.as_bytes()) && weir_wire::is_field_value(value)
         });
@@ -120,10 +120,10 @@ pub(crate) struct Matched<'a> {
     pub path_values: &'a [(&'a str, String)],
     pub call: &'a Call<'a>,
     pub options: &'a Options,
-    /// The override that it means.
+    /// The override that applies to it.
     pub rule: Option<&'a Rule>,
     pub asked: &'a Asked<'a>,
-    /// What is kept, if it is about a collection.
+    /// The stored items, if the operation is one on a collection.
     pub kept: Option<(&'a State, &'a Subject)>,
     pub dice: u64,
     pub now_ms: i64,
@@ -152,7 +152,7 @@ pub(crate) fn answer(matched: Matched<'_>) -> Result<(Reply, Manner), Fault> {
     }
     let own = rule.map(|rule| &rule.own);
     let (about, reported) = checked(matched, &prefer);
-    // What the client asks for goes first, and does not use up a step of a sequence.
+    // The client's preference comes first, and does not use up a step of a sequence.
     let is_free = about.is_none() && prefer.code.is_none() && prefer.example.is_none();
     let meant = rule.filter(|_| is_free);
     if let Some(rule) = meant {
@@ -165,7 +165,7 @@ pub(crate) fn answer(matched: Matched<'_>) -> Result<(Reply, Manner), Fault> {
         Some(template) => made.overridden(template)?,
         None => {
             let reply = made.answer(about.as_ref(), options)?;
-            // What is chosen, by the client or an override, is not looked for.
+            // A response chosen by the client or an override is not negotiated.
             let is_chosen = prefer.code.is_some() || prefer.example.is_some();
             match matched.kept.filter(|_| about.is_none() && !is_chosen) {
                 Some((state, subject)) => made.stateful(state, subject, reply)?,
@@ -200,7 +200,7 @@ pub(crate) fn answer(matched: Matched<'_>) -> Result<(Reply, Manner), Fault> {
     Ok((reply.finish(), Manner { dynamic, seed }))
 }
 
-/// What is wrong with a request if it is refused, and else what is told of it.
+/// The fault if the request is refused, and the violations to report otherwise.
 fn checked(matched: Matched<'_>, prefer: &Prefer) -> (Option<Fault>, Vec<Violation>) {
     let Matched { operation, options, rule, .. } = matched;
     let own = rule.and_then(|rule| rule.own.validation);
@@ -216,10 +216,10 @@ fn checked(matched: Matched<'_>, prefer: &Prefer) -> (Option<Fault>, Vec<Violati
     }
 }
 
-/// What is told of an answer that came of a template.
+/// The reason given for an answer made from a template.
 const TEMPLATE: &str = "template";
 
-/// What an answer is made from.
+/// The inputs of an answer.
 struct Making<'a> {
     matched: Matched<'a>,
     prefer: &'a Prefer,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::routes::client::{Ask, Client, escaped};
 use crate::routes::show::table;
 
-/// Definitions that are asked for together in an export.
+/// The page size of an export.
 const EXPORT_PAGE: usize = 1_000;
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! The admin API of a running gateway: its listeners, and what it may see of the process.
+//! The admin API of a running gateway: its listeners, and its access to the process.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use super::{caches, pipelines, upstreams};
 /// The listeners, bound before the data plane starts.
 pub struct Management {
     admin: Option<TcpListener>,
-    /// What the main port forwards `/actuator` to, unless management has a port of its own.
+    /// The listener to which the main port forwards `/actuator`, unless management has a port of
+    /// its own.
     main: Option<TcpListener>,
     refresh: mpsc::Sender<Refresh>,
 }
@@ -30,7 +31,7 @@ pub struct Management {
 const REFRESHES_MAX: usize = 4;
 
 impl Management {
-    /// Binds; also gives the refreshes that will be asked for.
+    /// Binds the listeners; also returns the receiver of refresh requests.
     ///
     /// # Errors
     /// An address is taken or not of this machine.
@@ -49,13 +50,14 @@ impl Management {
         Ok((Self { admin: admin.transpose()?, main: main.transpose()?, refresh }, refreshes))
     }
 
-    /// What the data plane reserves for management on the main port: the exposed endpoints.
+    /// The paths that the data plane reserves for management on the main port: those of the exposed
+    /// endpoints.
     pub fn on_main_port(&self, settings: &Settings) -> Option<ReservedPaths> {
         let address = self.main.as_ref()?.local_addr().ok()?;
         on_main_port(settings, address)
     }
 
-    /// Where the admin API listens.
+    /// The address of the admin API.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin.as_ref().and_then(|listener| listener.local_addr().ok())
     }

@@ -43,7 +43,7 @@ pub fn prometheus(all: &[PipelineStatus]) -> String {
     metrics_of(&counts, all)
 }
 
-/// What each metric of a pipeline is called and means.
+/// Names and meanings of a pipeline's metrics.
 pub fn metrics() -> String {
     let counts: Vec<&str> = COUNTS.iter().map(|(count, _)| *count).collect();
     metrics_of(&counts, &[])
@@ -76,7 +76,7 @@ fn metrics_of(counts: &[&str], all: &[PipelineStatus]) -> String {
     out
 }
 
-/// What is counted of a pipeline, and what it means.
+/// The counters of a pipeline, with their meanings.
 const COUNTS: &[(&str, &str)] = &[
     ("accepted", "Connections accepted."),
     ("limited", "Connections that the limit refused."),

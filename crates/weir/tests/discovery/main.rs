@@ -1,5 +1,5 @@
-//! Service registries end to end: the gateway as a process, registries that play answers of the
-//! real ones, and origins as instances. What Eureka answers was recorded from Spring Cloud's server
+//! Service registries end to end: the gateway as a process, mock registries and origins as
+//! instances. The answers of Eureka were recorded from Spring Cloud's server
 //! (`crates/weir-control/tests/eureka`).
 
 mod dns;
@@ -83,7 +83,7 @@ async fn until(
     }
 }
 
-/// What the admin API tells of services.
+/// The services according to the admin API.
 async fn services(gateway: &Gateway, rest: &str) -> Value {
     let path = format!("/actuator/gateway/services{rest}");
     let text = until(gateway.admin(), &path, |status, _| status == 200).await;

@@ -198,7 +198,7 @@ async fn calls_are_routed_by_what_they_call() {
     body.extend([b'H', b'Z']);
     let answer = ask(&mut client, &Message { flags: REQUEST, status: 0, id: 5, body }).await;
     assert_eq!((answer.id, answer.status), (5, 20));
-    // What cannot be read goes no way.
+    // An unreadable message is not forwarded.
     let broken = Message { flags: REQUEST, status: 0, id: 6, body: vec![0xff; 8] };
     assert_eq!(ask(&mut client, &broken).await.status, 40);
 }
@@ -274,7 +274,7 @@ async fn over_the_limit_the_consumer_hears_it() {
     let mut got = [read(&mut client).await.unwrap(), read(&mut client).await.unwrap()];
     got.sort_by_key(|answer| answer.id);
     assert_eq!(got.map(|answer| answer.status), [20, 100]);
-    // Nobody is in service for one that nobody waits for.
+    // A one-way call occupies no place in service.
     client.write_all(&call(ONE_WAY, 3, "org.demo.Hello", "tell").bytes()).await.expect("sent");
     let answer = ask(&mut client, &call(REQUEST, 4, "org.demo.Hello", "say")).await;
     assert_eq!((answer.id, answer.status), (4, 20));
@@ -303,7 +303,7 @@ async fn what_is_no_dubbo_is_closed_and_counted() {
         client.write_all(bytes).await.expect("sent");
         let mut rest = Vec::new();
         let read = tokio::time::timeout(PATIENCE, client.read_to_end(&mut rest)).await;
-        // Bytes that nobody read may have it reset.
+        // Unread bytes may cause a reset.
         let _ = read.expect("in time");
         assert!(rest.is_empty(), "{rest:?}");
     }
