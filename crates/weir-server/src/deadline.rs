@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use crate::timer::Timer;
 
 /// Longest time between two sweeps, which is also how late a long deadline may be.
-const TICK_MS: u64 = 100;
+pub(crate) const TICK_MS: u64 = 100;
 const NEVER: u64 = u64::MAX;
 /// Slots that are kept, used or not.
 const SLOTS_MIN: usize = 256;
@@ -43,6 +43,8 @@ struct Slots {
 #[derive(Debug)]
 struct Slot {
     at_ms: u64,
+    /// The next sweep wakes the task, whatever its deadline.
+    nudged: bool,
     waker: Option<Waker>,
 }
 
@@ -144,9 +146,8 @@ impl Deadlines {
             if slot.at_ms > now {
                 nearest = nearest.min(slot.at_ms);
             }
-            if slot.at_ms <= now
-                && let Some(waker) = slot.waker.take()
-            {
+            let due = slot.at_ms <= now || std::mem::take(&mut slot.nudged);
+            if due && let Some(waker) = slot.waker.take() {
                 waker.wake();
             }
         }
@@ -161,12 +162,13 @@ pub(crate) struct Deadline {
     all: Rc<Deadlines>,
     slot: usize,
     at_ms: Cell<u64>,
+    nudged: Cell<bool>,
 }
 
 impl Deadline {
     pub(crate) fn new(all: &Rc<Deadlines>) -> Self {
         let mut slots = all.slots.borrow_mut();
-        let empty = Slot { at_ms: NEVER, waker: None };
+        let empty = Slot { at_ms: NEVER, nudged: false, waker: None };
         let slot = match slots.free.pop() {
             Some(slot) => slot,
             None => {
@@ -175,7 +177,7 @@ impl Deadline {
             }
         };
         drop(slots);
-        Self { all: Rc::clone(all), slot, at_ms: Cell::new(NEVER) }
+        Self { all: Rc::clone(all), slot, at_ms: Cell::new(NEVER), nudged: Cell::new(false) }
     }
 
     /// Sets the deadline to `after` from now (as of the last look at the clock), for a task that
@@ -194,6 +196,11 @@ impl Deadline {
         self.at_ms.set(NEVER);
     }
 
+    /// Has the next sweep wake the task, within [`TICK_MS`], if it polls this deadline.
+    pub(crate) fn nudge(&self) {
+        self.nudged.set(true);
+    }
+
     /// Whether the deadline has passed; if not, the task is woken when it does.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> bool {
         if self.at_ms.get() <= self.all.now_ms() {
@@ -202,6 +209,7 @@ impl Deadline {
         let mut slots = self.all.slots.borrow_mut();
         let Some(slot) = slots.list.get_mut(self.slot) else { return false };
         slot.at_ms = self.at_ms.get();
+        slot.nudged |= self.nudged.take();
         match &slot.waker {
             Some(waker) if waker.will_wake(cx.waker()) => {}
             _ => slot.waker = Some(cx.waker().clone()),
@@ -214,7 +222,7 @@ impl Drop for Deadline {
     fn drop(&mut self) {
         let mut slots = self.all.slots.borrow_mut();
         if let Some(slot) = slots.list.get_mut(self.slot) {
-            *slot = Slot { at_ms: NEVER, waker: None };
+            *slot = Slot { at_ms: NEVER, nudged: false, waker: None };
         }
         slots.free.push(self.slot);
     }

@@ -52,7 +52,6 @@ pub(crate) async fn connect_to(address: SocketAddr) -> io::Result<Watched<StdStr
 /// A new connection is read and written before it is registered with the worker's poller. Most
 /// clients have sent their request by then, and a connection whose single request is answered here
 /// never needs registering: that saves two system calls and a wake-up.
-/// registering: that saves two system calls and a wake-up.
 #[derive(Debug)]
 pub(crate) struct Socket(State);
 
@@ -88,6 +87,11 @@ impl Socket {
     /// Moves the connection out; the socket left behind is unusable.
     pub(crate) fn take(&mut self) -> Self {
         Self(std::mem::replace(&mut self.0, State::Lost))
+    }
+
+    /// Whether it is not registered with the poller yet.
+    pub(crate) fn is_fresh(&self) -> bool {
+        matches!(self.0, State::Fresh(_))
     }
 
     /// Whether the peer has closed its side, or the connection broke. Reads nothing, even if the

@@ -20,6 +20,8 @@ pub(crate) struct Client {
     /// How long it may be idle.
     pub(crate) keep_alive: Duration,
     pub(crate) requests: u64,
+    /// When it was accepted, by the worker's clock.
+    pub(crate) accepted_ms: u64,
     /// The client closed its side.
     pub(crate) ended: bool,
     /// All files are in use: the client only gets a 503.

@@ -61,6 +61,7 @@ pub(crate) async fn serve(
         deadline: worker.deadline(),
         keep_alive: if refused { keep_alive.min(REFUSAL) } else { keep_alive },
         requests: 0,
+        accepted_ms: worker.deadlines.now_ms(),
         ended: false,
         refused,
     };

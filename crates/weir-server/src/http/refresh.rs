@@ -72,6 +72,7 @@ pub(super) fn begin(
         deadline: worker.deadline(),
         keep_alive: client.keep_alive,
         requests: 0,
+        accepted_ms: client.accepted_ms,
         ended: false,
         refused: false,
     };

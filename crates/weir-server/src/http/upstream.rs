@@ -15,6 +15,7 @@ use weir_snapshot::PoolSettings;
 
 use super::client::Client;
 use super::pool::Upstream;
+use crate::deadline::TICK_MS;
 use crate::descriptors::UpstreamFile;
 use crate::error::{ErrorKind, ProxyError};
 use crate::net::{Socket, connect_to, poll_read, watch_over};
@@ -23,6 +24,9 @@ use crate::worker::Worker;
 
 /// Bytes a client may send ahead while its request waits; beyond, they stay in the kernel.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// Age of a connection from which the client's leaving is noticed during its first exchange.
+const FRESH_MS_MAX: u64 = TICK_MS / 2;
 
 /// Requirements on an upstream connection.
 pub(crate) struct Wanted<'a> {
@@ -192,6 +196,14 @@ async fn within<T>(
 
 /// Whether the client closed its connection; bytes sent ahead are kept, up to a bound.
 pub(crate) fn poll_gone(worker: &Worker, client: &mut Client) -> bool {
+    if client.stream.is_fresh() {
+        // A short exchange is over before it is worth a system call to be told.
+        let age_ms = worker.deadlines.now_ms().saturating_sub(client.accepted_ms);
+        if age_ms < FRESH_MS_MAX {
+            client.deadline.nudge();
+            return false;
+        }
+    }
     while client.carry.len() < AHEAD_BYTES_MAX {
         let mut scratch = worker.scratch.borrow_mut();
         match poll_read(&mut client.stream, scratch.buffer()) {
