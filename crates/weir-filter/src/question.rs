@@ -1,8 +1,8 @@
-//! Questions of filters to the control plane: a store, another server, or time itself.
+//! Questions of filters to the control plane: Redis, another server, or a timer.
 //!
-//! A filter never waits. It gives [`Verdict::Ask`](crate::Verdict::Ask), the server waits for the
-//! answer within [`Question::timeout_ms`], and asks the filter again with it. Whoever does not
-//! answer, or not in time, is [`Answer::Nobody`].
+//! A filter never blocks. It returns [`Verdict::Ask`](crate::Verdict::Ask); the server awaits the
+//! answer for at most [`Question::timeout_ms`] and calls the filter again with it. A failure or
+//! timeout gives [`Answer::Nobody`].
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,62 +13,62 @@ use crate::local_response::LocalResponse;
 use crate::oauth::OAuthClient;
 use crate::redis::RedisSettings;
 
-/// How long a password may take to be checked, in milliseconds.
+/// Timeout of a password check, in milliseconds.
 const PASSWORD_MS: u64 = 10_000;
 
-/// What a filter wants to know.
+/// A question of a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Nothing: this many milliseconds have to pass.
+    /// Wait this many milliseconds.
     Pause(u64),
-    /// Whether there are tokens in a bucket that is kept in Redis.
+    /// Take tokens from a bucket in Redis.
     Bucket(BucketQuestion),
-    /// What another server says of the request.
+    /// Send a subrequest to another server.
     Subrequest(Subrequest),
-    /// Whether a password is the one that a hash was made of.
+    /// Verify a password against a hash.
     Password {
-        /// The hash, by bcrypt.
+        /// The bcrypt hash.
         hash: Arc<str>,
         /// The password.
         password: String,
-        /// Who sent it.
+        /// Address of the client that sent it.
         client: IpAddr,
     },
-    /// A token of this gateway's own.
+    /// Get an access token for this OAuth client.
     AccessToken(Arc<OAuthClient>),
-    /// The content of the request, which is sent on all the same.
+    /// Buffer the content of the request, which is forwarded all the same.
     Content,
-    /// Nothing: a copy of a request that has been answered goes to another server.
+    /// Send a copy of a request, which has already been answered, to another server.
     Mirror(Box<Copied>),
 }
 
 /// A copy of a request, with its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// The route that it counts for.
+    /// Route whose metrics count it.
     pub route: String,
     /// Method.
     pub method: String,
-    /// The whole URL.
+    /// Absolute URL.
     pub url: String,
     /// Header fields, without Host and framing.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// Content, in its coding.
+    /// Content, with its content coding.
     pub content: Vec<u8>,
-    /// How long the answer may take, in milliseconds.
+    /// Timeout of the response, in milliseconds.
     pub timeout_ms: u64,
-    /// Status that the original was answered with.
+    /// Status of the response to the original.
     pub status: u16,
 }
 
 /// A bucket in Redis (SCG `request_rate_limiter.lua`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketQuestion {
-    /// Where Redis is.
+    /// Address and credentials of Redis.
     pub redis: Arc<RedisSettings>,
-    /// What the names of the bucket's two keys begin with: `request_rate_limiter.{ROUTE.KEY}`.
+    /// Prefix of the names of the bucket's two keys: `request_rate_limiter.{ROUTE.KEY}`.
     pub key: Vec<u8>,
-    /// How it is filled.
+    /// Capacity and refill of the bucket.
     pub settings: BucketSettings,
 }
 
@@ -77,46 +77,46 @@ pub struct BucketQuestion {
 pub struct Subrequest {
     /// Method.
     pub method: String,
-    /// The whole URL.
+    /// Absolute URL.
     pub url: Arc<str>,
     /// Header fields, without Host.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// How long the answer may take, in milliseconds.
+    /// Timeout of the response, in milliseconds.
     pub timeout_ms: u64,
 }
 
-/// What a filter is told.
+/// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The time is over.
+    /// The time has passed.
     Passed,
-    /// Whether the bucket held enough tokens, and how many are left.
+    /// Result of taking tokens from the bucket.
     Bucket {
-        /// There were enough.
+        /// Whether there were enough tokens.
         allowed: bool,
-        /// Tokens that are left.
+        /// Remaining tokens.
         left: i64,
     },
-    /// What the other server answered.
+    /// The response of the other server.
     Response(Box<LocalResponse>),
-    /// Whether it is the password.
+    /// Whether the password is correct.
     Password(bool),
-    /// The token, as it stands behind `Bearer`.
+    /// The access token, without `Bearer`.
     AccessToken(Arc<str>),
-    /// The content of the request without its codings.
+    /// The content of the request, decoded.
     Content(Vec<u8>),
-    /// The content is longer than this many bytes, which is all that may be kept.
+    /// The content is longer than this number of bytes, the maximum that may be buffered.
     ContentTooLong(usize),
-    /// Nobody answered in time; the text says why.
+    /// No answer in time; the text is the reason.
     Nobody(String),
 }
 
 impl Question {
-    /// How long a request waits for the answer at most, in milliseconds.
+    /// Maximum time that a request waits for the answer, in milliseconds.
     pub fn timeout_ms(&self) -> u64 {
         match self {
             Self::Pause(ms) => *ms,
-            // The client has the time that it has for every body.
+            // The timeouts of request bodies apply.
             Self::Content => u64::MAX,
             Self::Bucket(question) => question.redis.timeout_ms,
             Self::Subrequest(question) => question.timeout_ms,
@@ -126,7 +126,7 @@ impl Question {
         }
     }
 
-    /// Whom it is for, as metrics call it.
+    /// Kind of question, as a label of metrics.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Pause(_) => "pause",
