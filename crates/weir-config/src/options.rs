@@ -1,4 +1,4 @@
-//! Configuration that predicates and filters use besides their arguments.
+//! Configuration that predicates and filters use in addition to their arguments.
 
 use std::sync::Arc;
 
@@ -117,7 +117,7 @@ fn kebab(name: &str) -> String {
     out
 }
 
-/// Rules for forwarded heads; the safe default if they are wrong.
+/// Rules for forwarded heads; the safe default if they are invalid.
 pub(crate) fn forwarding(
     settings: &Settings,
     layers: &Layers<'_>,
