@@ -14,7 +14,7 @@ pub(crate) const COST_MAX: u64 = 10_000;
 pub enum CostSource {
     /// The same for all requests.
     Fixed(u64),
-    /// The number in a header: 1 if the header is missing, at most [`COST_MAX`].
+    /// The number in a header: 1 if the header is missing, at most 10,000.
     Header(String),
 }
 

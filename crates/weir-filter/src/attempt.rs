@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-/// How one attempt to get a response ended.
+/// Outcome of an attempt to get a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// With a response of this status.

@@ -1,4 +1,4 @@
-//! Which requests need a token, and which tokens are valid.
+//! Authentication by tokens: which requests need one, and which tokens are valid.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

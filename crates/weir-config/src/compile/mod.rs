@@ -273,7 +273,7 @@ impl Compiler {
         let mut every = all().chain(&self.options.default_filters);
         let own_id = if every.any(|named| self.is_own(named)) { id } else { "" };
         let key = || Key::of(&(own_id, all().map(Text).collect::<Vec<_>>()));
-        // Other filters are built only if the chain is worth sharing and not in the pool.
+        // A shorter chain is looked up only once its filters turn out to be worth sharing.
         let many = all().count() + self.options.default_filters.len() > Chain::FEW;
         if many && let Some(chain) = self.chains.get(key()) {
             return Some(chain.into());

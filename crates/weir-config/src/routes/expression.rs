@@ -158,7 +158,7 @@ impl Node {
             Self::Call(on, method, args) => {
                 let args: Vec<String> = args.iter().map(|arg| arg.value(subject).text()).collect();
                 match on.value(subject) {
-                    // SpEL throws here, so the service gets no route; `null` has the same effect.
+                    // SpEL throws here, and the service gets no route; `null` compares as unequal.
                     Value::Null => Value::Null,
                     on => method.call(on.text(), &args),
                 }

@@ -176,7 +176,7 @@ pub(super) mod tests {
 
     fn node(node: Node<'_>, depth: usize, out: &mut Vec<String>) {
         let (key, value) = (node.key(), node.scalar());
-        // A block scalar ends at the next token, and so does an empty one.
+        // A block scalar ends at the next token; an empty one is located there.
         let is_empty = node.written().is_some_and(str::is_empty);
         let places = (!is_empty).then(|| (node.key_span().start, node.span().start));
         out.push(format!("{depth} {:?} {key:?} {value:?} {places:?}", node.kind()));

@@ -46,7 +46,7 @@ pub struct Stats {
 /// All branches on one dimension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchStats {
-    /// How many branches there are.
+    /// Number of branches.
     pub branches: usize,
     /// Filings under a value.
     pub told_apart: usize,
