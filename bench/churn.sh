@@ -2,7 +2,7 @@
 # What it costs that instances come and go: p99 and failures of requests at a rate through `lb://` with 1,000
 # instances, of which 100 leave and 100 others join every second, beside the same while none does; by turns and
 # under rules (peak EWMA). The registry has Eureka's answers and is asked every second. The instances are
-# addresses of 127.0.0.0/8 with one origin behind them, which therefore listens on 0.0.0.0.
+# addresses of 127.0.0.0/8; one origin listens on each of them.
 # Needs `cargo build --release`, curl and python3; loads loopback only; three minutes.
 # Usage: bench/churn.sh [ROUNDS [RATE]]
 set -euo pipefail
@@ -10,7 +10,7 @@ set -euo pipefail
 rounds=${1:-5}
 rate=${2:-2000}
 
-start_origin 0.0.0.0
+start_origin "$(seq 0 4999 | awk '{ printf "127.1.%d.%d\n", $1 / 250, $1 % 250 + 1 }' | paste -sd,)"
 port=${origin##*:}
 # 1,000 addresses of a ring of 5,000, from a place on.
 list() {

@@ -20,9 +20,9 @@ wait_for() { # log, word
 }
 
 # Starts an upstream; sets origin (address and port).
-start_origin() { # address, 127.0.0.1 if not given
+start_origin() { # further addresses with commas
   : >"$work/origin.log"
-  "$weir" origin --listen "${1-127.0.0.1}:0" --quiet >"$work/origin.log" 2>&1 & pids+=($!)
+  "$weir" origin --listen 127.0.0.1:0 ${1:+--also "$1"} --quiet >"$work/origin.log" 2>&1 & pids+=($!)
   origin=$(wait_for "$work/origin.log" listening)
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What filters cost: CPU of the gateway's process for each keep-alive request through a route with one
-# filter, beside the same route without it, in turn. RequestRateLimiter in the process and with a real
+# filter, beside a route without one, in turn. RequestRateLimiter in the process and with a real
 # Redis, LocalResponseCache (a hit), ApiKey, Retry, CircuitBreaker, EditResponseBody.
-# Needs `cargo build --release`, wrk, curl and redis-server; uses 127.0.0.1 only; two minutes.
+# Needs `cargo build --release`, wrk, curl and redis-server; uses 127.0.0.1 only; four minutes.
 # Usage: bench/filters.sh [ROUNDS]
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -31,12 +31,19 @@ start redis < <(printf 'spring.data.redis: { host: 127.0.0.1, port: %s }\n' "$po
 curl -si "http://${gateway[redis]}/limiter" | tr -d '\r' | grep -i '^x-ratelimit-remaining: [0-9]' >/dev/null
 for path in limiter cache retry breaker edit; do curl -sf -o /dev/null "http://${gateway[own]}/$path"; done
 
-rows="own/plain own/limiter own/cache own/key own/retry own/breaker own/edit redis/limiter"
+# Each row is compared with a plain one measured directly before it: the machine's own speed drifts by
+# more than most of these filters cost.
+rows="own/limiter own/cache own/key own/retry own/breaker own/edit redis/limiter"
 for round in $(seq "$rounds"); do
-  for row in $rows; do cpu "${row%/*}" "${row#*/}" -H 'X-Key: open-sesame' >>"$work/row-${row%/*}-${row#*/}"; done
+  for row in $rows; do
+    plain=$(cpu "${row%/*}" plain -H 'X-Key: open-sesame')
+    with=$(cpu "${row%/*}" "${row#*/}" -H 'X-Key: open-sesame')
+    awk -v p="$plain" -v w="$with" 'BEGIN { print p, w, w / p }' >>"$work/row-${row%/*}-${row#*/}"
+  done
 done
-plain=$(median <"$work/row-own-plain")
-echo "CPU of a keep-alive request, µs; wrk -c 32, one worker; median of $rounds rounds"
+echo "CPU of a keep-alive request, µs; wrk -c 32, one worker; medians of $rounds rounds"
+printf '%-16s %8s %8s %10s\n' '' plain with ratio
 for row in $rows; do
-  median <"$work/row-${row%/*}-${row#*/}" | awk -v p="$plain" -v row="$row" '{ printf "%-16s %8.2f %8.3f x\n", row, $1, $1 / p }'
+  file="$work/row-${row%/*}-${row#*/}"
+  printf '%-16s %8.2f %8.2f %8.3f x\n' "$row" "$(cut -d' ' -f1 "$file" | median)" "$(cut -d' ' -f2 "$file" | median)" "$(cut -d' ' -f3 "$file" | median)"
 done

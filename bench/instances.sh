@@ -3,17 +3,17 @@
 # and 1,000 instances, from a static list and from a registry with Eureka's answers, and under rules, beside the
 # same route with `http://`, all in turn. `http-1000` is the floor for 1,000 instances: as many `http://` routes,
 # asked for one after the other, so that there are as many connections and nothing is balanced. The
-# instances are addresses of 127.0.0.0/8 with one origin
-# behind them, which therefore listens on 0.0.0.0.
+# instances are addresses of 127.0.0.0/8; one origin listens on each of them.
 # Needs `cargo build --release`, wrk, curl and python3; loads loopback only; four minutes.
 # Usage: bench/instances.sh [ROUNDS]
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 rounds=${1:-7}
 
-start_origin 0.0.0.0
+ips() { seq "$1" | awk '{ printf "127.1.%d.%d\n", $1 / 250, $1 % 250 + 1 }'; }
+start_origin "$(ips 1000 | paste -sd,)"
 port=${origin##*:}
-addresses() { seq "$1" | awk -v p="$port" '{ printf "127.1.%d.%d:%d\n", $1 / 250, $1 % 250 + 1, p }'; }
+addresses() { ips "$1" | sed "s/$/:$port/"; }
 for count in 1 10 1000; do echo "eureka-$count" $(addresses "$count"); done >"$work/services"
 : >"$work/registry.log"
 python3 "$(dirname "$0")/eureka.py" 127.0.0.1:0 "$work/services" >"$work/registry.log" 2>&1 & pids+=($!)

@@ -5,7 +5,7 @@
 # properties (nginx checks nothing, and is what both are compared with).
 # Needs `cargo build --release`, wrk and nginx; fetches Prism by npm, WireMock and MockServer by Maven;
 # a peer that cannot be fetched or does not answer is said and left out. Uses 127.0.0.1 only.
-# Usage: bench/mock-peers.sh [rounds [seconds [FILE.json]]]   (3 4)
+# Usage: cargo xtask peers mock, or bench/mock-peers.sh [rounds [seconds [FILE.json]]]   (3 4)
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 rounds=${1:-3} seconds=${2:-4} json=${3-}

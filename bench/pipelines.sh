@@ -1,11 +1,65 @@
 #!/usr/bin/env bash
-# TCP pipelines beside HAProxy and nginx's stream module: CPU of short connections and of bulk, memory.
-# Needs `cargo build --release`, ab (apache2-utils), curl, haproxy, nginx and libnginx-mod-stream; uses
-# 127.0.0.1 only; each proxy has one thread; about two minutes.
-# Usage: bench/pipelines.sh [ROUNDS]
+# TCP pipelines beside HAProxy and nginx's stream module: CPU of short connections and of bulk, memory;
+# Dubbo calls beside the same bytes through a TCP pipeline.
+# Needs `cargo build --release -p weir -p weir-bare`, ab (apache2-utils), curl, haproxy, nginx and libnginx-mod-stream; uses
+# 127.0.0.1 only; each proxy has one thread; about three minutes.
+# Usage: bench/pipelines.sh [ROUNDS [dubbo]]; `dubbo` measures Dubbo alone.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 rounds=${1:-5}
+bare=${BARE:-$(dirname "$weir")/weir-bare}
+[ -x "$bare" ] || { echo "error: no program $bare: make it by \`cargo build --release -p weir-bare\`, or name one with BARE=PATH" >&2; exit 1; }
+declare -A pid port sinks
+
+wait_for_pipeline() { # log, id
+  until grep -q "^listening.*($2)" "$1"; do kill -0 "${pids[-1]}" || { cat "$1" >&2; return 1; }; sleep 0.05; done
+  sed -n "s/^listening [a-z]* [0-9.]*:\([0-9]*\) ($2)/\1/p" "$1"
+}
+
+# User and system time of a process so far, in clock ticks.
+hz=$(getconf CLK_TCK)
+# CPU per unit of what is run, in µs: proxy, units, command…
+cpu() {
+  local before after name=$1 units=$2
+  shift 2
+  before=$(ticks "$name")
+  "$@" >"$work/run.log" 2>&1 || { echo "error: failed: $*" >&2; cat "$work/run.log" >&2; return 1; }
+  after=$(ticks "$name")
+  awk -v t=$((after - before)) -v hz="$hz" -v n="$units" 'BEGIN { printf "%.2f", t * 1e6 / hz / n }'
+}
+
+# The same Dubbo calls through a TCP pipeline and through Dubbo ones, each in a process of its own.
+measure_dubbo() {
+  local calls=${CALLS:-400000} depth round name
+  "$bare" dubbo-answer --listen 127.0.0.1:0 >"$work/provider.log" 2>&1 & pids+=($!)
+  local provider=127.0.0.1:$(wait_for "$work/provider.log" listening | sed 's/.*://')
+  for name in bytes dubbo shared; do
+    {
+      echo "weir: { admin.port: -1, server.workers: 1, store.path: $work/$name-store }"
+      echo 'weir.pipelines:'
+      case $name in
+        bytes) echo "- { id: $name, listen: '127.0.0.1:0', protocol: tcp, upstream: '$provider' }" ;;
+        dubbo) echo "- { id: $name, listen: '127.0.0.1:0', protocol: dubbo, upstream: '$provider' }" ;;
+        shared) echo "- { id: $name, listen: '127.0.0.1:0', protocol: dubbo, upstream: '$provider', dubbo: { shared: true } }" ;;
+      esac
+    } >"$work/$name.yml"
+    "$weir" run "$work/$name.yml" >"$work/$name.log" 2>&1 & pids+=($!)
+    pid[$name]=$!
+    port[$name]=$(wait_for_pipeline "$work/$name.log" "$name")
+  done
+  echo "CPU of the proxy per Dubbo call, µs; $calls calls over 8 connections; median of $rounds rounds"
+  for depth in 1 16; do
+    for round in $(seq "$rounds"); do
+      for name in bytes dubbo shared; do
+        cpu "$name" "$calls" "$bare" dubbo-load --to "127.0.0.1:${port[$name]}" --depth "$depth" --calls "$calls" >>"$work/calls-$depth-$name"
+        echo >>"$work/calls-$depth-$name"
+      done
+    done
+    awk -v d="$depth" -v a="$(median <"$work/calls-$depth-bytes")" -v b="$(median <"$work/calls-$depth-dubbo")" -v c="$(median <"$work/calls-$depth-shared")" \
+      'BEGIN { printf "%2d under way on each              tcp %.2f, dubbo %.2f (%.2f x tcp), dubbo shared %.2f (%.2f x tcp)\n", d, a, b, b / a, c, c / a }'
+  done
+}
+if [ "${2-}" = dubbo ]; then measure_dubbo; exit; fi
 
 start_origin
 # Takes whatever comes, to its end: `weir origin` refuses bodies of a gigabyte.
@@ -44,11 +98,6 @@ YAML
   port[$1]=$(wait_for_pipeline "$work/$1.log" "$1")
   sinks[$1]=$(wait_for_pipeline "$work/$1.log" sink)
 }
-wait_for_pipeline() {
-  until grep -q "^listening.*($2)" "$1"; do kill -0 "${pids[-1]}" || { cat "$1" >&2; return 1; }; sleep 0.05; done
-  sed -n "s/^listening [a-z]* [0-9.]*:\([0-9]*\) ($2)/\1/p" "$1"
-}
-declare -A pid port sinks
 run_weir tcp tcp
 run_weir http http
 
@@ -93,18 +142,6 @@ pid[nginx]=$!
 sleep 0.5
 for name in tcp http haproxy nginx; do kill -0 "${pid[$name]}" || { echo "error: $name ended" >&2; cat "$work/$name.log" >&2; exit 1; }; done
 
-# User and system time of a process so far, in clock ticks.
-hz=$(getconf CLK_TCK)
-# CPU per unit of what is run, in µs: proxy, units, command…
-cpu() {
-  local before after name=$1 units=$2
-  shift 2
-  before=$(ticks "$name")
-  "$@" >/dev/null 2>&1
-  after=$(ticks "$name")
-  awk -v t=$((after - before)) -v hz="$hz" -v n="$units" 'BEGIN { printf "%.2f", t * 1e6 / hz / n }'
-}
-
 echo "CPU of the proxy per connection with one request, µs; ab -c 100 -n 20000; median of $rounds rounds"
 for round in $(seq "$rounds"); do
   for name in tcp haproxy nginx http; do
@@ -136,6 +173,8 @@ for way in down up; do
   printf '%-34s weir %s, HAProxy with splice %s, nginx %s' "to the ${way/down/client}" "$a" "$b" "$c" | sed 's/to the up/to the upstream/'
   awk -v a="$a" -v b="$b" -v c="$c" 'BEGIN { printf "; weir %.2f x HAProxy, %.2f x nginx\n", a / b, a / c }'
 done
+
+measure_dubbo
 
 # The ini of the seed, throttled: ab's own figures.
 cat >"$work/proxy.ini" <<INI

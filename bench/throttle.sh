@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The throttle: how evenly it lets pass, by ab as piped's authors measured theirs, and by weir bench.
 # Needs `cargo build --release`, ab (apache2-utils) and python3; uses 127.0.0.1 only; three minutes.
+# FLOW=FILE.svg draws what the upstream sees of a pace and of a window (docs/images/upstream.svg).
 # Usage: bench/throttle.sh
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -22,6 +23,7 @@ run_weir() { # workers
     printf -- '- { id: window, uri: "http://%s", predicates: [ "Path=/window/**" ], filters: [ StripPrefix=1, { name: Throttle, args: { rate: 500/s, mode: window } } ] }\n' "$origin"
     printf -- '- { id: fair, uri: "http://%s", predicates: [ "Path=/fair/**" ], filters: [ StripPrefix=1, { name: Throttle, args: { rate: 500/s, order: fair, key: "header:X-Tenant" } } ] }\n' "$origin"
     printf -- '- { id: even, uri: "http://%s", predicates: [ "Path=/even/**" ], filters: [ "Throttle=500/s" ] }\n' "$upstream"
+    printf -- '- { id: batch, uri: "http://%s", predicates: [ "Path=/batch/**" ], filters: [ { name: Throttle, args: { rate: 500/s, mode: window } } ] }\n' "$upstream"
     printf -- '- { id: changed, uri: "http://%s", predicates: [ "Path=/changed/**" ], filters: [ Throttle=changed ] }\n' "$upstream"
     printf -- '- { id: retry, uri: "http://%s", predicates: [ "Path=/retry/**" ], filters: [ { name: Throttle, args: { rate: 0.5/s, queue: 0 } } ] }\n' "$upstream"
     printf -- '- { id: closed, uri: "http://%s", predicates: [ "Path=/closed/**" ], filters: [ Throttle=closed ] }\n' "$upstream"
@@ -63,6 +65,7 @@ row 'the heavy key' <"$work/heavy.txt"
 
 echo 'an upstream that notes when it is asked; 100 clients at 500/s'
 valve even "$gateway/even/" "$upstream" 500 10
+[ -z "${FLOW-}" ] || valve flow "$gateway/even/" "$gateway/batch/" "$upstream" "$FLOW"
 valve killed "$gateway/even/" "$upstream" 500
 valve changed "$gateway/changed/" "$upstream" "$admin" changed
 valve retry "$gateway/retry/" 0.5

@@ -3,6 +3,7 @@ leave or a rate changes, whether Retry-After is true, and what waiting requests 
 
 Usage: valve.py upstream                                 an upstream; GET /taken gives the arrivals since the last time
        valve.py even GATEWAY UPSTREAM RATE SECONDS       gaps between arrivals
+       valve.py flow PACED WINDOWED UPSTREAM FILE       arrivals in each 10 ms of 3 s, as an SVG: of a pace and of a window
        valve.py killed GATEWAY UPSTREAM RATE             half of 100 waiting clients are cut off
        valve.py changed GATEWAY UPSTREAM ADMIN LIMIT     500/s, then 50/s, then 500/s under load
        valve.py retry GATEWAY RATE                       refused requests come back when they are told to
@@ -122,6 +123,48 @@ async def even(gateway, up, rate, seconds):
         f'most in 100 ms {most_in(arrivals, 0.1)} of {float(rate) / 10:g}; lost {lost[0]}')
 
 
+async def flow(paced, windowed, up, file):
+    counts = {}
+    for name, gateway in ('paced', paced), ('windowed', windowed):
+        clients = crowd(gateway, 600, [0])
+        await asyncio.sleep(2)
+        await taken(up)
+        await asyncio.sleep(3)
+        arrivals = await taken(up)
+        stop(clients)
+        await asyncio.sleep(0.5)
+        counts[name] = [0] * 300
+        for at in arrivals:
+            counts[name][min(int((at - arrivals[0]) * 100), 299)] += 1
+        row(f'{name}: most in 10 ms', f'{max(counts[name])} of {len(arrivals)} in 3 s')
+    with open(file, 'w') as out:
+        out.write(flow_picture(counts))
+
+
+def flow_picture(counts):
+    panels = (('paced', 'mode: pace, one request every 2 ms', '#0369a1'),
+              ('windowed', "mode: window, a batch each second as piped's tap has it", '#c2410c'))
+    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 330" font-family="sans-serif" font-size="13">'
+             '<title>Requests that reach the upstream in each 10 ms, at a limit of 500 requests a second</title>'
+             '<rect width="100%" height="100%" fill="#fff"/>']
+    for top, (name, text, colour) in zip((30, 180), panels):
+        most, base = max(counts[name]), top + 100
+        parts.append(f'<text x="60" y="{top - 10}" fill="{colour}">{text}</text>'
+                     f'<line x1="60" x2="620" y1="{base}" y2="{base}" stroke="#ddd"/>'
+                     f'<text x="54" y="{top + 10}" text-anchor="end" fill="#444">{most}</text>'
+                     f'<text x="54" y="{base}" text-anchor="end" fill="#444">0</text>')
+        for at, count in enumerate(counts[name]):
+            if count:
+                height = max(100 * count / most, 1)
+                x, y = 60 + at * 560 / 300, base - height
+                parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="1.4" height="{height:.1f}" fill="{colour}"/>')
+        for second in range(4):
+            x = 60 + second * 560 / 3
+            parts.append(f'<text x="{x:.1f}" y="{base + 18}" text-anchor="middle" fill="#444">{second} s</text>')
+    parts.append('<text x="340" y="322" text-anchor="middle" fill="#444">requests that reach the upstream in each 10 ms</text></svg>')
+    return '\n'.join(parts) + '\n'
+
+
 async def killed(gateway, up, rate):
     lost = [0]
     stay, go = crowd(gateway, 50, lost), crowd(gateway, 50, [0])
@@ -199,7 +242,7 @@ async def queued(gateway, pid, count):
 
 
 if __name__ == '__main__':
-    if len(sys.argv) < 2 or sys.argv[1] not in ('upstream', 'even', 'killed', 'changed', 'retry', 'queued'):
+    if len(sys.argv) < 2 or sys.argv[1] not in ('upstream', 'even', 'flow', 'killed', 'changed', 'retry', 'queued'):
         sys.exit(__doc__)
     try:
         asyncio.run(globals()[sys.argv[1]](*sys.argv[2:]))

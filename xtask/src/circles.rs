@@ -1,8 +1,7 @@
-//! Files of one crate that import each other in a circle (`ARCHITECTURE.md`: data below, conduct
-//! above).
+//! Import cycles between files of one crate (`ARCHITECTURE.md`: data below, conduct above).
 //!
-//! Who only declares a module, or passes a name on by `use`, does not import: a name leads to the
-//! file that defines it. Tests and what stands in macros are not looked at.
+//! A module declaration or a re-export is not an import: a name is resolved to the file that
+//! defines it. Tests and macro bodies are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,7 +11,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Item, UseTree, Visibility};
 use weir_testkit::tree::{files, root, shown};
 
-/// Names passed on more often than this lead nowhere.
+/// The maximum length of a chain of re-exports.
 const HOPS_MAX: usize = 16;
 
 /// Every circle: its files, and the shortest way around.
@@ -44,20 +43,20 @@ struct Modules(BTreeMap<Vec<String>, Module>);
 #[derive(Default)]
 struct Module {
     file: String,
-    /// What is defined here.
+    /// The items defined here.
     items: BTreeSet<String>,
-    /// What `use` brings here.
+    /// The items that `use` imports here.
     uses: Vec<Brought>,
     /// Modules all of whose names are brought here.
     globs: Vec<Vec<String>>,
-    /// Paths that the code goes along.
+    /// Paths that the code uses.
     paths: BTreeSet<Vec<String>>,
 }
 
 struct Brought {
     name: String,
     path: Vec<String>,
-    /// Whether others find it here, so that it may only be passed on.
+    /// Whether others can reach it here, so that it may be a re-export only.
     is_public: bool,
 }
 
@@ -75,7 +74,7 @@ impl Modules {
             if matches!(name.last().map(String::as_str), Some("mod" | "lib" | "main")) {
                 name.pop();
             }
-            // Not the binary beside a library.
+            // The binary of a crate with a library is left out.
             if !modules.0.contains_key(&name) {
                 let text = std::fs::read_to_string(&path)?;
                 modules.add(name, shown(&path), &text).with_context(|| shown(&path))?;
@@ -126,7 +125,7 @@ impl Modules {
         }
     }
 
-    /// What `path` leads to in the module `at`.
+    /// The file that `path` leads to from the module `at`.
     fn resolve_in(&self, at: &[String], path: &[String], hops: usize) -> Option<&str> {
         let here = self.0.get(at)?;
         let Some(first) = path.first() else { return Some(&here.file) };
@@ -191,13 +190,13 @@ fn is_test(attribute: &Attribute) -> bool {
         && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"))
 }
 
-/// Collects the paths that code goes along.
+/// Collects the paths that code uses.
 struct Scan<'a>(&'a mut BTreeSet<Vec<String>>);
 
 impl<'ast> Visit<'ast> for Scan<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
         let attributes = match item {
-            // What stands in a module of the file is seen from another place.
+            // Items in an inline module are resolved from that module.
             Item::Mod(_) => return,
             Item::Const(item) => &item.attrs,
             Item::Fn(item) => &item.attrs,
@@ -245,7 +244,7 @@ fn circles(imports: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<Circle> {
     found
 }
 
-/// What `start` leads to, each with the file before it on a shortest way.
+/// The files reachable from `start`, each with its predecessor on a shortest path.
 fn reached<'a>(
     imports: &BTreeMap<&'a str, BTreeSet<&'a str>>,
     start: &'a str,
@@ -290,7 +289,7 @@ mod tests {
         assert_eq!(super::findings(), Vec::<String>::new());
     }
 
-    /// What the modules `sources`, by name and text, import from each other.
+    /// The imports between the modules `sources`, given by name and text.
     fn check(sources: &[(&str, &str)], expected: &[&str]) {
         let mut modules = Modules::default();
         for (name, text) in sources {

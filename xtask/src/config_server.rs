@@ -17,13 +17,13 @@ use weir_peers::program;
 use weir_peers::tools::{Tool, path};
 use weir_testkit::tree::root;
 
-/// How long a process may take to start; a JVM beside a busy compiler takes seconds.
+/// The time limit for a start; a JVM beside a busy compiler takes seconds.
 const START: Duration = Duration::from_secs(90);
-/// How often the output of a process is looked at.
+/// The interval at which the output of a process is read.
 const LOOK: Duration = Duration::from_millis(50);
 /// Longest wait for an answer.
 const ANSWER: Duration = Duration::from_secs(20);
-/// What the server has: names and texts.
+/// The files of the server: names and texts.
 const FILES: &[(&str, &str)] = &[
     (
         "application.yml",
@@ -212,7 +212,7 @@ fn record(address: SocketAddr, folder: &TempDir) -> anyhow::Result<()> {
         let answer = ask_for(address, "GET", target, media)?;
         let (head, body) = answer.split_once("\r\n\r\n").context("an answer without a body")?;
         ensure!(head.contains(" 200"), "{target}: {head}");
-        // The folder is another one each time.
+        // The folder differs in each run.
         let body = body.replace(&folder.path().display().to_string(), "");
         std::fs::write(place.join(name), body)?;
     }

@@ -1,4 +1,5 @@
-//! `cargo xtask configs`: which real configurations weir serves in full, and what stops the others.
+//! `cargo xtask configs`: the real configurations that weir serves in full, and the obstacles in
+//! the others.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ pub struct ConfigsArgs {
 struct Judged {
     name: String,
     routes: usize,
-    /// What stops it, each kind once, with how often.
+    /// The obstacles, each kind once, with its count.
     stops: BTreeMap<String, usize>,
 }
 
@@ -86,7 +87,8 @@ pub fn run(args: &ConfigsArgs) -> anyhow::Result<()> {
 fn judge(name: String, path: &Path, format: Format) -> anyhow::Result<Judged> {
     let bytes = std::fs::read(path)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    // What a deployment gives by its environment; a value that fits wherever a host or number does.
+    // Variables that a deployment sets in its environment, with a value that is valid as a host and
+    // as a number.
     let mut given: Vec<(String, String)> = Vec::new();
     loop {
         let mut loader = Loader::new(given.clone(), &[], Vec::new());
@@ -131,7 +133,7 @@ fn missing(message: &str) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// The first words of a message, which tell one kind of cause from another.
+/// The first words of a message, which identify the kind of cause.
 fn cause(message: &str) -> String {
     message.split(": ").next().unwrap_or(message).to_owned()
 }

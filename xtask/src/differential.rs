@@ -39,12 +39,12 @@ pub struct DifferentialArgs {
     out: Option<PathBuf>,
 }
 
-/// Most bytes that are shown of a refused request.
+/// The maximum number of bytes shown of a refused request.
 const SHOWN_MAX: usize = 160;
-/// Most faults that are told in full.
+/// The maximum number of faults reported in full.
 const TOLD_MAX: usize = 20;
 
-/// What all connections came to.
+/// The sum of the results of all connections.
 #[derive(Default)]
 struct Sum {
     judged: usize,
@@ -54,16 +54,16 @@ struct Sum {
     faults: Vec<String>,
 }
 
-/// How one server took what weir sent on.
+/// One server's interpretation of the forwarded bytes.
 #[derive(Default)]
 struct Taken {
     name: String,
     connections: usize,
     same: usize,
-    /// By status and what is unusual about the request refused; 0 stands for a connection closed
-    /// without an answer.
+    /// By status and the peculiarity of the refused request; 0 is a connection closed without an
+    /// answer.
     refused: BTreeMap<(u16, &'static str), Refused>,
-    /// Connections that ended as the answer to such a request had said.
+    /// Connections that ended as the answer to such a request had announced.
     ended: BTreeMap<&'static str, Refused>,
     faults: Vec<String>,
 }
@@ -188,8 +188,8 @@ impl Refused {
     }
 }
 
-/// What a server may have against the request `at`; or against one of those behind it, since some
-/// refuse those before they answer this one.
+/// The reason why a server may refuse the request `at`, or one behind it, since some servers refuse
+/// those before they answer this one.
 fn unusual(case: &Case, at: usize) -> &'static str {
     let rest = case.seen.messages.get(at..).unwrap_or_default();
     rest.iter().find_map(unusual_about).unwrap_or("nothing")

@@ -1,4 +1,4 @@
-//! What one more filter or predicate costs: a file, and two lines in `mod.rs`.
+//! The cost of one more filter or predicate: a file, and two lines in `mod.rs`.
 //!
 //! A list that names some of them ("those that change the path") is forgotten by who adds one. What
 //! a filter is, it says in its own file.
@@ -47,7 +47,7 @@ fn members<'t>(text: &'t str, list: &str) -> impl Iterator<Item = (&'t str, &'t 
     })
 }
 
-/// Whether code of this line has the word; a name that is passed on does not count.
+/// Whether the code of this line contains the word; re-exports do not count.
 fn names(line: &str, word: &str) -> bool {
     let line = line.trim();
     let passes_on = line.starts_with("pub") && line.contains(" use ");

@@ -1,4 +1,4 @@
-//! Which crate may use which: dependencies point one way only.
+//! The permitted dependencies between crates: they point one way only.
 
 use weir_testkit::tree::{files, root};
 
@@ -98,8 +98,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("weir-faults", &["weir-origin", "weir-testkit"]),
 ];
 
-/// Crates without sockets, clocks, threads or a runtime: they must not depend on these, and their
-/// `lib.rs` denies what `clippy.toml` says they must not call.
+/// Crates without sockets, clocks, threads or a runtime: they must not depend on crates with these,
+/// and their `lib.rs` denies the calls that `clippy.toml` lists.
 const PURE: &[&str] = &[
     "weir-wire",
     "weir-regex",
@@ -149,7 +149,7 @@ pub fn findings() -> Vec<String> {
     findings
 }
 
-/// Whether the crate's own attributes have clippy refuse what pure crates must not call.
+/// Whether the crate's attributes make clippy deny calls that pure crates must not make.
 fn denies_impure_calls(name: &str) -> bool {
     let path = root().join("crates").join(name).join("src/lib.rs");
     let text = std::fs::read_to_string(path).unwrap_or_default();

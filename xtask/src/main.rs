@@ -48,7 +48,7 @@ enum Command {
     Differential(differential::DifferentialArgs),
     /// Sends calls of a real consumer through weir to real providers of Apache Dubbo.
     Dubbo(dubbo::DubboArgs),
-    /// Has what the mock service generates judged by ajv, mock.js and python-stdnum.
+    /// Has the mock service judged by ajv, mock.js, python-stdnum and schemathesis.
     Oracles(oracles::OraclesArgs),
 }
 

@@ -1,10 +1,10 @@
-//! Pages for readers: the README's length, and links that lead somewhere.
+//! Checks of pages: the README's length, and links without a target.
 
 use std::path::{Path, PathBuf};
 
 use weir_testkit::tree::root;
 
-/// A README is for newcomers; what is longer belongs into a guide.
+/// The limit of the README's length: a README is for newcomers, and details belong into a guide.
 const README_LINES_MAX: usize = 120;
 
 /// Everything wrong with the pages.
@@ -45,7 +45,7 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Relative links of a page, without what stands behind `#`.
+/// Relative links of a page, without their fragments.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](").skip(1).filter_map(|rest| {
         let link = rest.split([')', ' ', '\n']).next()?;

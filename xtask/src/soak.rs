@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: every failure of `weir-faults` in its long form, round after round.
+//! `cargo xtask soak`: every scenario of `weir-faults` in its long form, round after round.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use weir_peers::machine::Machine;
 use weir_peers::program;
 use weir_testkit::tree::root;
 
-/// A run that is asked to take at least so long is recorded.
+/// A run requested to take at least this long is recorded.
 const RECORDED_MINUTES_MIN: f64 = 10.0;
 
 /// Arguments of `cargo xtask soak`.
@@ -39,7 +39,7 @@ pub struct SoakArgs {
     json: bool,
 }
 
-/// What a scenario has come to over all its runs.
+/// The results of a scenario over all its runs.
 struct Row {
     scenario: &'static Scenario,
     runs: u32,
@@ -66,7 +66,7 @@ pub fn run(args: &SoakArgs) -> anyhow::Result<ExitCode> {
         true => println!("{:#}", json(&rows, &machine, took, whole)),
         false => println!("{text}"),
     }
-    // A shorter one would take the place of what says more.
+    // A shorter run must not replace a more informative one.
     if args.only.is_empty() && args.minutes >= RECORDED_MINUTES_MIN {
         let folder = root().join("bench/runs").join(machine.folder());
         std::fs::create_dir_all(&folder).context("the folder of the result")?;

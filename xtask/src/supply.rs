@@ -1,4 +1,4 @@
-//! What comes from others: licences, sources, banned and doubled crates, known vulnerabilities.
+//! Third-party dependencies: licences, sources, banned and duplicate crates, known vulnerabilities.
 //!
 //! `cargo deny` judges it by `deny.toml`. `cargo xtask tools` installs it under `target/`; where it
 //! is missing, the check is left out and says so.
@@ -13,14 +13,14 @@ use weir_testkit::tree::root;
 /// Version of cargo-deny that `deny.toml` is written for.
 const VERSION: &str = "0.20.2";
 
-/// What is said where it is missing.
+/// The message where cargo-deny is missing.
 const MISSING: &str = "\
 left out: dependencies against deny.toml: there is no cargo-deny; `cargo xtask tools` installs it\n";
 
 /// The platform that `deny.toml` judges for.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Every dependency that deny.toml does not let in; says so if nobody looked.
+/// Every dependency that deny.toml rejects; reports it if the check could not run.
 pub fn findings() -> Vec<String> {
     let Some(tool) = tool() else {
         // Not by `eprintln`, which a test that passes keeps to itself.
@@ -56,18 +56,18 @@ pub fn install() -> anyhow::Result<()> {
     Ok(std::fs::remove_dir_all(building)?)
 }
 
-/// What cargo-deny, at `tool`, finds in the workspace at `root`, warnings included.
+/// The findings of cargo-deny, at `tool`, in the workspace at `root`, warnings included.
 fn judge(tool: &Path, root: &Path) -> anyhow::Result<Vec<String>> {
     let manifest = root.join("Cargo.toml");
     let mut fetch = Command::new(env!("CARGO"));
     fetch.args(["fetch", "--locked", "--quiet", "--target", TARGET, "--manifest-path"]);
-    // Before a first build; with all of it there, nothing is asked of the registry.
+    // Needed before a first build only; otherwise the registry is not contacted.
     ensure!(
         fetch.arg(&manifest).status()?.success(),
         "what Cargo.lock names could not be fetched: try again with the crate registry in reach"
     );
     let mut checks = vec!["licenses", "bans", "sources"];
-    // Not fetched here: they are judged where somebody keeps a copy of the database.
+    // The database is not fetched here: advisories are checked where there is a local copy.
     if has_advisories().unwrap_or(false) {
         checks.push("advisories");
     }
@@ -93,7 +93,7 @@ fn finding(line: &str) -> Option<String> {
     bad.then(|| format!("{} {place}", fields["message"].as_str().unwrap_or(line)))
 }
 
-/// Whether there is a database of advisories where `cargo deny fetch` puts it.
+/// Whether the database of `cargo deny fetch` is present.
 fn has_advisories() -> Option<bool> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
@@ -112,7 +112,7 @@ fn tool() -> Option<PathBuf> {
     (told.trim() == format!("cargo-deny {VERSION}")).then(|| "cargo-deny".into())
 }
 
-/// Where `cargo xtask tools` puts it.
+/// The folder in which `cargo xtask tools` installs it.
 fn home() -> PathBuf {
     root().join("target/tools").join(format!("cargo-deny-{VERSION}"))
 }

@@ -46,7 +46,7 @@ fn check(path: &str, text: &str, findings: &mut Vec<String>) {
         findings.push(format!("{path}: allows unsafe code"));
     }
     for (n, line) in text.lines().enumerate() {
-        // rustfmt sees to code; a literal may be as long as what it says.
+        // rustfmt limits code; a literal may be as long as its content.
         let comment = line.trim_start().starts_with("//");
         if comment && line.chars().count() > COLUMNS_MAX {
             findings.push(format!("{path}:{}: more than {COLUMNS_MAX} columns", n + 1));
@@ -60,7 +60,7 @@ fn check(path: &str, text: &str, findings: &mut Vec<String>) {
     }
 }
 
-/// Functions as (line, name, lines): by the indentation that rustfmt gives.
+/// Functions as (line, name, lines), found by the indentation of rustfmt.
 fn functions(text: &str) -> Vec<(usize, String, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! An upstream that costs as little as one can that reads its requests to their end.
+//! An upstream as cheap as one can be that reads its requests to their end.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -13,14 +13,14 @@ use weir_wire::http1::{
 
 use crate::net::{LISTENER, Reactor, SCRATCH_BYTES};
 
-/// Most bytes of an answer's body.
+/// The maximum size of an answer's body.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of a chunk, in chunked answers.
 const CHUNK_BYTES: usize = 4096;
 /// Answers written with one call.
 const SLICES_MAX: usize = 64;
 
-/// Which answer, and what becomes of the connection.
+/// The requested answer, and whether to close the connection after it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Wanted {
     /// Bytes of the body; `None` is the usual `ok`.
@@ -60,7 +60,7 @@ impl Wanted {
     }
 }
 
-/// What every connection shares.
+/// State shared by all connections.
 struct Shared {
     rendered: HashMap<Wanted, Arc<[u8]>>,
     head: RequestHead,
@@ -72,9 +72,9 @@ struct Connection {
     stream: TcpStream,
     /// Received, not yet read: the start of a head.
     partial: Vec<u8>,
-    /// The body that is being received, and what it will be answered with.
+    /// The body being received, and the answer to be sent after it.
     body: Option<(BodyDecoder, Wanted)>,
-    /// Answers to be written, and how much of the first one is.
+    /// Answers to be written, and the number of bytes of the first one already written.
     out: VecDeque<Arc<[u8]>>,
     written: usize,
     close: bool,
@@ -119,7 +119,7 @@ impl Connection {
         Ok(ended || self.close && self.out.is_empty())
     }
 
-    /// Takes received bytes.
+    /// Processes received bytes.
     fn take(&mut self, bytes: &[u8], shared: &mut Shared) -> io::Result<()> {
         if self.partial.is_empty() {
             let used = self.parse(bytes, shared)?;

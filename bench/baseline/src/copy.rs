@@ -1,5 +1,5 @@
-//! A TCP forwarder as most would write it with tokio. The goal for keep-alive requests was set
-//! against such a one (`docs/decisions/0022-two-floors.md`).
+//! A TCP forwarder in the usual style of tokio: the reference for the goal for keep-alive requests
+//! (`docs/decisions/0022-two-floors.md`).
 
 use std::net::SocketAddr;
 
@@ -19,7 +19,7 @@ pub fn run(listen: SocketAddr, to: SocketAddr) -> anyhow::Result<()> {
     runtime.block_on(async {
         let listener = TcpListener::from_std(listener).context("cannot wait for connections")?;
         loop {
-            // What goes wrong with one connection is no reason to end the others.
+            // An error on one connection must not end the others.
             if let Ok((client, _)) = listener.accept().await {
                 tokio::spawn(forward(client, to));
             }

@@ -10,9 +10,9 @@ use crate::net::{LISTENER, Reactor, SCRATCH_BYTES, connect};
 /// One of the two connections of a pair.
 struct Side {
     stream: TcpStream,
-    /// What the other side sent and this one has not taken yet.
+    /// Bytes received from the other side and not yet written to this one.
     left: Vec<u8>,
-    /// How much of `left` it has taken.
+    /// The number of bytes of `left` already written.
     taken: usize,
     /// It has sent its last byte.
     ended: bool,
@@ -23,7 +23,7 @@ impl Side {
         Self { stream, left: Vec::new(), taken: 0, ended: false }
     }
 
-    /// Writes what it can of `bytes` and keeps the rest.
+    /// Writes as much of `bytes` as possible and keeps the rest.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self.stream.write(bytes) {
             Ok(count) => self.left.extend_from_slice(bytes.get(count..).unwrap_or_default()),
@@ -35,7 +35,7 @@ impl Side {
         Ok(())
     }
 
-    /// Writes what was kept; whether nothing is left.
+    /// Writes the kept bytes; returns whether none is left.
     fn flush(&mut self) -> io::Result<bool> {
         while self.taken < self.left.len() {
             match self.stream.write(self.left.get(self.taken..).unwrap_or_default()) {
@@ -56,7 +56,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Works on what became possible on side `at`; whether both directions have ended.
+    /// Handles an event on side `at`; returns whether both directions have ended.
     fn ready(&mut self, at: usize, flags: EventFlags, scratch: &mut [u8]) -> io::Result<bool> {
         if flags.contains(EventFlags::ERR) {
             return Err(ErrorKind::ConnectionReset.into());
@@ -64,7 +64,7 @@ impl Pair {
         let waited = |side: &Side| !side.left.is_empty();
         let [client, upstream] = &mut self.sides;
         let (this, other) = if at == 0 { (client, upstream) } else { (upstream, client) };
-        // Room on this side lets the other one be read again.
+        // Room on this side permits reading from the other one again.
         if flags.contains(EventFlags::OUT) && waited(this) && this.flush()? {
             if other.ended {
                 this.stream.shutdown(Shutdown::Write)?;
@@ -80,8 +80,8 @@ impl Pair {
     }
 }
 
-/// Copies until `from` has no more or `to` takes no more. Unless `to_the_end`, a read that does not
-/// fill the buffer is the last one: the next bytes make an event of their own.
+/// Copies until `from` has no more data or `to` accepts no more. Unless `to_the_end`, a read that
+/// does not fill the buffer is the last one: further bytes cause another event.
 fn copy(from: &mut Side, to: &mut Side, to_the_end: bool, scratch: &mut [u8]) -> io::Result<()> {
     while to.left.is_empty() && !from.ended {
         let count = match from.stream.read(scratch) {

@@ -3,10 +3,12 @@
 //! `forward` copies bytes between each client connection and an upstream connection of its own, and
 //! knows no HTTP; `copy` does the same with tokio. `answer` is an upstream that costs as little as
 //! one can that reads its requests. One thread each, no allocation per request, raw epoll but for
-//! `copy`.
+//! `copy`. `dubbo-answer` and `dubbo-load` are a Dubbo provider and its consumer, with a thread for
+//! each connection (`bench/pipelines.sh`).
 
 mod answer;
 mod copy;
+mod dubbo;
 mod forward;
 mod net;
 
@@ -49,6 +51,27 @@ enum Command {
         #[arg(long, value_name = "ADDRESS")]
         listen: SocketAddr,
     },
+    /// Answers every Dubbo call by its own body.
+    DubboAnswer {
+        /// Where to listen; port 0 picks a free one.
+        #[arg(long, value_name = "ADDRESS")]
+        listen: SocketAddr,
+    },
+    /// Makes Dubbo calls, and fails if an answer is wrong.
+    DubboLoad {
+        /// The gateway or provider.
+        #[arg(long, value_name = "ADDRESS")]
+        to: SocketAddr,
+        /// How many connections.
+        #[arg(long, value_name = "N", default_value_t = 8)]
+        connections: u64,
+        /// Calls under way on each of them.
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        depth: u64,
+        /// Calls in all.
+        #[arg(long, value_name = "N", default_value_t = 100_000)]
+        calls: u64,
+    },
 }
 
 fn main() -> ExitCode {
@@ -56,6 +79,10 @@ fn main() -> ExitCode {
         Command::Forward { listen, to } => forward::run(listen, to),
         Command::Copy { listen, to } => copy::run(listen, to),
         Command::Answer { listen } => answer::run(listen),
+        Command::DubboAnswer { listen } => dubbo::answer(listen),
+        Command::DubboLoad { to, connections, depth, calls } => {
+            dubbo::load(to, connections, depth, calls)
+        }
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,5 @@
-//! The two programs as processes: answers of every kind, asked directly and through the forwarder.
+//! The two programs as processes: answers of every kind, requested directly and through the
+//! forwarder.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -40,7 +41,7 @@ impl Drop for Program {
     }
 }
 
-/// Sends `request`, ends sending, and gives all that comes back.
+/// Sends `request`, shuts down the writing side, and returns everything received.
 fn ask(program: &Program, request: &[u8]) -> String {
     let mut stream = program.connect();
     stream.write_all(request).unwrap();

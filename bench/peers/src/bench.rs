@@ -1,4 +1,4 @@
-//! What every measurement has: tools, cores, a folder; and the two ways to measure a proxy.
+//! Common parts of all measurements: tools, cores, a folder; and the two ways to measure a proxy.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -15,14 +15,14 @@ use super::tools::{Tool, Tools, path};
 use super::usage::{CoreTicks, Cpu};
 use crate::program::Build;
 
-/// How much longer than asked for a client may take.
+/// The time that a client may take beyond the requested duration.
 const GRACE: Duration = Duration::from_secs(60);
 
 /// Length of one step of a warm-up.
 const WARM_UP_S: u64 = 5;
-/// So many steps at least: a compiler that has not begun yet looks like one that is done.
+/// The minimum number of steps: a compiler that has not begun yet looks like one that is done.
 const WARM_UP_STEPS_MIN: u64 = 4;
-/// A step that is not so much faster than the one before is the last one.
+/// The warm-up ends with a step that is not faster than the one before by this factor.
 const WARM_UP_GAIN: f64 = 1.05;
 
 /// The context of a run.
@@ -30,9 +30,9 @@ const WARM_UP_GAIN: f64 = 1.05;
 pub struct Bench {
     /// Programs.
     pub tools: Tools,
-    /// Who runs where.
+    /// The assignment of programs to cores.
     pub cores: Cores,
-    /// What it runs on.
+    /// The machine of the run.
     pub machine: Machine,
     /// Ctrl-C.
     pub interrupt: Interrupt,
@@ -47,17 +47,17 @@ pub struct Bench {
 /// One measurement of one proxy.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sample {
-    /// What the client counted.
+    /// The client's counts.
     pub counted: Counted,
     /// CPU seconds of all the proxy's processes and threads.
     pub cpu_s: f64,
-    /// Those of them in user space.
+    /// CPU seconds in user space.
     pub user_s: f64,
     /// Seconds from the client's start to its end.
     pub wall_s: f64,
     /// Share of the time the proxy's core was busy, with anything.
     pub proxy_core_busy: f64,
-    /// The same for the client's core.
+    /// The same share for the client's core.
     pub client_core_busy: f64,
 }
 
@@ -67,7 +67,7 @@ impl Sample {
         self.cpu_s * 1e6 / self.counted.requests as f64
     }
 
-    /// That part of it in user space.
+    /// The user-space share of the CPU time.
     pub fn user_us(&self) -> f64 {
         self.user_s * 1e6 / self.counted.requests as f64
     }
@@ -97,7 +97,7 @@ impl Bench {
         let interrupt = Interrupt::listen()?;
         let files = super::launch::raise_files();
         let tools = Tools::prepare(needed, install, weir)?;
-        // Looked at after the build, which is load.
+        // Read after the build, which is a load itself.
         let machine = Machine::here();
         let cores = cores.unwrap_or_else(|| Cores::of(machine.cores));
         let work = tempfile::Builder::new().prefix("weir-peers-").tempdir()?;
@@ -160,7 +160,7 @@ impl Bench {
         self.listening(&command, "listening ", &[self.cores.upstream])
     }
 
-    /// Starts a program that says where it listens.
+    /// Starts a program that prints the address it listens on.
     ///
     /// # Errors
     /// It ends, or says nothing for a while.
@@ -176,7 +176,7 @@ impl Bench {
         Ok((process, address))
     }
 
-    /// Starts a client on its core; `n` tells those apart that run at once.
+    /// Starts a client on its core; `n` distinguishes concurrent clients.
     fn client(&self, command: &[String], n: usize) -> anyhow::Result<Process> {
         let log = self.work.path().join(format!("client-{n}.log"));
         Process::start(command, &[self.cores.client], &log)
@@ -188,7 +188,7 @@ impl Bench {
         Ok(client.finish(longest + GRACE, &self.interrupt)?.1)
     }
 
-    /// What the proxy and the cores use while `load` runs.
+    /// The CPU use of the proxy and of the cores while `load` runs.
     fn watched(
         &self,
         running: &mut Running,

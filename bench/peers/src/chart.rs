@@ -6,7 +6,7 @@ const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 440.0;
 const LEFT: f64 = 78.0;
 const RIGHT: f64 = 170.0;
-/// Lines that are told apart by their colour.
+/// The number of lines distinguished by colour.
 const COLOURS: usize = 7;
 const TOP: f64 = 56.0;
 const BOTTOM: f64 = 58.0;
@@ -24,19 +24,19 @@ pub struct Line {
     pub dashed: bool,
 }
 
-/// A chart with logarithmic axes: decades are equally far apart, so lines that are parallel grow by
-/// the same factor, and one that is flat does not grow.
+/// A chart with logarithmic axes: decades have equal lengths, so parallel lines grow by the same
+/// factor, and a flat one does not grow.
 #[derive(Clone, Debug)]
 pub struct Axes<'a> {
     /// Title.
     pub title: &'a str,
-    /// What x counts.
+    /// The quantity on the x axis.
     pub x: &'a str,
-    /// What y measures, with its unit.
+    /// The quantity on the y axis, with its unit.
     pub y: &'a str,
 }
 
-/// From one end of an axis to the other, in decades.
+/// The range of an axis, in decades.
 #[derive(Clone, Copy)]
 struct Scale {
     low: i32,
@@ -211,7 +211,7 @@ mod tests {
         Line { name: name.to_owned(), points: points.to_vec(), dashed: false }
     }
 
-    /// Every element is closed by its own name, every quote is closed: what a reader of XML needs.
+    /// Checks that the XML is well-formed: every element and every quote is closed.
     fn check_nesting(svg: &str) {
         let mut open: Vec<&str> = Vec::new();
         for tag in svg.split('<').skip(1) {

@@ -1,4 +1,4 @@
-//! The arguments that all measurements have in common, and what they decide.
+//! The arguments that all measurements have in common, and the settings derived from them.
 
 use std::path::PathBuf;
 
@@ -55,13 +55,13 @@ impl Common {
         self.seconds.unwrap_or(if self.full { full } else { short }).max(1)
     }
 
-    /// Where the results of this run go.
+    /// The folder for the results of this run.
     fn folder(&self, bench: &Bench) -> PathBuf {
         let folder = root().join("bench/runs").join(bench.machine.folder());
         self.out.clone().unwrap_or(folder)
     }
 
-    /// Writes what there is so far of a run that goes on.
+    /// Writes the results so far of an unfinished run.
     pub(super) fn keep(&self, bench: &Bench, report: &Report) -> anyhow::Result<()> {
         report.write(bench, &self.folder(bench)).map(drop)
     }

@@ -22,9 +22,9 @@ pub enum Per {
     Megabyte(usize),
 }
 
-/// Below this share of its core, a proxy's rate is not the most it can.
+/// Below this share of its core, a proxy's rate is not its maximum.
 const SATURATED: f64 = 0.94;
-/// Above this share, what else ran on the proxy's core matters.
+/// Above this share, other programs on the proxy's core matter.
 const FOREIGN: f64 = 0.04;
 
 impl Compared {
@@ -93,7 +93,7 @@ impl Compared {
         self.samples[at].iter().map(|sample| sample.counted.errors).sum()
     }
 
-    /// Errors of each one that had some, as `weir 3`; `0` if none had.
+    /// The errors of each proxy with any, as `weir 3`; `0` without errors.
     pub fn errors(&self) -> String {
         let counts = self.names.iter().enumerate().map(|(at, name)| (name, self.errors_of(at)));
         let some = counts.filter(|(_, count)| *count > 0);
@@ -146,7 +146,7 @@ impl Compared {
         table
     }
 
-    /// What to keep in mind about the rates.
+    /// Caveats about the rates.
     fn doubts(&self) -> Vec<String> {
         let named = |matters: &dyn Fn(&[Sample]) -> bool| {
             let all = (0..self.names.len()).filter(|at| self.peers[*at] != Peer::Direct);

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM as a flag, looked at wherever something is waited for.
+//! Ctrl-C and SIGTERM as a flag that every wait polls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

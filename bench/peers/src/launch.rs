@@ -1,4 +1,5 @@
-//! `xtask peers launch`: becomes another program on given cores, ended with the process that asked.
+//! `xtask peers launch`: executes another program on given cores, which ends with the calling
+//! process.
 //!
 //! Setting up a child between fork and exec would need `unsafe`; a program that sets itself up and
 //! then becomes the other one does not.
@@ -24,13 +25,13 @@ pub struct LaunchArgs {
     command: Vec<String>,
 }
 
-/// Most open files asked for.
+/// The requested limit of open files.
 const FILES: u64 = 1 << 17;
 
 /// Becomes the program; returns only if that fails.
 pub fn run(args: &LaunchArgs) -> anyhow::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
-    // It may have gone before the line above.
+    // The parent may have ended before the line above.
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32);
     anyhow::ensure!(parent == Some(args.parent), "the process that asked for this is gone");
     raise_files();

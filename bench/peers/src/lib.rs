@@ -14,6 +14,7 @@ pub mod interrupt;
 mod launch;
 pub mod machine;
 pub mod maven;
+mod mock;
 pub mod process;
 pub mod program;
 mod proxy;
@@ -55,6 +56,8 @@ enum Measure {
     Bench(generators::GeneratorArgs),
     /// weir and Spring Cloud Gateway with a real Eureka and its services: 2 minutes
     System(system::SystemArgs),
+    /// What an answer of a mock costs, beside Prism, WireMock and MockServer: 5 minutes
+    Mock(mock::MockArgs),
     /// Becomes another program on given cores
     #[command(hide = true)]
     Launch(launch::LaunchArgs),
@@ -72,6 +75,7 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<()> {
         Measure::Wire(args) => wire::run(args),
         Measure::Bench(args) => generators::run(args),
         Measure::System(args) => system::run(args),
+        Measure::Mock(args) => mock::run(args),
         Measure::Launch(args) => launch::run(args),
     }
 }

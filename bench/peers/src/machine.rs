@@ -1,4 +1,4 @@
-//! What a run was made on, and who runs on which core.
+//! The machine of a run, and the assignment of programs to cores.
 
 use std::fs::read_to_string;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use serde::Serialize;
 use weir_testkit::tree::root;
 
-/// What may change the numbers of a run.
+/// The properties of a machine that may affect the numbers of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
     /// Model of the processor.
@@ -15,7 +15,7 @@ pub struct Machine {
     pub cores: usize,
     /// Pairs of cores that share one physical core, if any.
     pub siblings: String,
-    /// It is a virtual machine.
+    /// Whether it is a virtual machine.
     pub virtual_machine: bool,
     /// Kernel and its version.
     pub kernel: String,
@@ -25,14 +25,14 @@ pub struct Machine {
     pub architecture: &'static str,
     /// Load average over 1, 5 and 15 minutes before the run.
     pub load_before: String,
-    /// When the run began (RFC 3339, UTC).
+    /// The start time of the run (RFC 3339, UTC).
     pub began: String,
     /// Commit of the sources, with `+` if they are changed.
     pub commit: String,
 }
 
 impl Machine {
-    /// This machine, now.
+    /// The current state of this machine.
     pub fn here() -> Self {
         let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
         let field = |text: &str, name: &str| {
@@ -120,7 +120,8 @@ fn commit() -> String {
     format!("{commit}{mark}")
 }
 
-/// Who runs where: the proxy alone on a core, so that its CPU is not another's cache or turn.
+/// The assignment of programs to cores. The proxy has a core to itself, so that no other program
+/// takes its caches or time slices.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cores {
     /// The proxy under test, one worker.
@@ -143,7 +144,8 @@ impl Cores {
         }
     }
 
-    /// Where a second worker of the proxy runs, on a machine with `count` cores: alone if it can.
+    /// The core of the proxy's second worker, on a machine with `count` cores: one of its own if
+    /// possible.
     pub fn second(&self, count: usize) -> usize {
         let taken = [self.proxy, self.upstream, self.client];
         (0..count).find(|core| !taken.contains(core)).unwrap_or(self.upstream)

@@ -7,8 +7,8 @@ use weir_testkit::tree::root;
 
 use super::tools::{Tool, path};
 
-/// Builds `bench/<project>` and gives its class path. Offline if what it needs has been fetched
-/// before.
+/// Builds `bench/<project>` and returns its class path. Works offline if the dependencies have been
+/// fetched before.
 ///
 /// # Errors
 /// Maven cannot build it.

@@ -16,16 +16,16 @@ use weir_testkit::tree::root;
 use super::interrupt::Interrupt;
 use super::usage;
 
-/// How often anything is looked at while it is waited for.
+/// The polling interval of every wait.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long a process may take to end when asked to, before it is killed.
+/// The time for a process to end on request, before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A running child. Dropping it ends it and everything it started.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
-    /// Its output of both kinds.
+    /// The file for both of its output streams.
     log: PathBuf,
     /// The command line without what pins it, for people to read.
     pub shown: String,
@@ -68,7 +68,8 @@ impl Process {
             shown = format!("taskset -c {} {shown}", cores_text.join(","));
         }
         launch.arg("--").args(command);
-        // In a group of its own, Ctrl-C is ours alone and its children can be ended with it.
+        // In its own process group it does not receive Ctrl-C, and its children can be ended with
+        // it.
         std::os::unix::process::CommandExt::process_group(&mut launch, 0);
         launch.stdin(Stdio::null());
         let child = launch.spawn().with_context(|| shown.clone())?;
@@ -80,12 +81,12 @@ impl Process {
         self.child.id()
     }
 
-    /// It and everything that descends from it.
+    /// The process and all its descendants.
     pub fn family(&self) -> Vec<u32> {
         usage::family(self.pid())
     }
 
-    /// What it printed so far.
+    /// The output so far.
     pub fn output(&self) -> String {
         let mut text = String::new();
         if let Ok(mut file) = File::open(&self.log) {
@@ -97,7 +98,7 @@ impl Process {
         text
     }
 
-    /// Waits until it prints where it listens: the address behind the word `said`.
+    /// Waits until it prints its address, after the word `said`.
     ///
     /// # Errors
     /// It ends, or says nothing for `longest`, or Ctrl-C.
@@ -135,7 +136,7 @@ impl Process {
         Ok(())
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until it has ended on its own.
     ///
     /// # Errors
     /// Not within `limit`, or Ctrl-C.
@@ -170,7 +171,7 @@ impl Process {
     }
 }
 
-/// This program, to become another one that ends with this process.
+/// This program, which executes another one that ends with this process.
 fn launcher() -> anyhow::Result<Command> {
     let mut launch = Command::new(std::env::current_exe()?);
     launch.args(["peers", "launch", "--parent", &std::process::id().to_string()]);
@@ -188,7 +189,7 @@ impl Drop for Process {
         while !self.ended() && began.elapsed() < PATIENCE {
             std::thread::sleep(LOOK);
         }
-        // What is left of its own group; it does not reach anything we did not start.
+        // The rest of its own process group, which contains only processes that this one started.
         if let Some(group) = Pid::from_raw(self.pid() as i32)
             && family.iter().any(|&pid| usage::Stat::of(pid).is_some_and(|stat| !stat.ended))
         {

@@ -1,4 +1,4 @@
-//! The programs of ours that are measured: built, or given.
+//! The measured programs of this repository: built, or given.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 use weir_testkit::tree::{root, target};
 
-/// How weir is built.
+/// The kind of weir's build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Build {
     /// As `cargo build --release` does.
@@ -16,7 +16,7 @@ pub enum Build {
 }
 
 impl Build {
-    /// What `--plain` asks for.
+    /// The build that `--plain` selects.
     pub fn of(plain: bool) -> Self {
         if plain { Self::Plain } else { Self::Profiled }
     }
@@ -42,7 +42,8 @@ impl Build {
     }
 }
 
-/// What `cargo xtask release` builds. It says on its standard output only where that is.
+/// The program that `cargo xtask release` builds. It says on its standard output only where that
+/// is.
 fn released() -> anyhow::Result<PathBuf> {
     let output = Command::new(env!("CARGO"))
         .current_dir(root())

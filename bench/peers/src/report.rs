@@ -13,9 +13,9 @@ use super::machine::{Cores, Machine};
 /// A table.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Table {
-    /// What it shows.
+    /// The content.
     pub title: String,
-    /// How the numbers came about.
+    /// The method of measurement.
     pub notes: Vec<String>,
     /// Names of the columns.
     pub head: Vec<String>,
@@ -76,7 +76,7 @@ impl Table {
 pub struct Chart {
     /// Name of the file.
     pub name: String,
-    /// What it shows, for those who cannot see it.
+    /// The alternative text.
     pub alt: String,
     /// The picture.
     pub svg: String,
@@ -91,7 +91,7 @@ pub struct Report {
     pub title: String,
     /// Text under the title.
     pub introduction: Vec<String>,
-    /// What is to be seen first.
+    /// The first table of the report.
     pub summary: Table,
     /// Tables in order.
     pub tables: Vec<Table>,
@@ -99,7 +99,7 @@ pub struct Report {
     pub charts: Vec<Chart>,
     /// Single measurements.
     pub samples: serde_json::Map<String, serde_json::Value>,
-    /// What stands in the README.
+    /// The part for the README.
     pub readme: String,
 }
 
@@ -213,7 +213,7 @@ fn command() -> String {
     format!("cargo xtask {}", arguments.join(" "))
 }
 
-/// `text` with what stands between `<!-- peers:NAME -->` and `<!-- /peers:NAME -->` replaced.
+/// `text` with the part between `<!-- peers:NAME -->` and `<!-- /peers:NAME -->` replaced.
 fn replace_block(text: &str, name: &str, block: &str) -> Option<String> {
     let (begin, end) = (format!("<!-- peers:{name} -->"), format!("<!-- /peers:{name} -->"));
     let (before, rest) = text.split_once(&begin)?;

@@ -1,4 +1,5 @@
-//! Shapes of route tables: what tells a million routes apart, and the requests that reach them.
+//! Shapes of route tables: the predicates that distinguish a million routes, and the requests that
+//! match them.
 //!
 //! A pattern is text with `{n}`, `{n/100}` and `{n%100}` in it, for the number of a route. The same
 //! pattern makes a route's predicates, a probe, and the Lua by which wrk draws requests.
@@ -33,7 +34,7 @@ pub enum Shape {
     Mixed,
 }
 
-/// One kind of route in a table: its predicates, and a request that it takes.
+/// A kind of route in a table: its predicates, and a request that matches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// Predicates in SCG's shortcut form.
@@ -42,7 +43,7 @@ pub struct Pattern {
     pub method: &'static str,
     /// Its target.
     pub target: &'static str,
-    /// Its field lines, each ending in CRLF; a Host field if the usual one does not do.
+    /// Its field lines, each ending in CRLF; with a Host field if the default does not match.
     pub fields: &'static str,
 }
 
@@ -121,7 +122,7 @@ impl Shape {
         )
     }
 
-    /// A request that route `n` takes: method, target, field lines.
+    /// A request that matches route `n`: method, target, field lines.
     pub fn request(self, n: u64) -> (&'static str, String, String) {
         let patterns = self.patterns();
         let pattern = patterns[(n % patterns.len() as u64) as usize];
@@ -135,7 +136,7 @@ impl Shape {
     }
 }
 
-/// What stands for a number derived from `n`, and the divisor or modulus.
+/// The placeholders for numbers derived from `n`, with the divisor or modulus.
 const PLACES: [(&str, &str, u64); 4] =
     [("{n}", "", 1), ("{n/100}", "/", 100), ("{n%100}", "%", 100), ("{n/4}", "/", 4)];
 
@@ -147,8 +148,8 @@ pub fn fill(text: &str, n: u64) -> String {
     })
 }
 
-/// `text` for a route of `from..to` that `weir bench` draws anew for each request. Both are
-/// multiples of 100, since each place is drawn by itself.
+/// `text` for a route of `from..to` that `weir bench` draws for each request. Both bounds are
+/// multiples of 100, since each placeholder is drawn separately.
 pub fn drawn(text: &str, from: u64, to: u64) -> String {
     PLACES.iter().fold(text.to_owned(), |text, (place, operation, by)| {
         let (low, high) = match *operation {

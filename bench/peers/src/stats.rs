@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A median and what it lies between.
+/// A median and its range.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// The middle value; of an even number, the mean of the two middle ones.
@@ -26,7 +26,7 @@ impl Spread {
         Some(Self { median, min, max, n })
     }
 
-    /// Of this over that, round by round: what a round does to both cancels out.
+    /// The ratio of this to that, round by round, so that effects of a round on both cancel out.
     pub fn ratio(this: &[f64], that: &[f64]) -> Option<Self> {
         Self::of(this.iter().zip(that).map(|(this, that)| this / that))
     }

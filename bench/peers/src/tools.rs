@@ -41,7 +41,7 @@ impl Tool {
         }
     }
 
-    /// Where it is.
+    /// The path of the program.
     fn path(self) -> Option<PathBuf> {
         let path = std::env::var("PATH").unwrap_or_default();
         let folders = path.split(':').chain(["/usr/sbin", "/sbin", "/usr/local/sbin"]);
@@ -59,7 +59,7 @@ impl Tool {
     }
 }
 
-/// The first line of what a program says about itself that has a digit.
+/// The first line with a digit in a program's version output.
 pub fn version_of(program: &Path, flag: &str) -> Option<String> {
     let output = Command::new(program).arg(flag).output().ok()?;
     let text = [output.stdout, output.stderr].concat();
@@ -73,11 +73,11 @@ pub fn version_of(program: &Path, flag: &str) -> Option<String> {
 /// Paths of the programs of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tools {
-    /// `weir`, as it is released unless asked otherwise.
+    /// The path of `weir`, built for release by default.
     pub weir: PathBuf,
     /// `weir-bare`, built in release.
     pub bare: PathBuf,
-    /// How weir was built, and versions of the others, a line each.
+    /// The build of weir, and versions of the others, a line each.
     pub versions: Vec<String>,
 }
 

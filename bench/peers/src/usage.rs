@@ -1,4 +1,4 @@
-//! What processes and cores used, from `/proc`.
+//! CPU and memory use of processes and cores, from `/proc`.
 
 use std::fs::read_to_string;
 
@@ -16,8 +16,8 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Reads a line of `/proc/PID/stat`. The name in parentheses may hold anything, so fields are
-    /// counted behind the last one.
+    /// Parses a line of `/proc/PID/stat`. The name in parentheses may hold anything, so fields are
+    /// counted after the last parenthesis.
     pub fn parse(line: &str) -> Option<Self> {
         let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
         let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
@@ -27,7 +27,7 @@ impl Stat {
         Some(Self { parent: number(1)? as u32, ticks, user_ticks, ended })
     }
 
-    /// That of a process, if it is there.
+    /// The statistics of a process, if it exists.
     pub fn of(pid: u32) -> Option<Self> {
         Self::parse(&read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
@@ -59,7 +59,7 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// Those of `pids`, all their threads included.
+    /// The CPU time of `pids`, all their threads included.
     pub fn of(pids: &[u32]) -> Self {
         let second = rustix::param::clock_ticks_per_second() as f64;
         let mut cpu = Self::default();
@@ -80,15 +80,15 @@ pub fn peak(pid: u32) -> Option<u64> {
 /// Resident memory of `pids` in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Memory {
-    /// Pages of each process, those it shares divided by their sharers (`Pss`): what they take
-    /// together.
+    /// The proportional set size: pages of each process, shared ones divided by the number of their
+    /// sharers (`Pss`). The sum is the memory that the processes take together.
     pub shared_out: u64,
     /// `VmRSS` of the largest process.
     pub largest: u64,
 }
 
 impl Memory {
-    /// That of `pids` now.
+    /// The current memory of `pids`.
     pub fn of(pids: &[u32]) -> Self {
         let mut memory = Self::default();
         for pid in pids {
@@ -115,7 +115,7 @@ pub struct CoreTicks {
 }
 
 impl CoreTicks {
-    /// Those of `core` now.
+    /// The current counters of `core`.
     pub fn now(core: usize) -> Option<Self> {
         Self::parse(&read_to_string("/proc/stat").ok()?, core)
     }

@@ -34,7 +34,7 @@ pub struct WireArgs {
     out: Option<PathBuf>,
 }
 
-/// How long a peer may take to start.
+/// The time limit for a peer to start.
 const START: Duration = Duration::from_secs(20);
 
 /// A file about bounds: they are settings of each gateway.
@@ -54,18 +54,18 @@ enum Peer {
     Haproxy,
 }
 
-/// A case that one peer does not pass.
+/// A case that a peer fails.
 struct Failed {
     title: String,
     kind: Deviation,
-    /// What was seen first that is not as it must be.
+    /// The first violated expectation.
     what: String,
 }
 
 /// The deviations of one peer, by file.
 type Deviations = BTreeMap<String, Vec<Failed>>;
 
-/// Most characters that are told of one deviation.
+/// The maximum number of characters reported for one deviation.
 const TOLD_MAX: usize = 160;
 
 /// Runs it.
@@ -102,7 +102,7 @@ pub fn run(args: &WireArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The files whose cases any gateway can be asked.
+/// The files with cases for any gateway.
 fn portable() -> Vec<(String, Cases)> {
     let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let all = files("tests/wire", "txt");
@@ -118,8 +118,8 @@ fn portable() -> Vec<(String, Cases)> {
     read.filter(plain).map(asked).collect()
 }
 
-/// Plays all cases; those that deviate. After each of them everything starts anew, so that one
-/// deviation is not counted twice.
+/// Plays all cases; returns the failed ones. A failed case is followed by a fresh start, so that
+/// one deviation is not counted twice.
 async fn replay(peer: Peer, weir: &Path, cases: &Cases) -> anyhow::Result<Vec<Failed>> {
     let mut deviating = Vec::new();
     let mut running: Option<Running> = None;
@@ -147,7 +147,7 @@ async fn replay(peer: Peer, weir: &Path, cases: &Cases) -> anyhow::Result<Vec<Fa
     Ok(deviating)
 }
 
-/// Repairing what has to be refused is wrong.
+/// Repairing a message that must be refused is wrong.
 fn judge(title: &str, kind: Deviation) -> Deviation {
     let row = title.split(['[', ']']).nth(1).unwrap_or_default();
     match kind {
@@ -166,7 +166,7 @@ fn message(failed: JoinError) -> String {
     }
 }
 
-/// A message on one line and not too long, without what only a debugger wants.
+/// A message on one line, shortened, without debugging details.
 fn told(message: &str) -> String {
     let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = line.split(": Response {").next().unwrap_or_default().replace('`', "'");
@@ -342,7 +342,7 @@ fn report(
     text
 }
 
-/// How many deviations of each kind.
+/// The number of deviations of each kind.
 fn counts<'d>(deviations: impl IntoIterator<Item = &'d Vec<Failed>>) -> String {
     let all: Vec<&Failed> = deviations.into_iter().flatten().collect();
     let count = |kind: Deviation| all.iter().filter(|failed| failed.kind == kind).count();

@@ -1,4 +1,4 @@
-//! Who may reach what. Decided from the head alone, before a body is read.
+//! Access control of the admin API. Decided from the head alone, before a body is read.
 //!
 //! Reads are for everyone who can connect; writes are for a loopback peer or the bearer of the
 //! token. Host and Origin are checked so that a web page cannot reach the API through its visitor's
@@ -9,10 +9,10 @@ use std::net::IpAddr;
 use http::{HeaderMap, StatusCode, header};
 use subtle::ConstantTimeEq;
 
-/// Fields that only a proxy adds: a peer that sends one speaks for somebody else.
+/// Fields that only a proxy adds: a peer that sends one acts on behalf of another client.
 const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
 
-/// What the decision depends on besides the request.
+/// The settings that access control depends on.
 #[derive(Clone, Default)]
 pub struct AccessRules {
     /// The address listened on is loopback.
@@ -24,7 +24,7 @@ pub struct AccessRules {
     pub hosts: Vec<String>,
 }
 
-/// What a request wants to do.
+/// The intent of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Intent {
     /// See whether the gateway lives: no secrets, any Host.
@@ -35,7 +35,7 @@ pub(crate) enum Intent {
     Write,
 }
 
-/// Why a request is turned away.
+/// The refusal of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Denied {
     pub(crate) status: StatusCode,
@@ -43,7 +43,7 @@ pub(crate) struct Denied {
 }
 
 impl AccessRules {
-    /// Who asks, as the audit log names it.
+    /// The name of the client for the audit log, or the refusal.
     pub(crate) fn judge(
         &self,
         intent: Intent,
@@ -64,7 +64,7 @@ impl AccessRules {
 
     fn check_writer(&self, peer: IpAddr, headers: &HeaderMap) -> Result<String, Denied> {
         let token = self.token.as_deref().filter(|token| !token.is_empty());
-        // Without a token to compare with, what is sent proves nothing and spoils nothing.
+        // Without a configured token, an `Authorization` header is ignored.
         if let (Some(token), Some(given)) = (token, headers.get(header::AUTHORIZATION)) {
             let given = bearer(given.as_bytes()).unwrap_or_default();
             if bool::from(given.ct_eq(token.as_bytes())) {
@@ -92,7 +92,7 @@ impl AccessRules {
         let name = without_port(host);
         let literal = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         let allowed = match literal {
-            // A name can be made to point here by whoever owns it, an address cannot.
+            // The owner of a name can make it resolve to this host; an address is safe.
             Ok(address) => !self.loopback_only || address.to_canonical().is_loopback(),
             Err(_) => name.eq_ignore_ascii_case("localhost"),
         };
@@ -103,7 +103,7 @@ impl AccessRules {
     }
 }
 
-/// A browser says where a page comes from; other clients do not send these fields.
+/// A browser sends the origin of a page; other clients do not send these fields.
 fn check_origin(host: &str, headers: &HeaderMap, intent: Intent) -> Result<(), Denied> {
     let cross = Err(forbidden("pages of other origins may not use this API"));
     if let Some(origin) = headers.get(header::ORIGIN) {

@@ -1,5 +1,4 @@
-//! Answers in Spring Boot's shapes: JSON bodies, error bodies, lists that are written as they are
-//! read.
+//! Answers in Spring Boot's shapes: JSON bodies, error bodies, and lists that are streamed.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
@@ -29,7 +28,7 @@ const CHUNKS_MAX: usize = 4;
 /// Size of a portion, about.
 const CHUNK_BYTES: usize = 32 * 1024;
 
-/// An error, as Spring Boot's default error view tells it.
+/// An error in the form of Spring Boot's default error view.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) status: StatusCode,
@@ -39,7 +38,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// An error that its status explains; no message, as SCG gives none.
+    /// An error without a message, as in SCG.
     pub(crate) fn plain(status: StatusCode) -> Self {
         Self { status, message: None, problems: Vec::new(), revision: None }
     }
@@ -49,12 +48,12 @@ impl Failure {
         Self { message: Some(message.into()), ..Self::plain(status) }
     }
 
-    /// 404 of an endpoint that is there: `weir` tells it from one that is not by the message.
+    /// 404 of an existing endpoint: `weir` recognizes it by the message.
     pub(crate) fn missing() -> Self {
         Self::new(StatusCode::NOT_FOUND, "there is nothing of this name")
     }
 
-    /// The same with another reason.
+    /// The same error with another message.
     pub(crate) fn told(self, message: String) -> Self {
         Self { message: Some(message), ..self }
     }
@@ -175,8 +174,8 @@ pub(crate) fn etag(revision: u64) -> HeaderValue {
         .unwrap_or_else(|_| HeaderValue::from_static("\"\""))
 }
 
-/// A list that is written while it is read: memory does not grow with its length. `write` is run on
-/// a thread that may block, and stops when [`ListWriter::push`] says `false`.
+/// A list that is streamed: memory does not grow with its length. `write` runs on a thread that may
+/// block, and stops when [`ListWriter::push`] returns `false`.
 pub(crate) fn stream_list<E: std::fmt::Display>(
     write: impl FnOnce(&mut ListWriter) -> Result<(), E> + Send + 'static,
 ) -> Response {
@@ -208,7 +207,7 @@ pub(crate) struct ListWriter {
 }
 
 impl ListWriter {
-    /// Adds an element; `false` when nobody reads any more.
+    /// Adds an element; `false` when the client is gone.
     pub(crate) fn push(&mut self, element: &Value) -> bool {
         if !std::mem::take(&mut self.is_first) {
             self.chunk.push(b',');

@@ -7,7 +7,7 @@ use weir_control::Entry;
 use weir_route::{NamedArgs, Route, RouteDefinition};
 use weir_snapshot::RouteTarget;
 
-/// SCG starts every predicate with a lambda of its own; the address stands for none in particular.
+/// SCG displays every predicate with the name of a lambda; the address is a fixed placeholder.
 const FIRST: &str = "RouteDefinitionRouteLocator$$Lambda/0x0000000000000000";
 
 /// A route as GET `/routes` shows it when verbose.

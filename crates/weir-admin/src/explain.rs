@@ -1,4 +1,4 @@
-//! Why a request goes where it goes: the same functions that serve it, told step by step.
+//! The explanation of a request's way through the gateway, by the same functions that serve it.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -19,9 +19,9 @@ use crate::explanation::{Candidate, Explanation, Question, Step};
 use crate::redact::conceal;
 use crate::site::on_main_port;
 
-/// Candidates told at most.
+/// The maximum number of reported candidates.
 const CANDIDATES_MAX: usize = 50;
-/// Instances told at most.
+/// The maximum number of reported instances.
 const INSTANCES_MAX: usize = 20;
 
 /// Explains `question` with the table and the rules of `snapshot`. Values of secret fields are
@@ -60,7 +60,7 @@ fn tell(snapshot: &Snapshot, question: &Question) -> Explanation {
     if preflight.is_none() {
         told.token = token(snapshot, &parts);
     }
-    // Of a path that servers read in different ways, nobody is told anything else.
+    // An ambiguous path is refused, whatever the answer to a preflight request would be.
     let ambiguity = winner.and_then(|winner| snapshot.ambiguity(winner, &request, scratch));
     if ambiguity.is_none()
         && let Some(local) = preflight
@@ -102,7 +102,7 @@ fn tell(snapshot: &Snapshot, question: &Question) -> Explanation {
     told
 }
 
-/// Whether a request gets as far as the route table; if not, what it is answered is told.
+/// Whether a request reaches the route table; if not, records the answer it gets.
 fn enters(
     snapshot: &Snapshot,
     question: &Question,
@@ -132,13 +132,13 @@ fn enters(
     true
 }
 
-/// Whether the path leads to the actuator on the gateway's own port.
+/// Whether the path belongs to the actuator on the gateway's own port.
 fn is_reserved(settings: &Settings, path: &[u8]) -> bool {
     let anywhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     on_main_port(settings, anywhere).is_some_and(|reserved| reserved.takes(path))
 }
 
-/// What a request has to show, where the configuration asks for tokens.
+/// The required token, where the configuration asks for tokens.
 fn token(snapshot: &Snapshot, parts: &RequestParts) -> Option<String> {
     let security = snapshot.security.as_ref()?;
     let text = match security.permits(&parts.path) {
@@ -239,9 +239,9 @@ impl Running {
             is_asked: true,
         };
         let answer = match entry.filter.request(&mut context) {
-            // Whether it has to wait depends on the moment.
+            // Whether it has to wait is known only at run time.
             Ok(Verdict::Continue | Verdict::Admit(_) | Verdict::Ask(_)) => None,
-            // Who it is from is not asked here.
+            // Authentication is not checked here.
             Ok(Verdict::Respond(_)) if entry.filter.asks_who() => None,
             Ok(Verdict::Respond(local)) => Some(format!("{} by this filter", local.status)),
             Err(error) => Some(format!("500: {}", error.0)),
@@ -286,7 +286,7 @@ impl Running {
                     state.and_then(|state| state.why.clone())
                 };
                 told.instances = instances(&list, why);
-                // Rather one that may be away than none; a drained one never.
+                // An unhealthy instance is better than none; a drained one is never chosen.
                 let is_left = |state: &&InstanceState| {
                     state.member.as_ref().is_some_and(|member| !member.is_drained)
                 };
@@ -319,7 +319,7 @@ impl Running {
             upgrade: false,
         };
         snapshot.forwarding.request(&mut self.head, &hop);
-        // The process that serves has a name of its own.
+        // The serving process has a name of its own.
         if let Some(name) = snapshot.settings.via.name("weir-…") {
             via::append(&mut self.head.fields, weir_wire::Version::Http11, name);
         }

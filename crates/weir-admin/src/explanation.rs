@@ -1,4 +1,4 @@
-//! A request to be explained, and what is told of it.
+//! A request to be explained, and its explanation.
 
 use std::net::IpAddr;
 
@@ -17,7 +17,7 @@ pub struct Question {
     /// Address of the client; loopback if not given.
     #[serde(default)]
     pub peer: Option<IpAddr>,
-    /// Its body, for ReadBody; not known if there is none.
+    /// Its body, for ReadBody; unknown if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// Chance that weight groups draw from.
@@ -25,12 +25,12 @@ pub struct Question {
     pub dice: u64,
 }
 
-/// What would happen to a request.
+/// The outcome of a request, step by step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Explanation {
-    /// Why the request is refused before routing, if it is.
+    /// The reason why the request is refused before routing, if it is.
     pub refused: Option<String>,
-    /// The path that is matched and sent, if it is not the one received.
+    /// The path that is matched and sent, if it differs from the received one.
     pub path: Option<String>,
     /// Whether it needs a token, where the configuration asks for some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,9 +48,9 @@ pub struct Explanation {
     pub variables: Vec<(String, String)>,
     /// Its filters in the order they run.
     pub filters: Vec<Step>,
-    /// What the gateway answers by itself, if it does.
+    /// The answer of the gateway itself, if the request is not forwarded.
     pub answer: Option<String>,
-    /// Where the request is sent.
+    /// The target that the request is sent to.
     pub upstream: Option<String>,
     /// Instances of its service, each with why it is not used, if it is not; the first ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -80,10 +80,10 @@ pub struct Candidate {
 pub struct Step {
     /// SCG's name.
     pub name: String,
-    /// Its place in the chain.
+    /// The order in the chain.
     pub order: i32,
-    /// What it is there for.
+    /// The effect.
     pub does: String,
-    /// Lines of the head that it took out (`- `) and put in (`+ `).
+    /// Header lines that it removed (`- `) and added (`+ `).
     pub changes: Vec<String>,
 }

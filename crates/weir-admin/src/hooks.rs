@@ -1,5 +1,6 @@
-//! What the admin API shows and switches of the rest of the process.
+//! The connection of the admin API to the rest of the process.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -15,9 +16,9 @@ pub enum Level {
     Error,
     /// And warnings.
     Warn,
-    /// And what an operator wants to know.
+    /// Also messages for operators.
     Info,
-    /// And what a developer wants to know.
+    /// Also messages for developers.
     Debug,
     /// Everything.
     Trace,
@@ -71,11 +72,12 @@ pub type ReadCaches = dyn Fn(Option<&str>) -> Option<Value> + Send + Sync;
 pub type EmptyCaches = dyn Fn(Option<&str>) -> bool + Send + Sync;
 /// Drains or resumes an instance of an upstream; `None` if there is none.
 pub type Drain = dyn Fn(&str, &str, bool) -> Option<Value> + Send + Sync;
-/// Sets (`None`: clears) the level of a logger. An error says why not.
+/// Sets (`None`: clears) the level of a logger, or returns the reason why not. An error says why
+/// not.
 pub type SetLogger = dyn Fn(&str, Option<Level>) -> Result<(), String> + Send + Sync;
 
-/// Who asked for the configuration to be read again: told the names of the properties of
-/// configuration servers that have changed, or why nothing did.
+/// The receiver of the result of a reload: the names of the properties of configuration servers
+/// that have changed, or the reason why nothing did.
 pub type Refresh = oneshot::Sender<Result<Vec<String>, String>>;
 
 /// Callbacks into the process. All are cheap and do not wait; they are called on the admin thread.
@@ -83,19 +85,19 @@ pub type Refresh = oneshot::Sender<Result<Vec<String>, String>>;
 pub struct Hooks {
     /// Body of `/actuator/prometheus`, in the Prometheus text format.
     pub prometheus: Arc<dyn Fn() -> String + Send + Sync>,
-    /// Whether traffic is wanted; false while the gateway drains.
+    /// Whether the gateway is ready for traffic; false during a drain.
     pub ready: Arc<AtomicBool>,
     /// Body of `/actuator/info`.
     pub info: Arc<dyn Fn() -> Value + Send + Sync>,
-    /// What the data plane counts, for `/actuator/gateway/stats` under `dataPlane`.
+    /// The counters of the data plane, for `/actuator/gateway/stats` under `dataPlane`.
     pub stats: Arc<dyn Fn() -> Value + Send + Sync>,
     /// For `/actuator/gateway/pipelines`: one pipeline, or all of them; `None` if there is none.
     pub pipelines: Arc<ReadPipelines>,
     /// For `/actuator/gateway/services`: one service, or all of them; `None` if it is not known.
     pub services: Arc<ReadServices>,
-    /// For `/actuator/gateway/upstreams`: one upstream, or all of them; `None` if it is not known.
+    /// For `/actuator/gateway/upstreams`: one upstream, or all of them; `None` if it is unknown.
     pub upstreams: Arc<ReadUpstreams>,
-    /// Gives an instance of an upstream nothing more, or something again.
+    /// Drains an instance of an upstream, or ends the drain.
     pub drain: Arc<Drain>,
     /// For `/actuator/caches`: one cache, or all of them; `None` if there is none.
     pub caches: Arc<ReadCaches>,
@@ -107,6 +109,8 @@ pub struct Hooks {
     pub loggers: Arc<ReadLoggers>,
     /// For `/actuator/loggers/{name}`.
     pub set_logger: Arc<SetLogger>,
+    /// Where the admin API listens, to which no webhook is sent.
+    pub admin: Option<SocketAddr>,
     /// For `/actuator/refresh`; full while as many wait as may.
     pub refresh: mpsc::Sender<Refresh>,
 }

@@ -1,14 +1,14 @@
-//! Keeps secrets out of explanations: values of Authorization, Cookie and the like.
+//! Removes secrets from explanations: values of Authorization, Cookie and the like.
 
 use weir_config::is_secret;
 
 use crate::explanation::{Explanation, Question};
 
 const HIDDEN: &str = "******";
-/// Parts of a value that are shorter are no secret by themselves, and stand in too many words.
+/// Shorter parts of a value are not secret on their own, and occur in too many words.
 const PART_BYTES_MIN: usize = 4;
 
-/// Hides in `told` the values of all secret fields, those of the question among them.
+/// Replaces the values of all secret fields in `told`, including those of the question.
 pub(crate) fn conceal(told: &mut Explanation, question: &Question) {
     for step in &mut told.filters {
         step.does = conceal_quoted(&step.does);
@@ -32,7 +32,7 @@ fn is_secret_field(name: &str) -> bool {
     is_secret(name) || ["cookie", "set-cookie"].iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// A value and what it is made of: a token without its scheme, the values of cookies.
+/// A value and its parts: a token without its scheme, the values of cookies.
 fn parts(value: &str) -> impl Iterator<Item = &str> {
     let pieces = value.split([' ', ';', '=']).map(str::trim);
     std::iter::once(value).chain(pieces).filter(|part| part.len() >= PART_BYTES_MIN)
@@ -51,7 +51,7 @@ fn conceal_line(line: &str) -> String {
     }
 }
 
-/// What a filter says of itself: names and values stand in backticks.
+/// Conceals secrets in a filter's description, where names and values stand in backticks.
 fn conceal_quoted(text: &str) -> String {
     let name_of = |quoted: &str| quoted.split(": ").next().unwrap_or_default().to_owned();
     let quoted = text.split('`').skip(1).step_by(2);

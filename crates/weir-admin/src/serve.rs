@@ -1,4 +1,4 @@
-//! The admin thread: listeners, connections, an orderly end.
+//! The admin thread: listeners, connections, graceful shutdown.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -64,7 +64,7 @@ impl Server {
                 }
                 while running.join_next().await.is_some() {}
             });
-            // Lists that are still being written to nobody must not hold up the end.
+            // Lists that are still being streamed must not delay the shutdown.
             runtime.shutdown_timeout(STOP_TIMEOUT);
         };
         let thread = std::thread::Builder::new().name("weir-admin".into()).spawn(work)?;

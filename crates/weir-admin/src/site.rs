@@ -1,4 +1,4 @@
-//! What one listener serves, to whom, within which bounds.
+//! The endpoints that one listener serves, its clients, and its limits.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use weir_snapshot::{Access, Secret, Settings};
 use crate::access::{AccessRules, Intent};
 use crate::hooks::Hooks;
 
-/// Which listener this is.
+/// The kind of the listener.
 #[derive(Clone)]
 pub enum Kind {
     /// The admin API on its own address.
     Admin(AccessRules),
-    /// The part of it that the main port forwards to: nothing can be changed through it, and its
-    /// callers are known only to the server, so neither peer nor Host is looked at.
+    /// The part of the admin API that the main port forwards to. It is read-only, and only the
+    /// server knows its clients, so neither peer nor Host is checked.
     Main,
 }
 
@@ -55,16 +55,16 @@ impl Exposure {
     }
 }
 
-/// Bounds on what clients may take up.
+/// Bounds on the resources that clients may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Longest body of one route (1 MiB).
     pub body_bytes_max: usize,
     /// Longest body of a bulk import (256 MiB).
     pub import_bytes_max: usize,
-    /// Most routes in one bulk import (1,000,000).
+    /// The maximum number of routes in one bulk import (1,000,000).
     pub import_routes_max: usize,
-    /// Most connections at once (512); more wait.
+    /// The maximum number of concurrent connections (512); further ones wait.
     pub connections_max: usize,
 }
 
@@ -82,8 +82,8 @@ impl Default for Limits {
 /// Endpoints that `management.endpoints.web.exposure.*` names, in the order of the index.
 pub const ENDPOINTS: [&str; 5] = ["info", "health", "loggers", "prometheus", "gateway"];
 
-/// What the data plane reserves on its own port for the endpoints that are exposed there, which
-/// answer at `address`; `None` if the operator says where the admin API listens.
+/// The paths that the data plane reserves on its own port for the endpoints exposed there, which
+/// answer at `address`; `None` if the operator configures an address for the admin API.
 pub fn on_main_port(settings: &Settings, address: SocketAddr) -> Option<ReservedPaths> {
     let management = &settings.management;
     if management.is_configured() {
@@ -101,14 +101,14 @@ pub fn on_main_port(settings: &Settings, address: SocketAddr) -> Option<Reserved
     })
 }
 
-/// How a site is set up.
+/// The settings of a site.
 #[derive(Clone)]
 pub struct SiteOptions {
-    /// Which listener this is.
+    /// The kind of the listener.
     pub kind: Kind,
     /// `management.endpoints.web.base-path` (`/actuator`).
     pub base_path: String,
-    /// What is served.
+    /// The exposed endpoints.
     pub exposure: Exposure,
     /// `management.endpoint.gateway.access`.
     pub gateway: Access,
@@ -121,8 +121,8 @@ pub struct SiteOptions {
 }
 
 impl SiteOptions {
-    /// The admin API as `settings` have it: everything while the operator does not say where it
-    /// listens, else what is exposed.
+    /// The site of the admin API according to `settings`: all endpoints, unless the operator
+    /// configures its address; else the exposed ones.
     pub fn admin_of(settings: &Settings) -> Self {
         let management = &settings.management;
         let address = management.listen().map(|address| address.ip());
@@ -140,8 +140,8 @@ impl SiteOptions {
         Self { kind: Kind::Admin(rules), exposure, ..Self::common(settings) }
     }
 
-    /// What the main port answers as `settings` have it: what is exposed, while the operator does
-    /// not say where the admin API listens.
+    /// The site of the main port according to `settings`: the exposed endpoints, unless the
+    /// operator configures an address for the admin API.
     pub fn main_of(settings: &Settings) -> Self {
         Self { kind: Kind::Main, exposure: Exposure::of(settings), ..Self::common(settings) }
     }
@@ -175,7 +175,7 @@ impl SiteOptions {
         }
     }
 
-    /// What the main port answers when nothing is configured: health.
+    /// The site of the main port without configuration: health only.
     pub fn main() -> Self {
         let rules = AccessRules::default();
         Self { kind: Kind::Main, exposure: Exposure::health(), ..Self::admin(rules) }
@@ -200,13 +200,13 @@ impl Site {
         Arc::new(Self { control, hooks, options, imports: Semaphore::new(1) })
     }
 
-    /// Whether an endpoint of this name and intent is there at all.
+    /// Whether this site has an endpoint with this name and intent.
     pub(crate) fn serves(&self, name: &str, intent: Intent) -> bool {
         let reads_only = matches!(self.options.kind, Kind::Main);
         !(reads_only && intent == Intent::Write) && self.allows(name, intent)
     }
 
-    /// Whether the settings allow what an endpoint of this name and intent does, on whatever port.
+    /// Whether the settings permit an endpoint with this name and intent, on any port.
     pub(crate) fn allows(&self, name: &str, intent: Intent) -> bool {
         let is_write = intent == Intent::Write;
         let access = match (name, self.options.gateway) {
@@ -215,9 +215,10 @@ impl Site {
             _ => true,
         };
         match name {
-            // The main port forwards what is below the base path, and this is not.
+            // The main port forwards paths below the base path only; this one lies outside of it.
             "apis" if matches!(self.options.kind, Kind::Main) => false,
-            // It lists what is exposed and is there whatever is; at `/` it would be in the way.
+            // The index lists the exposed endpoints and is always served, except at `/`, where it
+            // would hide routes.
             "index" => !self.options.base_path.is_empty(),
             _ => access && self.options.exposure.includes(name),
         }

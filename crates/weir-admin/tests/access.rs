@@ -1,4 +1,4 @@
-//! Who reaches what, on which listener, within which bounds.
+//! Access to the listeners: clients, endpoints and limits.
 
 mod common;
 
@@ -169,7 +169,7 @@ fn the_openapi_document_is_what_the_router_serves() {
         let target = path.replace("{id}", "nope").replace("{name}", "nope");
         for method in all {
             let documented = methods.get(method.to_ascii_lowercase());
-            // A body of another type changes nothing, and tells 405 from all that is served.
+            // A body of another type changes nothing, and distinguishes 405 from any other answer.
             let answer = api.send(method, &target, &["Content-Type: text/plain"], "x");
             assert_eq!(answer.status != 405, documented.is_some(), "{method} {path}: {answer:?}");
             if let Some(operation) = documented {

@@ -1,4 +1,4 @@
-//! What `explain` tells is what the data plane does.
+//! `explain` agrees with the data plane.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn snapshot(yaml: &str) -> Snapshot {
     loaded.compiler.snapshot(compiled.routes)
 }
 
-/// Whether the answer to a request starts as `expected`, and no upstream is named.
+/// Checks that the answer to a request starts as `expected`, and no upstream is named.
 fn check(snapshot: &Snapshot, method: &str, target: &str, fields: &[(&str, &str)], expected: &str) {
     let headers = fields.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
     let question = Question {

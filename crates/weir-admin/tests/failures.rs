@@ -1,4 +1,4 @@
-//! A store that fails: answered as an error, never as success, and got over.
+//! A failing store: answered with an error, never with success, and recovered from.
 
 mod common;
 
@@ -15,7 +15,7 @@ use weir_store::{Options, StorageBackend, Store};
 const ROUTE: &str = "/actuator/gateway/routes/";
 const BODY: &str = r#"{"uri":"http://x"}"#;
 
-/// A file in memory whose writes and syncs fail when told to.
+/// A file in memory whose writes and syncs can be made to fail.
 #[derive(Clone, Debug, Default)]
 struct Disk {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -79,7 +79,7 @@ fn put(api: &Api, id: &str) -> u16 {
     api.post(&format!("{ROUTE}{id}"), BODY).status
 }
 
-/// What serves is what the store holds, whatever a failed commit left behind.
+/// The served routes are those of the store, whatever a failed commit left behind.
 fn check_agreement(api: Api, disk: &Disk) {
     let serves = common::ids(&api.control);
     assert_eq!(api.ids(), serves);
@@ -101,7 +101,7 @@ fn check(errno: i32, on_sync: bool, expected: u16) {
     assert!(api.delete(&format!("{ROUTE}before")).status >= 500);
     assert_eq!(api.get("/actuator/health").status, 200);
     assert_eq!(api.get("/actuator/gateway/stats").status, 200);
-    // What serves goes on, also while the store is shut.
+    // The served routes stay, also while the store is closed.
     assert!(common::ids(&api.control).contains(&"file".to_owned()));
     errnos.store(0, Ordering::SeqCst);
     assert_eq!(api.get(ROUTE.trim_end_matches('/')).status, 200);

@@ -10,14 +10,14 @@ use crate::secret::sha256;
 
 /// API keys by their SHA-256.
 ///
-/// A key is found by its digest, then compared in constant time. How long the look-up takes may
-/// tell something about the digest of a key, but never about the key: nobody can choose digests.
+/// A key is found by its digest, then compared in constant time. The duration of the look-up may
+/// reveal something about the digest of a key, but nothing about the key: digests cannot be chosen.
 #[derive(Debug, Default)]
 pub struct ApiKeys {
     names: HashMap<[u8; 32], String>,
 }
 
-/// Why a key cannot be added.
+/// Errors in adding a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApiKeyError {
     /// Another name has the same key.
@@ -25,7 +25,7 @@ pub enum ApiKeyError {
 }
 
 impl ApiKeyError {
-    /// What is wrong and what to do, for the operator.
+    /// Error text for the operator, with the remedy.
     pub fn message(self) -> &'static str {
         match self {
             Self::Twice => "two names have the same API key",
@@ -34,11 +34,10 @@ impl ApiKeyError {
 }
 
 impl ApiKeys {
-    /// Adds the key of `name`. A name may have several keys, for instance while one replaces the
-    /// other.
+    /// Adds a key for `name`. A name may have several keys, for instance during a rotation.
     ///
     /// # Errors
-    /// Another name has it.
+    /// Another name has the same key.
     pub fn add(&mut self, name: &str, secret: &Secret) -> Result<(), ApiKeyError> {
         match self.names.entry(secret.0) {
             Entry::Occupied(_) => Err(ApiKeyError::Twice),
@@ -62,7 +61,7 @@ impl ApiKeys {
         self.names.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

@@ -9,8 +9,8 @@ pub const BASIC_BYTES_MAX: usize = 4096;
 
 const SCHEME: &str = "basic ";
 
-/// User and password in the value of an `Authorization` field; none if it is of another scheme,
-/// longer than [`BASIC_BYTES_MAX`], no Base64, no UTF-8 or without a colon.
+/// User and password in the value of an `Authorization` field; `None` if it has another scheme, is
+/// longer than [`BASIC_BYTES_MAX`], or is not Base64 of UTF-8 with a colon.
 pub fn basic(authorization: &str) -> Option<(String, String)> {
     if authorization.len() > BASIC_BYTES_MAX {
         return None;

@@ -1,5 +1,4 @@
-//! What a verified token says about the one who sent the request, and the authorities that Spring
-//! derives from it.
+//! Claims of a verified token, and the authorities that Spring derives from them.
 
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -10,16 +9,17 @@ const SCOPE_CLAIMS: [&str; 2] = ["scope", "scp"];
 /// Prefix that makes a scope an authority.
 const SCOPE_PREFIX: &str = "SCOPE_";
 
-/// Which claims become authorities and the principal, by the properties of
+/// Mapping of claims to authorities and principal, by the properties of
 /// `spring.security.oauth2.resourceserver.jwt`.
 #[derive(Clone, Debug)]
 pub struct AuthoritySettings {
     /// `authorities-claim-name`: the claim that holds the authorities, by name or dotted path;
-    /// none: `scope`, else `scp`.
+    /// `None`: `scope`, or `scp` if that is missing.
     pub claim: Option<String>,
-    /// `authorities-claim-delimiter`: what separates them in a text, as a regular expression.
+    /// `authorities-claim-delimiter`: separator of authorities in a string, as a regular
+    /// expression.
     pub delimiter: Regex,
-    /// `authority-prefix`: what is put before each.
+    /// `authority-prefix`: prefix of each authority.
     pub prefix: String,
     /// `principal-claim-name`: the claim that names the principal.
     pub principal_claim: String,
@@ -40,7 +40,7 @@ impl AuthoritySettings {
     }
 }
 
-/// Who a request is from.
+/// Identity of a request's sender.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Claims {
     all: Map<String, Value>,
@@ -51,7 +51,7 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Those of somebody who is known without a token: by an API key.
+    /// Claims of a client identified without a token: by an API key.
     pub fn of_principal(name: &str, authorities: Vec<String>) -> Self {
         let all = Map::from_iter([("sub".to_owned(), Value::from(name))]);
         let scope = |name: &String| name.strip_prefix(SCOPE_PREFIX).map(str::to_owned);
@@ -59,7 +59,7 @@ impl Claims {
         Self { all, principal: Some(name.to_owned()), authorities, scopes, expires_s: None }
     }
 
-    /// Those of a token whose registered claims have the right types.
+    /// Claims of a token whose registered claims have the right types.
     pub(crate) fn new(
         all: Map<String, Value>,
         expires_s: Option<i64>,
@@ -91,7 +91,7 @@ impl Claims {
         self.expires_s
     }
 
-    /// The scopes of `scope`, else `scp`, without a prefix.
+    /// The scopes of `scope`, or of `scp` if that is missing, without a prefix.
     pub fn scopes(&self) -> &[String] {
         &self.scopes
     }
@@ -101,8 +101,8 @@ impl Claims {
         &self.authorities
     }
 
-    /// The claim at a dotted path such as `realm_access.roles`. A name that has dots itself is
-    /// found too, and goes before a path.
+    /// The claim at a dotted path such as `realm_access.roles`. A claim whose own name has dots is
+    /// found too, and takes precedence over a path.
     pub fn claim(&self, path: &str) -> Option<&Value> {
         lookup(&self.all, path)
     }
@@ -126,8 +126,8 @@ fn lookup<'a>(members: &'a Map<String, Value>, path: &str) -> Option<&'a Value> 
     })
 }
 
-/// The words of a text or the texts of a list. Spring keeps empty words; they are left out here,
-/// where they could only grant an authority that is called like the bare prefix.
+/// The words of a string or the strings of a list. Spring keeps empty words; they are dropped here,
+/// where they could only grant an authority named like the bare prefix.
 fn words(value: Option<&Value>, delimiter: &Regex) -> Vec<String> {
     let owned = |word: &str| (!word.is_empty()).then(|| word.to_owned());
     match value {

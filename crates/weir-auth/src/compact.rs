@@ -20,14 +20,14 @@ pub(crate) struct Compact<'a> {
     pub kind: Option<String>,
     /// Whether the header demands extensions (`crit`): none is understood.
     pub critical: bool,
-    /// What is signed: header and payload as they were sent.
+    /// The signed bytes: header and payload as sent.
     pub signed: &'a [u8],
     pub payload: &'a str,
     pub signature: Vec<u8>,
 }
 
 impl<'a> Compact<'a> {
-    /// Takes `token` apart. The texts of its errors are those of Nimbus' `JWTParser`.
+    /// Splits `token` into its parts. The texts of its errors are those of Nimbus' `JWTParser`.
     pub(crate) fn read(token: &'a str) -> Result<Self, TokenError> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(TokenError::TooLong);
@@ -41,7 +41,7 @@ impl<'a> Compact<'a> {
         let text = |name| member(&header, name);
         let algorithm =
             text("alg")?.ok_or(TokenError::Malformed("Missing \"alg\" in header JSON object"))?;
-        // Of such a token nothing else matters; it may have no signature at all.
+        // The rest of such a token is irrelevant; it may have no signature at all.
         if algorithm.eq_ignore_ascii_case("none") {
             return Err(TokenError::UnsupportedAlgorithm(algorithm));
         }

@@ -1,4 +1,4 @@
-//! What a refused request is told: status and `WWW-Authenticate` (RFC 6750 section 3).
+//! The response to a refused request: status and `WWW-Authenticate` (RFC 6750 section 3).
 //!
 //! Source: Spring's `BearerTokenServerAuthenticationEntryPoint` and
 //! `BearerTokenServerAccessDeniedHandler`.
@@ -7,10 +7,10 @@ use crate::{BearerError, TokenError};
 
 const ERROR_URI: &str = "https://tools.ietf.org/html/rfc6750#section-3.1";
 
-/// Why a request is refused.
+/// Reasons to refuse a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Denial {
-    /// It has no token where one is needed.
+    /// The request has no token but needs one.
     Anonymous,
     /// Its `Authorization` field is not well formed.
     Malformed(BearerError),

@@ -1,7 +1,7 @@
 //! JSON objects whose member names are unique at every level (RFC 7519 section 4).
 //!
-//! A name that occurs twice means one thing to one reader and another to the next; serde_json
-//! alone would keep the last. Depth is bounded by serde_json (128), numbers by `f64`.
+//! Parsers disagree on a repeated name; serde_json alone would keep the last. Depth is bounded by
+//! serde_json (128), numbers by `f64`.
 
 use std::fmt;
 

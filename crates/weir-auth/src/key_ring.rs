@@ -1,7 +1,7 @@
-//! Keys that are fetched from elsewhere: what came last, and who wants newer ones.
+//! Keys fetched from elsewhere: the current set, and requests for a newer one.
 //!
-//! Who serves reads the keys and may ask for newer ones; who fetches learns of that, and wakes
-//! everybody who waits when it is done. Neither knows the other.
+//! The server side reads the keys and may ask for newer ones; the fetching side is notified, and
+//! wakes all waiting tasks when it is done. Neither knows the other.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,23 +12,24 @@ use arc_swap::{ArcSwap, Guard};
 
 use crate::KeySet;
 
-/// Where keys come from.
+/// Source of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyPlace {
-    /// An issuer, whose metadata say where its keys are (OpenID Connect Discovery, RFC 8414).
+    /// An issuer, whose metadata contain the address of its keys (OpenID Connect Discovery, RFC
+    /// 8414).
     Issuer(String),
     /// The keys themselves (RFC 7517).
     JwkSet(String),
-    /// These, for good.
+    /// Keys that never change.
     Fixed,
 }
 
-/// Keys, and which they are of those that came.
+/// A key set and its version.
 #[derive(Debug, Default)]
 pub struct Keys {
-    /// The keys; none before they came.
+    /// The keys; empty before the first fetch.
     pub set: KeySet,
-    /// Raised whenever others come.
+    /// Incremented at each change.
     pub generation: u64,
 }
 
@@ -68,17 +69,18 @@ impl RemoteKeys {
         }
     }
 
-    /// Where they come from.
+    /// Source of the keys.
     pub fn place(&self) -> &KeyPlace {
         &self.place
     }
 
-    /// What came last.
+    /// The keys fetched last.
     pub fn keys(&self) -> Guard<Arc<Keys>> {
         self.current.load()
     }
 
-    /// Wants newer keys; gives what [`Self::poll_tried`] takes. `None` if there never are others.
+    /// Asks for newer keys; returns the argument for [`Self::poll_tried`]. `None` if the keys are
+    /// fixed.
     pub fn ask(&self) -> Option<u64> {
         let ring = self.ring.upgrade()?;
         let tries = self.tries.load(Ordering::Acquire);
@@ -99,12 +101,12 @@ impl RemoteKeys {
         Poll::Pending
     }
 
-    /// Whether somebody has asked since this was asked last.
+    /// Whether newer keys were asked for since the last call.
     pub fn take_wanted(&self) -> bool {
         std::mem::take(&mut self.lock().wanted)
     }
 
-    /// These have come; tells whether they are others than before.
+    /// Replaces the keys with fetched ones; returns whether they have changed.
     pub fn put(&self, set: KeySet) -> bool {
         let before = self.current.load();
         let is_news = before.generation == 0 || !before.set.same_keys(&set);
@@ -116,18 +118,18 @@ impl RemoteKeys {
         is_news
     }
 
-    /// They could not be fetched, for this reason; the last ones serve on.
+    /// Records why a fetch failed; the last keys stay in use.
     pub fn fail(&self, why: String) {
         self.end(Some(why));
     }
 
-    /// Nothing was tried, as it was tried just now.
+    /// Ends a request for keys without a fetch, as one was made a moment ago.
     pub fn pass(&self) {
         let failure = self.lock().failure.take();
         self.end(failure);
     }
 
-    /// Why they could not be fetched last time, if they could not.
+    /// The error of the last fetch, if it failed.
     pub fn failure(&self) -> Option<String> {
         self.lock().failure.clone()
     }
@@ -146,14 +148,14 @@ impl RemoteKeys {
     }
 }
 
-/// Keys by place, as long as somebody holds them.
+/// Keys by source, as long as they are in use.
 #[derive(Debug, Default)]
 pub struct KeyRing {
     all: Mutex<Vec<Weak<RemoteKeys>>>,
     asked: Arc<Asked>,
 }
 
-/// What is called when somebody asks.
+/// Callback for requests for newer keys.
 #[derive(Default)]
 struct Asked(Mutex<Option<Arc<dyn Fn() + Send + Sync>>>);
 
@@ -173,7 +175,7 @@ impl fmt::Debug for Asked {
 }
 
 impl KeyRing {
-    /// The keys of a place, as they are known, or none yet.
+    /// The keys of a source: those known, or an empty set.
     pub fn keys(&self, place: &KeyPlace) -> Arc<RemoteKeys> {
         let mut all = self.lock();
         all.retain(|one| one.strong_count() > 0);
@@ -185,7 +187,7 @@ impl KeyRing {
         new
     }
 
-    /// All that somebody holds.
+    /// All keys in use.
     pub fn all(&self) -> Vec<Arc<RemoteKeys>> {
         self.lock().iter().filter_map(Weak::upgrade).collect()
     }

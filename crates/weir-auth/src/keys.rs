@@ -1,7 +1,7 @@
-//! The keys that tokens may be signed with: a JSON Web Key Set (RFC 7517) or one PEM public key.
+//! Verification keys of tokens: a JSON Web Key Set (RFC 7517) or one PEM public key.
 //!
-//! Each key holds one ready verifier for each algorithm that its kind and its `alg` allow. A key of
-//! one kind can therefore never be used for an algorithm of another.
+//! Each key has one prepared verifier for each algorithm that its type and its `alg` allow. A key
+//! of one type can therefore never be used for an algorithm of another.
 
 mod jwk;
 mod pem;
@@ -13,7 +13,7 @@ use crate::Algorithm;
 
 /// Longest key set that is read, in bytes.
 pub const JWKS_BYTES_MAX: usize = 512 * 1024;
-/// Most keys of one set. A token without `kid` is tried with each of its kind.
+/// Maximum number of keys in a set. A token without `kid` is tried with each key of its type.
 pub const KEYS_MAX: usize = 64;
 
 /// The keys of one issuer.
@@ -30,11 +30,11 @@ pub struct Skipped {
     pub index: usize,
     /// Its `kid`.
     pub key_id: Option<String>,
-    /// Why it is not used.
+    /// The reason why it is not used.
     pub reason: &'static str,
 }
 
-/// Why there is no key set.
+/// Errors in a key set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyError {
     /// The text is longer than [`JWKS_BYTES_MAX`].
@@ -50,7 +50,7 @@ pub enum KeyError {
 }
 
 impl KeyError {
-    /// What is wrong, for the operator.
+    /// Error text for the operator.
     pub fn message(self) -> &'static str {
         match self {
             Self::TooLong => "the key set is longer than 512 KiB",
@@ -65,16 +65,16 @@ impl KeyError {
     }
 }
 
-/// One key.
+/// A verification key.
 #[derive(Debug)]
 pub(crate) struct Key {
     id: KeyId,
-    /// What makes it this key: equal for equal keys.
+    /// Identity of the key: equal for equal keys.
     material: Vec<u8>,
     checkers: Vec<(Algorithm, Checker)>,
 }
 
-/// What a token may call a key.
+/// Reference to a key from a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyId {
     /// Its `kid` in the set; without one, only a token without `kid` can mean it.
@@ -125,8 +125,8 @@ impl KeySet {
         &self.skipped
     }
 
-    /// Whether both sets have the same keys in the same order: then what was verified with one
-    /// stays verified.
+    /// Whether both sets have the same keys in the same order: then tokens verified with one stay
+    /// verified.
     pub fn same_keys(&self, other: &Self) -> bool {
         let same = |(a, b): (&Key, &Key)| a.id == b.id && a.material == b.material && a.same_use(b);
         self.len() == other.len() && self.keys.iter().zip(&other.keys).all(same)

@@ -1,12 +1,11 @@
-//! Who a request is from, and whether that is enough: bearer tokens, API keys and the rules
-//! over them.
+//! Authentication and authorization: bearer tokens, API keys and the rules over them.
 //!
-//! Pure: no clock, file, socket or runtime. Time goes in as seconds since 1970, key sets as
-//! text. Fetching keys, reading files and answering requests is the caller's business.
-//! The behaviour is that of Spring Security's reactive resource server, class by class.
+//! Pure: no clock, file, socket or runtime. Time is passed in as seconds since 1970, key sets as
+//! text. Fetching keys, reading files and answering requests are left to the caller. The behaviour
+//! is that of Spring Security's reactive resource server, class by class.
 //!
 //! A request with a token goes through [`bearer`], [`TokenCache::get`], [`Verifier::verify`] and
-//! [`Rule::allows`]. What was refused becomes a [`Denial`], which knows its status and its
+//! [`Rule::allows`]. A refusal becomes a [`Denial`], which gives its status and its
 //! `WWW-Authenticate` field.
 
 #![deny(

@@ -4,8 +4,8 @@ const SECONDS_PER_DAY: i64 = 86_400;
 /// The years 0000 to 9999, which have four digits.
 const SHOWN_S: std::ops::RangeInclusive<i64> = -62_167_219_200..=253_402_300_799;
 
-/// `at_s`, in seconds since 1970, as `2024-01-01T00:00:00Z`. What lies outside of the years 0 to
-/// 9999 is shown as the nearest second in them.
+/// `at_s`, in seconds since 1970, as `2024-01-01T00:00:00Z`. Times outside the years 0 to 9999 are
+/// clamped to them.
 pub(crate) fn shown(at_s: i64) -> String {
     let at_s = at_s.clamp(*SHOWN_S.start(), *SHOWN_S.end());
     let (days, second) = (at_s.div_euclid(SECONDS_PER_DAY), at_s.rem_euclid(SECONDS_PER_DAY));

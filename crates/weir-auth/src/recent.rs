@@ -1,8 +1,8 @@
-//! A bounded map that forgets what was not used lately.
+//! A bounded map that evicts entries not used recently.
 //!
-//! It has two generations. What is used moves to the young one; when that has taken half of the
-//! bound, it becomes the old one, and what the old one still held is forgotten. Every operation is
-//! O(1), and no order is kept.
+//! It has two generations. A used entry moves to the young one; when that has reached half of the
+//! bound, it becomes the old one, and the rest of the previous old one is evicted. Every operation
+//! is O(1), and no order is kept.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ impl<K: Hash + Eq, V> Recent<K, V> {
         Self { young, old, young_bytes: 0, count_max, bytes_max }
     }
 
-    /// What `key` maps to.
+    /// The value of `key`.
     pub(crate) fn get<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,

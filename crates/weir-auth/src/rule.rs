@@ -1,4 +1,4 @@
-//! What a filter `Authorize` asks of a request's claims: `scope:read and not role:guest`.
+//! Rules of the filter `Authorize` on a request's claims: `scope:read and not role:guest`.
 //!
 //! ```text
 //! rule   = all *( "or" all )
@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::Claims;
 use crate::claims::shown;
 
-/// Where Keycloak puts the roles of a realm.
+/// The claim in which Keycloak puts the roles of a realm.
 const KEYCLOAK_ROLES: &str = "realm_access.roles";
 
 /// A rule over claims.
@@ -41,21 +41,22 @@ pub enum Rule {
     Not(Box<Self>),
     /// All of these.
     All(Vec<Self>),
-    /// One of these.
+    /// At least one of these.
     Any(Vec<Self>),
 }
 
-/// Why a text is no rule.
+/// Syntax error in a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleError {
-    /// Where, in bytes from the start of the text.
+    /// Position of the error, in bytes from the start of the text.
     pub at: usize,
-    /// What is wrong there, for the operator.
+    /// Error text for the operator.
     pub message: String,
 }
 
 impl Rule {
-    /// Whether `claims` fulfil it. Who has no claims is not asked: that is status 401.
+    /// Whether `claims` fulfil the rule. A request without claims is refused earlier, with status
+    /// 401.
     pub fn allows(&self, claims: &Claims) -> bool {
         match self {
             Self::Authenticated => true,
@@ -89,7 +90,7 @@ fn lists(value: &Value, item: &str) -> bool {
 }
 
 impl fmt::Display for Rule {
-    /// As [`Rule::parse`] reads it.
+    /// In the syntax that [`Rule::parse`] reads.
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Authenticated => to.write_str("authenticated"),

@@ -2,7 +2,7 @@
 
 use aws_lc_rs::digest::{SHA256, digest};
 
-/// A stored secret. What was plain is hashed when it is read.
+/// A stored secret. A plain one is hashed when it is read.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub(crate) [u8; 32]);
 
@@ -13,23 +13,23 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// Why a stored secret cannot be used.
+/// Errors in a stored secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretError {
-    /// It begins with no notation that is known; it may be a plain text.
+    /// It starts with no known notation; it may be a plain secret.
     UnknownNotation,
-    /// It is a bcrypt hash that is not well formed.
+    /// A malformed bcrypt hash.
     BadBcrypt,
     /// Its bcrypt cost is above 14.
     CostlyBcrypt,
-    /// It is no hexadecimal number of 32 bytes.
+    /// Not a hexadecimal number of 32 bytes.
     BadDigest,
     /// It is empty.
     Empty,
 }
 
 impl SecretError {
-    /// What is wrong and what to do, for the operator.
+    /// Error text for the operator, with the remedy.
     pub fn message(self) -> &'static str {
         match self {
             Self::UnknownNotation => {
@@ -48,7 +48,7 @@ impl Secret {
     /// `{noop}PLAIN`. A long random key needs no slow hash.
     ///
     /// # Errors
-    /// The notation is not known, or what follows it is not well formed.
+    /// The notation is unknown, or the value behind it is malformed.
     pub fn parse(text: &str) -> Result<Self, SecretError> {
         if let Some(plain) = text.strip_prefix("{noop}") {
             return Self::of_plain(plain);
@@ -57,7 +57,7 @@ impl Secret {
         sha256_of_hex(hex.ok_or(SecretError::UnknownNotation)?).ok_or(SecretError::BadDigest)
     }
 
-    /// The secret that `plain` is: only its SHA-256 is kept.
+    /// Hashes a plain secret: only its SHA-256 is kept.
     ///
     /// # Errors
     /// It is empty.

@@ -8,10 +8,10 @@ use aws_lc_rs::pbkdf2::{self, PBKDF2_HMAC_SHA1};
 
 /// Iterations of PBKDF2, as Spring has them.
 const ITERATIONS: NonZeroU32 = NonZeroU32::MIN.saturating_add(1023);
-/// Bytes of a block, and of what is first in a text: the initialization vector.
+/// Length in bytes of a block, and of the initialization vector in front of a text.
 const BLOCK_BYTES: usize = 16;
 
-/// What decrypts texts under one pass phrase and salt.
+/// Decrypts texts under one pass phrase and salt.
 pub struct TextCipher {
     key: [u8; 32],
 }

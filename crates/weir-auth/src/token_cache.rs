@@ -1,4 +1,4 @@
-//! Tokens that were verified: a signature is paid for once in the life of its token.
+//! Cache of verified tokens: a signature is verified once in the life of its token.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ const BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Claims by token. One owner, no locks: each worker has its own.
 ///
-/// It remembers only tokens that held, so that nobody without a token of the issuer can fill it.
-/// What it holds is of one generation of rules, a number that the caller raises when keys or
+/// Only valid tokens are cached, so that clients without a token of the issuer cannot fill it.
+/// Entries belong to one generation, a number that the caller raises when keys or
 /// [`Verifier`](crate::Verifier) change ([`KeySet::same_keys`](crate::KeySet::same_keys) tells
 /// whether they do).
 #[derive(Debug)]
 pub struct TokenCache {
     generation: u64,
-    /// By the whole token: that its hash is the same proves nothing.
+    /// By the whole token: equal hashes alone would prove nothing.
     tokens: Recent<Box<str>, Entry>,
 }
 
@@ -61,7 +61,7 @@ impl TokenCache {
         self.tokens.len()
     }
 
-    /// Whether none is remembered.
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,15 +1,15 @@
-//! Why a token does not hold, in the words of Spring Security.
+//! Errors in a token, in the words of Spring Security.
 
 use crate::moment;
 
-/// Why a token does not hold.
+/// Error in a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenError {
     /// It is longer than [`TOKEN_BYTES_MAX`](crate::TOKEN_BYTES_MAX).
     TooLong,
-    /// It is not a token; the text says what is wrong with it.
+    /// Not a token; the text names the defect.
     Malformed(&'static str),
-    /// It is not signed, or with an algorithm that the verifier does not allow.
+    /// It is not signed, or signed with an algorithm that the verifier does not allow.
     UnsupportedAlgorithm(String),
     /// Its header demands an extension (`crit`).
     UnsupportedExtension,
@@ -28,12 +28,12 @@ pub enum TokenError {
     WrongType(String),
     /// It has expired.
     Expired {
-        /// When, in seconds since 1970.
+        /// The time in question, in seconds since 1970.
         at_s: i64,
     },
     /// It is not valid yet.
     NotYetValid {
-        /// From when on it is, in seconds since 1970.
+        /// Start of its validity, in seconds since 1970.
         from_s: i64,
     },
     /// `iss` is not the expected issuer.
@@ -43,9 +43,9 @@ pub enum TokenError {
 }
 
 impl TokenError {
-    /// The `error_description` that Spring 7 gives (`NimbusReactiveJwtDecoder`, `JwtValidators`).
-    /// It may hold characters that RFC 6750 forbids, since a token can name any algorithm;
-    /// [`www_authenticate`](crate::www_authenticate) sees to that.
+    /// The `error_description` of Spring 7 (`NimbusReactiveJwtDecoder`, `JwtValidators`). It may
+    /// hold characters that RFC 6750 forbids, since a token can name any algorithm;
+    /// [`www_authenticate`](crate::www_authenticate) replaces them.
     pub fn description(&self) -> String {
         const DECODING: &str = "An error occurred while attempting to decode the Jwt: ";
         match self {

@@ -14,17 +14,17 @@ use crate::secret::{Secret, sha256};
 const COSTS: std::ops::RangeInclusive<u32> = 4..=14;
 /// Passwords that are remembered at most once they have been checked.
 const KNOWN_MAX: usize = 4096;
-/// How long one is remembered, in milliseconds.
+/// How long a verified password is remembered, in milliseconds.
 const KNOWN_MS: i64 = 3_600_000;
 
 /// Users by name, with their passwords or hashes of them.
 #[derive(Debug, Default)]
 pub struct Users {
     passwords: HashMap<String, Password>,
-    /// Asked about for users that there are not, so that the time it takes does not tell.
+    /// Hash to check for unknown users, so that the duration does not reveal whether a user exists.
     decoy: Option<Arc<str>>,
-    /// Until when passwords are known to be right, in milliseconds since 1970: by the SHA-256 of
-    /// user, stored hash (whose salt no other has) and password.
+    /// Expiry of verified passwords, in milliseconds since 1970: by the SHA-256 of user, stored
+    /// hash (whose salt is unique) and password.
     known: Mutex<Option<Recent<[u8; 32], i64>>>,
 }
 
@@ -34,14 +34,14 @@ enum Password {
     Bcrypt(Arc<str>),
 }
 
-/// What is known of a password.
+/// Result of a password check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Checked {
-    /// It is the user's.
+    /// The password is the user's.
     Right,
-    /// It is not, or there is no such user.
+    /// The password is wrong, or there is no such user.
     Wrong,
-    /// It is right if this hash was made of it, by bcrypt; that takes long.
+    /// To be verified against this bcrypt hash, which is slow.
     Ask(Arc<str>),
 }
 
@@ -50,7 +50,7 @@ impl Users {
     /// `sha256:HEX`, `{noop}PLAIN`, or a plain password.
     ///
     /// # Errors
-    /// What is written is not well formed.
+    /// `stored` is malformed.
     pub fn add(&mut self, name: &str, stored: &str) -> Result<(), SecretError> {
         let bcrypt = stored.strip_prefix("{bcrypt}").unwrap_or(stored);
         let password = if bcrypt.starts_with("$2") {
@@ -68,7 +68,7 @@ impl Users {
         Ok(())
     }
 
-    /// Whether nobody is there.
+    /// Whether there are no users.
     pub fn is_empty(&self) -> bool {
         self.passwords.is_empty()
     }
@@ -78,7 +78,7 @@ impl Users {
         self.passwords.contains_key(name)
     }
 
-    /// What can be said of a password at once, `now_ms` milliseconds after 1970.
+    /// Checks a password as far as possible without a slow hash, `now_ms` milliseconds after 1970.
     pub fn check(&self, name: &str, password: &str, now_ms: i64) -> Checked {
         match self.passwords.get(name) {
             Some(Password::Secret(secret)) => {
@@ -100,7 +100,7 @@ impl Users {
 
     /// Remembers for an hour that a password was right, so that it is not asked about again.
     pub fn remember(&self, name: &str, password: &str, now_ms: i64) {
-        // A password that matches the decoy makes nobody a user.
+        // A match of the decoy's password is not remembered for any user.
         if let Some(Password::Bcrypt(hash)) = self.passwords.get(name) {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             let known = known.get_or_insert_with(|| Recent::new(KNOWN_MAX, KNOWN_MAX * 64));
@@ -109,7 +109,7 @@ impl Users {
     }
 }
 
-/// No other name and password give the same text: a hash has always 60 characters.
+/// The hashed text is unique for a name and password: a stored hash always has 60 characters.
 fn digest(name: &str, hash: &str, password: &str) -> [u8; 32] {
     sha256(&format!("{}:{name}{hash}{password}", name.len()))
 }

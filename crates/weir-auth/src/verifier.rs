@@ -1,4 +1,4 @@
-//! Whether a token holds: Spring's `NimbusReactiveJwtDecoder` with the validators of
+//! Verification of tokens: Spring's `NimbusReactiveJwtDecoder` with the validators of
 //! `JwtValidators.createDefault` (Spring Security 7) and Boot's for issuer and audiences.
 
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::compact::Compact;
 use crate::{Algorithm, AuthoritySettings, Claims, KeySet, TokenError};
 
-/// What a token has to fulfil.
+/// Requirements on a token.
 #[derive(Clone, Debug)]
 pub struct Verifier {
     /// Algorithms it may be signed with. Spring's default is RS256 alone.
@@ -14,13 +14,13 @@ pub struct Verifier {
     /// Values of `typ` that are allowed besides none, in any case. Spring's default is `JWT`; for
     /// the access tokens of RFC 9068 it is `at+jwt`.
     pub types: Vec<String>,
-    /// What `iss` must be.
+    /// The required `iss`.
     pub issuer: Option<String>,
-    /// Of these, one must be in `aud`. Empty: any audience will do.
+    /// `aud` must contain one of these. Empty: any audience is accepted.
     pub audiences: Vec<String>,
-    /// How far the issuer's clock may be off, in seconds. Spring's default is 60.
+    /// Allowed clock difference to the issuer, in seconds. Spring's default is 60.
     pub clock_skew_s: u32,
-    /// Which claims become authorities.
+    /// Mapping of claims to authorities.
     pub authorities: AuthoritySettings,
 }
 
@@ -37,12 +37,11 @@ impl Verifier {
         }
     }
 
-    /// The claims of `token` if one of `keys` signed it and it holds at `now_s` (seconds since
+    /// The claims of `token` if one of `keys` signed it and it is valid at `now_s` (seconds since
     /// 1970).
     ///
     /// # Errors
-    /// The first thing that is wrong. Nothing in the payload is looked at before the signature is
-    /// known to be good.
+    /// The first defect found. The payload is read only after the signature has been verified.
     pub fn verify(&self, token: &str, keys: &KeySet, now_s: i64) -> Result<Claims, TokenError> {
         let compact = Compact::read(token)?;
         self.check_signature(&compact, keys)?;
@@ -61,8 +60,8 @@ impl Verifier {
         Ok(Claims::new(all, expires_s, &self.authorities))
     }
 
-    /// Until when claims may be taken from a cache, in seconds since 1970: the last second in which
-    /// [`Verifier::verify`] would accept their token.
+    /// Time up to which claims may be taken from a cache, in seconds since 1970: the last second in
+    /// which [`Verifier::verify`] would accept their token.
     pub fn valid_until_s(&self, claims: &Claims) -> i64 {
         claims.expires_s().map_or(i64::MAX, |at_s| at_s.saturating_add(self.clock_skew_s.into()))
     }

@@ -1,11 +1,11 @@
-//! What of a request counts for the choice of its instance.
+//! Properties of a request that select its instance.
 
-/// What of a request counts for the choice of its instance.
+/// Properties of a request that select its instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// Hash of what the rules name, or chance.
+    /// Hash of the property that the rules name, or a random number.
     pub hash: u64,
-    /// What kind of instance it wants.
+    /// The requested kind of instance.
     pub hint: Option<String>,
     /// The id of the instance it was at before.
     pub instance: Option<String>,

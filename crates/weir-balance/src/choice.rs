@@ -1,4 +1,4 @@
-//! The instance that one request was given, and how it went there.
+//! The instance chosen for one request, and the outcome there.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::cluster::Cluster;
 use crate::instance::Instance;
 use crate::member::{Member, Taken};
 
-/// An instance for one request. What is under way there ends when this is dropped.
+/// The instance chosen for one request. It counts as a request in progress until this is dropped.
 #[derive(Debug)]
 pub struct Choice {
     cluster: Arc<Cluster>,
@@ -17,15 +17,14 @@ pub struct Choice {
     taken: Taken,
     instance: Arc<Instance>,
     since_ns: u64,
-    /// Those that this request has been at.
+    /// Members that this request has tried.
     tried: Vec<Arc<Member>>,
-    /// How it went there is noted.
+    /// The outcome has been recorded.
     is_told: bool,
 }
 
 impl Cluster {
-    /// Chooses an instance; `None` without any that takes requests. `now_ms` is of a clock that
-    /// only goes forward.
+    /// Chooses an instance; `None` if none takes requests. `now_ms` is of a monotonic clock.
     pub fn choose(self: &Arc<Self>, asked: Asked, now_ms: u64) -> Option<Choice> {
         let (taken, instance) = self.take(&asked, &[], now_ms)?;
         Some(Choice::new(Arc::clone(self), asked, taken, instance, now_ms))
@@ -44,24 +43,24 @@ impl Choice {
         Self { cluster, asked, taken, instance, since_ns, tried: Vec::new(), is_told: false }
     }
 
-    /// Where it is.
+    /// Address of the instance.
     pub fn target(&self) -> &Arc<Target> {
         &self.instance.target
     }
 
-    /// The cookie that tells the instance its own id: name and value.
+    /// The cookie with the instance's own id: name and value.
     pub fn cookie(&self) -> Option<(&str, &str)> {
         let sticky = self.cluster.rules().sticky.as_ref().filter(|sticky| sticky.is_passed_on)?;
         Some((&sticky.cookie, &self.instance.id))
     }
 
-    /// It could not be reached.
+    /// Records that the instance could not be reached.
     pub fn unreached(&mut self, now_ms: u64) {
         self.is_told = true;
         self.taken.member().unreached(now_ms);
     }
 
-    /// The head of its response is there. Noted once.
+    /// Records the status of its response, once per attempt.
     pub fn answered(&mut self, status: u16, now_ns: u64) {
         if self.is_told {
             return;
@@ -71,7 +70,7 @@ impl Choice {
         self.tell(status >= 500, now_ns / 1_000_000);
     }
 
-    /// It broke off, or took too long. Nothing is noted if it has answered before.
+    /// Records that the request was cut off or timed out. Ignored if it was answered before.
     pub fn failed(&mut self, now_ms: u64) {
         if !self.is_told {
             self.tell(true, now_ms);
@@ -87,8 +86,8 @@ impl Choice {
         }
     }
 
-    /// Goes over to an instance that the request has not been at. Without one, to any if
-    /// `or_again`. Whether there is one.
+    /// Chooses an instance that the request has not tried; if there is none and `or_again` is set,
+    /// any. Returns whether there is one.
     pub fn move_on(&mut self, or_again: bool, now_ms: u64) -> bool {
         self.tried.push(Arc::clone(self.taken.member()));
         let mut found = self.cluster.take(&self.asked, &self.tried, now_ms);

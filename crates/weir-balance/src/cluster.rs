@@ -1,4 +1,4 @@
-//! A service whose instances are chosen by rules. What is known of an instance outlives the
+//! A service whose instances are chosen by rules. The state of an instance outlives the
 //! configuration: it is kept by the names of the cluster and the instance.
 
 use std::sync::{Arc, Mutex, TryLockError};
@@ -20,25 +20,25 @@ pub struct Cluster {
     rules: Rules,
     members: Arc<Members>,
     formed: ArcSwap<Formed>,
-    /// One list is made into a group by one thread.
+    /// Held by the one thread that builds a group from a list.
     forming: Mutex<()>,
     /// The instance that was chosen last, where requests stay with one.
     last: ArcSwapOption<Member>,
 }
 
-/// One instance as operators see it.
+/// State of an instance, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceState {
     /// Its description.
     pub instance: Arc<Instance>,
-    /// How it is; `None` if it is in no subset, or takes no requests at all.
+    /// State of its member; `None` if it is in no subset, or takes no requests at all.
     pub member: Option<MemberState>,
-    /// Why it is given nothing; `None` if it is.
+    /// The reason why it gets no requests; `None` if it does.
     pub why: Option<String>,
 }
 
 impl Cluster {
-    /// The instances of `service` under `rules`, with what `members` knows of them.
+    /// The instances of `service` under `rules`, with their state from `members`.
     pub(crate) fn of(service: Arc<Service>, rules: Rules, members: Arc<Members>) -> Self {
         let formed = Formed::of(&service, service.listed(), &rules, &members);
         Self {
@@ -56,7 +56,7 @@ impl Cluster {
         self.service.name()
     }
 
-    /// By what instances are chosen.
+    /// The rules by which instances are chosen.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
@@ -94,7 +94,7 @@ impl Cluster {
             .or_else(|| choose(&|n, member| good(member) && fits(n)))
             .or_else(|| choose(&|n, member| good(member) && near(n)))
             .or_else(|| choose(&|_, member| good(member)))
-            // Rather one that may be away than none.
+            // An instance that may be down is better than none.
             .or_else(|| choose(&|_, member| is_left(member) && !member.is_drained()))?;
         let seat = at(found)?;
         if self.rules.same_instance {
@@ -128,12 +128,12 @@ impl Cluster {
         }
     }
 
-    /// Whether so few instances are usable that all are used but those that are drained.
+    /// Whether so few instances are usable that all are used, except drained ones.
     pub fn uses_all(&self, now_ms: u64) -> bool {
         self.formed().is_short(self.rules.panic_percent, now_ms)
     }
 
-    /// What takes requests now, with the description of each: what a check looks at.
+    /// Members that take requests now, each with its description, for health checks.
     pub fn members(&self) -> Vec<(Arc<Member>, Arc<Instance>)> {
         let formed = self.formed();
         let seat = |seat: &Seat| (Arc::clone(&seat.member), Arc::clone(&seat.instance));
@@ -184,7 +184,7 @@ impl Cluster {
     }
 }
 
-/// Why a member is given nothing.
+/// The reason why a member gets no requests.
 fn against(member: &MemberState) -> Option<String> {
     if member.is_drained {
         return Some("an operator drains it".to_owned());
@@ -204,9 +204,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::balance::Balance;
     use crate::directory::Directory;
     use crate::formed::{COUNT_MS, COUNTED_AT_ONCE};
-    use crate::group::Balance;
     use crate::rules::{Hint, Outlier, Sticky, Subset};
 
     /// Instances on ports 1, 2, …, each with this metadata.
@@ -378,7 +378,7 @@ mod tests {
         member(&cluster, 3).checked(false, 0);
         assert!(cluster.uses_all(0));
         assert_eq!(ports(&cluster, &Asked::default(), 0), [1, 2, 3, 4]);
-        // What an operator drains stays out.
+        // A drained instance stays out.
         member(&cluster, 1).drain(true);
         member(&cluster, 4).checked(true, 0);
         member(&cluster, 2).checked(true, 0);

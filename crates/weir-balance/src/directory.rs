@@ -1,4 +1,4 @@
-//! Services by name, and what registries report of them.
+//! Services by name, and the instances that registries report for them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -27,7 +27,7 @@ pub type Report = BTreeMap<String, Vec<Arc<Instance>>>;
 #[derive(Default)]
 pub struct Directory {
     state: Mutex<State>,
-    /// What is known of the upstreams of pipelines and clusters.
+    /// State of the upstreams of pipelines and clusters.
     members: Arc<Members>,
     /// Called when a route asks for a service that none has asked for before.
     asked: Mutex<Option<Asked>>,
@@ -58,9 +58,9 @@ pub struct Listed {
     pub id: String,
     /// One of its instances; the last one, as in Spring.
     pub instance: Arc<Instance>,
-    /// How many instances it has.
+    /// Number of its instances.
     pub instances: usize,
-    /// How many of its instances take requests.
+    /// Number of its instances that take requests.
     pub usable: usize,
     /// Name of the registry.
     pub registry: &'static str,
@@ -85,12 +85,13 @@ impl Directory {
         service
     }
 
-    /// An upstream of a pipeline, as it is known, or a new one. Forgotten when nobody holds it.
+    /// The member of a pipeline's upstream: the known one, or a new one. Dropped with its last
+    /// user.
     pub fn member(&self, pipeline: &str, target: Target) -> Arc<Member> {
         self.members.member(pipeline, target)
     }
 
-    /// Notes that a configuration has this cluster, for as long as somebody holds it.
+    /// Registers a cluster of the configuration, for as long as it is in use.
     pub fn enlist(&self, cluster: &Arc<Cluster>) {
         let mut state = self.lock();
         state.clusters.retain(|known| known.strong_count() > 0);
@@ -114,8 +115,8 @@ impl Directory {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(asked));
     }
 
-    /// Takes what a registry lists now, in place of what it listed before. Whether the set of
-    /// services has changed, or the metadata of one.
+    /// Replaces a registry's previous report. Returns whether the set of services or the metadata
+    /// of one has changed.
     pub fn report(&self, source: Source, mut report: Report) -> bool {
         while report.len() > SERVICES_MAX {
             report.pop_last();
@@ -134,7 +135,7 @@ impl Directory {
         changed
     }
 
-    /// Forgets what a registry has listed, as it is no longer configured.
+    /// Drops the reports of registries that are no longer configured.
     pub fn forget(&self, keep: impl Fn(Source) -> bool) {
         let mut state = self.lock();
         state.reports.retain(|source, _| keep(*source));
@@ -152,7 +153,7 @@ impl Directory {
         self.lock().clusters.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// What a registry has listed last.
+    /// The last report of a registry.
     pub fn reported(&self, source: Source) -> Report {
         self.lock().reports.get(&source).cloned().unwrap_or_default()
     }
@@ -196,7 +197,7 @@ impl Directory {
 }
 
 impl Cluster {
-    /// The instances of `service` under `rules`; what is known of them is kept in `directory`.
+    /// The instances of `service` under `rules`; their state is kept in `directory`.
     pub fn new(service: Arc<Service>, rules: Rules, directory: &Arc<Directory>) -> Self {
         Self::of(service, rules, Arc::clone(&directory.members))
     }

@@ -3,32 +3,34 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::group::{Group, chance_of, hash_of};
+use crate::group::Group;
+use crate::hash::{chance_of, hash_of};
 use crate::instance::Instance;
 use crate::member::Member;
 use crate::members::Members;
 use crate::rules::Rules;
 use crate::service::{Instances, Service};
 
-/// Of so many instances the usable ones are counted for each request; of more, now and then.
+/// Number of instances up to which the usable ones are counted for each request; with more, from
+/// time to time.
 pub(crate) const COUNTED_AT_ONCE: usize = 32;
 /// Time between two counts.
 pub(crate) const COUNT_MS: u64 = 20;
 
-/// What a list of instances came to.
+/// A list of instances with the rules applied to it.
 #[derive(Debug)]
 pub(crate) struct Formed {
     pub(crate) of: Arc<Instances>,
     pub(crate) group: Group,
     /// In the order of the group.
     pub(crate) seats: Vec<Seat>,
-    /// When usable instances were counted last, of many.
+    /// Time of the last count of usable instances, for long lists.
     counted_ms: AtomicU64,
-    /// What that came to: too few.
+    /// Result of that count: too few.
     panics: AtomicBool,
 }
 
-/// What counts of one instance when a choice is made.
+/// Data of an instance that a choice reads.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub(crate) instance: Arc<Instance>,
@@ -37,7 +39,7 @@ pub(crate) struct Seat {
 }
 
 impl Formed {
-    /// What `of`, the list of `service`, comes to under `rules`.
+    /// Applies `rules` to `of`, the list of `service`.
     pub(crate) fn of(
         service: &Service,
         of: Arc<Instances>,
@@ -70,8 +72,8 @@ impl Formed {
         Self { of, group, seats, counted_ms: AtomicU64::new(0), panics: AtomicBool::new(false) }
     }
 
-    /// Whether fewer than `percent` are usable, so that all are used. Of many instances, whether
-    /// it was so a moment ago.
+    /// Whether fewer than `percent` are usable, so that all are used. For long lists the result is
+    /// cached for a moment.
     pub(crate) fn panics(&self, percent: u32, now_ms: u64) -> bool {
         if percent == 0 || self.seats.len() <= COUNTED_AT_ONCE {
             return self.is_short(percent, now_ms);
@@ -83,7 +85,7 @@ impl Formed {
         self.panics.load(Ordering::Relaxed)
     }
 
-    /// The same, of this moment.
+    /// The same, always computed anew.
     pub(crate) fn is_short(&self, percent: u32, now_ms: u64) -> bool {
         if percent == 0 {
             return false;
@@ -95,8 +97,8 @@ impl Formed {
     }
 }
 
-/// What metadata says, as Spring has it (class `WeightedServiceInstanceListSupplier`), or the
-/// registry; 1 where weights do not count.
+/// The weight from metadata, as in Spring (class `WeightedServiceInstanceListSupplier`), or from
+/// the registry; 1 if weights are off.
 pub(crate) fn weight(instance: &Instance, rules: &Rules) -> u32 {
     if !rules.weighted {
         return 1;

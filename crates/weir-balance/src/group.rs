@@ -1,57 +1,30 @@
 //! Upstreams of pipelines and clusters: which one takes the next connection, message or request.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
-use weir_filter::Target;
-
+use crate::balance::Balance;
+use crate::hash::{address_hash, chance_of, fraction, place_of, spread};
+use crate::load::Load;
+use crate::lookup::Lookup;
 use crate::member::{Member, MemberState, Taken};
+use crate::order::{Order, next_in_turn};
 
 /// Weight units that a slow start is divided into.
 const SLOW_STEPS: u64 = 100;
-/// How much more than its share a member may have under way before the next one of a hash takes
-/// over (the bound of consistent hashing with bounded loads, Mirrokni et al. 2018).
+/// Load relative to its share above which a member's hashed requests go to the next member (the
+/// bound of consistent hashing with bounded loads, Mirrokni et al. 2018).
 const LOAD_MAX: f64 = 1.25;
-/// So much under way is no load: with a few requests, shares are less than one.
+/// Requests in progress up to which a member never counts as overloaded: with a few requests,
+/// shares are less than one.
 const LOAD_MIN: f64 = 8.0;
-/// So many members at most are looked at for the one with the fewest requests: of a thousand, a
-/// look at all would cost more than the request.
+/// Maximum number of members compared to find the one with the fewest requests: with a thousand,
+/// comparing all would cost more than the request.
 const LOOKS_MAX: usize = 64;
+/// The golden ratio as a fraction of 64 bits: its multiples are spread evenly.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// So often at most chance is asked for a member that may be taken, before all are looked at.
 const DRAWS_MAX: usize = 16;
-
-/// Who is next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Balance {
-    /// Each in turn, by weight (smooth weighted round robin, as nginx does it).
-    #[default]
-    RoundRobin,
-    /// The fewest connections or calls under way, by weight.
-    LeastConnections,
-    /// Of two by chance, the one with the shorter time lately, times what is under way (power of
-    /// two choices, Mitzenmacher 2001).
-    PeakEwma,
-    /// The same for the same client address, as long as it is up (rendezvous hashing).
-    HashIp,
-    /// The same for the same hash, unless it has a quarter more to do than its share.
-    Hash,
-    /// Any, by weight.
-    Random,
-}
-
-impl Balance {
-    /// Name in the configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::RoundRobin => "round-robin",
-            Self::LeastConnections => "least-requests",
-            Self::PeakEwma => "peak-ewma",
-            Self::HashIp => "hash:ip",
-            Self::Hash => "hash",
-            Self::Random => "random",
-        }
-    }
-}
 
 /// Upstreams that share the work of one pipeline, or of one of its routes.
 #[derive(Debug)]
@@ -61,24 +34,41 @@ pub struct Group {
     slow_start_ms: u64,
     /// All have the same share at any time.
     is_even: bool,
-    /// Counts turns where all have the same share, and varies chance.
+    order: Order,
+    /// Where a hash decides.
+    lookup: Option<Lookup>,
+    load: Load,
+    /// Counts turns, and varies chance.
     turn: AtomicUsize,
-    /// Current weights of the smooth round robin, by member, where shares differ.
-    turns: Mutex<Vec<i64>>,
+    /// Counts turns of members that start slowly: some of them are passed over.
+    slow_turn: AtomicUsize,
 }
 
 impl Group {
-    /// A group of members with their weights, each at least 1. One that comes back gets its full
-    /// share only after `slow_start_ms`.
+    /// A group of members with their weights, each at least 1. A member that comes back reaches its
+    /// full share only after `slow_start_ms`.
     pub fn new(members: Vec<(Arc<Member>, u32)>, balance: Balance, slow_start_ms: u64) -> Self {
-        let turns = Mutex::new(vec![0; members.len()]);
-        let mut weights = members.iter().map(|(_, weight)| weight);
-        let first = weights.next();
-        let is_even = slow_start_ms == 0 && weights.all(|weight| Some(weight) == first);
-        Self { members, balance, slow_start_ms, is_even, turn: AtomicUsize::new(0), turns }
+        let weights: Vec<u32> = members.iter().map(|(_, weight)| *weight).collect();
+        let order = Order::of(&weights);
+        let is_even = slow_start_ms == 0 && weights.windows(2).all(|two| two.first() == two.last());
+        let lookup = matches!(balance, Balance::Hash | Balance::HashIp).then(|| {
+            let addresses = members.iter().map(|(member, _)| address_hash(&member.target));
+            Lookup::of(&addresses.collect::<Vec<_>>(), &order)
+        });
+        Self {
+            members,
+            balance,
+            slow_start_ms,
+            is_even,
+            order,
+            lookup,
+            load: Load::default(),
+            turn: AtomicUsize::new(0),
+            slow_turn: AtomicUsize::new(0),
+        }
     }
 
-    /// Whether it leads nowhere.
+    /// Whether it has no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -88,13 +78,13 @@ impl Group {
         self.members.iter().map(|(member, _)| member)
     }
 
-    /// How its members are, for operators.
+    /// State of its members, for operators.
     pub fn states(&self, now_ms: u64) -> Vec<MemberState> {
         self.members.iter().map(|(member, weight)| member.state(*weight, now_ms)).collect()
     }
 
-    /// Who takes the next one, without those in `tried`; `hash` is of the client. One that is down
-    /// or rests is taken only if there is no other.
+    /// Takes a member for the next connection, except those in `tried`; `hash` is of the client. A
+    /// member that is down or resting is taken only if there is no other.
     pub fn take(&self, tried: &[Arc<Member>], hash: u64, now_ms: u64) -> Option<Taken> {
         let is_left = |_, member: &Arc<Member>| !tried.iter().any(|one| Arc::ptr_eq(one, member));
         let usable = |n, member: &Arc<Member>| is_left(n, member) && member.is_usable(now_ms);
@@ -113,33 +103,79 @@ impl Group {
     ) -> Option<usize> {
         match self.balance {
             Balance::RoundRobin => self.in_turn(may, now_ms),
-            Balance::LeastConnections if self.is_even => self.least_from_turn(may),
-            Balance::LeastConnections => {
-                match self.able(&may).map(|(_, (m, _))| m.active()).min() {
-                    // At rest the turn decides, or the first would take all.
-                    Some(0) => self.in_turn(|n, m| may(n, m) && m.active() == 0, now_ms),
-                    _ => self.least(&may, |entry| under_way(&entry.0) / self.share(entry, now_ms)),
-                }
-            }
+            Balance::LeastConnections => self.least_from_turn(may, now_ms),
             Balance::PeakEwma => self.of_two(may, hash, now_ms),
-            Balance::Random if self.is_even => {
-                self.drawn(hash, &may).next().or_else(|| self.rendezvous(&may, hash, now_ms))
+            Balance::Random => {
+                let is_due = |place| self.is_due(place, self.slow_chance(), now_ms);
+                let seed = self.seed(hash);
+                let turns = (0..DRAWS_MAX as u64)
+                    .map(|draw| place_of(spread(seed.wrapping_add(draw)), self.order.count()));
+                let mut places = turns.filter_map(|turn| self.order.place(turn));
+                let drawn = places.find(|place| self.allows(&may, *place) && is_due(*place));
+                drawn.or_else(|| self.rendezvous(&may, seed, now_ms))
             }
-            Balance::HashIp | Balance::Random => self.rendezvous(&may, hash, now_ms),
+            Balance::HashIp => self.hashed(&may, hash, now_ms),
             Balance::Hash => {
-                let total: f64 = self.able(&may).map(|(_, entry)| self.share(entry, now_ms)).sum();
-                let active: usize = self.able(&may).map(|(_, (member, _))| member.active()).sum();
+                let (active, shares) = self.load.of(self.members.len(), || self.counted(now_ms));
                 let bound = |entry: &(Arc<Member>, u32)| {
-                    let share = self.share(entry, now_ms) / total;
+                    let share = self.share(entry, now_ms) / shares;
                     (LOAD_MAX * share * (active as f64 + 1.0)).ceil().max(LOAD_MIN)
                 };
                 let below = |n: usize, member: &Arc<Member>| {
                     let entry = self.members.get(n);
                     may(n, member) && entry.is_some_and(|one| under_way(member) <= bound(one))
                 };
-                self.rendezvous(&below, hash, now_ms)
+                self.hashed(&below, hash, now_ms).or_else(|| self.hashed(&may, hash, now_ms))
             }
         }
+    }
+
+    /// What is under way at all members, and the shares of those that are usable.
+    fn counted(&self, now_ms: u64) -> (usize, f64) {
+        let active = self.members.iter().map(|(member, _)| member.active()).sum();
+        let usable = self.members.iter().filter(|(member, _)| member.is_usable(now_ms));
+        let shares: f64 = usable.map(|entry| self.share(entry, now_ms)).sum();
+        // Of none: then all may be taken, and have equal bounds.
+        (active, if shares > 0.0 { shares } else { self.members.len() as f64 })
+    }
+
+    fn allows(&self, may: &impl Fn(usize, &Arc<Member>) -> bool, place: usize) -> bool {
+        self.members.get(place).is_some_and(|(member, _)| may(place, member))
+    }
+
+    /// Whether a member takes a turn that is its own: one that starts slowly takes only as many as
+    /// its share says. `chance` is from 0 to below 1.
+    fn is_due(&self, place: usize, chance: impl FnOnce() -> f64, now_ms: u64) -> bool {
+        let Some(entry) = self.members.get(place) else { return false };
+        let (share, weight) = (self.share(entry, now_ms), f64::from(entry.1));
+        share >= weight || chance() * weight < share
+    }
+
+    /// Numbers from 0 to below 1, spread evenly (the golden ratio's multiples).
+    fn slow_chance(&self) -> impl FnOnce() -> f64 + '_ {
+        || {
+            let turn = self.slow_turn.fetch_add(1, Ordering::Relaxed) as u64;
+            fraction(turn.wrapping_mul(GOLDEN))
+        }
+    }
+
+    /// The one that the table has for `hash`; if that is away, the same other one each time.
+    fn hashed(
+        &self,
+        may: &impl Fn(usize, &Arc<Member>) -> bool,
+        hash: u64,
+        now_ms: u64,
+    ) -> Option<usize> {
+        let own_chance = |place: usize| {
+            let member = self.members.get(place);
+            move || member.map_or(0.0, |(member, _)| fraction(chance_of(hash, &member.target)))
+        };
+        let mut places = self.lookup.iter().flat_map(|lookup| lookup.places(hash));
+        let found = places.find(|place| {
+            self.allows(may, *place) && self.is_due(*place, own_chance(*place), now_ms)
+        });
+        // Few are left: all are looked at.
+        found.or_else(|| self.rendezvous(may, hash, now_ms))
     }
 
     /// Those that `may`, with their places.
@@ -160,7 +196,7 @@ impl Group {
         least.map(|(n, _)| n)
     }
 
-    /// The same one for the same hash (weighted rendezvous hashing).
+    /// The member for a hash: always the same (weighted rendezvous hashing).
     fn rendezvous(
         &self,
         may: &impl Fn(usize, &Arc<Member>) -> bool,
@@ -168,9 +204,9 @@ impl Group {
         now_ms: u64,
     ) -> Option<usize> {
         self.least(may, |entry| {
-            let chance = chance_of(hash, &entry.0.target);
+            let chance = fraction(chance_of(hash, &entry.0.target));
             // The least of these is the greatest score.
-            let score = -((chance >> 11) as f64 / (1_u64 << 53) as f64).max(f64::MIN_POSITIVE).ln();
+            let score = -chance.max(f64::MIN_POSITIVE).ln();
             score / self.share(entry, now_ms)
         })
     }
@@ -181,14 +217,16 @@ impl Group {
         hash: u64,
         may: &'g impl Fn(usize, &Arc<Member>) -> bool,
     ) -> impl Iterator<Item = usize> + 'g {
+        let seed = self.seed(hash);
+        let draws = (0..DRAWS_MAX as u64).map(move |draw| spread(seed.wrapping_add(draw)));
+        let places = draws.map(|bits| place_of(bits, self.members.len()));
+        places.filter(|place| self.allows(may, *place))
+    }
+
+    /// Another number each time, also for the same hash.
+    fn seed(&self, hash: u64) -> u64 {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) as u64;
-        let seed = hash ^ turn.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (0..DRAWS_MAX as u64).filter_map(move |draw| {
-            let bits = spread(seed.wrapping_add(draw));
-            let place = (u128::from(bits) * self.members.len() as u128) >> 64;
-            let place = usize::try_from(place).ok()?;
-            self.members.get(place).filter(|(member, _)| may(place, member)).map(|_| place)
-        })
+        hash ^ turn.wrapping_mul(GOLDEN)
     }
 
     fn of_two(
@@ -200,7 +238,7 @@ impl Group {
         let now_ns = now_ms.saturating_mul(1_000_000);
         let cost = |entry: &(Arc<Member>, u32)| {
             let cost = match (entry.0.recent_ns(now_ns), entry.0.active()) {
-                // One that nothing is known of is tried, but not by all at once.
+                // A member without a measurement is tried, but not by all clients at once.
                 (0, 1..) => f64::MAX / 2.0,
                 (recent, _) => recent as f64 * under_way(&entry.0),
             };
@@ -219,20 +257,27 @@ impl Group {
         }
     }
 
-    /// The one with the fewest under way of those next in turn; one with none at once.
-    fn least_from_turn(&self, may: impl Fn(usize, &Arc<Member>) -> bool) -> Option<usize> {
-        let from = self.turn.fetch_add(1, Ordering::Relaxed).checked_rem(self.members.len())?;
+    /// The one with the fewest under way for its share, of those next in turn; one with none at
+    /// once.
+    fn least_from_turn(
+        &self,
+        may: impl Fn(usize, &Arc<Member>) -> bool,
+        now_ms: u64,
+    ) -> Option<usize> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed).checked_rem(self.order.count())?;
+        let from = self.order.place(turn)?;
         let (before, after) = self.members.split_at_checked(from)?;
         let after = after.iter().enumerate().map(|(n, entry)| (n + from, entry));
-        let mut best: Option<(usize, usize)> = None;
-        for (looks, (place, (member, _))) in after.chain(before.iter().enumerate()).enumerate() {
+        let mut best: Option<(usize, f64)> = None;
+        for (looks, (place, entry)) in after.chain(before.iter().enumerate()).enumerate() {
             if looks >= LOOKS_MAX && best.is_some() {
                 break;
             }
-            let active = member.active();
-            if best.is_none_or(|(_, least)| active < least) && may(place, member) {
-                best = Some((place, active));
-                if active == 0 {
+            let share = if self.is_even { 1.0 } else { self.share(entry, now_ms) };
+            let cost = under_way(&entry.0) / share;
+            if best.is_none_or(|(_, least)| cost < least) && may(place, &entry.0) {
+                best = Some((place, cost));
+                if entry.0.active() == 0 && (self.is_even || share >= f64::from(entry.1)) {
                     break;
                 }
             }
@@ -245,34 +290,26 @@ impl Group {
     }
 
     fn in_turn(&self, may: impl Fn(usize, &Arc<Member>) -> bool, now_ms: u64) -> Option<usize> {
+        let next = |may: &dyn Fn(usize) -> bool| {
+            let may = |turn| self.order.place(turn).is_some_and(may);
+            let turn = next_in_turn(&self.turn, self.order.count(), may)?;
+            self.order.place(turn)
+        };
         if self.is_even {
-            let may = |place| self.members.get(place).is_some_and(|(member, _)| may(place, member));
-            return next_in_turn(&self.turn, self.members.len(), may);
+            return next(&|place| self.allows(&may, place));
         }
-        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut total = 0;
-        let mut best: Option<(usize, &mut i64)> = None;
-        for (n, (entry, turn)) in self.members.iter().zip(turns.iter_mut()).enumerate() {
-            if !may(n, &entry.0) {
-                continue;
-            }
-            let weight = (self.share(entry, now_ms) * SLOW_STEPS as f64) as i64;
-            *turn += weight;
-            total += weight;
-            if best.as_ref().is_none_or(|(_, most)| *turn > **most) {
-                best = Some((n, turn));
-            }
-        }
-        let (place, turn) = best?;
-        *turn -= total;
-        Some(place)
+        let is_due = |place| self.is_due(place, self.slow_chance(), now_ms);
+        next(&|place| self.allows(&may, place) && is_due(place))
+            // All that there are start slowly.
+            .or_else(|| next(&|place| self.allows(&may, place)))
     }
 
     /// The weight a member has now: less while it starts slowly.
     fn share(&self, (member, weight): &(Arc<Member>, u32), now_ms: u64) -> f64 {
-        let since = now_ms.saturating_sub(member.up_since_ms());
         let weight = f64::from(*weight);
-        if since >= self.slow_start_ms {
+        let up_since_ms = member.up_since_ms();
+        let since = now_ms.saturating_sub(up_since_ms);
+        if up_since_ms == 0 || since >= self.slow_start_ms {
             return weight;
         }
         let steps = (since * SLOW_STEPS / self.slow_start_ms.max(1)).max(1);
@@ -280,57 +317,8 @@ impl Group {
     }
 }
 
-/// The next of `count` places that `may`. Turns of those that may not are used up: or who follows
-/// one that is away would have its share, too.
-pub(crate) fn next_in_turn(
-    turn: &AtomicUsize,
-    count: usize,
-    may: impl Fn(usize) -> bool,
-) -> Option<usize> {
-    let from = turn.fetch_add(1, Ordering::Relaxed).checked_rem(count)?;
-    // From one's own turn on: others take turns meanwhile, and no place may be missed.
-    let place = |skipped: usize| (from + skipped) % count;
-    let Some(skipped) = (0..count).find(|skipped| may(place(*skipped))) else {
-        // No turn is taken: with two looks for each request every other place would be left out.
-        turn.fetch_sub(1, Ordering::Relaxed);
-        return None;
-    };
-    if skipped > 0 {
-        turn.fetch_add(skipped, Ordering::Relaxed);
-    }
-    Some(place(skipped))
-}
-
 fn under_way(member: &Member) -> f64 {
     member.active() as f64 + 1.0
-}
-
-/// A number that is the same for the same bytes, on every machine and in every version (FNV-1a).
-pub fn hash_of(bytes: &[u8]) -> u64 {
-    fold(bytes.iter().copied())
-}
-
-fn fold(bytes: impl Iterator<Item = u8>) -> u64 {
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
-
-fn address_hash(target: &Target) -> u64 {
-    fold(target.host.bytes().chain(target.port.to_be_bytes()))
-}
-
-/// How well `target` suits `hash` (rendezvous hashing); evenly spread.
-pub(crate) fn chance_of(hash: u64, target: &Target) -> u64 {
-    spread(hash ^ address_hash(target))
-}
-
-/// Spreads bits evenly (the finish of splitmix64).
-fn spread(bits: u64) -> u64 {
-    let z = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]
@@ -339,7 +327,8 @@ mod tests {
 
     use weir_filter::{Scheme, Target};
 
-    use super::{Balance, Group};
+    use super::Group;
+    use crate::balance::Balance;
     use crate::member::{Member, REST_MS, Taken};
 
     fn group(weights: &[u32], balance: Balance, slow_start_ms: u64) -> Group {
@@ -354,7 +343,7 @@ mod tests {
         taken.member().target.port
     }
 
-    /// How many of `count` each member gets, all over at once.
+    /// Number of `count` requests that each member gets if each one ends at once.
     fn shares(group: &Group, count: usize, now_ms: u64) -> Vec<usize> {
         let mut shares = vec![0; group.members.len()];
         for n in 0..count {
@@ -462,6 +451,42 @@ mod tests {
         for (hash, old) in (0..300).zip(before) {
             let new = of(hash);
             assert!(if old == 1 { new != 1 } else { new == old }, "{hash}: {old} {new}");
+        }
+    }
+    #[test]
+    fn of_a_thousand_few_are_looked_at() {
+        let weights: Vec<u32> = (0..1_000).map(|n| 1 + n % 5).collect();
+        let all = [
+            (Balance::RoundRobin, 1_000, 2_000),
+            (Balance::Random, 1_000, 2_000),
+            (Balance::Hash, 1_000, 2_000),
+            (Balance::HashIp, 1_000, 2_000),
+            (Balance::PeakEwma, 2_100, 3_000),
+            // Neighbours are away or start slowly here; 64 looks each are the bound.
+            (Balance::LeastConnections, 1_000, 10_000),
+        ];
+        for (balance, at_rest, while_some_are_away) in all {
+            let many = group(&weights, balance, 10_000);
+            let looks = std::cell::Cell::new(0);
+            let may = |_, member: &Arc<Member>| {
+                looks.set(looks.get() + 1);
+                member.is_usable(20_000)
+            };
+            for n in 0..1_000 {
+                assert!(many.choose(may, n, 20_000).is_some());
+            }
+            assert!(looks.get() <= at_rest, "{balance:?}: {} looks", looks.get());
+            // A tenth is away, another tenth has just come back.
+            looks.set(0);
+            (0..100).for_each(|n| many.members[n].0.unreached(20_000));
+            (100..200).for_each(|n| {
+                many.members[n].0.checked(false, 15_000);
+                many.members[n].0.checked(true, 20_000);
+            });
+            for n in 0..1_000 {
+                assert!(many.choose(may, n, 20_000).is_some());
+            }
+            assert!(looks.get() <= while_some_are_away, "{balance:?}: {} looks", looks.get());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One instance of a service, as a registry or a configuration file describes it.
+//! An instance of a service, as a registry or a configuration file describes it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,29 +6,29 @@ use std::sync::Arc;
 
 use weir_filter::{Scheme, Target};
 
-/// One instance (Spring class `ServiceInstance`).
+/// An instance (Spring class `ServiceInstance`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
-    /// Unique within its service; `host:port` where the registry gives none.
+    /// Unique within its service; `host:port` if the registry has no id.
     pub id: String,
-    /// Where it listens.
+    /// Its address.
     pub target: Arc<Target>,
-    /// What the registry says besides, such as `zone` or `version`.
+    /// Further attributes from the registry, such as `zone` or `version`.
     pub metadata: BTreeMap<String, String>,
     /// Relative share of requests; 1 unless the registry says otherwise, 0 takes none.
     pub weight: u32,
-    /// Why it takes no requests; `None` if it does.
+    /// The reason why it takes no requests; `None` if it does.
     pub unused: Option<Unused>,
 }
 
-/// Why an instance takes no requests.
+/// Reasons why an instance takes no requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unused {
     /// The registry does not call it up (`DOWN`, `STARTING`, `OUT_OF_SERVICE`, a failing check).
     NotUp,
     /// It is shutting down.
     Leaving,
-    /// Others come before it, by the priority of their SRV records.
+    /// Standby: SRV records of other instances have priority.
     Standby,
     /// The registry or an operator disabled it, or gave it weight 0.
     Disabled,
@@ -51,8 +51,8 @@ impl Instance {
         }
     }
 
-    /// Whether `host` can stand in a uri: a name, an IPv4 or an IPv6 address, nothing else. What a
-    /// registry says is not trusted.
+    /// Whether `host` can stand in a URI: a name, an IPv4 or an IPv6 address, nothing else.
+    /// Registry data is not trusted.
     pub fn is_host(host: &str) -> bool {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
@@ -60,7 +60,7 @@ impl Instance {
         name || bare.parse::<std::net::Ipv6Addr>().is_ok()
     }
 
-    /// The availability zone it says it is in.
+    /// The availability zone in its metadata.
     pub fn zone(&self) -> Option<&str> {
         self.metadata.get("zone").map(String::as_str)
     }

@@ -1,26 +1,26 @@
-//! One upstream, and what is known of it.
+//! An upstream and its state.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weir_filter::Target;
 
-/// How long a member that could not be reached is passed over at first; twice as long each time.
+/// First rest of a member that could not be reached; each further one is twice as long.
 pub(crate) const REST_MS: u64 = 5_000;
 /// The longest such rest.
 const REST_MS_MAX: u64 = 60_000;
-/// How fast a long time is forgotten: to a third in so many nanoseconds. Longer, and a pause of the
-/// whole machine would make all members look as slow as the slowest one for as long.
+/// Decay of a past long response time: to 1/e in this many nanoseconds. If it were longer, a pause
+/// of the whole machine would make all members look slow for as long.
 const DECAY_NS: f64 = 1e9;
-/// What was measured so lately counts in full.
+/// Age up to which a measurement counts in full.
 const STILL_NS: u64 = 500_000_000;
 /// An ejection lasts so long at most, unless its base time is longer.
 const EJECTION_MS_MAX: u64 = 300_000;
 
-/// One upstream, and what is known of it. Outlives a change of the configuration.
+/// An upstream and its state. Outlives a change of the configuration.
 #[derive(Debug)]
 pub struct Member {
-    /// Where it listens.
+    /// Its address.
     pub target: Arc<Target>,
     active: AtomicUsize,
     /// Connections or calls it has been given.
@@ -29,23 +29,23 @@ pub struct Member {
     /// Failures to connect in a row.
     in_row: AtomicU32,
     rests_until_ms: AtomicU64,
-    /// What the active check says.
+    /// Result of the active check.
     is_up: AtomicBool,
     up_since_ms: AtomicU64,
     connect_ns: AtomicU64,
     sampled_ns: AtomicU64,
-    /// An operator gives it nothing more.
+    /// Set by an operator: it gets no further requests.
     is_drained: AtomicBool,
     /// Failed requests in a row.
     errors_in_row: AtomicU32,
     ejected_until_ms: AtomicU64,
     /// Ejections lately; each makes the next one longer.
     ejections: AtomicU32,
-    /// What the active check has against it.
+    /// Last failure of the active check.
     check_failure: Mutex<Option<String>>,
 }
 
-/// What operators see of a member.
+/// State of a member, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberState {
     /// `host:port`.
@@ -54,19 +54,19 @@ pub struct MemberState {
     pub weight: u32,
     /// Under way.
     pub active: usize,
-    /// Given to it so far.
+    /// Number of requests or connections given to it.
     pub taken: u64,
-    /// Of these, not reached.
+    /// Number of those that did not reach it.
     pub failed: u64,
     /// Whether the active check finds it up; `true` without a check.
     pub is_up: bool,
-    /// Whether it is passed over, as it could not be reached.
+    /// Whether it is skipped because it could not be reached.
     pub rests: bool,
-    /// Whether it is passed over, as its requests failed.
+    /// Whether it is skipped because its requests failed.
     pub is_ejected: bool,
-    /// Whether an operator gives it nothing more.
+    /// Whether an operator has drained it.
     pub is_drained: bool,
-    /// Why its active check failed last, while it is down.
+    /// Last failure of its active check, while it is down.
     pub check_failure: Option<String>,
 }
 
@@ -92,7 +92,7 @@ impl Member {
         }
     }
 
-    /// It could not be reached.
+    /// Records that it could not be reached.
     pub fn unreached(&self, now_ms: u64) {
         self.failed.fetch_add(1, Ordering::Relaxed);
         let times = self.in_row.fetch_add(1, Ordering::Relaxed).min(8);
@@ -100,12 +100,13 @@ impl Member {
         self.rests_until_ms.store(now_ms.saturating_add(rest_ms), Ordering::Relaxed);
     }
 
-    /// It takes nothing more, as it says itself: it is passed over for a while.
+    /// Rests a member that announced that it takes no more requests.
     pub fn rest(&self, now_ms: u64) {
         self.rests_until_ms.store(now_ms.saturating_add(REST_MS_MAX), Ordering::Relaxed);
     }
 
-    /// It was reached within `took_ns`. A longer time counts at once, a shorter one by and by.
+    /// Records that it was reached within `took_ns`. A longer time replaces the average at once, a
+    /// shorter one lowers it gradually.
     pub fn reached(&self, took_ns: u64, now_ns: u64) {
         if self.in_row.swap(0, Ordering::Relaxed) > 0 {
             self.rests_until_ms.store(0, Ordering::Relaxed);
@@ -123,7 +124,7 @@ impl Member {
         self.connect_ns.store(now.max(1), Ordering::Relaxed);
     }
 
-    /// What the active check found; tells whether that is news.
+    /// Records the result of an active check; returns whether it has changed.
     pub fn checked(&self, is_up: bool, now_ms: u64) -> bool {
         let was_up = self.is_up.swap(is_up, Ordering::Relaxed);
         if is_up && !was_up {
@@ -133,22 +134,22 @@ impl Member {
         was_up != is_up
     }
 
-    /// Notes why the active check failed; `None` when it did not.
+    /// Records the failure of an active check; `None` after a success.
     pub fn note_check(&self, failure: Option<String>) {
         *self.check_failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
-    /// Gives it nothing more, or something again.
+    /// Stops or resumes giving it requests.
     pub fn drain(&self, is_drained: bool) {
         self.is_drained.store(is_drained, Ordering::Relaxed);
     }
 
-    /// Whether an operator gives it nothing more.
+    /// Whether an operator has drained it.
     pub fn is_drained(&self) -> bool {
         self.is_drained.load(Ordering::Relaxed)
     }
 
-    /// Notes how a request went; gives how many have failed in a row.
+    /// Records the result of a request; returns the number of consecutive failures.
     pub fn answered(&self, failed: bool) -> u32 {
         if failed {
             return self.errors_in_row.fetch_add(1, Ordering::Relaxed).saturating_add(1);
@@ -159,8 +160,8 @@ impl Member {
         0
     }
 
-    /// Passes it over for `base_ms`, and longer the more often that happened lately: each
-    /// `interval_ms` since the last ejection makes up for one.
+    /// Ejects it for `base_ms`, multiplied by the number of recent ejections: each `interval_ms`
+    /// since the last one cancels one of them.
     pub fn eject(&self, base_ms: u64, interval_ms: u64, now_ms: u64) {
         let since = now_ms.saturating_sub(self.ejected_until_ms.load(Ordering::Relaxed));
         let made_up = since.checked_div(interval_ms).unwrap_or(u64::MAX);
@@ -171,16 +172,16 @@ impl Member {
         self.ejections.store(u32::try_from(times).unwrap_or(u32::MAX), Ordering::Relaxed);
         self.errors_in_row.store(0, Ordering::Relaxed);
         self.ejected_until_ms.store(until, Ordering::Relaxed);
-        // It starts slowly when it is back.
+        // Slow start after the ejection.
         self.up_since_ms.store(until, Ordering::Relaxed);
     }
 
-    /// Whether it is passed over, as its requests failed.
+    /// Whether it is skipped because its requests failed.
     pub fn is_ejected(&self, now_ms: u64) -> bool {
         self.ejected_until_ms.load(Ordering::Relaxed) > now_ms
     }
 
-    /// Whether nothing is against giving it something.
+    /// Whether it may be chosen.
     pub(crate) fn is_usable(&self, now_ms: u64) -> bool {
         self.is_up.load(Ordering::Relaxed)
             && self.rests_until_ms.load(Ordering::Relaxed) <= now_ms
@@ -188,13 +189,13 @@ impl Member {
             && !self.is_drained()
     }
 
-    /// What is under way.
+    /// Number of requests or connections in progress.
     pub(crate) fn active(&self) -> usize {
         self.active.load(Ordering::Relaxed)
     }
 
-    /// How long it took lately, in nanoseconds; 0 if nothing is known. What was long ago counts
-    /// less: one that was slow once and has been given nothing since is tried again.
+    /// Recent time to answer or connect, in nanoseconds; 0 if unknown. Old measurements count less:
+    /// a member that was slow once and has been given no requests since is tried again.
     pub(crate) fn recent_ns(&self, now_ns: u64) -> u64 {
         let recent = self.connect_ns.load(Ordering::Relaxed);
         match now_ns.saturating_sub(self.sampled_ns.load(Ordering::Relaxed)) {
@@ -203,12 +204,12 @@ impl Member {
         }
     }
 
-    /// Since when it is up, in milliseconds; 0 if always.
+    /// Time since which it is up, in milliseconds; 0 if always.
     pub(crate) fn up_since_ms(&self) -> u64 {
         self.up_since_ms.load(Ordering::Relaxed)
     }
 
-    /// How it is, for operators.
+    /// State for operators.
     pub fn state(&self, weight: u32, now_ms: u64) -> MemberState {
         let failure = self.check_failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let is_up = self.is_up.load(Ordering::Relaxed);
@@ -227,17 +228,17 @@ impl Member {
     }
 }
 
-/// How much of a time counts that was measured so long ago.
+/// Weight of a measurement of this age.
 fn kept(since_ns: u64) -> f64 {
     (-(since_ns as f64) / DECAY_NS).exp()
 }
 
-/// What is under way at a member; it ends when this is dropped.
+/// A request or connection in progress at a member, until this is dropped.
 #[derive(Debug)]
 pub struct Taken(Arc<Member>);
 
 impl Taken {
-    /// Gives `member` something.
+    /// Counts a request or connection to `member`.
     pub(crate) fn of(member: Arc<Member>) -> Self {
         member.active.fetch_add(1, Ordering::Relaxed);
         member.taken.fetch_add(1, Ordering::Relaxed);

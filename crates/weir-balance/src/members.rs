@@ -1,4 +1,4 @@
-//! What is known of upstreams, by whose they are and their addresses.
+//! State of upstreams, by owner and address.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -7,10 +7,10 @@ use weir_filter::Target;
 
 use crate::member::Member;
 
-/// So few members are never looked through for those that nobody holds.
+/// Minimum size at which unused members are searched for.
 const MEMBERS_FULL_MIN: usize = 64;
 
-/// What is known of upstreams. Outlives lists and rules, but not whoever holds a member.
+/// State of upstreams. Outlives lists and rules, but not the last user of a member.
 #[derive(Debug, Default)]
 pub(crate) struct Members(Mutex<State>);
 
@@ -18,7 +18,7 @@ pub(crate) struct Members(Mutex<State>);
 struct State {
     /// By pipeline or cluster, and address.
     known: HashMap<(String, String, u16), Weak<Member>>,
-    /// With so many of them, those that nobody holds are looked for.
+    /// Size at which unused members are removed.
     full: usize,
 }
 
@@ -32,7 +32,7 @@ impl Members {
         }
         if state.known.len() >= state.full {
             state.known.retain(|_, member| member.strong_count() > 0);
-            // Twice what is held: a look at all is paid for by as many new ones.
+            // Twice the members in use: the cost of a scan is spread over as many new members.
             state.full = MEMBERS_FULL_MIN.max(2 * state.known.len());
         }
         let member = Arc::new(Member::new(Arc::new(target)));

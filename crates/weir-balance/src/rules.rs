@@ -1,15 +1,15 @@
-//! By what rules an instance of a cluster is chosen: data only.
+//! Rules for choosing an instance of a cluster: data only.
 
 use std::time::Duration;
 
-use crate::group::Balance;
+use crate::balance::Balance;
 
-/// How the instances of a service share its requests.
+/// Rules for balancing requests over the instances of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Who is next.
+    /// Load-balancing algorithm.
     pub balance: Balance,
-    /// What of a request is hashed, for a balance by hash.
+    /// Property of a request that is hashed, for a balance by hash.
     pub hash: HashOf,
     /// Instances have their weights; without it all have the same share.
     pub weighted: bool,
@@ -21,15 +21,15 @@ pub struct Rules {
     pub sticky: Option<Sticky>,
     /// Requests stay with one instance for as long as it is usable.
     pub same_instance: bool,
-    /// Only so many instances are used.
+    /// Size of the subset of instances that is used.
     pub subset: Option<Subset>,
-    /// How instances are looked at, if they are.
+    /// Active health check, if any.
     pub check: Option<Check>,
-    /// When an instance whose requests fail is passed over.
+    /// Ejection of an instance whose requests fail.
     pub outlier: Option<Outlier>,
     /// With fewer usable instances than this percentage, all of them are used.
     pub panic_percent: u32,
-    /// How long one that comes back has less than its share, in milliseconds.
+    /// Duration of the slow start of an instance that comes back, in milliseconds.
     pub slow_start_ms: u64,
 }
 
@@ -52,7 +52,7 @@ impl Default for Rules {
     }
 }
 
-/// What of a request is hashed. One that lacks it goes to any instance.
+/// Property of a request that is hashed. A request without it goes to any instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HashOf {
     /// Chance alone.
@@ -72,7 +72,7 @@ pub enum HashOf {
 pub struct Hint {
     /// Header field that brings it, in lower case.
     pub header: String,
-    /// What counts without the header.
+    /// The value used without the header.
     pub otherwise: Option<String>,
 }
 
@@ -81,22 +81,22 @@ pub struct Hint {
 pub struct Sticky {
     /// Name of the cookie.
     pub cookie: String,
-    /// Whether a request goes where the cookie says.
+    /// Whether a request goes to the instance named in the cookie.
     pub is_followed: bool,
-    /// Whether the chosen instance finds its own id in the cookies of the request.
+    /// Whether the cookie with the instance's id is forwarded to that instance.
     pub is_passed_on: bool,
 }
 
 /// Spring class `SubsetServiceInstanceListSupplier`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subset {
-    /// What tells gateways apart: each has a subset of its own.
+    /// Name of this gateway, from which its subset is computed.
     pub of: String,
     /// Instances in it.
     pub size: usize,
 }
 
-/// How instances are looked at.
+/// Active health check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     /// Path of a GET request; `None` only connects.
@@ -107,15 +107,15 @@ pub struct Check {
     pub initial_delay: Duration,
     /// Time between two looks.
     pub interval: Duration,
-    /// How long one may take.
+    /// Timeout of one check.
     pub timeout: Duration,
-    /// So many good looks in a row bring one back.
+    /// Consecutive successes that bring an instance back.
     pub rise: u32,
-    /// So many bad ones take one out.
+    /// Consecutive failures that take an instance out.
     pub fall: u32,
     /// First and last status of a good answer.
     pub status: (u16, u16),
-    /// Looks go on; otherwise each instance is looked at until it is up.
+    /// Checks are repeated; otherwise each instance is checked until it is up.
     pub repeats: bool,
 }
 
@@ -135,14 +135,14 @@ impl Default for Check {
     }
 }
 
-/// When an instance whose requests fail is passed over.
+/// Ejection of instances whose requests fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outlier {
-    /// So many failures in a row: a status from 500 on, a connection that breaks, a timeout.
+    /// Consecutive failures that eject: a status from 500 on, a broken connection, a timeout.
     pub errors: u32,
     /// Each such time without an ejection makes up for one before.
     pub interval_ms: u64,
-    /// How long it is passed over, times the ejections lately.
+    /// Duration of an ejection, multiplied by the number of recent ones.
     pub base_ms: u64,
     /// No more than this percentage of the instances at a time, but at least one.
     pub percent_max: u32,

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use arc_swap::ArcSwap;
 use weir_filter::Target;
 
-use crate::group::next_in_turn;
 use crate::instance::Instance;
+use crate::order::next_in_turn;
 
-/// How long an instance that could not be reached is passed over, while others can be.
+/// How long an instance that could not be reached is skipped while others are available.
 const REST_MS: i64 = 5_000;
 
 /// A service that routes lead to as `lb://name`.
@@ -31,7 +31,7 @@ pub(crate) struct Instances {
 #[derive(Debug)]
 struct Usable {
     target: Arc<Target>,
-    /// Until when it is passed over, in milliseconds since 1970; 0 if it is not.
+    /// Time up to which it is skipped, in milliseconds since 1970; 0 if it is not.
     rests_until_ms: AtomicI64,
 }
 
@@ -55,7 +55,7 @@ impl Service {
         let new = Instances::of(instances);
         let old = self.instances.load();
         let until = |one: &Usable| one.rests_until_ms.load(Ordering::Relaxed);
-        // Who cannot be reached does not become reachable by another one's coming.
+        // An unreachable instance stays unreachable when another one is added.
         for resting in old.usable.iter().filter(|one| until(one) > 0) {
             for one in new.usable.iter().filter(|one| one.target == resting.target) {
                 one.rests_until_ms.store(until(resting), Ordering::Relaxed);
@@ -74,20 +74,19 @@ impl Service {
         self.instances.load_full()
     }
 
-    /// How many instances take requests.
+    /// Number of instances that take requests.
     pub fn usable(&self) -> usize {
         self.instances.load().usable.len()
     }
 
-    /// The instance whose turn it is (SCG class `RoundRobinLoadBalancer`); `None` without any that
-    /// takes requests.
-    /// One that could not be reached a moment ago is passed over while there are others. `now_ms`
-    /// is in milliseconds since 1970.
+    /// The next instance in turn (SCG class `RoundRobinLoadBalancer`); `None` if none takes
+    /// requests. An instance that could not be reached a moment ago is skipped while there are
+    /// others. `now_ms` is in milliseconds since 1970.
     pub fn pick(&self, now_ms: i64) -> Option<Arc<Target>> {
         self.pick_without(&[], now_ms)
     }
 
-    /// The same, without those that this request has found to be away.
+    /// The same, without the targets that this request could not reach.
     pub fn pick_without(&self, away: &[Arc<Target>], now_ms: i64) -> Option<Arc<Target>> {
         let instances = self.instances.load();
         let usable = &instances.usable;
@@ -104,16 +103,16 @@ impl Service {
         found.map(|one| Arc::clone(&one.target))
     }
 
-    /// Notes that `target` could not be reached.
+    /// Records that `target` could not be reached.
     pub fn unreached(&self, target: &Target, now_ms: i64) {
         let instances = self.instances.load();
-        // One with a weight is there several times.
+        // An instance with a weight occurs several times.
         for one in instances.usable.iter().filter(|one| *one.target == *target) {
             one.rests_until_ms.store(now_ms.saturating_add(REST_MS), Ordering::Relaxed);
         }
     }
 
-    /// Whether `instance` is passed over, as it could not be reached.
+    /// Whether `instance` is skipped because it could not be reached.
     pub fn rests(&self, instance: &Instance, now_ms: i64) -> bool {
         let instances = self.instances.load();
         let found = instances.usable.iter().find(|one| one.target == instance.target);

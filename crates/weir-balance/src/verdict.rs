@@ -8,7 +8,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether it is up, once enough looks in a row agree: `rise` good ones or `fall` bad ones.
+    /// The new state, once enough consecutive checks agree: `rise` successes or `fall` failures.
     pub fn add(&mut self, is_good: bool, rise: u32, fall: u32) -> Option<bool> {
         match is_good {
             true => (self.good, self.bad) = (self.good.saturating_add(1), 0),

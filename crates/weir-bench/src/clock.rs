@@ -9,8 +9,8 @@ pub type Nanos = u64;
 /// One second in [`Nanos`].
 pub const SECOND: Nanos = 1_000_000_000;
 
-/// The clock all workers of a run share. It is read for each answer, so it asks the system itself:
-/// `Instant` takes its seconds and nanoseconds apart and checks them at every step.
+/// The clock that all workers of a run share. It is read for each answer, so it calls the system
+/// directly: `Instant` splits seconds and nanoseconds and checks them at every step.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: Nanos,
@@ -32,7 +32,7 @@ impl Clock {
         monotonic().saturating_sub(self.origin)
     }
 
-    /// How long until the origin; zero once it has passed.
+    /// The time until the origin; zero once it has passed.
     pub fn until_start(&self) -> Duration {
         Duration::from_nanos(self.origin.saturating_sub(monotonic()))
     }

@@ -1,4 +1,4 @@
-//! How many files this process may open: each connection is one.
+//! The limit of open files of this process: each connection takes one.
 
 use crate::units::show_count;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -6,8 +6,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Descriptors needed besides connections: standard streams, pollers, results, `/proc`.
 pub const OTHERS: u64 = 100;
 
-/// Lets the process open as many files as the system allows, and gives that number; `None` for as
-/// many as it likes.
+/// Raises the limit of open files as far as the system permits, and returns it; `None` for no
+/// limit.
 pub(crate) fn raise() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -17,7 +17,7 @@ pub(crate) fn raise() -> Option<u64> {
     }
 }
 
-/// What to tell before so many connections are opened, if they may be too many at a time.
+/// The warning before opening so many connections, if they may exceed the limit.
 pub(crate) fn warning(connections: usize, limit: Option<u64>) -> Option<String> {
     let (needed, limit) = (connections as u64 + OTHERS, limit?);
     let fewer = match limit.saturating_sub(OTHERS) {

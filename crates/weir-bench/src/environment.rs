@@ -1,4 +1,4 @@
-//! Where a run took place: what a reader needs to know before comparing it with another.
+//! The environment of a run: needed to compare it with another.
 
 use serde::{Deserialize, Serialize};
 use std::fs::read_to_string;
@@ -28,7 +28,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads it from `/proc` and `/sys`; what cannot be read stays empty.
+    /// Reads it from `/proc` and `/sys`; unreadable values stay empty.
     pub fn read() -> Self {
         let line = |path: &str| read_to_string(path).ok().map(|text| text.trim().to_owned());
         let field = |path: &str, name: &str| {

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 static CURRENT: Mutex<Weak<Watch>> = Mutex::new(Weak::new());
-/// Ctrl-C came between two runs: it is for the next one.
+/// Ctrl-C arrived between two runs: it applies to the next one.
 static PENDING: AtomicBool = AtomicBool::new(false);
 static LISTENER: std::sync::Once = std::sync::Once::new();
 
-/// Lets Ctrl-C stop `watch` from now on (instead of an earlier one).
+/// Makes Ctrl-C stop `watch` from now on, instead of an earlier one.
 pub fn stop_on_ctrl_c(watch: &Arc<Watch>) {
     if let Ok(mut current) = CURRENT.lock() {
         *current = Arc::downgrade(watch);
@@ -19,7 +19,7 @@ pub fn stop_on_ctrl_c(watch: &Arc<Watch>) {
         watch.stop();
     }
     LISTENER.call_once(|| {
-        // Made here, before a run takes every descriptor there is.
+        // Created here, before a run uses up all descriptors.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
         let Ok(runtime) = runtime else { return };
         std::thread::spawn(move || listen(&runtime));

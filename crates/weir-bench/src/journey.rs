@@ -29,16 +29,16 @@ pub struct Template {
     pub body: Option<Vec<Piece>>,
 }
 
-/// What is done with an answer whose body is kept.
+/// A rule for an answer whose body is kept.
 #[derive(Clone, Debug)]
 pub struct BodyRule {
-    /// Where to look.
+    /// The location of the value.
     pub find: Find,
-    /// What to do with what is found.
+    /// The action on the value.
     pub then: Then,
 }
 
-/// Where to look in an answer.
+/// The location of a value in an answer.
 #[derive(Clone, Debug)]
 pub enum Find {
     /// The whole body as text.
@@ -51,16 +51,16 @@ pub enum Find {
     Header(String),
 }
 
-/// What to do with a value found.
+/// The action on a found value.
 #[derive(Clone, Debug)]
 pub enum Then {
     /// Keep it in a slot; finding nothing is a failed check.
     Keep(usize),
-    /// It must equal this.
+    /// The value must equal this.
     Equals(String),
-    /// It must contain this.
+    /// The value must contain this.
     Contains(String),
-    /// It must be there.
+    /// The value must exist.
     Exists,
 }
 
@@ -97,7 +97,7 @@ fn render(pieces: &[Piece], slots: &[String], dice: &mut Dice, out: &mut Vec<u8>
 }
 
 impl Template {
-    /// Writes the message to `out`, replacing what was there.
+    /// Writes the message to `out`, replacing its content.
     pub fn render(&self, slots: &[String], dice: &mut Dice, out: &mut Vec<u8>) {
         out.clear();
         render(&self.head, slots, dice, out);

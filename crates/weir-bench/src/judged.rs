@@ -1,12 +1,12 @@
-//! What was found of a run: what limited it, and whether it met its thresholds.
+//! The judgement of a run: its limit, and whether it met its thresholds.
 
 use serde::{Deserialize, Serialize};
 
-/// What limited a run.
+/// The limit of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
-    /// Nothing: the rate asked for was achieved.
+    /// Nothing: the requested rate was achieved.
     RateMet,
     /// The server.
     #[default]
@@ -27,7 +27,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// What reports call it.
+    /// The title in reports.
     pub fn title(self) -> &'static str {
         match self {
             Self::RateMet => "RATE MET",
@@ -41,7 +41,7 @@ impl Limit {
         }
     }
 
-    /// Whether latencies of such a run say something about the server.
+    /// Whether latencies of a run with this limit characterize the server.
     pub fn conclusive(self) -> bool {
         match self {
             Self::RateMet
@@ -57,7 +57,7 @@ impl Limit {
 /// The verdict on a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// What limited it.
+    /// The limit.
     pub limit: Limit,
     /// The observations that say so.
     pub evidence: Vec<String>,

@@ -1,8 +1,7 @@
 //! Load generation with honest latency: `weir bench`.
 //!
-//! A [`plan::Plan`] composes *arrival × stop × driver*; [`driver::run`] runs it; the rest turns
-//! what was recorded into verdicts, reports and comparisons. The design is in
-//! `docs/decisions/0006-bench.md`.
+//! A [`plan::Plan`] composes *arrival × stop × driver*; [`driver::run`] runs it; the rest turns the
+//! record into verdicts, reports and comparisons. The design is in `docs/decisions/0006-bench.md`.
 
 pub mod arrival;
 pub mod cli;

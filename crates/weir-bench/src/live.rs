@@ -1,4 +1,4 @@
-//! What is seen while a run goes on: a screen on a terminal, one line a second elsewhere.
+//! The display during a run: a screen on a terminal, one line a second elsewhere.
 
 use crate::driver::Watch;
 use crate::plan::Plan;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What is shown while a run goes on.
+/// The kind of display during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
     /// Nothing.
@@ -59,7 +59,7 @@ impl View {
     }
 }
 
-/// After the end of a second, the longest that a worker takes to publish its slice.
+/// The maximum delay with which a worker publishes the slice of a second.
 const PUBLISHED_AFTER: Duration = Duration::from_millis(500);
 
 /// The seconds that are over and that every worker has surely published, also those in which
@@ -74,7 +74,7 @@ fn settled(slices: Vec<Slice>, elapsed: Duration) -> Vec<Slice> {
     (0..seconds).map(of).collect()
 }
 
-/// What a run waits for that has sent its last request; `None` while it sends.
+/// The message while the run waits for its last answers; `None` while it still sends.
 fn waiting(awaited: usize, grace: Duration) -> Option<String> {
     let answers = if awaited == 1 { "answer" } else { "answers" };
     (awaited > 0).then(|| {
@@ -122,7 +122,7 @@ fn print_lines(watch: &Watch, done: &AtomicBool, grace: Duration) {
     print(whole(watch.slices(), started.elapsed()));
 }
 
-/// What of a run that has ended after `elapsed` is a whole second.
+/// The slices that are whole seconds, for a run that ended after `elapsed`.
 fn whole(mut slices: Vec<Slice>, elapsed: Duration) -> Vec<Slice> {
     slices.retain(|slice| slice.second < elapsed.as_secs());
     slices

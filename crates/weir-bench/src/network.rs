@@ -1,11 +1,11 @@
-//! What the kernel counts of TCP, before a run and after it: the evidence that connections, and not
-//! the server's work, were the limit. The counts are those of the network namespace, so other
-//! programs are in them too.
+//! The kernel's TCP counters, before a run and after it: the evidence that connections, not the
+//! server's work, were the limit. They belong to the network namespace, so they include other
+//! programs.
 
 use serde::{Deserialize, Serialize};
 use std::fs::read_to_string;
 
-/// What happened to connections during a run.
+/// TCP events during a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
     /// Connections that found the listen queue of a local server full.
@@ -16,12 +16,12 @@ pub struct Network {
     pub retransmits: u64,
     /// Closed connections that still hold their port, at the end.
     pub time_wait: u64,
-    /// Local ports there are for connections to one address.
+    /// The number of local ports for connections to one address.
     pub ports: u64,
 }
 
 impl Network {
-    /// The counters as they stand; what cannot be read is 0.
+    /// The current counters; unreadable ones are 0.
     pub fn read() -> Self {
         let text = |path: &str| read_to_string(path).unwrap_or_default();
         let netstat = text("/proc/net/netstat");
@@ -41,7 +41,7 @@ impl Network {
         }
     }
 
-    /// What was counted since `before`.
+    /// The increase since `before`.
     pub fn since(self, before: Self) -> Self {
         Self {
             listen_overflows: self.listen_overflows.saturating_sub(before.listen_overflows),

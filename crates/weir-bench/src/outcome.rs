@@ -1,4 +1,4 @@
-//! The result of a run as it is stored: JSON is the source of every report and comparison.
+//! The stored result of a run: its JSON is the source of every report and comparison.
 
 use crate::clock::seconds;
 use crate::driver::{Run, ThreadUse};
@@ -29,12 +29,12 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// What `histogram` holds.
+    /// The buckets of `histogram`.
     pub fn of(histogram: &Histogram<u64>) -> Self {
         let bucket = |step: hdrhistogram::iterators::IterationValue<u64>| {
             (step.value_iterated_to(), step.count_since_last_iteration())
         };
-        // The histogram takes the middle of its lowest bucket for what is 0.
+        // The histogram reports the middle of its lowest bucket for 0.
         let zero = histogram.max() == 0;
         Self {
             count: histogram.len(),
@@ -93,7 +93,7 @@ pub struct RequestOutcome {
     pub response: Distribution,
 }
 
-/// What was asked for, in words and numbers for reports.
+/// The requested load, in words and numbers for reports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     /// Target, such as a URL.
@@ -117,13 +117,13 @@ pub struct Asked {
 pub struct Outcome {
     /// Format of this document.
     pub weir_bench: u32,
-    /// When it began (RFC 3339).
+    /// The start time (RFC 3339).
     pub started: String,
     /// The command line.
     pub command: Vec<String>,
-    /// What was asked for.
+    /// The requested load.
     pub asked: Asked,
-    /// What limited the run.
+    /// The limit of the run.
     pub verdict: Verdict,
     /// Thresholds, judged.
     pub thresholds: Vec<Judged>,
@@ -131,9 +131,9 @@ pub struct Outcome {
     pub measured_s: f64,
     /// Length with warm-up and drain in seconds.
     pub wall_s: f64,
-    /// It was ended early.
+    /// Whether the run was ended early.
     pub interrupted: bool,
-    /// Requests the schedule asked for (open loop).
+    /// Requests due by the schedule (open loop).
     pub offered: Option<u64>,
     /// Requests sent.
     pub sent: u64,
@@ -175,10 +175,10 @@ pub struct Outcome {
     pub server_field: String,
     /// The local server process, if there is one.
     pub server: Option<ServerUse>,
-    /// What the kernel counted of connections.
+    /// The kernel's TCP counters.
     #[serde(default)]
     pub network: Network,
-    /// Where it ran.
+    /// The environment of the run.
     pub environment: Environment,
 }
 
@@ -250,8 +250,8 @@ impl Outcome {
         self.slices.iter().map(|slice| slice.ok + slice.failed).sum()
     }
 
-    /// The seconds that the run filled. What is left at its end is no second, and would look like
-    /// one in which the rate fell. A run of less than a second keeps what there is.
+    /// The complete seconds of a run. The unfinished last second is left out, as it would look like
+    /// a fall of the rate. A run of less than a second keeps its only slice.
     pub fn whole_seconds(&self) -> &[Slice] {
         let whole = self.wall_s.floor();
         let count = self.slices.partition_point(|slice| (slice.second as f64) < whole);
@@ -265,7 +265,7 @@ impl Outcome {
         given_up.map(|(_, failure)| failure.count).sum()
     }
 
-    /// What is to be said of times that are no answer's; `None` if there are none.
+    /// The note about times of requests without an answer; `None` if there are none.
     pub fn censored(&self) -> Option<String> {
         let count = self.unanswered();
         (count > 0).then(|| {

@@ -1,5 +1,5 @@
-//! What a run is to do: *arrival × stop × driver*, as values. Commands, dialects and plan files
-//! all end here; `driver` reads nothing else.
+//! The plan of a run: *arrival × stop × driver*, as values. Commands, dialects and plan files are
+//! all converted to it; `driver` reads nothing else.
 
 use crate::arrival::{Arrival, Schedule};
 use crate::dice::Dice;
@@ -10,25 +10,25 @@ use std::time::Duration;
 /// One run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Where to connect; connections take the addresses in turn.
+    /// The addresses to connect to; connections take them in turn.
     pub addresses: Vec<SocketAddr>,
-    /// Where connections come from, in turn; none: the system chooses.
+    /// The local addresses of connections, in turn; without any, the system chooses.
     pub local_addresses: Vec<IpAddr>,
-    /// What to send.
+    /// The requests.
     pub requests: Vec<Request>,
-    /// Which request comes next.
+    /// The choice of the next request.
     pub mix: Mix,
-    /// When it is due.
+    /// The arrival model.
     pub arrival: Arrival,
-    /// When the run is over.
+    /// The end of the run.
     pub stop: Stop,
-    /// Most connections at a time (users have one each).
+    /// The maximum number of concurrent connections (users have one each).
     pub connections: usize,
     /// Worker threads.
     pub threads: usize,
     /// Keep connections for the next request.
     pub keep_alive: bool,
-    /// Longest a request may take from its intended start to its last byte.
+    /// The maximum time of a request from its intended start to its last byte.
     pub timeout: Duration,
     /// At the start, requests that are sent but not counted.
     pub warmup: Duration,
@@ -42,7 +42,7 @@ pub struct Plan {
     pub slots: usize,
 }
 
-/// When to stop sending: at the first limit reached.
+/// The conditions for the end of sending: the first limit reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stop {
     /// So many requests (journeys count once).
@@ -51,7 +51,7 @@ pub struct Stop {
     pub after: Option<Duration>,
 }
 
-/// How requests follow each other.
+/// The order of requests.
 #[derive(Clone, Debug)]
 pub enum Mix {
     /// Independent requests, drawn by these cumulative weights (the last one is the total).
@@ -71,9 +71,9 @@ pub struct Request {
     pub group: usize,
     /// Method, which decides how the answer is framed.
     pub method: Vec<u8>,
-    /// The whole message, if it is the same every time; else what it is rendered from.
+    /// The whole message, if it is the same every time; else its template.
     pub message: Message,
-    /// What an answer must be.
+    /// The expected answer.
     pub expect: Expect,
     /// Tests of and values taken from the body; such a body is kept while it arrives.
     pub body_rules: Vec<crate::journey::BodyRule>,
@@ -84,13 +84,13 @@ pub struct Request {
 /// The bytes of a request.
 #[derive(Clone, Debug)]
 pub enum Message {
-    /// The same every time.
+    /// The same bytes every time.
     Fixed(Arc<[u8]>),
     /// With variables in it.
     Rendered(Arc<crate::journey::Template>),
 }
 
-/// Which status codes count as success.
+/// The status codes that count as success.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Expect {
     /// 100 to 399.
@@ -142,7 +142,7 @@ impl Mix {
     }
 }
 
-/// Those of `locals` from which a connection to `address` can come.
+/// The addresses of `locals` from which a connection to `address` can be made.
 pub(crate) fn fitting(locals: &[IpAddr], address: SocketAddr) -> impl Iterator<Item = IpAddr> {
     locals.iter().copied().filter(move |local| local.is_ipv4() == address.is_ipv4())
 }
@@ -170,7 +170,7 @@ impl Plan {
         }
     }
 
-    /// Where connection number `n` comes from and goes to. There is an address to go to.
+    /// The local and the remote address of connection number `n`. There is an address to go to.
     pub fn ends(&self, n: usize) -> (Option<IpAddr>, SocketAddr) {
         let address = self.addresses[n % self.addresses.len()];
         let locals = || fitting(&self.local_addresses, address);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// State of a socket that listens, in `/proc/net/tcp`.
 const LISTENING: &str = "0A";
 
-/// One look at the server.
+/// One sample of the server's resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Seconds since the start.
@@ -27,7 +27,7 @@ pub struct Sample {
     pub descriptors: u64,
 }
 
-/// What the server used during a run.
+/// Resources that the server used during a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerUse {
     /// Processes that hold the listening socket.
@@ -51,12 +51,12 @@ impl ServerUse {
         self.samples.iter().map(|sample| sample.rss_bytes).max().unwrap_or(0)
     }
 
-    /// Most threads seen.
+    /// The maximum number of threads seen.
     pub fn threads_max(&self) -> u64 {
         self.samples.iter().map(|sample| sample.threads).max().unwrap_or(0)
     }
 
-    /// Most descriptors seen.
+    /// The maximum number of descriptors seen.
     pub fn descriptors_max(&self) -> u64 {
         self.samples.iter().map(|sample| sample.descriptors).max().unwrap_or(0)
     }
@@ -85,8 +85,8 @@ pub fn listeners(address: SocketAddr) -> Vec<u32> {
     pids
 }
 
-/// The sockets of a table that listen on `port`. Linux lists those that listen first: what comes
-/// after them, such as thousands of closed connections of an earlier run, is not read.
+/// The sockets of a table that listen on `port`. Linux lists listening sockets first; the rest,
+/// such as thousands of closed connections of an earlier run, is not read.
 fn inodes(table: &str, port: u16) -> Vec<u64> {
     let Ok(file) = File::open(table) else { return Vec::new() };
     let lines = BufReader::new(file).lines().map_while(Result::ok).skip(1);
@@ -140,7 +140,7 @@ fn sample(pids: &[u32], at_s: f64) -> Sample {
     sum
 }
 
-/// Samples processes from a thread of its own until asked for the result.
+/// Samples processes in a thread of its own until the result is taken.
 #[derive(Debug)]
 pub struct Sampler {
     pids: Vec<u32>,

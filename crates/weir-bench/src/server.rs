@@ -8,7 +8,7 @@ use anyhow::{Context, bail, ensure};
 
 /// Time between two looks at whether it listens.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Longest time for a server to listen: 100,000 routes may take a while on a slow machine.
+/// The time limit for a server to listen: 100,000 routes may take a while on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running server; ended when dropped.

@@ -1,4 +1,4 @@
-//! A URL as the bench needs it: where to connect, what to ask for.
+//! A URL as the bench needs it: the address to connect to, and the request target.
 
 use crate::plan::{Expect, Message, Request};
 use anyhow::{Context, ensure};
@@ -17,7 +17,7 @@ pub struct Target {
     pub path: String,
 }
 
-/// What to send to a target.
+/// The request to send to a target.
 #[derive(Clone, Debug)]
 pub struct Shape<'a> {
     /// Method.
@@ -35,7 +35,7 @@ pub struct Shape<'a> {
 }
 
 impl Shape<'_> {
-    /// Whether it can be written as a request; what a `${variable}` gives is not looked at.
+    /// Checks that it can be written as a request; values of `${variable}` are not checked.
     ///
     /// # Errors
     /// With what has to be written otherwise.

@@ -1,5 +1,5 @@
-//! An access log of weir as a trace: what was asked for, and when, to be replayed at the recorded
-//! times.
+//! An access log of weir as a trace: the logged requests and their times, to be replayed at the
+//! recorded times.
 //!
 //! Takes the three formats of `weir.access-log`. A log holds no bodies: a request that had one is
 //! sent without, and counted. The JSON format has the time of the end and the length of each
@@ -14,19 +14,19 @@ use anyhow::{Context, bail};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Groups of requests that are told apart in reports; further ones share the last group.
+/// The maximum number of groups in reports; further ones share the last group.
 const GROUPS_MAX: usize = 50;
 
 /// Requests in the order of their beginnings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// Beginnings since the first one, rising.
+    /// Start times since the first one, rising.
     pub times: Vec<Nanos>,
     /// For each of them, its entry in `requests`.
     pub order: Vec<u32>,
     /// Requests that differ.
     pub requests: Vec<Recorded>,
-    /// Host that was asked for first, if the format has it.
+    /// The host of the first request, if the format has it.
     pub host: Option<String>,
     /// Requests whose method usually has a body, which the log does not hold.
     pub without_body: usize,
@@ -39,7 +39,7 @@ pub struct Recorded {
     pub method: String,
     /// Path and query as received.
     pub target: String,
-    /// Route that took it, or the method: what it is counted under.
+    /// The matched route, or the method: the name it is counted under.
     pub group: String,
 }
 
@@ -164,7 +164,7 @@ fn common(line: &str) -> anyhow::Result<Line> {
     })
 }
 
-/// A target that may stand in a request line.
+/// A target that is valid in a request line.
 fn checked(target: String) -> anyhow::Result<String> {
     if !target.starts_with('/') || target.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
         bail!("'{}' is not a path", target.escape_debug());

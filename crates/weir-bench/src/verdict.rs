@@ -1,4 +1,4 @@
-//! What limited a run, with the evidence, and what that means for thresholds.
+//! The limit of a run, with the evidence, and its consequence for thresholds.
 
 pub use crate::judged::{Judged, Limit, Verdict};
 use crate::outcome::Outcome;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 const THREAD_BUSY: f64 = 0.90;
 /// Runnable without a core for this share of the time, in an open loop or with think times.
 const DELAY_PACED: f64 = 0.02;
-/// Or for this share of what it ran: then its turns came late, however little it had to do.
+/// Or for this share of its run time: then it was scheduled late, however little work it had.
 const DELAY_OF_CPU: f64 = 0.25;
 /// As `DELAY_PACED`, in a closed loop, where server and generator may share cores at full load.
 const DELAY_CLOSED: f64 = 0.10;
@@ -81,15 +81,15 @@ fn count(outcome: &Outcome, kind: Failure) -> u64 {
     outcome.failures.get(kind.name()).map_or(0, |failure| failure.count)
 }
 
-/// Whether connections had to ask twice because a listen queue was full: only then does connecting
-/// take as long as TCP waits before it sends a SYN again.
+/// Whether connections had to retransmit SYN because a listen queue was full: only then does
+/// connecting take as long as TCP waits before it sends a SYN again.
 fn held_up(outcome: &Outcome) -> bool {
     let network = &outcome.network;
     let again = network.listen_overflows > 0 || network.syn_retransmits > 0;
     again && outcome.connect.max_ns >= SYN_RETRY_NS
 }
 
-/// What is worth telling about connections.
+/// The noteworthy facts about connections.
 fn connections(outcome: &Outcome) -> Vec<String> {
     let network = &outcome.network;
     let mut told = Vec::new();
@@ -185,7 +185,7 @@ impl Threshold {
                 None => rest.parse().map_err(|_| bad())?,
             },
             Metric::Quantile(_) | Metric::Mean | Metric::Max => {
-                // Whoever leaves the unit out may mean either.
+                // Without a unit, either could be meant.
                 if rest.ends_with(|last: char| last.is_ascii_digit()) {
                     return Err(of(format!("say {rest}ms or {rest}s")));
                 }
@@ -206,7 +206,7 @@ impl Threshold {
         }
     }
 
-    /// Whether it holds for the numbers as they are, whoever limited the run.
+    /// Whether the threshold holds for the measured values, whatever limited the run.
     pub fn holds(&self, outcome: &Outcome) -> bool {
         let value = self.value(outcome);
         if self.below { value <= self.bound } else { value >= self.bound }

@@ -18,9 +18,9 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 const CONNECTIONS: usize = 8;
 /// Requests of the shorter run.
 const FEW: u64 = 2_000;
-/// How many more the longer one has.
+/// The additional requests of the longer run.
 const MORE: u64 = 20_000;
-/// What those may allocate, by the passing of seconds.
+/// The permitted number of allocations for these, which occur once a second.
 const ALLOWED: usize = MORE as usize / 100;
 
 /// Answers every request, each of which must come in one piece; allocates nothing for it.

@@ -1,5 +1,4 @@
-//! Every command end to end against a small server: what is counted, what is refused, which exit
-//! code.
+//! Every command end to end against a small server: its counts, its refusals, its exit code.
 
 use clap::Parser;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,7 +16,7 @@ struct Cli {
     args: weir_bench::cli::Args,
 }
 
-/// Counts what it is asked, answers by path.
+/// Counts requests, and answers by path.
 #[derive(Clone, Default)]
 struct Server {
     requests: Arc<AtomicUsize>,
@@ -104,7 +103,7 @@ fn bench(line: &str) -> u8 {
     weir_bench::cli::run(Cli::parse_from(["bench"].into_iter().chain(line.split_whitespace())).args)
 }
 
-/// Runs one command that writes JSON; gives the exit code and the result.
+/// Runs one command that writes JSON; returns the exit code and the result.
 fn outcome(folder: &Path, line: &str) -> (u8, Outcome) {
     let path = folder.join("result.json");
     let code = bench(&format!("{line} -q --json {}", path.display()));
@@ -261,7 +260,7 @@ fn dialects_send_what_their_tools_would() {
     let check = |line: &str, requests: usize, connections: usize| {
         let server = Server::start();
         assert_eq!(bench(&line.replace("URL", &format!("{}/", server.url))), 0, "{line}");
-        // One has looked whether anybody listens.
+        // One connection checked whether the server listens.
         let opened = server.connections.load(Ordering::Relaxed) - 1;
         assert_eq!(server.requests(), requests, "{line}");
         // One worker may have done everything before another began: fewer is right, more is not.
@@ -312,8 +311,8 @@ fn grids_tables_pages_and_comparisons_are_made() {
     assert_eq!(bench(&format!("compare {url} {url} --pairs 1 -d 100ms -c 1")), 4);
 }
 
-/// The server answers at once, so every rate the test asks for is met or the run is void; the
-/// search must end with an interval whose bounds it tried.
+/// The server answers at once, so every tested rate is met or the run is void; the search must end
+/// with an interval whose bounds it tried.
 #[test]
 fn a_search_ends_with_an_interval_it_tried() {
     let server = Server::start();

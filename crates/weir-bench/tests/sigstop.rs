@@ -79,8 +79,8 @@ impl Drop for Server {
     }
 }
 
-/// Runs `rate` for `seconds` and stops the server for `pause` from `at` on; gives the run and how
-/// long the pause really was.
+/// Runs `rate` for `seconds` and stops the server for `pause` from `at` on; returns the run and the
+/// actual length of the pause.
 fn stopped_run(connections: usize, rate: f64, seconds: u64, at: f64, pause: f64) -> (Run, f64) {
     let server = Server::start();
     let target = Target::parse(&format!("http://{}/", server.address)).unwrap();
@@ -106,7 +106,7 @@ fn stopped_run(connections: usize, rate: f64, seconds: u64, at: f64, pause: f64)
     (load.join().unwrap(), paused)
 }
 
-/// Runs tried until one fits.
+/// The maximum number of runs until one is valid.
 const RUNS_MAX: usize = 5;
 
 /// Of N = R·D requests, those due in the pause of T seconds wait for its end: response times are 0

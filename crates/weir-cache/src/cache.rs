@@ -1,4 +1,4 @@
-//! A bounded cache that all workers share, and who fetches what.
+//! A bounded response cache shared by all workers, which merges fetches of the same response.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ enum Entry {
     /// Responses depend on these fields: they are under longer keys.
     Varies(Arc<[Vec<u8>]>),
     Stored(Arc<Stored>),
-    /// What came at this time must not be kept: nobody waits for what comes next.
+    /// A response at this time was not cacheable: requests need not wait for each other's fetch.
     Passes(i64),
 }
 
@@ -47,18 +47,18 @@ impl Weighter<Key, Entry> for ByBytes {
     }
 }
 
-/// What a cache has done so far.
+/// Counters of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheCounts {
     /// Answers from the cache.
     pub hits: u64,
-    /// Of them, answers that were no longer fresh.
+    /// Number of stale responses among them.
     pub stale: u64,
     /// Requests that had to be fetched.
     pub misses: u64,
-    /// Of the requests, those that waited for another one's fetch.
+    /// Number of requests that waited for another request's fetch.
     pub waited: u64,
-    /// Responses that came in.
+    /// Responses stored.
     pub stored: u64,
     /// Entries now.
     pub entries: u64,
@@ -66,16 +66,16 @@ pub struct CacheCounts {
     pub bytes: u64,
 }
 
-/// One cache.
+/// A response cache.
 #[derive(Debug)]
 pub struct ResponseCache {
     name: String,
     bytes_max: u64,
     entries: Cache<Key, Entry, ByBytes, RandomState>,
     flights: Mutex<HashMap<Key, Airborne, RandomState>>,
-    /// How many fetches have begun.
+    /// Number of fetches begun.
     begun: AtomicU64,
-    /// How often it was emptied.
+    /// Number of times it was emptied.
     emptied: AtomicU64,
     hits: AtomicU64,
     stale: AtomicU64,
@@ -91,18 +91,19 @@ struct Airborne {
     waiters: Vec<Waker>,
 }
 
-/// What a look into a cache came to.
+/// Result of a lookup.
 #[derive(Debug)]
 pub enum Looked {
     /// This answers the request.
     Hit(Arc<Stored>),
-    /// The request is to be sent, for all who wait.
+    /// The request is to be forwarded, on behalf of all that wait.
     Fetch(Flight),
     /// This answers the request, though it is no longer fresh; another one is to be fetched.
     Refresh(Arc<Stored>, Flight),
     /// Somebody fetches it: wait ([`ResponseCache::poll_landed`]), then look again.
     Wait,
-    /// The request is to be sent beside another one for the same, and what comes is not kept.
+    /// The request is to be forwarded beside another one for the same response; its response is not
+    /// cached.
     Pass,
 }
 
@@ -112,9 +113,9 @@ pub struct Flight {
     cache: Arc<ResponseCache>,
     key: Key,
     number: u64,
-    /// How often the cache had been emptied at its start.
+    /// Number of times the cache had been emptied when the fetch began.
     emptied: u64,
-    /// What can be used if the fetch fails.
+    /// Stale response to use if the fetch fails.
     pub fallback: Option<Arc<Stored>>,
 }
 
@@ -157,7 +158,7 @@ impl ResponseCache {
         }
     }
 
-    /// Its name: a route, or empty for the one that routes share.
+    /// Name of its route; empty for the cache that routes share.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -172,7 +173,7 @@ impl ResponseCache {
         usize::try_from(self.bytes_max / (2 * SHARDS as u64)).unwrap_or(usize::MAX)
     }
 
-    /// What it has done so far.
+    /// Its counters.
     pub fn counts(&self) -> CacheCounts {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         CacheCounts {
@@ -186,7 +187,7 @@ impl ResponseCache {
         }
     }
 
-    /// Forgets everything, and what is being fetched now is not kept.
+    /// Empties the cache; responses being fetched now are not cached.
     pub fn clear(&self) {
         self.emptied.fetch_add(1, Ordering::SeqCst);
         self.entries.clear();
@@ -250,7 +251,7 @@ impl ResponseCache {
         }
     }
 
-    /// Ready once nobody fetches the response to this request any more.
+    /// Ready once no fetch of this request's response is running.
     pub fn poll_landed(&self, key: &[u8], head: &RequestHead, cx: &mut Context<'_>) -> Poll<()> {
         let (key, _) = self.find(key, head);
         match self.flights().get_mut(&key) {
@@ -299,7 +300,7 @@ impl Flight {
         &self.cache
     }
 
-    /// Keeps what was fetched, under the request's `key`, for `head` as it was sent.
+    /// Caches the fetched response under the request's `key`, for `head` as it was sent.
     pub fn land(self, key: &[u8], head: &RequestHead, stored: Stored) {
         if self.is_outdated() {
             return;
@@ -321,12 +322,12 @@ impl Flight {
         }
     }
 
-    /// Whether the cache was emptied since it began.
+    /// Whether the cache was emptied since the fetch began.
     fn is_outdated(&self) -> bool {
         self.cache.emptied.load(Ordering::SeqCst) != self.emptied
     }
 
-    /// Notes that what came must not be kept: others need not wait for each other.
+    /// Records that the response is not cacheable: other requests need not wait for each other.
     pub fn pass(self, now_ms: i64) {
         self.cache.entries.insert(Arc::clone(&self.key), Entry::Passes(now_ms));
     }
@@ -344,7 +345,7 @@ impl Drop for Flight {
     }
 }
 
-/// Caches by name; one that no route uses any more is forgotten.
+/// Caches by name; those without a route are dropped.
 #[derive(Debug, Default)]
 pub struct Caches {
     by_name: Mutex<HashMap<String, Weak<ResponseCache>>>,

@@ -28,7 +28,7 @@ impl<'a> Directives<'a> {
         })
     }
 
-    /// Whether it is there, with or without a value.
+    /// Whether the directive is present, with or without a value.
     pub fn has(&self, name: &str) -> bool {
         self.each().any(|(own, _)| own.eq_ignore_ascii_case(name.as_bytes()))
     }

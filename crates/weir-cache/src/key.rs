@@ -1,9 +1,9 @@
-//! What tells responses apart.
+//! Cache keys.
 
 use weir_wire::RequestHead;
 
-/// Fields that many servers make their answers of, although caches do not know: where a request has
-/// one, its value is part of the key. Otherwise one client could choose what others get.
+/// Fields that many servers use for their response without a Vary: if a request has one, its value
+/// is part of the key. Otherwise one client could poison the cache for others.
 const UNKEYED_ELSEWHERE: &[&str] = &[
     "forwarded",
     "front-end-https",
@@ -23,12 +23,12 @@ const UNKEYED_ELSEWHERE: &[&str] = &[
     "x-url-scheme",
 ];
 
-/// What a key is made of besides the request.
+/// Parts of a key besides the request.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyParts<'a> {
     /// The route, so that routes never share a response.
     pub route: &'a str,
-    /// Where the request goes.
+    /// Destination of the request.
     pub target: &'a str,
     /// The Host that the client asked for.
     pub host: &'a [u8],

@@ -1,7 +1,7 @@
-//! Responses that may be used again (RFC 9111): what may be kept, for how long, and for whom.
+//! HTTP caching (RFC 9111): which responses may be stored, for how long, and for which requests.
 //!
-//! Pure: time goes in as milliseconds since 1970. A cache is shared by all workers; one fetch
-//! serves all who wait for the same response.
+//! Pure: time is passed in as milliseconds since 1970. A cache is shared by all workers; one fetch
+//! serves all requests that wait for the same response.
 
 #![deny(
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! Which requests may be answered from a cache, and which responses may be kept.
+//! Rules for requests that may be answered from a cache, and for responses that may be stored.
 
 use weir_wire::{RequestHead, ResponseHead};
 
@@ -7,10 +7,10 @@ use crate::control::Directives;
 /// Longest life of a response that is believed, in seconds: a year.
 const LIFE_S_MAX: u64 = 365 * 24 * 3600;
 
-/// What a request asks of a cache.
+/// Cacheability of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// It has nothing to do with the cache.
+    /// The request bypasses the cache.
     Nothing,
     /// An answer from the cache will do.
     Any,
@@ -18,7 +18,7 @@ pub enum Asked {
     Fresh,
 }
 
-/// What a request asks of a cache: GET without a body, a range or `no-store`.
+/// Cacheability of a request: GET without a body, a range or `no-store`.
 pub fn asked(head: &RequestHead, has_body: bool) -> Asked {
     let fields = &head.fields;
     let own = ["range", "upgrade", "if-match", "if-unmodified-since", "if-range"];
@@ -40,20 +40,20 @@ pub fn asked(head: &RequestHead, has_body: bool) -> Asked {
     }
 }
 
-/// How long a response may be used.
+/// Lifetime of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
-    /// As it is, in milliseconds.
+    /// How long it is fresh, in milliseconds.
     pub fresh_ms: u64,
-    /// Then, while somebody fetches another one.
+    /// Time after that in which it may be served stale while another one is fetched.
     pub stale_ms: u64,
-    /// Then, where there is no other one to be had.
+    /// Time after that in which it may be served stale if a fetch fails.
     pub stale_if_error_ms: u64,
 }
 
-/// How long a response may be used by all who send the same request: for `ttl_ms`, or less if it
-/// says so itself. `None` if it must not be kept: of another status than 200 and 301, private, with
-/// a cookie, or dependent on more than fields.
+/// How long a response may be served to all clients that send the same request: `ttl_ms`, or less
+/// if its own fields say so. `None` if it must not be stored: status other than 200 and 301,
+/// private, with a cookie, or dependent on more than fields.
 pub fn lifetime(head: &ResponseHead, ttl_ms: u64) -> Option<Lifetime> {
     let fields = &head.fields;
     let directives = Directives::of(fields);

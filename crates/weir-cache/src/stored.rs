@@ -20,10 +20,10 @@ const NOT_KEPT: &[&str] = &[
     "upgrade",
 ];
 
-/// What every entry costs besides its bytes, about.
+/// Approximate memory of an entry besides its bytes.
 const OVERHEAD: usize = 256;
 
-/// A response as it came from the upstream, without framing.
+/// A response as received from the upstream, without framing.
 #[derive(Debug)]
 pub struct Stored {
     status: u16,
@@ -36,7 +36,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Keeps a response that came at `now_ms`.
+    /// Stores a response received at `now_ms`.
     pub fn new(head: &ResponseHead, content: Vec<u8>, lifetime: Lifetime, now_ms: i64) -> Self {
         let kept =
             |name: &[u8]| !NOT_KEPT.iter().any(|not| name.eq_ignore_ascii_case(not.as_bytes()));
@@ -72,24 +72,24 @@ impl Stored {
         u64::try_from(now_ms.saturating_sub(self.since_ms)).unwrap_or(0)
     }
 
-    /// Whether it may be used as it is.
+    /// Whether it is fresh.
     pub(crate) fn is_fresh(&self, now_ms: i64) -> bool {
         self.age_ms(now_ms) < self.lifetime.fresh_ms
     }
 
-    /// Whether it may be used while another one is fetched.
+    /// Whether it may be served stale while another one is fetched.
     pub(crate) fn is_usable_meanwhile(&self, now_ms: i64) -> bool {
         self.age_ms(now_ms) < self.lifetime.fresh_ms.saturating_add(self.lifetime.stale_ms)
     }
 
-    /// Whether it may be used as there is no other one to be had.
+    /// Whether it may be served stale after a failed fetch.
     pub fn is_usable_on_error(&self, now_ms: i64) -> bool {
         let Lifetime { fresh_ms, stale_if_error_ms, .. } = self.lifetime;
         self.age_ms(now_ms) < fresh_ms.saturating_add(stale_if_error_ms)
     }
 
-    /// Makes `head` that of this response, with its age and its whole lifetime: caches behind this
-    /// one take the former from the latter.
+    /// Fills `head` with this response, including its age and its whole lifetime, from which
+    /// downstream caches compute the remaining one.
     pub fn write_to(&self, head: &mut ResponseHead, now_ms: i64) {
         head.clear();
         head.set_status(self.status, &self.reason);
@@ -100,7 +100,7 @@ impl Stored {
         announce(head, self.lifetime);
     }
 
-    /// Whether the client has it already (RFC 9110 section 13.1): a 304 will do.
+    /// Whether the client has the response already (RFC 9110 section 13.1), so that a 304 will do.
     pub fn is_known_to(&self, request: &RequestHead) -> bool {
         let own = |name: &[u8]| {
             let mut found = self.fields.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name));
@@ -113,13 +113,13 @@ impl Stored {
             let mut given = given.flat_map(|line| line.split(|byte| *byte == b','));
             return given.any(|one| one.trim_ascii() == b"*" || weak(one.trim_ascii()) == tag);
         }
-        // The same text means the same time; other spellings of it do not occur in practice.
+        // Times are compared as text: other spellings of the same time do not occur in practice.
         let since = request.fields.get(b"if-modified-since");
         since.is_some() && since == own(b"last-modified")
     }
 }
 
-/// Has a response that is kept say for how long, by `max-age` alone, as SCG does.
+/// Announces the lifetime of a stored response by `max-age` alone, as SCG does.
 pub fn announce(head: &mut ResponseHead, lifetime: Lifetime) {
     head.fields.remove(b"expires");
     head.fields.remove(b"pragma");

@@ -322,8 +322,9 @@ impl Checks {
         );
         let help = format!(
             "name a registry, such as `eureka.client.service-url.defaultZone: \
-             http://localhost:8761/eureka/`, `spring.cloud.nacos.discovery.server-addr` or \
-             `spring.cloud.consul.host`; or list instances: \
+             http://localhost:8761/eureka/`, `spring.cloud.nacos.discovery.server-addr`, \
+             `spring.cloud.consul.host` or \
+             `spring.cloud.zookeeper.connect-string`; or list instances: \
              `spring.cloud.discovery.client.simple.instances.{first}[0].uri: http://host:port`"
         );
         let at = self.heads.first().copied().unwrap_or_default();

@@ -58,3 +58,4 @@ pub use property::{
     reference, registry,
 };
 pub use source::{Format, Place, SOURCE_BYTES_MAX, Source, Sources, Span};
+pub use weir_filter::{DESCRIPTOR_BYTES_MAX, Descriptors};

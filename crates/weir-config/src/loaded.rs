@@ -9,6 +9,7 @@ use std::sync::Arc;
 use weir_auth::KeyRing;
 use weir_balance::Directory;
 use weir_cache::Caches;
+use weir_filter::Descriptors;
 use weir_limit::Valves;
 use weir_mock::MockTable;
 use weir_route::index::DEFAULT_SEED;
@@ -205,17 +206,13 @@ impl Loader {
         let forwarding = options::forwarding(&settings, &layers, regexes, &mut problems);
         let predicates = options::predicates(&settings, &layers, regexes, &mut problems);
         let read_file = self.files.map(|files| files.read);
-        let mocks = mocks::mocks(
-            &layers,
-            &self.documents.sources,
-            self.files,
-            &self.mock_table,
-            &mut problems,
-        );
+        let sources = &self.documents.sources;
+        let mocks = mocks::mocks(&layers, sources, self.files, &self.mock_table, &mut problems);
         let security = security::security(&layers, &settings, &self.keys, read_file, &mut problems);
         let lasting = (&self.valves, &self.caches);
         let mut filters = options::filters(&layers, regexes, lasting, &settings, &mut problems);
         filters.definitions = Some(mocks.sources().clone());
+        filters.descriptors = options::descriptors(&layers, sources, self.files);
         filters.nobody_is_known =
             security.is_none() && filters.api_keys.is_empty() && filters.users.is_empty();
         let compiler = Compiler::new(Options {
@@ -275,6 +272,11 @@ impl Loaded {
     /// The files that API definitions were read from, and the folders that were searched.
     pub fn definition_files(&self) -> &[PathBuf] {
         self.compiler.definition_files()
+    }
+
+    /// The descriptor sets of gRPC services that routes name.
+    pub fn descriptors(&self) -> Option<&Descriptors> {
+        self.compiler.filter_options().descriptors.as_ref()
     }
 
     /// Whether a finding rejects the configuration.

@@ -1,8 +1,10 @@
 //! Configuration that predicates and filters use in addition to their arguments.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use weir_cache::Caches;
+use weir_filter::Descriptors;
 use weir_filter::filter::FilterOptions;
 use weir_filter::forwarding::{Forwarding, ForwardingOptions, Part, Untrusted, XForwarded};
 use weir_limit::Valves;
@@ -13,10 +15,12 @@ use crate::breakers::breakers;
 use crate::caching;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::limits;
+use crate::mocks::FileAccess;
 use crate::oauth;
 use crate::redis::rate_limiting;
 use crate::routes::names;
 use crate::security;
+use crate::source::Sources;
 use crate::spring::{self, Layers, Node};
 use weir_snapshot::Settings;
 
@@ -115,6 +119,18 @@ fn kebab(name: &str) -> String {
         out.push(if c == '_' { '-' } else { c.to_ascii_lowercase() });
     }
     out
+}
+
+/// The descriptor sets that JsonToGrpc may read; `classpath:` is the folder of the first file.
+pub(crate) fn descriptors(
+    layers: &Layers<'_>,
+    sources: &Sources,
+    files: Option<FileAccess>,
+) -> Option<Descriptors> {
+    let node = layers.first_of(&names("json-to-grpc.valid-proto-descriptor-prefixes"));
+    let prefixes = node.map(|node| spring::texts(layers, node)).unwrap_or_default();
+    let folder = sources.first_file().and_then(Path::parent).unwrap_or(Path::new(""));
+    files.map(|files| Descriptors::new(files.read_bytes, folder, &prefixes))
 }
 
 /// Rules for forwarded heads; the safe default if they are invalid.

@@ -4,6 +4,7 @@
 //! form for operators. [`Sources`] converts spans to places.
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// Maximum size of a text, in bytes. Offsets are 31 bits wide; a file of 1,000,000 routes has about
@@ -182,6 +183,12 @@ impl Sources {
     /// The name of source `number`.
     pub fn name(&self, number: u32) -> &str {
         self.list.get(number as usize).map_or("", |entry| &entry.name)
+    }
+
+    /// The first text that is a file, not the environment or the like.
+    pub(crate) fn first_file(&self) -> Option<&Path> {
+        let names = self.list.iter().map(|entry| &*entry.name);
+        names.filter(|name| Format::of_name(name).is_some()).map(Path::new).next()
     }
 
     /// File, line and column of a span's first byte.

@@ -89,7 +89,7 @@ fn a_misplaced_property() {
 
 #[test]
 fn a_filter_to_come() {
-    insta::assert_snapshot!(findings(&route("  filters:\n  - name: JsonToGrpc\n")));
+    insta::assert_snapshot!(findings(&route("  filters:\n  - name: ModifyRequestBody\n")));
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn routes() {
     );
     check(&route("  predicate: x\n"), &["unknown-property 6"]);
     check(
-        &route("  filters:\n  - JsonToGrpc=\n  - Hystrix=x\n"),
+        &route("  filters:\n  - ModifyRequestBody=\n  - Hystrix=x\n"),
         &["filter-later 7", "filter-later 8"],
     );
     check(&route("  filters:\n  - SetPath=/{w}\n"), &["suspicious 7"]);
@@ -219,7 +219,7 @@ fn names_of_java_mean_what_the_configuration_says() {
 
 #[test]
 fn default_filters_are_judged_once() {
-    let defaults = "spring.cloud.gateway.default-filters:\n- JsonToGrpc\n";
+    let defaults = "spring.cloud.gateway.default-filters:\n- ModifyRequestBody\n";
     check(
         &format!("{defaults}{}", route("- id: b\n  uri: http://h\n  predicates: [Path=/y]\n")),
         &["filter-later 2"],
@@ -291,13 +291,12 @@ fn both_prefixes_in_one_file() {
 }
 
 #[test]
-fn a_registry_that_is_not_read_is_told() {
-    let text = "spring.cloud.zookeeper.connect-string: zk:2181\n";
-    let found = findings(text);
-    assert!(found.contains("weir does not follow `spring.cloud.zookeeper`"), "{found}");
-    assert!(found.contains("application.yml:1:14"), "{found}");
-    assert!(found.contains("weir.discovery.dns.services"), "{found}");
-    assert_eq!(codes("spring.cloud.zookeeper.enabled: false\n"), Vec::<String>::new());
+fn what_is_read_of_zookeeper() {
+    let text = "spring.cloud.zookeeper:\n  connect-string: zk:2181\n  dependencies.mail.path: /m\n";
+    check(text, &[]);
+    let found = findings("spring.cloud.zookeeper.config.enabled: true\n");
+    assert!(found.contains("weir does not follow `spring.cloud.zookeeper.config`"), "{found}");
+    check("spring.cloud.zookeeper.discovery.instance-port: 0\n", &["invalid-value 1"]);
 }
 
 #[test]

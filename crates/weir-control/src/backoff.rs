@@ -1,4 +1,4 @@
-//! How long to wait before a server that did not answer is asked again.
+//! The pause before a server that did not answer is asked again.
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use std::panic::resume_unwind;
 use std::thread;
 
 /// [`weir_route::Beside`] by a thread that lives as long as the call. Panics if either function
-/// does.
+/// panics.
 pub fn beside(there: &mut (dyn FnMut() + Send), here: &mut dyn FnMut()) -> bool {
     thread::scope(|scope| {
         // The system may refuse a thread.

@@ -1,5 +1,5 @@
-//! Looks at the instances of clusters, whether or not anybody asks for them, and takes those out
-//! that do not answer well.
+//! Active health checks of the instances of clusters, independent of traffic. Unhealthy instances
+//! are taken out.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,12 +12,12 @@ use weir_balance::{Check, Directory, Instance, Member, Verdict};
 use crate::http::Ask;
 use crate::plane::Plane;
 
-/// How often it is asked which instances there are.
+/// The interval at which the list of instances is read.
 const ASK: Duration = Duration::from_millis(500);
 /// Looks at the same time; others wait for their turn.
 const LOOKS_MAX: usize = 64;
 
-/// A clock that only goes forward, in milliseconds; the same that requests go by.
+/// A monotonic clock in milliseconds; the one that requests use.
 pub type Clock = fn() -> u64;
 
 /// Looks at instances as the rules of their clusters say, for as long as the plane lives.
@@ -26,7 +26,7 @@ pub fn check_upstreams(plane: &Plane, directory: &Arc<Directory>, clock: Clock) 
     plane.supervise("checks", move || watch(Arc::clone(&directory), clock))
 }
 
-/// Checks each instance in its own task: one that hangs delays no other.
+/// Checks each instance in its own task: a check that hangs delays no other.
 async fn watch(directory: Arc<Directory>, clock: Clock) {
     let turns = Arc::new(Semaphore::new(LOOKS_MAX));
     let mut tended: Vec<(Arc<Member>, Weak<()>)> = Vec::new();
@@ -59,14 +59,14 @@ async fn watch(directory: Arc<Directory>, clock: Clock) {
     }
 }
 
-/// One instance that is looked at.
+/// One instance under check.
 struct Tending {
     directory: Arc<Directory>,
     service: String,
     member: Arc<Member>,
     turns: Arc<Semaphore>,
     clock: Clock,
-    /// Tells that somebody sees to it.
+    /// Marks the instance as checked while this task lives.
     _life: Arc<()>,
 }
 
@@ -92,7 +92,7 @@ impl Tending {
         self.member.checked(true, (self.clock)());
     }
 
-    /// How the instance is to be looked at now; `None` if it is not any more.
+    /// The current check of the instance; `None` if it is no longer checked.
     fn wanted(&self) -> Option<(Check, Arc<Instance>)> {
         let cluster = self.directory.cluster(&self.service)?;
         let check = cluster.rules().check.clone()?;

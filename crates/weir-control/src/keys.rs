@@ -1,8 +1,8 @@
-//! Keys of token issuers: fetched at once, then every few minutes, and when somebody meets a token
-//! that is signed by another one.
+//! Keys of token issuers: fetched at once, then every few minutes, and when a token arrives that is
+//! signed with an unknown key.
 //!
-//! An issuer that is away leaves the last keys in place. Whoever invents key ids cannot have more
-//! than one fetch in [`ASKED_PAUSE`].
+//! While an issuer is away, its last keys stay valid. A client that invents key ids causes at most
+//! one fetch in [`ASKED_PAUSE`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,11 +15,11 @@ use weir_auth::{JWKS_BYTES_MAX, KeyPlace, KeyRing, KeySet, RemoteKeys};
 use crate::http::{Answer, Ask, Failure, Pool, shown};
 use crate::plane::Plane;
 
-/// Keys are fetched anew after this; Spring's decoder does it as often.
+/// The interval after which keys are fetched again; that of Spring's decoder.
 const REFRESH: Duration = Duration::from_secs(300);
 /// After a failure, and twice as long each time up to [`REFRESH`].
 const RETRY: Duration = Duration::from_secs(1);
-/// Between two fetches that somebody asked for.
+/// The minimum pause between two fetches on demand.
 const ASKED_PAUSE: Duration = Duration::from_secs(10);
 /// From the connection to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(4);
@@ -33,7 +33,7 @@ pub fn fetch_keys(plane: &Plane, ring: &Arc<KeyRing>) -> AbortHandle {
     plane.supervise("keys", move || fetch_all(Arc::clone(&ring), Arc::clone(&wanted)))
 }
 
-/// What was done for one place.
+/// The task for one set of keys.
 struct Tended {
     keys: Arc<RemoteKeys>,
     fetched: Instant,
@@ -130,8 +130,8 @@ async fn get(url: &str, pool: &Pool) -> Result<Answer, Failure> {
     Ask::get(url, TIMEOUT, JWKS_BYTES_MAX).send_by(pool).await?.success()
 }
 
-/// What the metadata of an issuer say under `name`. They are in one of the places that Spring looks
-/// at, in its order.
+/// The value of `name` in the metadata of an issuer, looked up in the locations that Spring tries,
+/// in its order.
 pub(crate) async fn metadata_of(issuer: &str, name: &str, pool: &Pool) -> Result<String, Failure> {
     let mut last = Failure::Nonsense("it has no metadata".to_owned());
     for url in metadata_urls(issuer) {

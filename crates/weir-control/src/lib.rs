@@ -24,7 +24,10 @@ mod keys;
 mod plane;
 mod table;
 
-pub use answers::{Inquiry, answer_questions, mirrors_metrics, mirrors_prometheus};
+pub use answers::{
+    Inquiry, answer_questions, callbacks_prometheus, mirrors_metrics, mirrors_prometheus,
+    send_webhook,
+};
 pub use beside::beside;
 pub use checks::{Clock, check_upstreams};
 pub use configuration::Configuration;

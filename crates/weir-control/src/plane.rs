@@ -9,9 +9,9 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-/// A task that panicked is started anew after this.
+/// The pause before a task that panicked is restarted.
 const RESTART: Duration = Duration::from_secs(1);
-/// How long blocking look-ups of names may hold up the end.
+/// The time for which blocking name look-ups may delay the shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// One thread with an event loop; dropping it ends its tasks.
@@ -44,8 +44,7 @@ impl Plane {
         Ok(Self { handle, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Runs the task that `make` makes, and another one whenever one has panicked, until it ends or
-    /// is aborted.
+    /// Runs the task that `make` returns until it ends or is aborted; restarts it after a panic.
     pub(crate) fn supervise<F>(
         &self,
         name: &'static str,

@@ -1,4 +1,4 @@
-//! What a change replaces is freed: when nobody uses it any more, and by the writer of the table.
+//! A replaced table is freed by its writer, as soon as it is unused.
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{control, route};
 use weir_control::{Condition, Control, Filter};
 use weir_snapshot::Snapshot;
 
-/// How long a test waits for what comes at once.
+/// The time limit for events that should happen at once.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn put(control: &Control, id: &str) {

@@ -4,17 +4,21 @@
 //! answer for at most [`Question::timeout_ms`] and calls the filter again with it. A failure or
 //! timeout gives [`Answer::Nobody`].
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use weir_limit::BucketSettings;
+use weir_mock::CallbackRequest;
 
 use crate::local_response::LocalResponse;
 use crate::oauth::OAuthClient;
 use crate::redis::RedisSettings;
+use crate::target::Target;
 
 /// Timeout of a password check, in milliseconds.
 const PASSWORD_MS: u64 = 10_000;
+/// How much longer a request waits for a call than the call may take.
+const GRPC_SLACK_MS: u64 = 500;
 
 /// A question of a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +42,17 @@ pub enum Question {
     AccessToken(Arc<OAuthClient>),
     /// Buffer the content of the request, which is forwarded all the same.
     Content,
+    /// Call a gRPC method.
+    Grpc(GrpcCall),
     /// Send a copy of a request, which has already been answered, to another server.
     Mirror(Box<Copied>),
+    /// Nothing: what a mock has answered sets off requests to other servers.
+    Callbacks {
+        /// The requests.
+        requests: Vec<CallbackRequest>,
+        /// Where the admin API of this process listens, to which none may lead.
+        admin: Option<SocketAddr>,
+    },
 }
 
 /// A copy of a request, with its content.
@@ -59,6 +72,42 @@ pub struct Copied {
     pub timeout_ms: u64,
     /// Status of the response to the original.
     pub status: u16,
+}
+
+/// A call of a unary gRPC method. The filter says which and with what; the server adds whom it
+/// goes to and how long it may take, as the route has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GrpcCall {
+    /// `/package.Service/Method`.
+    pub path: Arc<str>,
+    /// The encoded request.
+    pub message: Vec<u8>,
+    /// The server.
+    pub target: Option<Arc<Target>>,
+    /// How long a connection may take, in milliseconds.
+    pub connect_timeout_ms: u64,
+    /// How long all of it may take, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GrpcReply {
+    /// The encoded response.
+    Message(Vec<u8>),
+    /// A status other than OK.
+    Status {
+        /// Its number.
+        code: u32,
+        /// What the server says.
+        message: String,
+    },
+    /// Nobody was reached: the method was not called.
+    Unreached(String),
+    /// The connection broke, or what came is no gRPC.
+    Broken(String),
+    /// Nothing came in time.
+    Late,
 }
 
 /// A bucket in Redis (SCG `request_rate_limiter.lua`).
@@ -107,6 +156,8 @@ pub enum Answer {
     Content(Vec<u8>),
     /// The content is longer than this number of bytes, the maximum that may be buffered.
     ContentTooLong(usize),
+    /// The result of a gRPC call.
+    Grpc(GrpcReply),
     /// No answer in time; the text is the reason.
     Nobody(String),
 }
@@ -123,6 +174,10 @@ impl Question {
             Self::Password { .. } => PASSWORD_MS,
             Self::AccessToken(client) => client.timeout_ms,
             Self::Mirror(copied) => copied.timeout_ms,
+            // The one who calls finds out in time itself.
+            Self::Grpc(call) => call.timeout_ms.saturating_add(GRPC_SLACK_MS),
+            // Nobody waits.
+            Self::Callbacks { .. } => 0,
         }
     }
 
@@ -135,7 +190,9 @@ impl Question {
             Self::Password { .. } => "password",
             Self::AccessToken(_) => "access_token",
             Self::Mirror(_) => "mirror",
+            Self::Callbacks { .. } => "callbacks",
             Self::Content => "content",
+            Self::Grpc(_) => "grpc",
         }
     }
 }

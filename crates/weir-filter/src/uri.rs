@@ -1,7 +1,7 @@
 //! URIs in configurations and requests: the target of a request, and the target of a redirect.
 
-use crate::context::{Scheme, Target};
 use crate::query::is_query_byte;
+use crate::target::{Scheme, Target};
 
 /// A parsed absolute URI (RFC 3986). Userinfo and fragment are dropped, as in SCG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

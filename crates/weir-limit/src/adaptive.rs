@@ -1,36 +1,36 @@
-//! A concurrency that finds itself, by how long requests take and whether they fail.
+//! A concurrency limit that adapts to request durations and failures.
 //!
 //! The gradient controller of Envoy's adaptive concurrency filter: while requests take no longer
-//! than a baseline and a quarter, more are let in, and else fewer. What fails of overload cuts the
-//! limit by a tenth, as AIMD does. The baseline is measured anew every half minute at less than
-//! half the limit, where the upstream has no queue of its own.
+//! than the baseline plus a quarter, the limit rises, else it falls. Failures from overload cut the
+//! limit by a tenth, as in AIMD. The baseline is measured anew every half minute at less than half
+//! the limit, where the upstream has no queue of its own.
 //!
-//! An upstream that serves `c` requests at a time, each in the same time, comes to the limit `l`
-//! with `l = 1.25 c + √l`, but to no fewer than 4 for latency alone: a step halves at most.
+//! For an upstream that serves `c` requests at a time, each in the same time, the limit `l`
+//! converges to `l = 1.25 c + √l`. Latency alone never lowers it below 4: a step halves at most.
 
-/// How much longer than the baseline requests may take.
+/// Ratio to the baseline up to which a duration counts as not slowed down.
 const TOLERANCE: f64 = 1.25;
 /// Bounds of one step.
 const GRADIENT_MIN: f64 = 0.5;
 const GRADIENT_MAX: f64 = 2.0;
-/// What is left after a window in which something failed.
+/// Factor after a window with failures from overload.
 const CUT: f64 = 0.9;
 /// The limit to begin with.
 const FIRST: u64 = 20;
-/// A window lasts for so many requests that began in it, and for so long.
+/// Minimum number of requests in a window, all begun within it, and its minimum duration.
 const SAMPLES_MIN: u32 = 50;
 const WINDOW_NS: u64 = 100_000_000;
 /// Time between two measurements of the baseline.
 const PROBE_EACH_NS: u64 = 30_000_000_000;
 
-/// How one ended that was in service.
+/// Outcome of a request that was in service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was served, and took so many nanoseconds.
+    /// Served within this number of nanoseconds.
     Served(u64),
-    /// It failed in a way that tells of overload.
+    /// Failed in a way that indicates overload.
     Overloaded,
-    /// It says nothing of the upstream.
+    /// No evidence about the upstream.
     Unknown,
 }
 
@@ -40,16 +40,16 @@ pub(crate) struct Adaptive {
     min: f64,
     max: f64,
     limit: f64,
-    /// What a request takes when the upstream is not busy, in nanoseconds; 0 is unknown.
+    /// Duration of a request at an idle upstream, in nanoseconds; 0 is unknown.
     baseline_ns: f64,
     /// The baseline is measured.
     probes: bool,
-    /// When it is measured next; 0 is not known yet.
+    /// Time of the next measurement; 0 if not scheduled yet.
     probe_ns: u64,
     window: Window,
 }
 
-/// What was seen since the limit changed.
+/// Observations since the limit changed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     since_ns: u64,
@@ -74,32 +74,33 @@ impl Adaptive {
         }
     }
 
-    /// Goes over to other bounds.
+    /// Applies new bounds.
     pub fn bound(&mut self, min: u64, max: u64) {
         let new = Self::new(min, max);
         (self.min, self.max) = (new.min, new.max);
         self.limit = self.limit.clamp(new.min, new.max);
     }
 
-    /// How many may be in service now.
+    /// The current limit of requests in service.
     pub fn most(&self) -> u64 {
         let is_probe = self.probes && self.baseline_ns > 0.0;
-        // By the formula above five eighths of what the upstream serves at a time.
+        // By the formula above, five eighths of the upstream's capacity.
         let quiet = ((self.limit - self.limit.sqrt()) / 2.0).max(self.min);
         if is_probe { quiet as u64 } else { self.limit as u64 }
     }
 
-    /// What a request takes when the upstream is not busy, in nanoseconds, once that is known.
+    /// Duration of a request at an idle upstream, in nanoseconds, once known.
     pub fn baseline_ns(&self) -> Option<u64> {
         (self.baseline_ns > 0.0).then_some(self.baseline_ns as u64)
     }
 
-    /// Notes how one ended at `now_ns`, when `in_service` were, itself included.
+    /// Records the outcome of a request that ended at `now_ns`, with `in_service` requests
+    /// including itself.
     pub fn ended(&mut self, ended: Ended, in_service: u64, now_ns: u64) {
         let window = &mut self.window;
         window.busiest = window.busiest.max(in_service);
         match ended {
-            // What began by an earlier limit tells of that one.
+            // A request that began under an earlier limit says nothing about this one.
             Ended::Served(took_ns) if now_ns.saturating_sub(took_ns) <= window.since_ns => return,
             Ended::Served(took_ns) => {
                 window.sum_ns += took_ns as f64;
@@ -127,7 +128,7 @@ impl Adaptive {
         } else {
             let gradient = TOLERANCE * self.baseline_ns / mean_ns.max(1.0);
             let next = self.limit * gradient.clamp(GRADIENT_MIN, GRADIENT_MAX) + self.limit.sqrt();
-            // What is not used up tells nothing of how much more there could be.
+            // A limit that is not used up gives no evidence for raising it.
             let is_used = window.busiest >= self.most();
             let highest = if is_used { self.max } else { self.limit };
             self.limit = next.clamp(self.min, highest.max(self.min));
@@ -146,8 +147,9 @@ mod tests {
     const MS: u64 = 1_000_000;
     const SECOND: u64 = 1_000 * MS;
 
-    /// An upstream that serves `servers` at a time, each for `service_ns`; there is always one more
-    /// that wants to pass. Runs until `until_ns`, and gives the limit that holds most of the time.
+    /// Simulates an upstream that serves `servers` requests at a time, each for `service_ns`, with
+    /// always one more that wants to pass. Runs until `until_ns` and returns the limit that holds
+    /// most of the time.
     fn run(
         adaptive: &mut Adaptive,
         servers: usize,
@@ -161,7 +163,7 @@ mod tests {
         while now < until_ns {
             while (under_way.len() as u64) < adaptive.most() {
                 let Reverse(idle_since) = free.pop().expect("a server");
-                // From 0.8 to 1.2 of it, so that they do not keep step with each other.
+                // From 0.8 to 1.2 of it, so that the requests do not run in lockstep.
                 count += 1;
                 let jitter = count * 7_919 % 1_000;
                 let end = now.max(idle_since) + service_ns * (800 + jitter * 2 / 5) / 1_000;

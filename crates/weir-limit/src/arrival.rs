@@ -8,19 +8,19 @@ use crate::queue::{Key, Place};
 
 /// Classes of priority; 0 passes first.
 pub const CLASSES: u8 = 8;
-/// The class of who names none: the default urgency of RFC 9218.
+/// The class of a request that names none: the default urgency of RFC 9218.
 pub const CLASS_DEFAULT: u8 = 3;
 
-/// One that comes to a limit.
+/// A request that arrives at a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Whom it counts for.
+    /// The key it counts for.
     pub key: Key,
-    /// What it takes of the rate; at least 1.
+    /// Its cost in units of the rate; at least 1.
     pub cost: u64,
     /// Its class, from 0 to [`CLASSES`] - 1; 0 passes first.
     pub class: u8,
-    /// How long it can wait by its own deadline, in nanoseconds.
+    /// Longest wait allowed by its own deadline, in nanoseconds.
     pub patience_ns: Option<u64>,
 }
 
@@ -30,35 +30,35 @@ impl Default for Arrival {
     }
 }
 
-/// What became of one that arrived.
+/// Result of an arrival.
 #[derive(Debug)]
 pub enum Admission {
     /// It passes now.
     Pass,
-    /// It waits. If `due_ns` is there, somebody must call [`Valve::release`](crate::Valve::release)
-    /// then.
+    /// The request waits. If there is a `due_ns`, the caller must have
+    /// [`Valve::release`](crate::Valve::release) called then.
     Wait(Arc<Slot>, Option<u64>),
     /// It does not pass.
     Refused(Refusal),
 }
 
-/// Why one does not pass, and when to come back.
+/// A refusal, and when to retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// After how many nanoseconds one that comes then passes, as far as is known.
+    /// Time in nanoseconds after which a new request would pass, as far as known.
     pub retry_ns: u64,
-    /// How long it would have waited, in nanoseconds, where a rate tells.
+    /// How long it would have waited, in nanoseconds, if a rate determines that.
     pub wait_ns: Option<u64>,
 }
 
-/// Why one does not pass.
+/// Reasons for a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The queue is full.
     Full,
-    /// It would have to wait longer than anybody may.
+    /// It would have to wait longer than the limit allows.
     TooLong,
     /// It would have to wait beyond its own deadline, or has waited until then.
     Deadline,
@@ -72,7 +72,7 @@ pub struct Slot {
     state: AtomicU8,
     waker: Mutex<Option<Waker>>,
     place: Mutex<Option<Place>>,
-    /// When its own deadline is.
+    /// Its own deadline.
     until_ns: Option<u64>,
 }
 
@@ -106,7 +106,7 @@ impl Slot {
         told()
     }
 
-    /// Whether its own deadline has come.
+    /// Whether its own deadline has passed.
     pub fn is_late(&self, now_ns: u64) -> bool {
         self.until_ns.is_some_and(|until_ns| until_ns <= now_ns)
     }

@@ -1,8 +1,8 @@
-//! Bandwidth: how many bytes of bodies may move in a second, of each body or of all of a key.
+//! Bandwidth limits: bytes of bodies per second, for each body or for all of a key.
 //!
-//! Whoever moves bytes reserves a few milliseconds' worth of them in advance and waits until they
-//! are due; reservations of all that share a bandwidth are due one behind the other, so that each
-//! has its turn. Late ones are made up for, up to [`CREDIT_NS`].
+//! A sender reserves a few milliseconds' worth of bytes in advance and waits until they are due.
+//! Reservations under a shared bandwidth are due one after the other, so that each body has its
+//! turn. A late sender catches up, by at most [`CREDIT_NS`].
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::settings::LimitSettings;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// What was not used for so long may be used at once.
+/// Unused bandwidth of up to this time may be used at once.
 const CREDIT_NS: u64 = 100_000_000;
-/// Bytes that are reserved at once: 50 ms of them, within these bounds.
+/// Bytes per reservation: 50 ms of the rate, within these bounds.
 const RESERVED_PER_SECOND: u64 = 20;
 const RESERVED_BYTES_MIN: u64 = 1_024;
 const RESERVED_BYTES_MAX: u64 = 64 * 1024;
@@ -21,7 +21,7 @@ const RESERVED_BYTES_MAX: u64 = 64 * 1024;
 const KEYS_MAX: usize = 65_536;
 const SHARDS: u64 = 1_024;
 
-/// Which way a body goes. Each way has the whole bandwidth.
+/// Direction of a body. Each direction has the whole bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Way {
     /// From the client to the upstream.
@@ -43,7 +43,7 @@ pub(crate) struct Bandwidth {
     by_key: Mutex<HashMap<(u64, Way), Weak<Meter>>>,
 }
 
-/// Until when bytes are reserved, in nanoseconds.
+/// Time up to which bytes are reserved, in nanoseconds.
 #[derive(Debug, Default)]
 struct Meter(AtomicU64);
 
@@ -54,7 +54,7 @@ impl Bandwidth {
         new
     }
 
-    /// Goes over to other settings. What was reserved by another rate is forgotten.
+    /// Applies new settings. Reservations under another rate are dropped.
     pub fn set(&self, settings: &LimitSettings) {
         let shared = settings.bandwidth.unwrap_or_default();
         if self.shared.swap(shared, Ordering::Relaxed) != shared {
@@ -71,12 +71,12 @@ impl Bandwidth {
         self.shared.load(Ordering::Relaxed) > 0 || self.own.load(Ordering::Relaxed) > 0
     }
 
-    /// Bytes that moved under it so far.
+    /// Bytes moved under this limit.
     pub fn moved(&self) -> u64 {
         self.moved.load(Ordering::Relaxed)
     }
 
-    /// How often a body had to wait, or would have had to if it were enforced.
+    /// Number of times that a body had to wait, or would have had to if the limit were enforced.
     pub fn waited(&self) -> u64 {
         self.waited.load(Ordering::Relaxed)
     }
@@ -101,12 +101,12 @@ impl Bandwidth {
         new
     }
 
-    /// Reserves bytes; gives when they are due.
+    /// Reserves bytes; returns the time at which they are due.
     fn reserve(&self, meter: &Meter, bytes: u64, rate: u64, now_ns: u64) -> u64 {
         let enforce = self.enforce.load(Ordering::Relaxed);
         let start = |until: u64| until.max(now_ns.saturating_sub(CREDIT_NS));
         let reserved = meter.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |until| {
-            // What waits for nothing must not pile up a debt.
+            // Without enforcement no debt may accumulate.
             let waits = start(until) > now_ns;
             (enforce || !waits).then(|| start(until).saturating_add(time_of(bytes, rate)))
         });
@@ -120,7 +120,7 @@ impl Bandwidth {
     }
 }
 
-/// One body that moves under a bandwidth.
+/// A body that moves under a bandwidth limit.
 #[derive(Debug)]
 pub struct Stream {
     bandwidth: Arc<Bandwidth>,
@@ -128,11 +128,11 @@ pub struct Stream {
     own: Meter,
     /// Bytes reserved and not moved yet.
     reserved: u64,
-    /// When they are due.
+    /// Time at which the reserved bytes are due.
     due_ns: u64,
     /// The rates by which they were reserved.
     rates: [u64; 2],
-    /// It has been counted that it waits for them.
+    /// The wait for them has been counted.
     has_waited: bool,
 }
 
@@ -149,10 +149,11 @@ impl Stream {
         }
     }
 
-    /// How many bytes may move now; not 0. To be asked again once in a while: rates may change.
+    /// Number of bytes that may move now; not 0. To be called again from time to time: rates may
+    /// change.
     ///
     /// # Errors
-    /// None before this time, in nanoseconds.
+    /// The time, in nanoseconds, before which no bytes may move.
     pub fn ready(&mut self, now_ns: u64) -> Result<u64, u64> {
         let rates = self.rates().map(|(_, rate)| rate);
         if self.rates != rates {
@@ -177,7 +178,8 @@ impl Stream {
         Err(self.due_ns)
     }
 
-    /// Notes that bytes moved, which may be more than were ready: what came with a head has come.
+    /// Records moved bytes. They may exceed the number that was ready: bytes received with a head
+    /// cannot wait.
     pub fn moved(&mut self, bytes: u64, now_ns: u64) {
         self.bandwidth.moved.fetch_add(bytes, Ordering::Relaxed);
         let beyond = bytes.saturating_sub(self.reserved);
@@ -187,7 +189,7 @@ impl Stream {
         }
     }
 
-    /// Reserves of both; gives when the later one is due.
+    /// Reserves bytes under both rates; returns the later due time.
     fn reserve(&self, bytes: u64, now_ns: u64) -> u64 {
         let limited = self.rates().into_iter().filter(|(_, rate)| *rate > 0);
         let due = limited.map(|(meter, rate)| self.bandwidth.reserve(meter, bytes, rate, now_ns));
@@ -207,7 +209,7 @@ impl Drop for Stream {
     fn drop(&mut self) {
         let rate = self.bandwidth.shared.load(Ordering::Relaxed);
         if self.reserved > 0 && rate > 0 && self.bandwidth.enforce.load(Ordering::Relaxed) {
-            // What it does not use is for others.
+            // The unused part of a reservation is left to others.
             let time = time_of(self.reserved, rate);
             let less = |until: u64| Some(until.saturating_sub(time));
             let _ = self.shared.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
@@ -215,7 +217,7 @@ impl Drop for Stream {
     }
 }
 
-/// How long so many bytes take, in nanoseconds.
+/// Duration of this many bytes, in nanoseconds.
 fn time_of(bytes: u64, rate: u64) -> u64 {
     let time = u128::from(bytes) * u128::from(SECOND_NS) / u128::from(rate.max(1));
     u64::try_from(time).unwrap_or(u64::MAX)

@@ -1,5 +1,5 @@
-//! A circuit breaker with resilience4j's rules (class `CircuitBreakerStateMachine`): it counts how
-//! calls end, opens when too many fail or are slow, and lets a few through later to see.
+//! A circuit breaker with resilience4j's rules (class `CircuitBreakerStateMachine`): it counts the
+//! results of calls, opens when too many fail or are slow, and later lets a few through as a probe.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,19 +7,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Over what the rates are taken.
+/// The window over which the rates are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// The last so many calls.
+    /// The last calls, by number.
     Calls(u32),
-    /// The calls of the last so many seconds.
+    /// The calls of the last seconds.
     Seconds(u32),
 }
 
-/// What a breaker is set to. Defaults are resilience4j's.
+/// Settings of a breaker. Defaults are resilience4j's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BreakerSettings {
-    /// Over what the rates are taken.
+    /// The window over which the rates are computed.
     pub window: Window,
     /// Calls in the window before a rate counts.
     pub calls_min: u32,
@@ -27,17 +27,18 @@ pub struct BreakerSettings {
     pub failure_rate: f64,
     /// Slow calls, in percent, from which on it opens.
     pub slow_rate: f64,
-    /// How long a call takes, in nanoseconds, to be slow.
+    /// Duration from which a call is slow, in nanoseconds.
     pub slow_ns: u64,
-    /// How long it stays open, in nanoseconds.
+    /// Duration of the open state, in nanoseconds.
     pub open_ns: u64,
     /// Calls that are let through half open, and that are then judged together.
     pub half_open_calls: u32,
-    /// How long, in nanoseconds, it waits for those calls before it opens again; 0 is for ever.
+    /// Maximum duration of the half-open state, in nanoseconds, before the breaker opens again; 0
+    /// is unlimited.
     pub half_open_ns: u64,
-    /// It counts as half open as soon as its time is over, not with the next call.
+    /// The breaker becomes half open as soon as its time is over, not with the next call.
     pub automatic: bool,
-    /// How long, in nanoseconds, a call may take until its response head is there.
+    /// Time limit of a call until its response head arrives, in nanoseconds.
     pub time_limit_ns: Option<u64>,
 }
 
@@ -58,7 +59,7 @@ impl Default for BreakerSettings {
     }
 }
 
-/// Whether calls are let through.
+/// State of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
     /// All calls.
@@ -80,21 +81,22 @@ impl BreakerState {
     }
 }
 
-/// A call that was let through; given back with how it ended.
+/// A call that was let through; returned with its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a call that is not given back keeps a place of a breaker that is half open"]
 pub struct Call {
-    /// In which period of the breaker it began; one of an earlier period says nothing of this one.
+    /// The period of the breaker in which the call began; results from an earlier period are
+    /// ignored.
     period: u64,
     started_ns: u64,
-    /// How long it may take until its response head is there, in nanoseconds.
+    /// Time limit until the call's response head arrives, in nanoseconds.
     pub time_limit_ns: Option<u64>,
 }
 
-/// What a breaker has seen.
+/// Observations of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BreakerView {
-    /// Whether calls are let through.
+    /// State of the breaker.
     pub state: BreakerState,
     /// Calls in the window.
     pub buffered: u32,
@@ -108,11 +110,11 @@ pub struct BreakerView {
     pub failure_rate: f64,
     /// Slow calls in percent; -1 while there are too few.
     pub slow_rate: f64,
-    /// Calls refused so far.
+    /// Calls refused.
     pub refused: u64,
-    /// Calls that ended well so far.
+    /// Calls that succeeded.
     pub succeeded_total: u64,
-    /// Calls that failed so far.
+    /// Calls that failed.
     pub failed_total: u64,
 }
 
@@ -132,7 +134,7 @@ struct Inner {
     state: BreakerState,
     /// Grows with each change of state.
     period: u64,
-    /// When the state began.
+    /// Time at which the state began.
     since_ns: u64,
     /// Calls that may still be let through half open.
     permits: u32,
@@ -195,7 +197,7 @@ impl Seen {
         }
     }
 
-    /// Forgets what has left a window of seconds.
+    /// Drops results that have left a window of seconds.
     fn age(&mut self, window: Window, now_ns: u64) {
         let Window::Seconds(seconds) = window else { return };
         let first = (now_ns / SECOND_NS + 1).saturating_sub(u64::from(seconds.max(1)));
@@ -220,7 +222,7 @@ impl Inner {
         self.permits = self.settings.half_open_calls.max(1);
     }
 
-    /// Changes of state that come with time.
+    /// Changes of state that are due by time.
     fn tick(&mut self, now_ns: u64, asked: bool) {
         let spent_ns = now_ns.saturating_sub(self.since_ns);
         let settings = &self.settings;
@@ -288,12 +290,12 @@ impl Breaker {
         &self.name
     }
 
-    /// What it is set to.
+    /// Its settings.
     pub fn settings(&self) -> BreakerSettings {
         self.lock().settings.clone()
     }
 
-    /// Sets it anew; what it has seen stays, where the window is the same.
+    /// Applies new settings; recorded results are kept if the window is the same.
     pub fn set(&self, settings: BreakerSettings) {
         let mut inner = self.lock();
         if inner.settings.window != settings.window {
@@ -324,7 +326,7 @@ impl Breaker {
         Some(Call { period, started_ns: now_ns, time_limit_ns })
     }
 
-    /// Notes how a call ended.
+    /// Records the result of a call.
     pub fn end(&self, call: Call, failed: bool, now_ns: u64) {
         let total = if failed { &self.failed } else { &self.succeeded };
         total.fetch_add(1, Ordering::Relaxed);
@@ -347,7 +349,7 @@ impl Breaker {
         inner.judge(now_ns);
     }
 
-    /// Gives back a call that says nothing of the upstream: its client has left.
+    /// Returns a call without a result: its client has left.
     pub fn cancel(&self, call: Call) {
         let mut inner = self.lock();
         if inner.period == call.period && inner.state == BreakerState::HalfOpen {
@@ -355,7 +357,7 @@ impl Breaker {
         }
     }
 
-    /// What it has seen, at `now_ns`.
+    /// Its observations at `now_ns`.
     pub fn view(&self, now_ns: u64) -> BreakerView {
         let mut inner = self.lock();
         inner.tick(now_ns, false);

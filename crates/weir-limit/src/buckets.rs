@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Keys that are remembered at most. Beyond it, buckets that have filled up again are forgotten,
-/// which changes nothing; if none has, new keys pass unlimited and are counted.
+/// Maximum number of keys. Beyond it, full buckets are dropped, which changes nothing; if there are
+/// none, new keys pass unlimited and are counted.
 const KEYS_MAX: usize = 100_000;
 
 /// The buckets of one route.
@@ -15,10 +15,10 @@ pub struct Buckets {
     by_key: Mutex<HashMap<u64, Bucket>>,
 }
 
-/// How buckets are filled.
+/// Size and refill of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BucketSettings {
-    /// How tokens come back.
+    /// Refill of tokens.
     pub refill: Refill,
     /// Tokens that a full bucket holds.
     pub capacity: u64,
@@ -26,7 +26,7 @@ pub struct BucketSettings {
     pub cost: u64,
 }
 
-/// How the tokens of a bucket come back.
+/// Refill of a bucket's tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refill {
     /// This many with each second of the clock, as SCG's script has it.
@@ -69,7 +69,7 @@ impl Refill {
             Self::Intervally { tokens, period_ms } => (tokens, period_ms),
             Self::Greedy { tokens, period_ms } => {
                 let whole = u128::from(elapsed_ms) * u128::from(tokens) / u128::from(period_ms);
-                // What a token that is on its way has waited so far is not lost.
+                // The time accumulated towards the next token is kept.
                 let used_ms = (whole * u128::from(period_ms)).div_ceil(u128::from(tokens));
                 let used_ms = i64::try_from(used_ms).unwrap_or(i64::MAX);
                 let whole = u64::try_from(whole).unwrap_or(u64::MAX);
@@ -96,11 +96,11 @@ impl std::fmt::Display for Refill {
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     tokens: u64,
-    /// Until when tokens have been counted, in milliseconds since 1970.
+    /// Time up to which tokens have been added, in milliseconds since 1970.
     at_ms: i64,
 }
 
-/// What a bucket said.
+/// Result of taking tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// Whether there were enough tokens.
@@ -128,7 +128,7 @@ impl Buckets {
         taken
     }
 
-    /// What [`Buckets::take`] would say; nothing is taken.
+    /// The result that [`Buckets::take`] would give; no tokens are taken.
     pub fn look(&self, settings: BucketSettings, key: u64, now_ms: i64) -> Taken {
         let by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
         let full = Bucket { tokens: settings.capacity, at_ms: now_ms };
@@ -138,7 +138,7 @@ impl Buckets {
 }
 
 impl Bucket {
-    /// What the bucket says to a request, and the tokens that are left then.
+    /// The decision about a request, and the tokens left after it.
     fn pay(self, settings: BucketSettings) -> Taken {
         match self.tokens.checked_sub(settings.cost) {
             Some(left) => Taken { allowed: true, left },

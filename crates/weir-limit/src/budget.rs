@@ -1,12 +1,12 @@
-//! How many requests may be sent again: a share of those that come, so that an upstream that is
-//! sick is not drowned.
+//! Retry budget: retries are limited to a share of the requests, so that they do not overload a
+//! failing upstream.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Budgets; upstreams share them by hash.
 const CELLS: usize = 1024;
-/// What one retry costs.
+/// Cost of a retry.
 const RETRY: u64 = 100;
 /// Most that can be saved up.
 const SAVED_MAX: u64 = 100 * RETRY;
@@ -17,7 +17,7 @@ const FREE_PER_SECOND: u64 = 10;
 #[derive(Debug)]
 pub struct RetryBudgets {
     hasher: RandomState,
-    /// Milliseconds in the upper half, what is saved in the lower.
+    /// Milliseconds in the upper half, the balance in the lower.
     cells: Box<[AtomicU64]>,
 }
 
@@ -41,12 +41,12 @@ impl RetryBudgets {
 pub struct RetryBudget<'b>(&'b AtomicU64);
 
 impl RetryBudget<'_> {
-    /// Notes a request, which pays for `percent` of a retry.
+    /// Records a request, which pays for `percent` of a retry.
     pub fn deposit(self, percent: u32, now_ms: u64) {
         self.change(now_ms, |saved| Some((saved + u64::from(percent)).min(SAVED_MAX)));
     }
 
-    /// Whether a request may be sent again.
+    /// Takes the cost of a retry from the budget; `false` if it is too low.
     pub fn withdraw(self, now_ms: u64) -> bool {
         self.change(now_ms, |saved| saved.checked_sub(RETRY))
     }
@@ -55,7 +55,7 @@ impl RetryBudget<'_> {
         let now_ms = now_ms as u32;
         let changed = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packed| {
             let (then_ms, saved) = ((packed >> 32) as u32, packed & u64::from(u32::MAX));
-            // Workers do not agree to the millisecond on what time it is.
+            // Clocks of workers differ by some milliseconds.
             let passed_ms = Some(now_ms.wrapping_sub(then_ms)).filter(|ms| *ms < u32::MAX / 2);
             let free = u64::from(passed_ms.unwrap_or(0)) * FREE_PER_SECOND * RETRY / 1000;
             edit((saved + free).min(SAVED_MAX)).map(|saved| u64::from(now_ms) << 32 | saved)

@@ -1,7 +1,8 @@
-//! The way past a limit while nobody waits: one compare-and-swap instead of a lock.
+//! Lock-free path through a limit whose queue is empty: one compare-and-swap.
 //!
-//! Its word is the time of the next slot. It is closed while somebody has the limit's lock or waits
-//! in its queue; then all go by the lock. What passed is handed over when it is closed.
+//! The atomic word is the time of the next slot. The path is closed while the limit's lock is held
+//! or requests wait in its queue; then all take the lock. The requests that passed are reported
+//! when it is closed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,9 +14,9 @@ const CLOSED: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct Express {
     next_ns: AtomicU64,
-    /// From one slot to the next, rounded up. Changed only while it is closed.
+    /// Distance between slots, rounded up. Changed only while the path is closed.
     interval_ns: AtomicU64,
-    /// How far a rest takes slots back.
+    /// How far a rest moves slots back.
     rest_ns: AtomicU64,
     admitted: AtomicU64,
 }
@@ -31,7 +32,7 @@ impl Express {
         }
     }
 
-    /// Lets one pass that costs so many slots; `false` if it has to ask with the lock.
+    /// Admits a request that costs this many slots; `false` if it has to take the lock.
     pub(crate) fn pass(&self, cost: u64, now_ns: u64) -> bool {
         let mut next_ns = self.next_ns.load(Ordering::Acquire);
         loop {
@@ -58,14 +59,14 @@ impl Express {
         (next_ns != CLOSED).then_some(next_ns)
     }
 
-    /// Opens it, for those who have the lock.
+    /// Opens the path; the caller holds the lock.
     pub(crate) fn open(&self, gait: Gait) {
         self.interval_ns.store(gait.interval_ns, Ordering::Relaxed);
         self.rest_ns.store(gait.rest_ns, Ordering::Relaxed);
         self.next_ns.store(gait.next_ns.min(CLOSED - 1), Ordering::Release);
     }
 
-    /// How many have passed.
+    /// Number of requests that passed.
     pub(crate) fn admitted(&self) -> u64 {
         self.admitted.load(Ordering::Relaxed)
     }
@@ -87,7 +88,7 @@ mod tests {
         Valve::new("a", LimitSettings { rate, burst, queue_max: 0, ..LimitSettings::default() })
     }
 
-    /// How many of `each` that every thread sends pass, while `beside` goes on.
+    /// Number of requests that pass if every thread sends `each` of them while `beside` runs.
     #[expect(clippy::disallowed_methods, reason = "the limit is pure, the test is not")]
     fn passed(valve: &Valve, each: u64, beside: impl FnOnce() + Send) -> u64 {
         std::thread::scope(|scope| {

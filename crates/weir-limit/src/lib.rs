@@ -1,10 +1,10 @@
 //! Limits that hold requests back instead of failing them: a schedule, a real queue, one release at
 //! a time.
 //!
-//! Pure: time goes in as nanoseconds since any fixed moment, so that each property is a test in
-//! virtual time. A [`Valve`] is one limit with its queue, shared by all workers; whoever waits
-//! gives a [`Waker`](std::task::Waker) and is woken when its turn has come. Who wakes the valve
-//! when a turn is due is the caller's business (`weir-server/pacer.rs`).
+//! Pure: time is passed in as nanoseconds since any fixed moment, so that each property is a test
+//! in virtual time. A [`Valve`] is one limit with its queue, shared by all workers; a waiting
+//! request leaves a [`Waker`](std::task::Waker) and is woken when its turn comes. Calling the valve
+//! when a turn is due is left to the caller (`weir-server/pacer.rs`).
 
 #![deny(
     clippy::disallowed_methods,

@@ -1,14 +1,14 @@
-//! Who waits, and whose turn is next: by rank, or each key in turn (deficit round robin with a
-//! quantum of the key's weight; Shreedhar and Varghese, 1995) and by rank within a key.
+//! Queue of waiting requests. Order: by rank, or by turns of the keys (deficit round robin with the
+//! key's weight as quantum; Shreedhar and Varghese, 1995) and by rank within a key.
 
 use std::collections::{HashMap, VecDeque};
 
-/// Whom a request counts for: a hash of its key, or 0 for all together.
+/// Key that a request counts for: a hash, or 0 for all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Hash of the key's text.
     pub hash: u64,
-    /// How much of its requests' cost passes in one round; at least 1.
+    /// Cost of its requests that may pass in one round; at least 1.
     pub weight: u32,
 }
 
@@ -16,14 +16,14 @@ pub struct Key {
 const KEYS_MAX: usize = 65_536;
 const SHARDS: u64 = 1_024;
 
-/// What counts of one that comes to the queue.
+/// A request that enters the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Comer {
-    /// Whom it counts for.
+    /// The key it counts for.
     pub key: Key,
-    /// What it takes of the rate; at least 1.
+    /// Its cost in units of the rate; at least 1.
     pub cost: u64,
-    /// Among those of its key the lowest rank passes first, and of one rank who came first.
+    /// Within a key the lowest rank passes first; equal ranks pass in order of arrival.
     pub rank: u64,
 }
 
@@ -31,10 +31,10 @@ pub(crate) struct Comer {
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     by_key: HashMap<u64, Waiting<T>>,
-    /// Keys with somebody waiting, the one whose turn it is first.
+    /// Keys with waiting requests; the one whose turn it is comes first.
     ring: VecDeque<u64>,
     len: usize,
-    /// Sum of the costs of all who wait.
+    /// Sum of the costs of all waiting entries.
     cost: u64,
     next_id: u64,
 }
@@ -44,7 +44,7 @@ struct Waiting<T> {
     /// By rank, then by id.
     entries: VecDeque<Entry<T>>,
     weight: u64,
-    /// What may still pass in this round, in units of cost.
+    /// The rest of this round's quantum, in units of cost.
     left: u64,
     /// Sum of the costs of the entries.
     cost: u64,
@@ -63,7 +63,7 @@ impl<T> Waiting<T> {
     }
 }
 
-/// Where an entry waits.
+/// Position of an entry in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     key: u64,
@@ -81,7 +81,7 @@ impl<T> Queue<T> {
         self.len
     }
 
-    /// What passes at most before `comer` does if nobody else comes, in units of cost.
+    /// Maximum cost that passes before `comer` if no further request arrives.
     pub fn ahead(&self, comer: Comer) -> u64 {
         let slot = self.slot(comer.key);
         let own = self.by_key.get(&slot).map_or(0, |waiting| match waiting.entries.back() {
@@ -152,7 +152,7 @@ impl<T> Queue<T> {
             waiting.left += waiting.weight;
             self.ring.rotate_left(1);
         }
-        // Nobody has enough yet: as many rounds at once as the first of them needs.
+        // No key has enough quantum yet: adds as many rounds at once as the first of them needs.
         let missing =
             |one: &Waiting<T>| one.first_cost().saturating_sub(one.left).div_ceil(one.weight);
         let rounds = self.by_key.values().map(missing).min()?;
@@ -168,7 +168,7 @@ impl<T> Queue<T> {
         self.ring.front().copied()
     }
 
-    /// Takes out who does not want to wait any more; `None` if it has passed already.
+    /// Removes an entry that gave up waiting; `None` if it has passed already.
     pub fn remove(&mut self, place: Place) -> Option<T> {
         let waiting = self.by_key.get_mut(&place.key)?;
         let at = waiting.entries.binary_search_by_key(&place.order, |entry| entry.order).ok()?;

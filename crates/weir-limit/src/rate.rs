@@ -1,4 +1,4 @@
-//! A rate: so many in so much time, exactly.
+//! A rate: an exact number of events per period.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ const UNIT: u64 = 10_u64.pow(DECIMALS);
 /// Highest number of events in a period.
 const EVENTS_MAX: u64 = 1_000_000_000;
 
-/// So many events in a period. Kept as a fraction, so that no rounding adds up.
+/// A number of events per period. Kept as a fraction, so that rounding errors do not add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate {
     /// Events in thousandths; not 0.
@@ -18,7 +18,7 @@ pub struct Rate {
     period_ns: u64,
 }
 
-/// Why a text is no rate.
+/// Syntax error in a rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateError(&'static str);
 
@@ -48,7 +48,7 @@ impl Rate {
     /// Reads `500/s`, `333.3/s`, `30/min`, `10/h`; a bare number is per second.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// The text is malformed.
     pub fn parse(text: &str) -> Result<Self, RateError> {
         let (count, unit) = text.trim().split_once('/').unwrap_or((text.trim(), "s"));
         let period = match unit.trim() {
@@ -71,20 +71,20 @@ impl Rate {
         Self::new(whole.saturating_mul(UNIT).saturating_add(rest), period)
     }
 
-    /// From one event to the next, in nanoseconds, rounded up.
+    /// Distance between events, in nanoseconds, rounded up.
     pub fn interval_ns(self) -> u64 {
         let time = u128::from(self.period_ns) * u128::from(UNIT);
         u64::try_from(time.div_ceil(u128::from(self.thousandths))).unwrap_or(u64::MAX)
     }
 
-    /// How long `count` events take, in nanoseconds, rounded down.
+    /// Duration of `count` events, in nanoseconds, rounded down.
     pub fn time_of(self, count: u64) -> u64 {
         let time = u128::from(count) * u128::from(self.period_ns) * u128::from(UNIT)
             / u128::from(self.thousandths);
         u64::try_from(time).unwrap_or(u64::MAX)
     }
 
-    /// The same as a whole number of events in as few seconds as have one.
+    /// The same rate as a whole number of events in the fewest seconds possible.
     pub fn quota(self) -> (u64, u64) {
         // 333.3 in a second are 3333 in ten.
         let is_whole = |factor: &u64| (self.thousandths * factor).is_multiple_of(UNIT);

@@ -1,17 +1,17 @@
-//! When the next one may pass.
+//! Schedule of the times at which requests may pass.
 
 use crate::rate::Rate;
 use crate::settings::{LimitSettings, Mode};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The times at which one may pass, on an absolute scale: slot `n` is at `anchor + n / rate`, so a
-/// late release does not move those behind it.
+/// Times of the slots, on an absolute scale: slot `n` is at `anchor + n / rate`, so a late release
+/// does not delay the slots behind it.
 ///
-/// With a warm-up of `W` a cold limit starts at a third of its rate. Distances shrink with each
-/// slot until they are those of the rate, which takes `W`: the trapezoid of Guava's
-/// `SmoothWarmingUp` with its cold factor of 3. What takes `t` at the full rate takes
-/// `3 t - 2 t² / W` from cold, and `t + W / 2` once `t` is beyond `W / 2`.
+/// With a warm-up of `W` a cold limit starts at a third of its rate. The distances between slots
+/// shrink to those of the rate within `W`: the trapezoid of Guava's `SmoothWarmingUp` with its cold
+/// factor of 3. Slots that take `t` at the full rate take `3 t - 2 t² / W` from cold, and `t + W /
+/// 2` once `t` is beyond `W / 2`.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     rate: Rate,
@@ -22,17 +22,17 @@ pub(crate) struct Schedule {
     anchor_ns: u64,
     /// Slots taken since the anchor.
     taken: u64,
-    /// How warm it was at the anchor, in nanoseconds of slots at the full rate: 0 is cold, half of
+    /// Warmth at the anchor, in nanoseconds of slots at the full rate: 0 is cold, half of
     /// `warm_up_ns` is warm.
     warmth_ns: u64,
 }
 
-/// An even schedule as whole numbers, for who has no lock.
+/// An even schedule in whole numbers, for use without the lock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gait {
-    /// When the next slot is.
+    /// Time of the next slot.
     pub next_ns: u64,
-    /// From one slot to the next, rounded up.
+    /// Distance between slots, rounded up.
     pub interval_ns: u64,
     /// How much earlier a slot may be after a rest.
     pub rest_ns: u64,
@@ -52,7 +52,7 @@ impl Schedule {
         })
     }
 
-    /// Called when one arrives and nobody waits: a rest earns a burst, and no more.
+    /// Called when a request arrives and none waits: a rest earns at most one burst.
     pub fn rest(&mut self, now_ns: u64) {
         match self.mode {
             Mode::Pace => {
@@ -68,7 +68,7 @@ impl Schedule {
                 }
             }
             Mode::Window => {
-                // `at` gives the start of the window that the next one passes in.
+                // `at` returns the start of the window in which the next request passes.
                 if now_ns >= self.at(0).saturating_add(SECOND_NS) {
                     (self.anchor_ns, self.taken) = (now_ns, 0);
                 }
@@ -76,7 +76,7 @@ impl Schedule {
         }
     }
 
-    /// What it comes to while nobody waits; `None` where slots are not even.
+    /// The schedule's step while no request waits; `None` where slots are not even.
     pub fn gait(&self) -> Option<Gait> {
         (self.mode == Mode::Pace && self.warm_up_ns == 0).then(|| Gait {
             next_ns: self.at(0),
@@ -89,14 +89,14 @@ impl Schedule {
     pub fn went_to(&mut self, next_ns: u64) {
         let (from_ns, interval_ns) = (self.at(0), self.rate.interval_ns());
         let slots = next_ns.saturating_sub(from_ns) / interval_ns;
-        // One behind the other they are counted, so that what was rounded up does not add up.
+        // Consecutive slots are counted, so that rounding up does not add up.
         match from_ns.saturating_add(slots.saturating_mul(interval_ns)) == next_ns {
             true => self.take(slots),
             false => (self.anchor_ns, self.taken) = (next_ns, 0),
         }
     }
 
-    /// When the one may pass before whom slots for a cost of `ahead` are taken.
+    /// Time at which a request may pass that has slots for a cost of `ahead` before it.
     pub fn at(&self, ahead: u64) -> u64 {
         let count = self.taken.saturating_add(ahead);
         match self.mode {
@@ -115,7 +115,7 @@ impl Schedule {
         }
     }
 
-    /// How many may pass at `now_ns`, and how long it takes from then until one more may.
+    /// Number of requests that may pass at `now_ns`, and the time from then until one more may.
     pub fn left(&self, now_ns: u64) -> (u64, u64) {
         let mut rested = self.clone();
         rested.rest(now_ns);
@@ -135,12 +135,12 @@ impl Schedule {
         (due, rested.at(due).saturating_sub(now_ns))
     }
 
-    /// How long the next one has to wait.
+    /// Wait of the next request.
     pub fn wait_ns(&self, now_ns: u64) -> u64 {
         self.at(0).saturating_sub(now_ns)
     }
 
-    /// One passes that takes as many slots as it costs.
+    /// Takes as many slots as a request costs.
     pub fn take(&mut self, cost: u64) {
         self.taken = self.taken.saturating_add(cost);
     }
@@ -154,30 +154,30 @@ impl Schedule {
         }
     }
 
-    /// Goes over to another rate: who waits has the new distance from now on.
+    /// Changes to another rate: waiting requests have the new distance from now on.
     pub fn change(&mut self, settings: &LimitSettings, now_ns: u64) {
         let Some(new) = Self::new(settings) else { return };
         // The next slot stays where it is if it is near; it is no further than one new interval.
         let interval = new.rate.time_of(1);
         let anchor_ns = self.at(0).min(now_ns.saturating_add(interval));
-        // What runs at its full rate has no need to warm up for a new one.
+        // A schedule at its full rate needs no warm-up for a new one.
         let is_warm = self.warmth() >= self.warm_up_ns / 2;
         let whole_ns = new.warm_up_ns / 2;
         let warmth_ns = if is_warm { whole_ns } else { self.warmth().min(whole_ns) };
         *self = Self { anchor_ns, warmth_ns, ..new };
     }
 
-    /// How warm it is after the slots that were taken.
+    /// Warmth after the slots that were taken.
     fn warmth(&self) -> u64 {
         self.warmth_ns.saturating_add(self.rate.time_of(self.taken)).min(self.warm_up_ns / 2)
     }
 
-    /// How warm it is when slots have not been used for this long: cold after a whole warm-up.
+    /// Warmth after slots were unused for this time: cold after a whole warm-up.
     fn cooled_ns(&self, unused_ns: u64) -> u64 {
         self.warmth().saturating_sub(unused_ns / 2)
     }
 
-    /// How long slots take from cold that take `time_ns` at the full rate.
+    /// Duration from cold of slots that take `time_ns` at the full rate.
     fn cold_time_ns(&self, time_ns: u64) -> u64 {
         if time_ns >= self.warm_up_ns / 2 {
             return time_ns.saturating_add(self.warm_up_ns / 2);

@@ -6,15 +6,15 @@ use crate::rate::Rate;
 /// everything pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitSettings {
-    /// How many may pass in which time.
+    /// Requests that may pass per period.
     pub rate: Option<Rate>,
-    /// How a rate is kept.
+    /// Strategy by which a rate is kept.
     pub mode: Mode,
-    /// How many may pass at once after a rest; at least 1.
+    /// Number of requests that may pass at once after a rest; at least 1.
     pub burst: u64,
-    /// How long it takes a limit that has rested to come to its rate, in nanoseconds; 0 is at once.
+    /// Time in which a rested limit reaches its rate, in nanoseconds; 0 is at once.
     pub warm_up_ns: u64,
-    /// How many may be in service at a time.
+    /// Maximum number of requests in service.
     pub concurrency: Option<Concurrency>,
     /// Bounds of a concurrency that finds itself.
     pub concurrency_min: u64,
@@ -26,40 +26,40 @@ pub struct LimitSettings {
     pub stream_bandwidth: Option<u64>,
     /// Most waiting requests.
     pub queue_max: usize,
-    /// Who would have to wait longer is refused at once, in nanoseconds.
+    /// Longest wait, in nanoseconds; a request that would wait longer is refused at once.
     pub wait_max_ns: u64,
-    /// Whose turn is next.
+    /// Order of the queue.
     pub order: Order,
-    /// How much longer one must have waited, in nanoseconds, to pass before one of the next higher
+    /// Extra wait, in nanoseconds, after which a request passes before one of the next higher
     /// class.
     pub ageing_ns: u64,
-    /// `false` counts what it would do, and lets everything pass.
+    /// `false` only counts the requests that would wait or be refused, and admits all.
     pub enforce: bool,
 }
 
-/// How many may be in service at a time.
+/// Maximum number of requests in service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concurrency {
-    /// So many.
+    /// This number.
     Fixed(u64),
-    /// As many as the upstream serves well.
+    /// Adapted to the upstream's latency and failures.
     Adaptive,
 }
 
-/// How a rate is kept.
+/// Strategy by which a rate is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// One by one, evenly; after a rest as many at once as the burst allows.
+    /// Evenly, one by one; after a rest as many at once as the burst allows.
     Pace,
-    /// All that a second allows at once, then none until the next second, as piped's `tap` does it;
-    /// for comparison.
+    /// All requests of a second at once, then none until the next second, as in piped's `tap`; for
+    /// comparison.
     Window,
 }
 
-/// Whose turn is next among those who wait.
+/// Order of waiting requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Who came first.
+    /// First come, first served.
     Fifo,
     /// Each key in turn, by its weight.
     Fair,

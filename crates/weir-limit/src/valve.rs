@@ -1,4 +1,4 @@
-//! One limit with its queue.
+//! A limit with its queue.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use crate::settings::{Concurrency, LimitSettings, Order};
 /// Upper bounds of the buckets of waits, in milliseconds; the last bucket has none.
 pub const WAIT_BOUNDS_MS: [u64; 6] = [1, 10, 100, 1_000, 10_000, 60_000];
 
-/// One limit, shared by all workers and kept over reloads.
+/// A limit, shared by all workers and kept over reloads.
 #[derive(Debug)]
 pub struct Valve {
     name: String,
@@ -42,7 +42,7 @@ struct Entry {
     arrived_ns: u64,
 }
 
-/// What a valve has done so far, and how it is.
+/// Counters and state of a valve.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Passed, at once or after a wait.
@@ -69,14 +69,14 @@ pub struct Counts {
     pub depth: usize,
     /// In service now, where concurrency is limited.
     pub in_service: u64,
-    /// How many may be in service now, where concurrency is limited.
+    /// Current maximum of requests in service, if concurrency is limited.
     pub concurrency: Option<u64>,
-    /// What a request takes when the upstream is not busy, in nanoseconds, where concurrency finds
-    /// itself and once that is known.
+    /// Duration of a request at an idle upstream, in nanoseconds, once known; only for adaptive
+    /// concurrency.
     pub baseline_ns: Option<u64>,
-    /// Bytes that moved under its bandwidth so far.
+    /// Bytes moved under its bandwidth limit.
     pub moved_bytes: u64,
-    /// How often a body had to wait for its bandwidth, or would have had to.
+    /// Number of times that a body had to wait for its bandwidth, or would have had to.
     pub bandwidth_waits: u64,
 }
 
@@ -99,12 +99,12 @@ impl Valve {
         &self.name
     }
 
-    /// What it is set to.
+    /// Its settings.
     pub fn settings(&self) -> LimitSettings {
         self.lock().settings.clone()
     }
 
-    /// What it has done so far.
+    /// Its counters and state.
     pub fn counts(&self) -> Counts {
         let core = self.lock();
         let (depth, in_service) = (core.queue.len(), core.in_service);
@@ -122,8 +122,8 @@ impl Valve {
         }
     }
 
-    /// How many would pass at once now, and how long it takes until one more would, in nanoseconds.
-    /// `None` without a rate.
+    /// Number of requests that would pass at once now, and the time until one more would, in
+    /// nanoseconds. `None` without a rate.
     pub fn left(&self, now_ns: u64) -> Option<(u64, u64)> {
         self.with(|core| {
             let schedule = core.schedule.as_ref()?;
@@ -137,7 +137,8 @@ impl Valve {
         self.lock().paused
     }
 
-    /// One arrives. Whoever passes calls [`Valve::done`] at its end if [`Valve::holds`] says so.
+    /// Handles an arriving request. If [`Valve::holds`] is true, the caller calls [`Valve::done`]
+    /// at the end of an admitted one.
     pub fn arrive(&self, arrival: Arrival, now_ns: u64) -> Admission {
         match self.express.pass(arrival.cost.max(1), now_ns) {
             true => Admission::Pass,
@@ -145,17 +146,18 @@ impl Valve {
         }
     }
 
-    /// Whether who passes must say when it has ended.
+    /// Whether the end of an admitted request must be reported.
     pub fn holds(&self) -> bool {
         self.holds.load(Ordering::Relaxed)
     }
 
-    /// What paces a body of one that passed; `None` without a bandwidth.
+    /// Bandwidth limit for a body of an admitted request; `None` without a bandwidth.
     pub fn stream(&self, key: Key, way: Way) -> Option<Stream> {
         self.bandwidth.is_limited().then(|| Stream::new(&self.bandwidth, key.hash, way))
     }
 
-    /// Lets pass whose turn has come; gives when the next turn is, if anybody waits for one.
+    /// Releases the requests whose turn has come; returns the time of the next turn, if a request
+    /// waits for one.
     pub fn release(&self, now_ns: u64) -> Option<u64> {
         let (due, passed) = self.with(|core| {
             let mut passed = Vec::new();
@@ -168,7 +170,7 @@ impl Valve {
         due
     }
 
-    /// One that passed has ended; lets the next one pass where that made room.
+    /// Ends an admitted request; releases the next one if that made room.
     pub fn done(&self, ended: Ended, now_ns: u64) -> Option<u64> {
         self.with(|core| {
             let in_service = core.in_service;
@@ -180,7 +182,7 @@ impl Valve {
         self.release(now_ns)
     }
 
-    /// One that waited has left. Gives whether it had already been let pass.
+    /// Removes a request that stopped waiting. Returns whether it had already been admitted.
     pub fn leave(&self, slot: &Slot) -> bool {
         let waited = self.with(|core| {
             let waited = core.take_out(slot);
@@ -190,7 +192,7 @@ impl Valve {
         !waited && slot.has_passed()
     }
 
-    /// Refuses one that has waited until its own deadline; gives whether it waited still.
+    /// Refuses a request whose own deadline has passed; returns whether it was still waiting.
     pub fn expire(&self, slot: &Slot) -> bool {
         self.with(|core| {
             let waited = core.take_out(slot);
@@ -199,8 +201,8 @@ impl Valve {
         })
     }
 
-    /// Goes over to other settings: who waits waits on, with the new distance. Gives when the next
-    /// turn is.
+    /// Applies new settings: waiting requests stay, at the new rate. Returns the time of the next
+    /// release.
     pub fn change(&self, settings: LimitSettings, now_ns: u64) -> Option<u64> {
         let is_other = self.with(|core| {
             let is_other = core.settings != settings;
@@ -217,12 +219,12 @@ impl Valve {
         }
     }
 
-    /// Lets nobody pass until [`Valve::resume`]; who arrives waits.
+    /// Stops all releases until [`Valve::resume`]; arriving requests wait.
     pub fn pause(&self) {
         self.with(|core| core.paused = true);
     }
 
-    /// Undoes [`Valve::pause`]; gives when the next turn is.
+    /// Undoes [`Valve::pause`]; returns the time of the next turn.
     pub fn resume(&self, now_ns: u64) -> Option<u64> {
         self.with(|core| {
             core.paused = false;
@@ -234,7 +236,7 @@ impl Valve {
         self.release(now_ns)
     }
 
-    /// Refuses all who wait; gives how many.
+    /// Refuses all waiting requests; returns their number.
     pub fn flush(&self) -> usize {
         let refused = self.with(|core| {
             let mut refused = Vec::new();
@@ -247,7 +249,7 @@ impl Valve {
         refused.len()
     }
 
-    /// Works on the core, with nobody passing beside it.
+    /// Runs `work` on the core, with the lock-free path closed.
     fn with<T>(&self, work: impl FnOnce(&mut Core) -> T) -> T {
         let mut core = self.lock();
         if let (Some(next_ns), Some(schedule)) = (self.express.close(), &mut core.schedule) {
@@ -284,7 +286,7 @@ impl Core {
         }
     }
 
-    /// By what one may pass without the lock; `None` if it has to be asked for.
+    /// Schedule for passing without the lock; `None` if the lock is needed.
     fn gait(&self) -> Option<Gait> {
         let is_plain = self.queue.len() == 0 && !self.paused && self.settings.concurrency.is_none();
         match &self.schedule {
@@ -298,7 +300,7 @@ impl Core {
             (Some(schedule), Some(_)) => schedule.change(&settings, now_ns),
             _ => {
                 self.schedule = Schedule::new(&settings);
-                // Who waits already has earned no burst by a rate that was not there.
+                // Requests that already wait have earned no burst from a rate that did not exist.
                 if let Some(schedule) = &mut self.schedule {
                     schedule.skip_to(now_ns);
                 }
@@ -326,7 +328,8 @@ impl Core {
             self.pass(cost);
             return Admission::Pass;
         }
-        // One of a lower class that has waited longer by the difference of both passes first.
+        // A request of a lower class passes first once it has waited longer by the difference of
+        // both.
         let class = u64::from(arrival.class.min(CLASSES - 1));
         let rank = now_ns.saturating_add(self.settings.ageing_ns.saturating_mul(class));
         let comer = Comer { key: arrival.key, cost, rank };
@@ -335,7 +338,7 @@ impl Core {
         let reason = self.refusal(wait_ns, arrival.patience_ns);
         if !self.settings.enforce {
             self.counts.shadowed += 1;
-            // Who would be refused takes no turn from those behind it.
+            // A request that would be refused takes no turn from those behind it.
             match reason {
                 Some(_) => self.enter(),
                 None => self.pass(cost),
@@ -357,7 +360,7 @@ impl Core {
         Admission::Wait(slot, self.due())
     }
 
-    /// Why one is refused that would wait for `wait_ns`, if it is.
+    /// The reason to refuse a request that would wait for `wait_ns`, if any.
     fn refusal(&self, wait_ns: Option<u64>, patience_ns: Option<u64>) -> Option<Reason> {
         let wait = wait_ns.unwrap_or_default();
         if self.queue.len() >= self.settings.queue_max {
@@ -369,7 +372,7 @@ impl Core {
         (wait > self.settings.wait_max_ns).then_some(Reason::TooLong)
     }
 
-    /// When one that comes back finds a place from which it passes within the longest wait.
+    /// Time after which a refused request would find a place with a wait within the maximum.
     fn retry_ns(
         &self,
         reason: Reason,
@@ -385,7 +388,7 @@ impl Core {
         }
     }
 
-    /// Takes out who waits; gives whether it did.
+    /// Removes a waiting request; returns whether it was waiting.
     fn take_out(&mut self, slot: &Slot) -> bool {
         slot.take_place().is_some_and(|place| self.queue.remove(place).is_some())
     }
@@ -396,7 +399,7 @@ impl Core {
         room && due && (!self.paused || !self.settings.enforce)
     }
 
-    /// How many may be in service now.
+    /// Current maximum of requests in service.
     fn most(&self) -> Option<u64> {
         match self.settings.concurrency? {
             Concurrency::Fixed(most) => Some(most),
@@ -418,7 +421,7 @@ impl Core {
         self.counts.admitted += 1;
     }
 
-    /// Lets the next one pass whose turn has come.
+    /// Releases the next request whose turn has come.
     fn next(&mut self, now_ns: u64) -> Option<Arc<Slot>> {
         if self.queue.len() == 0 || !self.may_pass(now_ns) {
             return None;
@@ -438,7 +441,7 @@ impl Core {
         Some(entry.slot)
     }
 
-    /// When the first of those who wait may pass, if time alone decides.
+    /// Time at which the first waiting request may pass, if only time decides.
     fn due(&self) -> Option<u64> {
         let full = self.most().is_some_and(|max| self.in_service >= max);
         if self.queue.len() == 0 || self.paused || full {

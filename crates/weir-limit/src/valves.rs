@@ -1,5 +1,5 @@
-//! Limits and breakers by name, so that each keeps its queue and its schedule, its buckets, or what
-//! it has seen, over reloads.
+//! Limits and breakers by name, so that each keeps its queue, schedule, buckets or recorded results
+//! over reloads.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,7 +9,7 @@ use crate::buckets::Buckets;
 use crate::settings::LimitSettings;
 use crate::valve::Valve;
 
-/// Valves by name; one that nobody holds any more is forgotten.
+/// Valves by name; unused ones are dropped.
 #[derive(Debug, Default)]
 pub struct Valves {
     by_name: Mutex<HashMap<String, Weak<Valve>>>,

@@ -1,6 +1,6 @@
 //! Chance that is the same each time: numbers from a seed and a place.
 
-/// Chance for one answer.
+/// The source of random values for one answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chance {
     seed: u64,

@@ -1,8 +1,9 @@
-//! Why a request is answered as it is, and what it may have meant if nothing matches. It calls the
-//! functions that answer, and looks at all operations only where none was found.
+//! The explanation of an answer, and the likely intent of a request that matches nothing. It calls
+//! the functions that answer, and scans all operations only if none matched.
 
 use serde_json::{Value, json};
 
+use crate::callback::{Callback, CallbackRequest};
 use crate::mocks::{Listed, Mocks};
 use crate::problem::Fault;
 use crate::request::{Call, check};
@@ -15,18 +16,18 @@ const LETTERS_MAX: usize = 64;
 /// Segments that are compared.
 const SEGMENTS_MAX: usize = 64;
 
-/// What became of a request, and why.
+/// The outcome of a request, and the reasons for it.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// Name of the API; `None` if no operation was found.
     pub api: Option<String>,
     /// Method and path of the operation, as written.
     pub operation: Option<String>,
-    /// Why it is this one, or why none.
+    /// The reason why this operation was chosen, or none.
     pub chosen: String,
     /// Variables of the path.
     pub variables: Vec<(String, String)>,
-    /// What validation found, whatever becomes of it.
+    /// The result of validation, whether or not it decides the outcome.
     pub problem: Option<Fault>,
     /// The answer, as it would be sent.
     pub reply: Reply,
@@ -43,18 +44,18 @@ pub struct Near {
     pub method: String,
     /// Path as written, base path included.
     pub path: String,
-    /// What is different.
+    /// The difference.
     pub difference: String,
 }
 
 impl Mocks {
-    /// Tells what becomes of a request. A step of a sequence or a recording in turn is used up by
-    /// it, as by any request.
+    /// Explains the outcome of a request. Like any request, it uses up a step of a sequence or a
+    /// recording in turn.
     pub fn explain(&self, call: &Call<'_>, dice: u64, now_ms: i64) -> Explanation {
         self.explain_as(None, call, dice, now_ms)
     }
 
-    /// The same of the definition `name` alone, if one is given.
+    /// Explains with the definition `name` only, if one is given.
     pub fn explain_as(
         &self,
         name: Option<&str>,
@@ -77,7 +78,7 @@ impl Mocks {
                     chosen,
                     variables: Vec::new(),
                     problem: None,
-                    reply: self.wrapped(Err(failed)),
+                    reply: self.told(Err(failed)),
                     near: self.near(call),
                 };
             }
@@ -101,7 +102,7 @@ impl Mocks {
             chosen,
             variables,
             problem,
-            reply: self.wrapped(self.reply(&target, call, dice, now_ms)),
+            reply: self.told(self.reply(&target, call, dice, now_ms)),
             near: Vec::new(),
         }
     }
@@ -127,7 +128,7 @@ impl Mocks {
                 best.truncate(NEAR_MAX);
             }
         }
-        // What has little in common is no proposal.
+        // An operation with little in common is not proposed.
         let limit = asked.len().max(1) * COST_OTHER * 4 * 2 / 3;
         best.retain(|(far, _, _)| *far < limit);
         let near = best.into_iter().map(|(_, path, one)| Near {
@@ -161,6 +162,7 @@ impl Explanation {
             "why": self.reply.why,
             "delayMs": self.reply.delay_ms,
             "didYouMean": near,
+            "callbacks": self.reply.callbacks.iter().map(Callback::document).collect::<Value>(),
         })
     }
 }
@@ -184,11 +186,20 @@ impl std::fmt::Display for Explanation {
             Some(fault) => writeln!(f, "{}", fault.name())?,
             None => {}
         }
-        writeln!(f, "answered {}: {}", self.reply.status, self.reply.why)
+        writeln!(f, "answered {}: {}", self.reply.status, self.reply.why)?;
+        for Callback { name, request } in &self.reply.callbacks {
+            match request {
+                Ok(CallbackRequest { method, url, why, .. }) => {
+                    writeln!(f, "callback {name}: {method} {url} ({why})")?;
+                }
+                Err(why) => writeln!(f, "callback {name}: not sent: {why}")?,
+            }
+        }
+        Ok(())
     }
 }
 
-/// What one segment more, less, or of other text costs.
+/// The cost of an added, missing or different segment.
 const COST_OTHER: usize = 8;
 
 fn segments(path: &str) -> Vec<&str> {
@@ -196,7 +207,7 @@ fn segments(path: &str) -> Vec<&str> {
     path.split('/').filter(|part| !part.is_empty()).take(SEGMENTS_MAX).collect()
 }
 
-/// How far a path is from a template, by Levenshtein over segments.
+/// The distance of a path from a template: Levenshtein over segments.
 fn distance(asked: &[&str], template: &[&str]) -> usize {
     levenshtein(asked, template, COST_OTHER, segment_cost)
 }
@@ -238,7 +249,7 @@ fn levenshtein<T: Copy>(a: &[T], b: &[T], gap: usize, cost: impl Fn(T, T) -> usi
     row.last().copied().unwrap_or(0)
 }
 
-/// In words, what is different between a request and an operation.
+/// The difference between a request and an operation, in words.
 fn difference(path: &str, asked: &[&str], own_method: &str, method: &str) -> String {
     let own = segments(path);
     let mut all = Vec::new();

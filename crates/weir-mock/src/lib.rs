@@ -1,8 +1,8 @@
 //! API definitions, the validation of requests against them, and answers made from them.
 //!
 //! Pure: no sockets, clock, chance or threads. Texts of definitions go in ([`Api::read`]), requests
-//! with their bodies go in ([`Mocks::answer`]), and answers come out; whoever serves them is in
-//! `weir-server`. It follows Prism where that is sound (`docs/decisions/0033-mock-service.md`).
+//! with their bodies go in ([`Mocks::answer`]), and answers come out; `weir-server` serves them. It
+//! follows Prism where that is sound (`docs/decisions/0033-mock-service.md`).
 
 #![deny(
     clippy::disallowed_methods,
@@ -13,12 +13,14 @@
 )]
 
 mod behaviour;
+mod callback;
 mod chance;
 mod definition;
 mod explain;
 mod generate;
 mod mocks;
 mod problem;
+mod recording;
 mod request;
 mod respond;
 mod response;
@@ -30,10 +32,14 @@ mod template;
 mod validity;
 
 pub use behaviour::{Delay, Envelope, InjectedFault, Misfit, Override, Settings, Step};
-pub use definition::{Api, Kind, Load, Operation, ReadError, ReadErrors, Warning, line_of};
+pub use callback::{Callback, CallbackRequest, CallbackTargets, Firing, NotFired};
+pub use definition::{
+    Api, Kind, Load, Operation, Outgoing, ReadError, ReadErrors, Warning, line_of,
+};
 pub use explain::{Explanation, Near};
 pub use mocks::{Listed, Mocks, Mount, Mounted};
 pub use problem::Fault;
+pub use recording::{RecordedBody, RecordedDefinition, RecordedExchange, recorded_definition};
 pub use request::{BodyCondition, Call, Condition, Enforcement, Violation};
 pub use respond::{Options, Reply};
 pub use response::{Content, Given, ResponseValidity, WrongResponse};

@@ -1,10 +1,11 @@
-//! All definitions that are served together.
+//! All served definitions.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::behaviour::{Rules, Settings};
+use crate::callback::callbacks;
 use crate::definition::{Api, Operation};
 use crate::problem::Fault;
 use crate::request::{Asked, Call, check, check_all_but_content, needs_content};
@@ -18,7 +19,7 @@ use crate::validity::{Validity, WrongRequest};
 /// A POST to it forgets what stateful definitions keep.
 const RESET_PATH: &[u8] = b"/__weir/reset";
 
-/// Violations that are told in a header.
+/// The maximum number of violations listed in a header.
 const TOLD_MAX: usize = 10;
 
 /// Definitions, and which of their operations a request belongs to. Copies share what they have in
@@ -27,12 +28,12 @@ const TOLD_MAX: usize = 10;
 pub struct Mocks {
     /// In the order in which they are tried.
     mounted: Sorted<Rank, Arc<Mounted>>,
-    /// The numbers of definitions, by their names, if those can be asked for.
+    /// The numbers of definitions by name, if they can be addressed by name.
     named: Option<Sorted<(Arc<str>, usize), ()>>,
     index: Index,
-    /// How many are for some hosts only.
+    /// The number of definitions that are bound to hosts.
     with_hosts: usize,
-    /// How many are stateful.
+    /// The number of stateful definitions.
     with_state: usize,
     options: Options,
 }
@@ -40,13 +41,13 @@ pub struct Mocks {
 /// A definition, and where and how it is served.
 #[derive(Clone, Debug)]
 pub struct Mount {
-    /// The definition; its name is the one it was read with.
+    /// The definition, under the name it was read with.
     pub api: Arc<Api>,
     /// In front of its paths, instead of what its `servers` say: `/v1`.
     pub base_path: Option<String>,
     /// For requests to these hosts only; for all if there are none.
     pub hosts: Vec<String>,
-    /// How it is served, which goes before what it says itself.
+    /// Settings of the mount; they take precedence over those of the definition itself.
     pub settings: Settings,
 }
 
@@ -56,8 +57,8 @@ impl From<Arc<Api>> for Mount {
     }
 }
 
-/// What a mount is once it is checked. It keeps the turns of its sequences, and so may be served
-/// with others than before without beginning anew.
+/// A mount that has been validated. It keeps the state of its sequences, so it can be served
+/// together with other mounts than before without restarting them.
 #[derive(Debug)]
 pub struct Mounted {
     api: Arc<Api>,
@@ -67,7 +68,7 @@ pub struct Mounted {
     hosts: Vec<String>,
     rules: Rules,
     options: Options,
-    /// What clients have written, if it is stateful.
+    /// The items that clients have written, if the definition is stateful.
     state: Option<State>,
 }
 
@@ -106,7 +107,7 @@ impl Mounted {
         &self.api
     }
 
-    /// What its requests are looked for with: their hosts, or nothing.
+    /// The router prefixes of its requests: one for each host, or the empty one.
     fn prefixes(&self) -> Vec<Vec<u8>> {
         let mut prefixes: Vec<Vec<u8>> = self.hosts.iter().map(|host| prefix_of(host)).collect();
         if prefixes.is_empty() {
@@ -123,11 +124,11 @@ pub struct Listed<'m> {
     pub api: &'m Api,
     /// The operation.
     pub operation: &'m Operation,
-    /// What stands in front of its path; empty if nothing must.
+    /// The prefix of its paths; empty if there is none.
     pub base_path: &'m str,
 }
 
-/// Where a request belongs.
+/// The definition and operation of a request.
 pub(crate) struct Target<'m> {
     pub api: &'m Api,
     pub operation: &'m Operation,
@@ -147,7 +148,7 @@ impl Mocks {
         Self::mount(apis.into_iter().map(Mount::from).collect(), options)
     }
 
-    /// Serves definitions, each where and how its mount says.
+    /// Serves definitions as their mounts say.
     ///
     /// # Errors
     /// A path that is none, or an override that means nothing.
@@ -157,8 +158,8 @@ impl Mocks {
         Self::of_mounted(mounted.collect::<Result<_, _>>()?, options, is_named)
     }
 
-    /// Serves definitions that were checked under these `options`; if `is_named`, each can be asked
-    /// for by its name too.
+    /// Serves definitions that were validated under these `options`; if `is_named`, each can also
+    /// be addressed by name.
     ///
     /// # Errors
     /// More shapes of paths than are looked for.
@@ -175,13 +176,13 @@ impl Mocks {
         Ok(mocks)
     }
 
-    /// Serves nothing yet; what [`Self::put`] adds can be asked for by its name.
+    /// An empty set; definitions added by [`Self::put`] can be addressed by name.
     pub fn named(options: Options) -> Self {
         Self { named: Some(Sorted::default()), options, ..Self::default() }
     }
 
-    /// Serves a definition too, instead of the one of its name. Those that were put are tried in
-    /// the order of their names. The cost does not depend on how many there are.
+    /// Adds a definition, or replaces the one with its name. Definitions added this way are tried
+    /// in the order of their names. The cost does not depend on their number.
     ///
     /// # Errors
     /// More shapes of paths than are looked for. Then nothing has changed.
@@ -189,13 +190,13 @@ impl Mocks {
         let before = self.remove(&mounted.api.name);
         let added = self.add(0, mounted);
         if let (Err(_), Some(before)) = (&added, before) {
-            // It was there a moment ago.
+            // It was accepted before, so it is accepted again.
             let _ = self.add(0, before);
         }
         added
     }
 
-    /// Serves the definition `name`, which was put, no more.
+    /// Removes the definition `name`, which was added by [`Self::put`].
     pub fn remove(&mut self, name: &str) -> Option<Arc<Mounted>> {
         let rank = Rank { at: 0, name: name.into() };
         let gone = self.mounted.remove(&rank)?;
@@ -221,7 +222,7 @@ impl Mocks {
         Ok(())
     }
 
-    /// What is served, in the order of the definitions.
+    /// The served operations, in the order of the definitions.
     pub fn operations(&self) -> impl Iterator<Item = Listed<'_>> {
         self.mounted.iter().flat_map(|(_, one)| {
             let Mounted { api, base_path, .. } = &**one;
@@ -234,13 +235,19 @@ impl Mocks {
         self.mounted.iter().map(|(_, one)| &one.api)
     }
 
+    /// A definition by its name, and how it is served.
+    pub(crate) fn api(&self, name: &str) -> Option<(&Api, &Options)> {
+        let mut all = self.mounted.iter().map(|(_, one)| one);
+        all.find(|one| one.api.name == name).map(|one| (&*one.api, &one.options))
+    }
+
     /// The answer to a request. `dice` is chance, for what is made without a seed; `now_ms` is the
     /// time in milliseconds since 1970.
     pub fn answer(&self, call: &Call<'_>, dice: u64, now_ms: i64) -> Reply {
         self.answer_as(None, call, dice, now_ms)
     }
 
-    /// The same of the definition `name` alone, if one is given.
+    /// Answers from the definition `name` only, if one is given.
     pub(crate) fn answer_as(
         &self,
         name: Option<&str>,
@@ -259,11 +266,16 @@ impl Mocks {
             self.reset(str::from_utf8(self.selected(name, call)).unwrap_or_default());
             return Reply { status: 204, why: "the state is reset".to_owned(), ..Reply::default() };
         }
+        if !self.options.callbacks.is_empty()
+            && let Some(fired) = self.fired(self.selected(name, call), call, dice, now_ms)
+        {
+            return self.told(fired.map_err(|fault| self.failed(fault)));
+        }
         let target = self.target_of_call(name, call);
-        self.wrapped(target.and_then(|target| self.reply(&target, call, dice, now_ms)))
+        self.told(target.and_then(|target| self.reply(&target, call, dice, now_ms)))
     }
 
-    /// What is wrong with a request: with its head if `content` is not there, else with all of it.
+    /// Validates a request: its head if `content` is absent, else the whole request.
     pub(crate) fn validity(
         &self,
         name: Option<&str>,
@@ -289,10 +301,10 @@ impl Mocks {
         let first = document.get("validation").and_then(|all| all.as_array());
         let first = first.map(|all| all.iter().take(TOLD_MAX).cloned().collect::<Value>());
         let told = first.unwrap_or(document).to_string();
-        Validity::Wrong(Box::new(WrongRequest { reply: self.wrapped(Err(failed)), told }))
+        Validity::Wrong(Box::new(WrongRequest { reply: self.told(Err(failed)), told }))
     }
 
-    /// Whether a response of a service is what the operation of the request declares.
+    /// Validates a response of a service against the operation of the request.
     pub(crate) fn response_validity(
         &self,
         name: Option<&str>,
@@ -312,21 +324,21 @@ impl Mocks {
         meant.filter_map(|one| one.state.as_ref()).for_each(State::reset);
     }
 
-    /// The name of the definition that is asked for; empty if any may answer.
+    /// The name of the selected definition; empty if any may answer.
     fn selected<'c>(&self, name: Option<&'c str>, call: &Call<'c>) -> &'c [u8] {
         let header = self.options.select_header.as_deref();
         let header = header.and_then(|header| call.fields.get(header.as_bytes()));
         name.map(str::as_bytes).or(header).unwrap_or_default()
     }
 
-    /// Where a request belongs, by its path and what tells definitions apart: a name, or the header
-    /// that has one, or else the host.
+    /// The definition and operation of a request, found by its path and by the name, the header or
+    /// the host that selects a definition.
     pub(crate) fn target_of_call<'m>(
         &'m self,
         name: Option<&str>,
         call: &Call<'_>,
     ) -> Result<Target<'m>, Failed<'m>> {
-        let failed = |fault| Failed { fault, place: None, options: &self.options };
+        let failed = |fault| self.failed(fault);
         let name = self.selected(name, call);
         let method = String::from_utf8_lossy(call.method);
         let Some(sought) = Sought::new(call.path, call.query, &method) else {
@@ -341,6 +353,10 @@ impl Mocks {
             Found::Methods(methods) => Err(failed(Fault::NoMethod(methods))),
             Found::Nothing => Err(failed(Fault::NoPath)),
         }
+    }
+
+    fn failed(&self, fault: Fault) -> Failed<'_> {
+        Failed { fault, place: None, options: &self.options }
     }
 
     fn found<'m>(
@@ -403,7 +419,7 @@ impl Mocks {
         call: &Call<'_>,
         dice: u64,
         now_ms: i64,
-    ) -> Result<(Reply, &'m Options), Failed<'m>> {
+    ) -> Result<Reply, Failed<'m>> {
         let asked = Asked::new(call, &target.values);
         let Mounted { rules, options, state, .. } = target.mounted;
         let rule = rules.has(target.at).then(|| rules.find(target.at, &asked));
@@ -422,28 +438,29 @@ impl Mocks {
         };
         let place = Some((target.api, target.operation));
         let failed = |fault| Failed { fault, place, options };
-        Ok((respond::answer(matched).map_err(failed)?, options))
+        let (reply, manner) = respond::answer(matched).map_err(failed)?;
+        let mut reply = respond::wrapped(reply, options.envelope.as_ref());
+        reply.callbacks = callbacks(&matched, &reply, manner);
+        Ok(reply)
     }
 
-    /// The answer in its envelope.
-    pub(crate) fn wrapped(&self, answered: Result<(Reply, &Options), Failed<'_>>) -> Reply {
-        match answered {
-            Ok((reply, options)) => respond::wrapped(reply, options.envelope.as_ref()),
-            Err(Failed { fault, place, options }) => {
-                respond::fault(&fault, place, options.envelope.as_ref())
-            }
-        }
+    /// The answer, or what is told instead, in its envelope.
+    pub(crate) fn told(&self, answered: Result<Reply, Failed<'_>>) -> Reply {
+        answered.unwrap_or_else(|Failed { fault, place, options }| {
+            respond::fault(&fault, place, options.envelope.as_ref())
+        })
     }
 }
 
-/// Why there is no answer of a definition.
+/// The reason for the lack of an answer from a definition.
 pub(crate) struct Failed<'m> {
     pub fault: Fault,
     place: Option<(&'m Api, &'m Operation)>,
     options: &'m Options,
 }
 
-/// What is found; for HEAD also what is found for GET, whose response it is without its body.
+/// The result of a look-up; HEAD also finds operations of GET, whose response is sent without its
+/// body.
 fn or_get<'m, T>(sought: &Sought<'_>, find: impl Fn(&Sought<'_>) -> Found<'m, T>) -> Found<'m, T> {
     match find(sought) {
         found @ Found::Operation { .. } => found,
@@ -473,7 +490,7 @@ fn host_name(written: &[u8]) -> String {
     }
 }
 
-/// What requests to a host are looked for with. No path begins so.
+/// The router prefix of requests to a host. No path begins so.
 fn prefix_of(host: &str) -> Vec<u8> {
     [b"\0", host.as_bytes(), b"\0"].concat()
 }

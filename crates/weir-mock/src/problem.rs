@@ -1,10 +1,10 @@
-//! Answers that tell what is wrong (RFC 9457).
+//! Error answers (RFC 9457).
 
 use serde_json::{Value, json};
 
 use crate::request::Violation;
 
-/// What a request or its definition got wrong, by Prism's names.
+/// The fault of a request or of its definition, with Prism's names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// No definition has the path.
@@ -19,7 +19,7 @@ pub enum Fault {
     Invalid(Vec<Violation>),
     /// No declared response has a media type that is accepted.
     NotAcceptable,
-    /// The response or example that is asked for is not declared.
+    /// The requested response or example is not declared.
     NotFound(String),
     /// The operation declares no response.
     NoResponse,
@@ -27,7 +27,7 @@ pub enum Fault {
     NoBody(String),
     /// A stateful definition keeps as much as it may.
     Full,
-    /// It is wanted so: a status.
+    /// A status that was injected on purpose.
     Injected(u16),
 }
 

@@ -1,4 +1,4 @@
-//! Responses of real services, and whether they are what their definition says.
+//! Validation of responses of real services against their definition.
 
 use serde_json::{Value, json};
 use weir_wire::Fields;
@@ -8,7 +8,7 @@ use crate::request::body::{check_content, fits, is_json, is_read};
 use crate::request::{Shape, Violation, array, coerce, violations};
 use crate::respond::negotiate::{declared, listed};
 
-/// Violations that are told of one response.
+/// The maximum number of violations reported for one response.
 const TOLD_MAX: usize = 20;
 
 /// A response as it came from a service.
@@ -18,35 +18,35 @@ pub struct Given<'a> {
     pub status: u16,
     /// Header fields.
     pub fields: &'a Fields,
-    /// What follows.
+    /// The content.
     pub content: Content<'a>,
 }
 
 /// The content of a response.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
-    /// There is none, or none that can be looked at.
+    /// No content, or none that can be inspected.
     Absent,
-    /// It has not been read yet.
+    /// The content has not been read yet.
     Unread,
-    /// All of it, without codings.
+    /// The whole content, decoded.
     Read(&'a [u8]),
 }
 
-/// Whether a response is as its definition has it.
+/// The result of validating a response.
 #[derive(Clone, Debug)]
 pub enum ResponseValidity {
-    /// It is.
+    /// The response is valid.
     Sound,
     /// No definition has the operation, or it declares no responses.
     Unknown,
-    /// Its content has to be read to know.
+    /// The content has to be read to decide.
     NeedsContent,
-    /// It is not.
+    /// The response is invalid.
     Wrong(Box<WrongResponse>),
 }
 
-/// What is wrong with a response.
+/// A violation in a response.
 #[derive(Clone, Debug)]
 pub struct WrongResponse {
     /// The operation that it answers: `petstore: GET /pets`.
@@ -58,7 +58,7 @@ pub struct WrongResponse {
 }
 
 impl WrongResponse {
-    /// The problem document for who asked.
+    /// The problem document for the client.
     pub fn document(&self) -> Value {
         json!({
             "type": "urn:weir:mock:WRONG_RESPONSE",
@@ -130,7 +130,7 @@ fn check_headers(response: &Response, fields: &Fields, found: &mut Vec<Violation
     }
 }
 
-/// Whether the content has to be read first.
+/// Whether the content has to be read to validate the response.
 fn check_body(response: &Response, given: &Given<'_>, found: &mut Vec<Violation>) -> bool {
     let location = place(&["response", "body"]);
     if response.media.is_empty() || matches!(given.content, Content::Absent) {

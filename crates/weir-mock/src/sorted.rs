@@ -1,5 +1,5 @@
-//! A sorted map whose copies share what they have in common, so that a change of a large one costs
-//! as little as that of a small one. The maps of definitions are made of it.
+//! A sorted map whose copies share their structure, so that a change of a large map costs as little
+//! as one of a small map. It holds the definitions.
 
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ impl<K, V> Default for Sorted<K, V> {
 }
 
 impl<K: Ord, V> Sorted<K, V> {
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.len()).sum()
     }
 
-    /// Whether there is none.
+    /// Whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
@@ -66,7 +66,7 @@ impl<K: Ord, V> Sorted<K, V> {
         self.get(key).is_some()
     }
 
-    /// Where `key` is, or has to be if it is not there.
+    /// The index of the chunk that holds `key`, or would hold it.
     fn chunk_of<Q: Ord + ?Sized>(&self, key: &Q) -> usize
     where
         K: Borrow<Q>,
@@ -79,7 +79,7 @@ impl<K: Ord, V> Sorted<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> Sorted<K, V> {
-    /// Gives `key` a value; gives back the one before.
+    /// Sets the value of `key`; returns the previous one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let at = self.chunk_of(&key);
         let Some(shared) = self.chunks.get_mut(at) else {
@@ -100,7 +100,7 @@ impl<K: Ord + Clone, V: Clone> Sorted<K, V> {
         }
     }
 
-    /// Takes `key` out; gives its value.
+    /// Removes `key`; returns its value.
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,

@@ -1,5 +1,5 @@
-//! What clients have written, where a definition is stateful: the items of its collections. An
-//! operation at `/pets` with another at `/pets/{id}` is a collection with its items.
+//! The items that clients have written to the collections of a stateful definition. An operation at
+//! `/pets` with another at `/pets/{id}` is a collection with its items.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The state of one definition.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// What each operation is about.
+    /// The collection or item of each operation.
     subjects: Vec<Option<Subject>>,
     kept: Mutex<Kept>,
 }
@@ -26,13 +26,13 @@ pub(crate) struct State {
 pub(crate) struct Subject {
     /// Path of the collection, as written.
     collection: String,
-    /// The variable that stands for an item.
+    /// The path variable that identifies an item.
     pub variable: String,
     pub identity: Identity,
     pub is_item: bool,
 }
 
-/// What names the items of a collection.
+/// The kind of identifier of a collection's items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Identity {
     Number,
@@ -77,7 +77,7 @@ impl State {
         Self { subjects: subjects.collect(), kept: Mutex::default() }
     }
 
-    /// What an operation is about, if it is one on a collection.
+    /// The collection or item of an operation, if it has one.
     pub(crate) fn subject(&self, operation: usize) -> Option<&Subject> {
         self.subjects.get(operation)?.as_ref()
     }
@@ -96,7 +96,7 @@ impl State {
     /// A number that no item of a collection has.
     pub(crate) fn next_number(&self, path: &str) -> u64 {
         let mut kept = self.kept();
-        // Not made here: asking alone takes no memory.
+        // The collection is not created here: a read alone must take no memory.
         let Some(collection) = kept.collections.get_mut(path) else { return 1 };
         loop {
             collection.last += 1;
@@ -125,7 +125,7 @@ impl State {
         Ok(())
     }
 
-    /// Forgets an item and what is below it; whether there was one.
+    /// Removes an item and everything below it; returns whether there was one.
     pub(crate) fn remove(&self, path: &str, id: &str) -> bool {
         let mut kept = self.kept();
         let Some(collection) = kept.collections.get_mut(path) else { return false };
@@ -194,7 +194,7 @@ fn subject(api: &Api, collection: &str, variable: &str, is_item: bool) -> Subjec
 }
 
 fn size(id: &str, item: &Value) -> usize {
-    // What a map takes for an entry comes on top of its text.
+    // The overhead of a map entry, on top of its text.
     const ENTRY_BYTES: usize = 128;
     ENTRY_BYTES + id.len() + item.to_string().len()
 }
@@ -225,7 +225,7 @@ mod tests {
         assert!(state.remove("/a/1/b", "7"));
         assert!(!state.remove("/a/1/b", "7"));
         state.put("/a", "1", json!({})).expect("room");
-        // What is below an item goes with it.
+        // Removing an item removes everything below it.
         assert!(state.remove("/a", "1"));
         assert_eq!(counts(&state), (0, 0));
         let large = "x".repeat(BYTES_MAX);

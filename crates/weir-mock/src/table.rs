@@ -1,4 +1,5 @@
-//! Definitions that come and go while they are served, and where a route finds its definitions.
+//! The table of definitions, changed while they are served, and the definitions that a route refers
+//! to.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,24 +20,24 @@ pub struct MockTable {
 }
 
 impl MockTable {
-    /// What serves.
+    /// The current definitions.
     pub fn current(&self) -> Arc<Mocks> {
         self.current.load_full()
     }
 
-    /// Has `mocks` serve from now on. Gives what served before, so that the caller frees it and no
-    /// worker has to.
+    /// Replaces the current definitions with `mocks`. Returns the previous ones, so that the caller
+    /// frees them, not a worker.
     pub fn swap(&self, mocks: Arc<Mocks>) -> Arc<Mocks> {
         self.current.swap(mocks)
     }
 }
 
-/// Which definitions a route is answered from.
+/// The definitions that answer a route.
 #[derive(Clone, Debug)]
 pub enum MockSource {
-    /// Those of the configuration.
+    /// Definitions of the configuration.
     Fixed(Arc<Mocks>),
-    /// Those of the table, or only the one of this name.
+    /// Definitions of the table, or only the one with this name.
     Stored(Arc<MockTable>, Option<Box<str>>),
 }
 
@@ -53,8 +54,8 @@ impl MockSource {
 }
 
 impl MockSource {
-    /// Whether a request is as its definition has it. Without `content`, what its head tells
-    /// counts; `call.body` is not looked at.
+    /// Whether a request conforms to its definition. Without `content`, only the head is checked;
+    /// `call.body` is ignored.
     pub fn validity(&self, call: &Call<'_>, content: Option<&[u8]>) -> Validity {
         match self {
             Self::Fixed(mocks) => mocks.validity(None, call, content),
@@ -64,7 +65,7 @@ impl MockSource {
         }
     }
 
-    /// Whether a response of a service is as the definition of the request has it.
+    /// Whether a response of a service conforms to the definition of the request.
     pub fn response_validity(&self, call: &Call<'_>, given: &Given<'_>) -> ResponseValidity {
         match self {
             Self::Fixed(mocks) => mocks.response_validity(None, call, given),
@@ -107,22 +108,22 @@ impl ApiSources {
     /// The name of those in the store.
     pub const STORE: &'static str = "store";
 
-    /// Those of the configuration, and those of the store.
+    /// Definitions of the configuration, and those of the store.
     pub fn new(by_name: HashMap<String, Arc<Mocks>>, table: Arc<MockTable>) -> Self {
         Self { by_name: Arc::new(by_name), table }
     }
 
-    /// Whether the configuration has none.
+    /// Whether the configuration has no definitions.
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
 
-    /// Those of the store.
+    /// Definitions of the store.
     pub fn table(&self) -> &Arc<MockTable> {
         &self.table
     }
 
-    /// Those that `name` stands for: of the configuration, `store`, or `store/NAME`.
+    /// The definitions that `name` refers to: of the configuration, `store`, or `store/NAME`.
     ///
     /// # Errors
     /// There are none of this name, and which there are.

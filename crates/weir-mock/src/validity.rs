@@ -1,8 +1,8 @@
-//! Whether a request is as its definition has it.
+//! The validation result of a request.
 
 use crate::respond::Reply;
 
-/// Whether a request is as its definition has it.
+/// The validation result of a request.
 #[derive(Clone, Debug)]
 pub enum Validity {
     /// It is.
@@ -13,7 +13,7 @@ pub enum Validity {
     Wrong(Box<WrongRequest>),
 }
 
-/// What is wrong with a request.
+/// A violation in a request.
 #[derive(Clone, Debug)]
 pub struct WrongRequest {
     /// The answer where it is refused.

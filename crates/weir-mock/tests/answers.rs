@@ -1,4 +1,4 @@
-//! What definitions answer: requests as text in, answers as text out.
+//! Answers of definitions: requests as text in, answers as text out.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ fn operation(parameters: &str) -> String {
     )
 }
 
-/// Whether a request with this query, header and cookie fits a parameter written so.
+/// Checks whether a request with this query, header and cookie matches such a parameter.
 fn check_parameter(parameter: &str, target: &str, fields: &[&str], status: u16) {
     let text = operation(&format!("      - {{ {parameter} }}"));
     let mocks = mocks_with(&text, Options::default());
@@ -360,4 +360,36 @@ fn definitions_with_the_same_paths_are_told_apart_by_a_header() {
     assert_eq!(ask(&mocks, "GET /a", &[], "").status, 201);
     assert_eq!(ask(&mocks, "GET /a", &["x-api: two"], "").status, 202);
     assert_eq!(ask(&mocks, "GET /a", &["x-api: three"], "").status, 404);
+}
+
+#[test]
+fn formats_of_whole_numbers_bound_them() {
+    let check = |schema: &str, sent: &str, status| {
+        check_parameter(&format!("name: c, in: query, schema: {{ {schema} }}"), sent, &[], status);
+    };
+    check("type: integer, format: int32", "/a/x?c=2147483647", 204);
+    check("type: integer, format: int32", "/a/x?c=2147483648", 422);
+    check("type: integer, format: int32", "/a/x?c=-2147483649", 422);
+    check("type: integer, format: int32, maximum: 3000000000", "/a/x?c=2147483648", 204);
+    check("type: integer, format: uint8", "/a/x?c=-1", 422);
+    check("type: integer, format: int64", "/a/x?c=9223372036854775807", 204);
+    check("type: integer, format: other", "/a/x?c=2147483648", 204);
+}
+
+#[test]
+fn an_empty_form_lacks_what_is_required() {
+    let definition = "openapi: 3.1.0
+paths:
+  /f:
+    post:
+      requestBody:
+        content:
+          application/x-www-form-urlencoded: { schema: { type: object, required: [ a ] } }
+      responses: { '204': { description: d } }
+";
+    let mocks = mocks_with(definition, Options::default());
+    let form = "content-type: application/x-www-form-urlencoded";
+    assert_eq!(ask(&mocks, "POST /f", &[form], "").status, 422);
+    assert_eq!(ask(&mocks, "POST /f", &[form], "a=1").status, 204);
+    assert_eq!(ask(&mocks, "POST /f", &[], "").status, 204, "no body is announced");
 }

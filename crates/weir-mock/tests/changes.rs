@@ -1,4 +1,4 @@
-//! Definitions that are put and removed one by one are served as if all had been there at once.
+//! Definitions added and removed one by one are served as if they had all been loaded at once.
 
 mod asked;
 
@@ -30,7 +30,7 @@ fn mounted(name: &str, dice: u64) -> Arc<Mounted> {
     Arc::new(Mounted::new(mount, &options()).expect("sound"))
 }
 
-/// What becomes of each request.
+/// The answer to each request.
 fn answers(mocks: &Mocks) -> Vec<String> {
     let served = Served(mocks.clone());
     let mut told = Vec::new();

@@ -13,7 +13,7 @@ fn yapi(path: &str, more: &Value) -> String {
     json!([{ "name": "c", "desc": "", "list": [one] }]).to_string()
 }
 
-/// What a template of mock.js is answered as.
+/// The answer for a template of mock.js.
 fn of_template(template: &str) -> Value {
     let asked = mocks(&yapi("/t", &json!({ "res_body": template }))).ask("GET /t", &[], "");
     assert_eq!(asked.status, 200, "{template}: {}", asked.text());

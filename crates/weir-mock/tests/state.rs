@@ -1,4 +1,4 @@
-//! Stateful definitions: what is written is given back.
+//! Stateful definitions return what was written.
 
 mod asked;
 
@@ -68,7 +68,7 @@ fn a_collection_hangs_together() {
     assert_eq!(send(&all, "DELETE /shops/2", none.clone()).0, 204);
     assert_eq!(send(&all, "DELETE /shops/2", none.clone()).0, 404);
     assert_eq!(list(&all)["total"], 2);
-    // What a client asks for goes before what is kept.
+    // The client's preference comes before stored items.
     assert_eq!(send(&all, "GET /shops/9?__code=200", none.clone()), (200, json!({ "id": 1 })));
     assert_eq!(send(&all, "POST /__weir/reset", none).0, 204);
     assert_eq!(list(&all)["total"], 0);

@@ -1,4 +1,4 @@
-//! What is served where.
+//! The endpoints of an origin.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const INDEX: &str = "\
 /stats            connections, requests, threads
 ";
 
-/// Most bytes of a request body that is reflected.
+/// The maximum size of a request body that is reflected.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Longest delay.
@@ -50,7 +50,7 @@ pub(crate) async fn answer(
     peer: SocketAddr,
     shared: &Shared,
 ) -> Response<Payload> {
-    // The benchmarks' path first: nothing else is looked at.
+    // The benchmarks' path is matched first, to make it cheap.
     let path = request.uri().path();
     if path == "/ok" || path.starts_with("/ok/") {
         return ok(&request);

@@ -16,7 +16,7 @@ mod websocket;
 mod worker;
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -29,18 +29,21 @@ use shared::Shared;
 use stats::Counters;
 use worker::Worker;
 
-/// What to serve and how.
+/// The settings of an origin.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where to listen; port 0 picks a free one.
+    /// The address to listen on; port 0 picks a free one.
     pub address: SocketAddr,
+    /// Further addresses to listen on, at the same port: many instances in one process.
+    pub also: Vec<IpAddr>,
     /// Threads that accept and serve connections, each with its own listener (`SO_REUSEPORT`).
     pub workers: usize,
     /// `/hello` and `/delay` occupy a thread each while they wait, as a servlet container does.
     pub blocking: bool,
-    /// Most such threads. They are started when needed.
+    /// The maximum number of such threads. They are started when needed.
     pub threads: usize,
-    /// Most requests that wait for such a thread; one more is answered with 503.
+    /// The maximum number of requests that wait for such a thread; further ones are answered with
+    /// 503.
     pub queue: usize,
     /// Connections the kernel may hold that have not been accepted yet; it caps this at
     /// `net.core.somaxconn`.
@@ -53,6 +56,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 9999)),
+            also: Vec::new(),
             workers: 1,
             blocking: false,
             threads: 200,
@@ -63,7 +67,7 @@ impl Default for Options {
     }
 }
 
-/// A running origin. Stops when dropped; what is in flight then is cut off.
+/// A running origin. Stops when dropped; requests in flight are aborted.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
@@ -73,7 +77,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -90,7 +94,7 @@ impl Running {
 
     fn join(&mut self) {
         for worker in self.workers.drain(..) {
-            // A worker that panicked has already said so.
+            // A worker that panicked has already printed its message.
             let _ = worker.join();
         }
     }
@@ -115,20 +119,23 @@ pub fn serve(options: Options) -> io::Result<Running> {
     let counters = Arc::new(Counters::default());
     let shared = Shared { counters, pool, access_log: options.access_log };
     let stop = watch::Sender::new(false);
-    let mut address = options.address;
-    let mut running = Running { address, shared, stop, workers: Vec::new() };
-    let mut listeners = Vec::new();
-    if address.port() != 0 {
-        worker::check_free(address)?;
+    let mut running = Running { address: options.address, shared, stop, workers: Vec::new() };
+    if options.address.port() != 0 {
+        worker::check_free(options.address)?;
     }
+    let mut listeners: Vec<Vec<TcpListener>> = Vec::new();
     for _ in 0..options.workers.max(1) {
-        let listener = worker::listen(address, options.backlog)?;
-        address = listener.local_addr()?;
-        listeners.push(listener);
+        let first = worker::listen(running.address, options.backlog)?;
+        running.address = first.local_addr()?;
+        let mut own = vec![first];
+        for ip in &options.also {
+            let address = SocketAddr::new(*ip, running.address.port());
+            own.push(worker::listen(address, options.backlog)?);
+        }
+        listeners.push(own);
     }
-    running.address = address;
-    for (number, listener) in listeners.into_iter().enumerate() {
-        let worker = Worker::new(listener, running.shared.clone(), running.stop.subscribe())?;
+    for (number, own) in listeners.into_iter().enumerate() {
+        let worker = Worker::new(own, running.shared.clone(), running.stop.subscribe())?;
         let name = format!("origin-{number}");
         running.workers.push(std::thread::Builder::new().name(name).spawn(|| worker.run())?);
     }

@@ -12,13 +12,13 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 /// A response body.
 pub(crate) enum Payload {
-    /// All there from the start.
+    /// The whole body at once.
     Whole(Full<Bytes>),
     /// So many bytes, the same ones for the same count.
     Pattern { left: u64 },
     /// So many lines; without a length, so chunked where the version allows.
     Lines { next: u64, count: u64, line: Box<dyn Fn(u64) -> String> },
-    /// Server-sent events, one a tick.
+    /// Server-sent events, one at each tick.
     Events { next: u64, count: u64, tick: Interval },
 }
 

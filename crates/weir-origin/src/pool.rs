@@ -1,4 +1,4 @@
-//! Threads that block on behalf of requests, as many as a servlet container would give them.
+//! A pool of blocking threads, as large as that of a servlet container.
 //!
 //! Like Tomcat's: a thread is started when a request comes and none is idle, up to a maximum;
 //! beyond it requests queue, and when the queue is full they are refused.
@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::stats::Stats;
 
-/// How long a thread without work is kept.
+/// The maximum idle time of a thread.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// A stack is all a sleeping thread needs.
@@ -37,7 +37,7 @@ struct State {
     closed: bool,
 }
 
-/// A thread's work: to sleep, then to tell.
+/// The work of a thread: to sleep, then to signal the end.
 #[derive(Debug)]
 struct Nap {
     length: Duration,
@@ -109,12 +109,12 @@ impl Pool {
         Ok(())
     }
 
-    /// What a thread does until it has been idle for too long.
+    /// The loop of a thread until it has been idle for too long.
     fn work(&self, first: Nap) {
         let mut next = Some(first);
         while let Some(nap) = next {
             std::thread::sleep(nap.length);
-            // Whoever asked may have gone.
+            // The receiver may be gone.
             let _ = nap.done.send(());
             next = self.next();
         }
@@ -137,7 +137,7 @@ impl Pool {
 }
 
 impl State {
-    /// Naps that no idle thread is about to take.
+    /// The naps in the queue beyond those that idle threads will take.
     fn waiting(&self) -> usize {
         self.queue.len().saturating_sub(self.idle)
     }

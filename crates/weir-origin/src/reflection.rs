@@ -7,7 +7,7 @@ use http::{HeaderMap, Uri};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-/// All that httpbin tells of a request at `/anything`.
+/// The JSON of httpbin for a request at `/anything`.
 pub(crate) fn reflect(parts: &Parts, peer: SocketAddr, body: &[u8]) -> Value {
     let Value::Object(mut all) = reflect_head(parts, peer) else { return Value::Null };
     let text = String::from_utf8_lossy(body).into_owned();
@@ -17,7 +17,7 @@ pub(crate) fn reflect(parts: &Parts, peer: SocketAddr, body: &[u8]) -> Value {
     Value::Object(all)
 }
 
-/// What httpbin tells of a request without body, as at `/get`.
+/// The JSON of httpbin for a request without body, as at `/get`.
 pub(crate) fn reflect_head(parts: &Parts, peer: SocketAddr) -> Value {
     json!({
         "args": args(&parts.uri),
@@ -41,7 +41,7 @@ pub(crate) fn headers(fields: &HeaderMap) -> Value {
     Value::Object(all)
 }
 
-/// Query parameters by name; one that is repeated has a list of values.
+/// Query parameters by name; a repeated one has a list of values.
 fn args(uri: &Uri) -> Value {
     let mut all = Map::new();
     let pairs = uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());

@@ -1,4 +1,4 @@
-//! What all requests of an origin share.
+//! State shared by all requests of an origin.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What an origin counts.
+//! The counters of an origin.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ impl Counters {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The counts now, beside those of the `threads`.
+    /// The current counts, combined with those of the `threads`.
     pub(crate) fn read(&self, threads: Stats) -> Stats {
         Stats {
             connections: self.connections.load(Ordering::Relaxed),
@@ -51,11 +51,11 @@ impl Drop for OpenConnection<'_> {
 /// Counts of an origin at one moment. Thread counts are 0 unless it blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Open HTTP connections; one that has become a WebSocket is no longer among them.
+    /// Open HTTP connections, without those upgraded to WebSocket.
     pub connections: u64,
     /// Connections accepted so far.
     pub connections_total: u64,
-    /// Most connections that were open at once.
+    /// The maximum number of connections that were open at once.
     pub connections_most: u64,
     /// Requests begun so far.
     pub requests: u64,
@@ -63,7 +63,7 @@ pub struct Stats {
     pub threads_busy: u64,
     /// Threads there are.
     pub threads: u64,
-    /// Most threads there were at once.
+    /// The maximum number of threads at once.
     pub threads_most: u64,
     /// Requests that wait for a thread.
     pub queued: u64,

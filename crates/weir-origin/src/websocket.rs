@@ -20,7 +20,7 @@ pub(crate) fn is_wanted(fields: &HeaderMap) -> bool {
     has_member(fields, &UPGRADE, "websocket") && has_member(fields, &CONNECTION, "upgrade")
 }
 
-/// Accepts a WebSocket and sends back what comes on it. The first protocol offered is chosen.
+/// Accepts a WebSocket and echoes its messages. The first protocol offered is chosen.
 pub(crate) fn echo(mut request: Request<Incoming>) -> Response<Payload> {
     let mut response = Response::new(Payload::whole(""));
     let fields = request.headers();

@@ -21,13 +21,13 @@ use tokio::task::LocalSet;
 use crate::endpoint;
 use crate::shared::Shared;
 
-/// How long to wait after a connection could not be accepted: out of file descriptors, as a rule,
-/// and trying again at once would only burn what others need to get done.
+/// The pause after a failed accept: the usual cause is a lack of file descriptors, and an immediate
+/// retry would waste the CPU that others need.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// One listener and the runtime that serves it.
+/// Listeners, each at an address of its own, and the runtime that serves them.
 pub(crate) struct Worker {
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
     runtime: Runtime,
     shared: Shared,
     stop: watch::Receiver<bool>,
@@ -43,8 +43,8 @@ pub(crate) fn listen(address: SocketAddr, backlog: i32) -> io::Result<TcpListene
     Ok(socket.into())
 }
 
-/// Whether `address` is free. Sharing the port would hide that another process has it, and each
-/// would get a part of the requests.
+/// Checks that `address` is free. With port sharing, a process that already uses it would go
+/// unnoticed, and each would get a part of the requests.
 pub(crate) fn check_free(address: SocketAddr) -> io::Result<()> {
     socket(address)?.bind(&address.into())
 }
@@ -57,26 +57,29 @@ fn socket(address: SocketAddr) -> io::Result<Socket> {
 
 impl Worker {
     pub(crate) fn new(
-        listener: TcpListener,
+        listeners: Vec<TcpListener>,
         shared: Shared,
         stop: watch::Receiver<bool>,
     ) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { listener, runtime, shared, stop })
+        Ok(Self { listeners, runtime, shared, stop })
     }
 
-    /// Serves until told to stop, then drops what is in flight.
+    /// Serves until stopped, then drops requests in flight.
     pub(crate) fn run(self) {
-        let Self { listener, runtime, shared, mut stop } = self;
+        let Self { listeners, runtime, shared, mut stop } = self;
         let tasks = LocalSet::new();
+        let shared = Rc::new(shared);
         tasks.block_on(&runtime, async {
-            tokio::select! {
-                // An error means that whoever could stop this has gone.
-                _ = stop.wait_for(|stop| *stop) => {}
-                Err(error) = accept(listener, Rc::new(shared)) => {
+            for listener in listeners {
+                let shared = Rc::clone(&shared);
+                tokio::task::spawn_local(async {
+                    let Err(error) = accept(listener, shared).await;
                     tracing::error!(%error, "an origin's worker cannot accept");
-                }
+                });
             }
+            // An error means that whoever could stop this has gone.
+            let _ = stop.wait_for(|stop| *stop).await;
         });
     }
 }
@@ -119,6 +122,6 @@ async fn serve(stream: TcpStream, peer: SocketAddr, shared: Rc<Shared>) {
     // One write for head and body: small answers are the rule here.
     let mut http = http1::Builder::new();
     http.writev(false);
-    // How a connection ends is its client's affair.
+    // Errors on a connection concern its client only.
     let _ = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
 }

@@ -269,6 +269,18 @@ async fn every_worker_listens_and_all_stop_when_dropped() {
 
 /// Its own workers share a port; another origin would silently get a part of the requests.
 #[test]
+fn one_origin_is_at_many_addresses() {
+    let also = vec!["127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap()];
+    let origin = start(Options { workers: 2, also: also.clone(), ..Options::default() });
+    for ip in also {
+        let address = SocketAddr::new(ip, origin.address().port());
+        assert!(std::net::TcpStream::connect(address).is_ok(), "{address}");
+    }
+    let other = SocketAddr::new([127, 0, 0, 4].into(), origin.address().port());
+    assert!(std::net::TcpStream::connect(other).is_err(), "only where it was told to");
+}
+
+#[test]
 fn a_port_that_is_taken_is_not_shared() {
     let origin = start(Options { workers: 2, ..Options::default() });
     let again = serve(Options { address: origin.address(), ..Options::default() });

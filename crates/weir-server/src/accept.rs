@@ -29,11 +29,11 @@ use crate::worker::Worker;
 
 /// Time between two accepts when the system has no file descriptor left, whatever was counted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Time between two lines of the log that say so, or that clients have to wait.
+/// Interval between log lines about this, or about waiting clients.
 const TOLD_AGAIN: Duration = Duration::from_secs(10);
-/// How long handshakes that had begun may take to be accepted once draining begins.
+/// How long a draining listener accepts connections whose handshake had already begun.
 const LAST_HANDSHAKES: Duration = Duration::from_millis(300);
-/// A queue that has not been empty for so long does not end by itself.
+/// Duration from which a non-empty queue is not expected to end by itself.
 const QUEUE_MAX: Duration = Duration::from_millis(500);
 /// Connections accepted in a row before those accepted are served.
 const ACCEPTS_MAX: usize = 32;
@@ -43,7 +43,7 @@ pub(crate) type Accepted = (TcpStream, SocketAddr);
 /// A connection on its way from an acceptor to a worker, which counts it already.
 pub(crate) type Handed = (Accepted, Admission, OpenConnection);
 
-/// Serves what a worker's own listening socket gives until `stopped` says to drain.
+/// Serves connections of the worker's own listening socket until `stopped` says to drain.
 pub(crate) async fn accept_own(
     worker: &Rc<Worker>,
     listener: TcpListener,
@@ -57,7 +57,7 @@ pub(crate) async fn accept_own(
     accept_until_drained(listener, counters, files, &worker.deadlines, stopped, take).await;
 }
 
-/// Serves what the acceptors hand to this worker.
+/// Serves connections that the acceptors hand to this worker.
 pub(crate) async fn accept_handed(worker: &Rc<Worker>, mut receiver: UnboundedReceiver<Handed>) {
     while let Some((accepted, admission, open)) = receiver.recv().await {
         worker.deadlines.refresh();
@@ -73,7 +73,7 @@ fn admit(
     open: OpenConnection,
 ) {
     if !admits(worker) {
-        // Before what it counts as: whoever has its place next must find the file closed.
+        // Closed before it is uncounted: the next holder of its place must find the file closed.
         drop(stream);
         return;
     }
@@ -83,7 +83,7 @@ fn admit(
     }
 }
 
-/// Whether the connection that has just come is one too many; it is counted as taken or refused.
+/// Whether a new connection is within the limit; counts it as accepted or refused.
 pub(crate) fn admits(worker: &Worker) -> bool {
     let max = worker.snapshot().settings.connections_max / worker.counters.workers().max(1);
     let admits = worker.counters.connections() <= max.max(1) as i64;
@@ -94,8 +94,8 @@ pub(crate) fn admits(worker: &Worker) -> bool {
     admits
 }
 
-/// Gives every connection to `take` until `stopped` says to drain, then what had begun to connect,
-/// so that closing the listener resets nobody.
+/// Passes every connection to `take` until `stopped` says to drain, then accepts those whose
+/// handshake has begun, so that closing the listener resets none of them.
 pub(crate) async fn accept_until_drained(
     listener: TcpListener,
     counters: &WorkerCounters,
@@ -119,14 +119,14 @@ pub(crate) async fn accept_until_drained(
     if let Err(error) = turn_away(listener.file()) {
         tracing::warn!(%error, "connections that come while the listener closes are reset");
     }
-    // The end of the time is what ends it, unless nothing more can be taken.
+    // Ends by the timeout, unless the socket fails.
     tokio::select! {
         () = accept_all(&listener, counters, files, deadlines, &take) => {}
         () = deadlines.sleep(LAST_HANDSHAKES) => {}
     }
 }
 
-/// Gives every connection that arrives to `take`. Ends only if the socket cannot be used at all.
+/// Passes every arriving connection to `take`. Ends only if the socket cannot be used at all.
 async fn accept_all(
     listener: &Watched<TcpListener>,
     counters: &WorkerCounters,
@@ -168,28 +168,28 @@ fn accept(listener: &TcpListener) -> io::Result<Accepted> {
     Ok((stream.into(), peer.ok_or(io::ErrorKind::InvalidData)?))
 }
 
-/// Whether somebody waits to be accepted.
+/// Whether a connection waits in the listener's queue.
 fn is_awaited(listener: &TcpListener) -> bool {
     let mut one = [PollFd::new(listener, PollFlags::IN)];
     poll(&mut one, Some(&Timespec::default())).is_ok_and(|count| count > 0)
 }
 
-/// What lets connections in at one listening socket.
+/// Admission of connections at one listening socket.
 struct Entrance<'a> {
     files: &'a Arc<Files>,
     deadlines: &'a Rc<Deadlines>,
-    /// The last who came had waited in vain.
+    /// The last connection was refused because no file became free in time.
     refusing: bool,
-    /// Those who wait, since there was no file for the first of them.
+    /// The queue of waiting connections, from the first one that found no free file.
     queue: Option<Queue<'a>>,
-    /// When the log last told that there are too few files.
+    /// When the shortage of files was last logged.
     told: Option<Instant>,
 }
 
-/// Clients who wait at one listening socket.
+/// Connections that wait at one listening socket.
 struct Queue<'a> {
     since: Instant,
-    /// It does not end by itself.
+    /// Set once the queue has lasted too long to end by itself.
     long: Option<Counted<'a>>,
 }
 
@@ -214,7 +214,7 @@ impl<'a> Entrance<'a> {
         Some(admission)
     }
 
-    /// Waits for the first of the queue to be let in, or told that there is no room.
+    /// Waits until the first client of the queue is admitted, or may be answered with 503.
     async fn wait(&mut self) -> Admission {
         let new = || Queue { since: Instant::now(), long: None };
         let queue = self.queue.get_or_insert_with(new);
@@ -318,10 +318,10 @@ mod tests {
     use crate::descriptors::{Files, FilesPlan};
     use crate::executor::{Executor, yield_now};
 
-    /// Nobody who is idle has to leave because of a queue that ends by itself.
+    /// Idle connections are not closed for a queue that ends by itself.
     #[test]
     fn a_queue_is_long_from_its_second_half_second_until_it_is_empty() {
-        // One client at a time.
+        // At most one client at a time.
         let files = Files::new(&FilesPlan::of(0, 1, false));
         let deadlines = Deadlines::new(Instant::now());
         let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");

@@ -21,7 +21,7 @@ const FLUSH_BYTES: usize = 32 * 1024;
 /// Buffers waiting for the disk at most; beyond, lines are dropped and the drop is logged.
 const QUEUE_MAX: usize = 64;
 
-/// What one line is made of.
+/// Source of one log line.
 pub(crate) struct Line<'a> {
     pub(crate) record: &'a Record,
     pub(crate) request: &'a RequestHead,
@@ -111,7 +111,7 @@ impl LogBuffer {
         }
     }
 
-    /// Hands over what has been logged so far.
+    /// Passes the buffered log lines on.
     pub(crate) fn flush(&self) {
         let lines = std::mem::take(&mut *self.buffer.borrow_mut());
         if lines.is_empty() {

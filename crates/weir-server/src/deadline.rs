@@ -1,7 +1,7 @@
 //! Coarse deadlines: one sweep per worker instead of a timer per read.
 //!
-//! Setting a deadline is a store. A sweep every [`TICK_MS`] milliseconds (sooner when a
-//! nearer deadline was set) wakes the tasks whose time has come; they see it by polling.
+//! Setting a deadline is a store. A sweep every [`TICK_MS`] milliseconds (sooner when a nearer
+//! deadline was set) wakes the tasks whose deadline has passed; they notice by polling it.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -39,7 +39,7 @@ struct Slots {
     free: Vec<usize>,
 }
 
-/// What a task waited for when it last polled its deadline.
+/// The deadline that a task last polled.
 #[derive(Debug)]
 struct Slot {
     at_ms: u64,
@@ -77,8 +77,8 @@ impl Deadlines {
         self.now_ms.get()
     }
 
-    /// Wall clock in milliseconds since 1970, as of the last look at the worker's clock. A change
-    /// of the system's time is seen at the next sweep.
+    /// Wall clock in milliseconds since 1970, as of the last reading of the worker's clock. A
+    /// change of the system time takes effect at the next sweep.
     pub(crate) fn wall_ms(&self) -> i64 {
         self.wall_origin_ms.get().saturating_add_unsigned(self.now_ms())
     }
@@ -118,8 +118,8 @@ impl Deadlines {
         }
     }
 
-    /// Lets go of the slots at the end where most are free: a crowd that has left is neither kept
-    /// in memory nor swept.
+    /// Frees slots at the end of the list if most are free, so that a past peak of connections
+    /// neither takes memory nor is swept.
     pub(crate) fn tidy(&self) {
         let Slots { list, free } = &mut *self.slots.borrow_mut();
         if list.len() <= SLOTS_MIN || free.len() <= list.len() / 2 {
@@ -135,7 +135,7 @@ impl Deadlines {
         list.shrink_to_fit();
     }
 
-    /// Wakes what is due and gives the nearest deadline that is not.
+    /// Wakes tasks whose deadline has passed and returns the nearest deadline still ahead.
     fn sweep(&self) -> u64 {
         let now = self.refresh();
         self.wall_origin_ms.set(wall_clock_ms().saturating_sub_unsigned(now));
@@ -189,12 +189,12 @@ impl Deadline {
         }
     }
 
-    /// Takes the deadline away.
+    /// Clears the deadline.
     pub(crate) fn clear(&self) {
         self.at_ms.set(NEVER);
     }
 
-    /// Whether the time has come; if not, the task is woken when it does.
+    /// Whether the deadline has passed; if not, the task is woken when it does.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> bool {
         if self.at_ms.get() <= self.all.now_ms() {
             return true;
@@ -238,7 +238,7 @@ mod tests {
         let mut crowd: Vec<_> = (0..1_000).map(|_| Deadline::new(&all)).collect();
         all.tidy();
         assert_eq!(count(), (1_000, 0), "all are used");
-        // One in the middle stays, and keeps its slot.
+        // A deadline in the middle stays, and keeps its slot.
         let one = crowd.swap_remove(600);
         crowd.clear();
         all.tidy();

@@ -1,9 +1,9 @@
 //! Divides the open files of the process between clients, upstreams and everything else.
 //!
-//! A connection is an open file. Clients get at most [`FilesPlan::clients_max`] of them, so that a
-//! connection to an upstream can always be had sooner or later: whoever was let in gets an answer.
-//! Who comes when they are used up waits, unaccepted, for the next that is free; if none becomes
-//! so, one of a few that are kept for it is used to say 503 (`docs/decisions/0011-open-files.md`).
+//! A connection is an open file. Clients get at most [`FilesPlan::clients_max`] of them, which
+//! leaves enough for upstream connections: every accepted client gets an answer. When all are in
+//! use, a new client waits unaccepted for a free file; if none becomes free, one of a few reserved
+//! files is used to answer 503 (`docs/decisions/0011-open-files.md`).
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use tokio::sync::Semaphore;
 
 use crate::deadline::Deadlines;
 
-/// How long those who come are left waiting while no file becomes free at all; then they are told.
+/// How long new clients wait while no file becomes free; after that they get 503.
 const WAIT: Duration = Duration::from_secs(5);
-/// Files of a worker or acceptor: its listening socket, its timer, its poller and what wakes that,
+/// Files of a worker or acceptor: listening socket, timer, poller and its wake-up descriptor,
 /// rounded up.
 const FILES_PER_THREAD: u64 = 8;
 /// Files the process has without doing anything: standard streams, store, log, the admin API's
@@ -24,17 +24,17 @@ const FILES_PER_THREAD: u64 = 8;
 const FILES_OF_PROCESS: u64 = 32;
 /// Pipes of a worker at most, each of two files: as many large bodies move without being copied.
 const PIPES_PER_THREAD: u64 = 64;
-/// Bounds of what is kept for everything that is no connection of the data plane.
+/// Bounds of the reserve for files other than connections of the data plane.
 const RESERVE: (u64, u64) = (16, 1024);
 
-/// How many files are for what, by the limit on open files.
+/// Shares of the limit on open files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilesPlan {
     /// Client connections at most.
     pub clients_max: usize,
     /// Upstream connections that can always be opened, whatever clients have.
     pub upstreams_min: usize,
-    /// Connections of clients that are only told that there is no room.
+    /// Connections of clients that only get a 503.
     pub refusals_max: usize,
     /// Connections of each listener of the admin API.
     pub admin_max: usize,
@@ -66,16 +66,16 @@ impl FilesPlan {
     }
 }
 
-/// The files of the data plane: who has one holds an [`Admission`] or an
+/// Open files of the data plane: each one in use is held by an [`Admission`] or an
 /// [`UpstreamFile`].
 #[derive(Debug)]
 pub(crate) struct Files {
-    /// What clients and upstreams have together.
+    /// Files shared by clients and upstreams.
     all: Semaphore,
     /// The part of it that clients may have.
     clients: Semaphore,
     refusals: Semaphore,
-    /// Listeners with somebody to accept for whom there is no file.
+    /// Listeners with a waiting client but no file for it.
     crowded: AtomicUsize,
     /// Listeners with a queue that does not end.
     queues: AtomicUsize,
@@ -89,7 +89,7 @@ pub(crate) struct Files {
 /// The file of a client's connection; dropped after the connection is closed.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    /// The client is only told that there is no room.
+    /// The client only gets a 503.
     pub(crate) refused: bool,
     files: Arc<Files>,
 }
@@ -129,8 +129,8 @@ impl Files {
         Some(Admission { refused: false, files: Arc::clone(self) })
     }
 
-    /// Waits for a file for somebody who is there; if `patient`, not only until one is free for
-    /// saying that there is no room.
+    /// Waits for a file for a client in the queue. Unless `patient`, one that is reserved for a 503
+    /// answer will do.
     pub(crate) async fn admission(
         self: &Arc<Self>,
         deadlines: &Rc<Deadlines>,
@@ -178,28 +178,28 @@ impl Files {
         UpstreamFile(Arc::clone(self))
     }
 
-    /// Whether a client waits for another to leave.
+    /// Whether a client waits for a file.
     pub(crate) fn is_crowded(&self) -> bool {
         self.crowded.load(Ordering::Relaxed) > 0
     }
 
-    /// One more listener has a queue that does not end, as long as this lives.
+    /// Counts one more listener with a persistent queue, for the lifetime of the result.
     pub(crate) fn queue(&self) -> Counted<'_> {
         Counted::on(&self.queues)
     }
 
-    /// Whether clients wait, and those who leave by themselves are too few for them.
+    /// Whether clients wait and connections end too slowly to make room for them.
     pub(crate) fn is_overrun(&self) -> bool {
         self.queues.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether anybody waits for a file that an idle connection to an upstream has.
+    /// Whether a client or a request waits for a file that an idle upstream connection holds.
     pub(crate) fn is_short(&self) -> bool {
         let any = self.crowded.load(Ordering::Relaxed) + self.starved.load(Ordering::Relaxed) > 0;
         any && self.all.available_permits() == 0
     }
 
-    /// How often accepting had to wait.
+    /// Number of times that accepting had to wait.
     pub(crate) fn waits(&self) -> u64 {
         self.waits.load(Ordering::Relaxed)
     }

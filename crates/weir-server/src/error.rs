@@ -3,7 +3,7 @@
 use weir_filter::FilterError;
 use weir_wire::http1::{BodyError, HeadError, PathError};
 
-/// Who is at fault.
+/// The side at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The client sent something wrong, or went away.
@@ -14,7 +14,7 @@ pub enum Side {
     Gateway,
 }
 
-/// What went wrong.
+/// The kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The request head or target cannot be accepted, with this status.
@@ -31,7 +31,7 @@ pub enum ErrorKind {
     ClientGone,
     /// The method is not served (CONNECT, TRACE).
     MethodNotAllowed,
-    /// The request came through this gateway before.
+    /// The request has passed this gateway before.
     Loop,
     /// Servers read the path in different ways, and the route does not take such paths.
     AmbiguousPath,
@@ -72,28 +72,28 @@ pub enum ErrorKind {
 /// An error of one exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxyError {
-    /// Who is at fault.
+    /// The side at fault.
     pub side: Side,
-    /// What went wrong.
+    /// The kind of failure.
     pub kind: ErrorKind,
     /// For the log and, if configured, the `message` of the error body.
     pub detail: String,
 }
 
 impl ProxyError {
-    /// An error of `kind` with nothing more to say.
+    /// An error of `kind` without details.
     pub fn new(kind: ErrorKind) -> Self {
         Self { side: kind.side(), kind, detail: String::new() }
     }
 
-    /// The same, saying more.
+    /// An error of `kind` with details.
     pub fn with(kind: ErrorKind, detail: impl Into<String>) -> Self {
         Self { side: kind.side(), kind, detail: detail.into() }
     }
 }
 
 impl ErrorKind {
-    /// Who is at fault.
+    /// The side at fault.
     pub fn side(self) -> Side {
         use ErrorKind as K;
         match self {
@@ -109,7 +109,7 @@ impl ErrorKind {
         }
     }
 
-    /// Nobody was reached, so that another instance may be tried.
+    /// No connection was established, so that another instance may be tried.
     pub(crate) fn is_unreached(self) -> bool {
         matches!(self, Self::Resolve | Self::Connect | Self::ConnectTimeout)
     }
@@ -201,7 +201,7 @@ impl From<PathError> for ProxyError {
     }
 }
 
-/// What is wrong with a request body, in words.
+/// Error text for a malformed request body.
 pub(crate) fn body_error_text(error: BodyError) -> &'static str {
     match error {
         BodyError::Chunk(what) | BodyError::TooLarge(what) => what,

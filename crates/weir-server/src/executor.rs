@@ -23,7 +23,7 @@ use crate::poller::Poller;
 /// Task polls between two polls of epoll: mostly enough for all tasks that are ready at once.
 const TURNS_MAX: usize = 256;
 
-/// How often a worker lets go of what it holds only for speed.
+/// Interval at which a worker frees caches and spare buffers.
 pub(crate) const TIDY: Duration = Duration::from_secs(1);
 
 /// The future given to [`Executor::run`].
@@ -31,7 +31,7 @@ const MAIN: TaskId = TaskId::MAX;
 
 type Work = Pin<Box<dyn Future<Output = ()>>>;
 
-/// The tasks of one thread, and what wakes them.
+/// The tasks of one thread and the poller that wakes them.
 pub(crate) struct Executor {
     tasks: RefCell<Slab<Task>>,
     /// Run queue.
@@ -66,10 +66,10 @@ thread_local! {
 }
 
 impl Executor {
-    /// One without tasks.
+    /// An executor without tasks.
     ///
     /// # Errors
-    /// The system gives no files for it.
+    /// The system provides no file descriptors for it.
     pub(crate) fn new() -> io::Result<Rc<Self>> {
         let (poller, eventfd) = Poller::new()?;
         Ok(Rc::new(Self {
@@ -82,15 +82,15 @@ impl Executor {
         }))
     }
 
-    /// Runs `work` to its end, and the tasks that are spawned on this thread until then. Those that
-    /// are left are dropped.
+    /// Runs `work` to completion, together with the tasks spawned on this thread meanwhile. Tasks
+    /// still pending then are dropped.
     ///
     /// # Errors
-    /// The system does not tell what happens.
+    /// Polling for events fails.
     pub(crate) fn run<T>(self: &Rc<Self>, work: impl Future<Output = T>) -> io::Result<T> {
         let outer = HERE.replace(Some(Rc::clone(self)));
         let result = self.run_here(pin!(work));
-        // Taken out first: what a task drops may wake another, which is not there any more.
+        // Taken out first: dropping a task may wake another, which is already gone.
         drop(self.tasks.take());
         HERE.set(outer);
         result
@@ -122,7 +122,7 @@ impl Executor {
         }
     }
 
-    /// Polls a task, which is gone if that is its end.
+    /// Polls a task, and removes it if it has finished.
     fn turn(&self, task: TaskId) {
         let taken = self.tasks.borrow_mut().get_mut(task as usize).and_then(|task| {
             task.is_ready = false;
@@ -138,7 +138,7 @@ impl Executor {
             }
             return;
         }
-        // Before its number is free: what it drops may wake it.
+        // Dropped before its number is free: the drop may wake it.
         drop(work);
         self.tasks.borrow_mut().try_remove(task as usize);
     }
@@ -192,7 +192,7 @@ impl Executor {
 /// The executor of this thread.
 ///
 /// # Errors
-/// Nothing does.
+/// This thread has none.
 pub(crate) fn here() -> io::Result<Rc<Executor>> {
     let nothing = || io::Error::other("nothing runs tasks on this thread");
     HERE.with_borrow(|here| here.as_ref().map(Rc::clone)).ok_or_else(nothing)
@@ -201,13 +201,13 @@ pub(crate) fn here() -> io::Result<Rc<Executor>> {
 /// Starts a task on this thread; must be called from one of its tasks.
 ///
 /// # Errors
-/// Nothing runs tasks on this thread.
+/// This thread has no executor.
 pub(crate) fn spawn(work: impl Future<Output = ()> + 'static) -> io::Result<()> {
     here()?.spawn(Box::pin(work));
     Ok(())
 }
 
-/// Lets go of what this thread holds for tasks and files that are gone.
+/// Frees memory that this thread keeps for tasks and files that are gone.
 pub(crate) fn tidy_here() {
     if let Ok(here) = here() {
         here.tidy();
@@ -288,7 +288,7 @@ impl Wake for Wakeup {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Not even what runs here can be asked for while the thread ends.
+        // While the thread ends, even its thread-local executor is inaccessible.
         let is_here = HERE.try_with(|here| match &*here.borrow() {
             Some(here) if Arc::ptr_eq(&here.remote, &self.remote) => {
                 here.wake(self.task);

@@ -13,26 +13,26 @@ const HUGE_PAGE: usize = 2 << 20;
 /// Pages of a stretch that must be in use before: an eighth more memory is taken at most.
 const USED_MIN: usize = HUGE_PAGE / PAGE * 7 / 8;
 
-/// Moves the stretches of the heap that are nearly full to huge pages of the system. A table is
-/// read at random: where a page of 4 KiB lies is one more thing to look up, and in no cache either.
-/// Takes about 3 ms a stretch of 2 MiB, while which it cannot be read. Gives the bytes that are on
-/// huge pages then; none where the system has not got them, or cannot move to them (Linux before
-/// 6.1).
+/// Moves stretches of the heap that are nearly full to huge pages. A route table is read at random,
+/// so with 4 KiB pages most reads also miss the TLB. Takes about 3 ms per stretch of 2 MiB, which
+/// cannot be read meanwhile. Returns the bytes that are on huge pages then; 0 if the system has
+/// none or cannot collapse pages (Linux before 6.1).
 pub fn use_huge_pages() -> usize {
     if rustix::param::page_size() != PAGE {
         return 0;
     }
     let stretches = full_stretches(smaps()).unwrap_or_default();
-    // One may be refused for a moment, such as while one of its pages is being read or written.
+    // A stretch may be refused for a moment, such as while one of its pages is being read or
+    // written.
     let moved = stretches.into_iter().filter(|from| collapse(*from, HUGE_PAGE));
     moved.count() * HUGE_PAGE
 }
 
-/// Where the process's own memory has the place and size of a huge page, and is nearly full.
+/// Addresses at which anonymous memory is aligned like a huge page, as large, and nearly full.
 fn full_stretches(smaps: impl Iterator<Item = impl AsRef<str>>) -> io::Result<Vec<usize>> {
-    /// Bytes that tell of one page, see proc_pid_pagemap(5).
+    /// Size of a page's entry, see proc_pid_pagemap(5).
     const ENTRY: usize = 8;
-    /// The bit in them that says that it is in memory.
+    /// Flag of a page that is in memory.
     const PRESENT: u64 = 1 << 63;
     let pages = File::open("/proc/self/pagemap")?;
     let mut entries = vec![0; HUGE_PAGE / PAGE * ENTRY];
@@ -83,7 +83,7 @@ VmFlags: rd mr mw me
         assert_eq!(anonymous_maps(smaps.lines()), [(0x4000, 0x5000), (0x5000, 0x6000)]);
     }
 
-    /// Whether the system has huge pages or not: what is in memory stays what it was.
+    /// With or without huge pages, the content of memory does not change.
     #[test]
     fn what_is_full_is_found_and_moved_unchanged() {
         let full: Vec<u64> = (0..HUGE_PAGE as u64).collect();

@@ -6,8 +6,8 @@ use weir_filter::{Answer, Question};
 /// A question, and where the answer goes.
 pub type Inquiry = (Question, oneshot::Sender<Answer>);
 
-/// Questions that wait to be looked at, at most; who comes then is told that nobody answers.
+/// Maximum number of waiting questions; further ones fail at once.
 pub const INQUIRIES_MAX: usize = 10_000;
 
-/// Where workers ask.
+/// Queue for the workers' questions.
 pub type Inquiries = mpsc::Sender<Inquiry>;

@@ -1,8 +1,8 @@
 //! The data plane: listeners, workers, the exchange, upstream pools.
 //!
 //! One OS thread per worker, each with its own tasks, listener, pools, counters and scratch memory:
-//! on the request path the workers share nothing but the snapshot pointer. The data plane does not
-//! know that an admin API exists.
+//! on the request path the workers share only the snapshot pointer. The data plane does not know
+//! that an admin API exists.
 
 #![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
@@ -24,6 +24,7 @@ mod pipe;
 mod pipeline;
 mod places;
 mod poller;
+mod recorder;
 mod reserved;
 mod resolve;
 mod server;
@@ -45,6 +46,9 @@ pub use listener::{BindError, SocketBuffer, SocketBuffers};
 pub use metrics::{Metrics, WorkerCounters};
 pub use pacer::{arm_if, now_ns, set_limits};
 pub use pipeline::PipelineStatus;
+pub use recorder::{
+    Kept, NotRecorded, Recorder, Recording, RecordingBounds, RecordingEnd, RecordingScope,
+};
 pub use reserved::ReservedPaths;
 pub use server::{Server, ServerOptions, files_plan};
 pub use start_error::StartError;

@@ -42,12 +42,13 @@ impl std::fmt::Display for BindError {
 
 impl std::error::Error for BindError {}
 
-/// What is asked of listening sockets, and so of the connections they take.
+/// Socket options of listeners, inherited by the connections they accept.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Asked {
     /// Connections that may wait to be accepted.
     pub(crate) backlog: u32,
-    /// How long a client that sends nothing waits to be accepted (`TCP_DEFER_ACCEPT`).
+    /// How long the kernel waits for a client's first bytes before the connection is accepted
+    /// (`TCP_DEFER_ACCEPT`).
     pub(crate) defer: Duration,
     /// `SO_RCVBUF`, if not left to the system.
     pub(crate) receive_bytes: Option<usize>,
@@ -59,7 +60,7 @@ pub(crate) struct Asked {
     pub(crate) setting: &'static str,
 }
 
-/// A buffer of sockets that was asked for, and what the system made of it.
+/// Size of a socket buffer: as requested, and as granted by the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketBuffer {
     /// Bytes asked for.
@@ -71,15 +72,15 @@ pub struct SocketBuffer {
 /// Buffers of client connections; `None` is left to the system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketBuffers {
-    /// For what clients send.
+    /// Buffer for bytes from clients.
     pub receive: Option<SocketBuffer>,
-    /// For what clients get.
+    /// Buffer for bytes to clients.
     pub send: Option<SocketBuffer>,
 }
 
 impl SocketBuffers {
     fn of(socket: &Socket, asked: &Asked) -> io::Result<Self> {
-        // Linux doubles what is asked for, to have room for what it notes down of each packet.
+        // Linux doubles the requested size, to have room for its bookkeeping of each packet.
         let buffer = |asked: Option<usize>, doubled: usize| {
             asked.map(|asked| SocketBuffer { asked, granted: asked.min(doubled / 2) })
         };
@@ -135,15 +136,15 @@ pub(crate) fn bind(address: SocketAddr, count: usize, asked: &Asked) -> Result<B
     Ok(bound)
 }
 
-/// Takes no further connections, while those that have begun still come through. Closing a
-/// listening socket resets what waits in its queue, and without this there is always more.
+/// Rejects new connections, while those whose handshake has begun can still be accepted. Closing a
+/// listening socket resets the connections in its queue, and without this the queue keeps filling.
 ///
 /// The socket is bound to an interface that does not exist, which needs no privilege (a socket
-/// filter needs `CAP_NET_ADMIN` since 2026): who connects is refused; as long as another socket
-/// shares the port, the SYN is lost and comes again a second later.
+/// filter needs `CAP_NET_ADMIN` since 2026): new connections are refused. As long as another socket
+/// shares the port, the SYN is lost and sent again a second later.
 ///
 /// # Errors
-/// The system refuses: Linux before 5.7 asks for `CAP_NET_RAW`.
+/// The system refuses: Linux before 5.7 requires `CAP_NET_RAW`.
 pub(crate) fn turn_away(listener: &TcpListener) -> io::Result<()> {
     // Interfaces are numbered from 1 on.
     const NOWHERE: Option<NonZeroU32> = NonZeroU32::new(i32::MAX as u32);
@@ -192,7 +193,7 @@ mod tests {
 
     use super::{Asked, SocketBuffer, bind, turn_away};
 
-    /// What an accepted connection has of what was asked for, against one that was left alone.
+    /// Buffers of an accepted connection as requested, compared with one that has the defaults.
     #[test]
     fn accepted_connections_have_the_buffers_that_were_asked_for() {
         let sizes = |receive_bytes: Option<usize>, send_bytes: Option<usize>| {

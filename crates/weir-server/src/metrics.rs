@@ -21,7 +21,7 @@ pub(crate) use self::series::{Listed, RouteNumber};
 use crate::descriptors::{Files, FilesPlan};
 use crate::error::ErrorKind;
 
-/// What one worker counts. Written by that worker, read by a scrape.
+/// Counters of one worker. Written by that worker, read by a scrape.
 #[derive(Debug, Default)]
 pub struct WorkerCounters {
     workers: usize,
@@ -31,11 +31,11 @@ pub struct WorkerCounters {
     events: Events,
     statuses: [AtomicU64; 6],
     errors: Mutex<BTreeMap<&'static str, u64>>,
-    /// By kind, and whether there was an answer.
+    /// Number of inquiries by kind, and by whether there was an answer.
     inquiries: Mutex<BTreeMap<(&'static str, bool), u64>>,
     /// Responses compared with definitions, by [`Compared`].
     compared: [AtomicU64; Compared::ALL.len()],
-    /// When a wrong response may be logged next, by the worker's clock.
+    /// The earliest time for the next log line about an invalid response, by the worker's clock.
     next_wrong_ms: AtomicU64,
     listed: Arc<Listed>,
     timers: Timers,
@@ -44,7 +44,7 @@ pub struct WorkerCounters {
 /// Makes a counter of each line: a method that counts, the metric's name and its help text.
 macro_rules! events {
     ($($event:ident: $name:literal, $help:literal;)*) => {
-        /// What a worker has counted one by one.
+        /// Simple event counters of a worker.
         #[derive(Debug, Default)]
         struct Events {
             $($event: AtomicU64,)*
@@ -88,7 +88,7 @@ events! {
         "Requests answered by MockFallback.";
 }
 
-/// What came of comparing a response with its definition.
+/// Result of validating a response against its definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compared {
     Sound,
@@ -109,12 +109,12 @@ impl Compared {
 }
 
 impl WorkerCounters {
-    /// Those of one of `workers`, which share `listed`.
+    /// Counters for one of `workers`, which share `listed`.
     pub(crate) fn new(workers: usize, listed: &Arc<Listed>) -> Self {
         Self { workers, listed: Arc::clone(listed), ..Self::default() }
     }
 
-    /// When the worker's clock was 0.
+    /// Start of the worker's clock.
     pub(crate) fn origin(&self) -> Instant {
         self.timers.origin
     }
@@ -163,7 +163,7 @@ impl WorkerCounters {
         }
     }
 
-    /// Whether a wrong response may be logged now: each worker logs one a second at most.
+    /// Whether an invalid response may be logged now: each worker logs one a second at most.
     pub(crate) fn may_tell_wrong(&self, now_ms: u64) -> bool {
         const EACH_MS: u64 = 1_000;
         let is_due = now_ms >= self.next_wrong_ms.load(Ordering::Relaxed);
@@ -173,7 +173,7 @@ impl WorkerCounters {
         is_due
     }
 
-    /// Under which requests through `route` are counted. What counting will write is fetched.
+    /// The number under which requests through `route` are counted. Prefetches its counters.
     pub(crate) fn number_of(&self, route: &Route<RouteTarget>) -> RouteNumber {
         let number = self.listed.number(route);
         self.timers.look_ahead(number);
@@ -232,8 +232,8 @@ impl Metrics {
         Self { workers: workers.into(), files, started: Instant::now() }
     }
 
-    /// Has the routes of `snapshot`, which were read again, counted where those were that they
-    /// replace. Looks at all of them.
+    /// Lets the reloaded routes of `snapshot` continue the counters of the routes they replace.
+    /// Reads all of them.
     pub fn recognise(&self, snapshot: &Snapshot) {
         if let Some(worker) = self.workers.first() {
             worker.listed.recognise(snapshot.index.iter());

@@ -29,7 +29,7 @@ pub(crate) fn watch_over<'s>(socket: impl Into<SockRef<'s>>) -> io::Result<()> {
 /// Connects to `address`.
 ///
 /// # Errors
-/// It is refused, unreachable or out of local ports.
+/// The connection is refused, the host unreachable, or no local port free.
 pub(crate) async fn connect_to(address: SocketAddr) -> io::Result<Watched<StdStream>> {
     let socket =
         socket2::Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), None)?;
@@ -49,8 +49,9 @@ pub(crate) async fn connect_to(address: SocketAddr) -> io::Result<Watched<StdStr
 
 /// A TCP connection.
 ///
-/// One just accepted is read and written before it is registered with the worker's poller. Most
-/// have sent their request by then, and one whose single request is answered here never needs
+/// A new connection is read and written before it is registered with the worker's poller. Most
+/// clients have sent their request by then, and a connection whose single request is answered here
+/// never needs registering: that saves two system calls and a wake-up.
 /// registering: that saves two system calls and a wake-up.
 #[derive(Debug)]
 pub(crate) struct Socket(State);
@@ -73,8 +74,8 @@ impl Socket {
         Self(State::Fresh(stream))
     }
 
-    /// The connection of a request that no client has sent: nothing comes, all that is written is
-    /// forgotten.
+    /// The connection of a request without a client: it yields no bytes, and all output is
+    /// discarded.
     pub(crate) fn nobody() -> Self {
         Self(State::Nobody)
     }
@@ -84,18 +85,18 @@ impl Socket {
         Self(State::Watched(stream))
     }
 
-    /// The connection; nothing can be done with what stays.
+    /// Moves the connection out; the socket left behind is unusable.
     pub(crate) fn take(&mut self) -> Self {
         Self(std::mem::replace(&mut self.0, State::Lost))
     }
 
-    /// Whether the peer has closed its side, or the connection broke. Reads nothing, whatever the
-    /// peer has sent.
+    /// Whether the peer has closed its side, or the connection broke. Reads nothing, even if the
+    /// peer has sent bytes.
     pub(crate) fn has_hung_up(&self) -> bool {
         self.has(PollFlags::RDHUP)
     }
 
-    /// Whether it failed, or has the readiness `flag`.
+    /// Whether the connection failed, or has the readiness `flag`.
     fn has(&self, flag: PollFlags) -> bool {
         let stream = match &self.0 {
             State::Fresh(stream) => stream,
@@ -137,7 +138,7 @@ impl Socket {
         let _ = SockRef::from(file).set_linger(Some(Duration::ZERO));
     }
 
-    /// Sends the end of the stream; tells whether that was possible.
+    /// Sends the end of the stream; returns whether that was possible.
     pub(crate) fn end(&self) -> bool {
         match &self.0 {
             State::Fresh(stream) => stream.shutdown(Shutdown::Write).is_ok(),
@@ -199,7 +200,7 @@ impl Socket {
             State::Watched(watched) => {
                 watched.try_write_some(pipe.held(), |stream| pipe.give(stream))
             }
-            // Only what is relayed goes through pipes.
+            // Pipes are for relayed bytes only.
             State::Lost | State::Nobody => Err(io::ErrorKind::NotConnected.into()),
         }
     }
@@ -279,7 +280,7 @@ pub(crate) fn poll_splice_from(
     poll_reading(socket, |socket| socket.splice_from_now(pipe, max))
 }
 
-/// Sends what `pipe` holds, once; it must hold something.
+/// Writes the content of `pipe`, once; it must not be empty.
 pub(crate) fn poll_splice_to(socket: &mut Socket, pipe: &mut Pipe) -> Poll<io::Result<usize>> {
     poll_writing(socket, |socket| socket.splice_to_now(pipe))
 }
@@ -292,8 +293,8 @@ pub(crate) fn poll_writable(socket: &mut Socket) -> Poll<io::Result<()>> {
     }
 }
 
-/// Whether a pooled connection is unusable: the peer closed it, or sent bytes that no request asked
-/// for. Costs no system call unless epoll reported an event.
+/// Whether a pooled connection is unusable: the peer closed it or sent unsolicited bytes. Costs no
+/// system call unless epoll reported an event.
 pub(crate) fn is_stale(socket: &Socket) -> bool {
     let again = socket.read_now(&mut [0u8; 1]);
     !matches!(again, Err(error) if error.kind() == io::ErrorKind::WouldBlock)

@@ -1,5 +1,5 @@
-//! The thread that lets requests pass when their turn has come: one for all limits, so that a limit
-//! is exact however many workers there are. It is started by the first request that has to wait.
+//! The thread that releases requests when their turn has come: one for all limits, so that a limit
+//! is exact for any number of workers. It is started by the first request that has to wait.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,7 +17,7 @@ pub fn now_ns() -> u64 {
     START_NS + u64::try_from(since).unwrap_or(u64::MAX / 2)
 }
 
-/// Sees to it that `valve` lets pass who waits at `due_ns`.
+/// Schedules `valve` to release its waiting requests at `due_ns`.
 pub(crate) fn arm(valve: &Arc<Valve>, due_ns: u64) {
     let pacer = pacer();
     let mut turns = pacer.lock();
@@ -26,7 +26,7 @@ pub(crate) fn arm(valve: &Arc<Valve>, due_ns: u64) {
     }
 }
 
-/// Sets limits and breakers to what a configuration that is now in force has them set to.
+/// Applies a published configuration to existing limits and breakers.
 pub fn set_limits(limits: Vec<Setting>) {
     for limit in limits {
         match limit {
@@ -38,7 +38,7 @@ pub fn set_limits(limits: Vec<Setting>) {
     }
 }
 
-/// Arms what a valve said, if it said something.
+/// Schedules a valve's next release, if it asked for one.
 pub fn arm_if(valve: &Arc<Valve>, due_ns: Option<u64>) {
     if let Some(due_ns) = due_ns {
         arm(valve, due_ns);
@@ -51,7 +51,7 @@ struct Pacer {
     sooner: Condvar,
 }
 
-/// When which valve is to be looked at; each at most once.
+/// The release times of valves; each valve has one at most.
 #[derive(Debug, Default)]
 struct Turns {
     by_time: BTreeMap<(u64, usize), Arc<Valve>>,
@@ -66,7 +66,8 @@ fn pacer() -> &'static Pacer {
     STARTED.get_or_init(|| {
         let thread = std::thread::Builder::new().name("weir-pacer".into());
         if let Err(error) = thread.spawn(|| pacer.run()) {
-            // Who waits then waits until its client gives up: better than to let all pass.
+            // Waiting requests then wait until their clients give up: better than to admit all of
+            // them.
             tracing::error!(%error, "the system gives no thread for limits");
         }
     });
@@ -85,7 +86,7 @@ impl Pacer {
             match turns.first() {
                 Some(due) if due <= now => {
                     let Some(valve) = turns.take() else { continue };
-                    // Waking takes locks of its own.
+                    // Dropped first: waking takes other locks.
                     drop(turns);
                     let next = valve.release(now);
                     turns = self.lock();
@@ -117,7 +118,7 @@ impl Turns {
         Some(valve)
     }
 
-    /// Whether the pacer has to wake earlier than it meant to.
+    /// Whether the pacer has to wake earlier than planned.
     fn add(&mut self, valve: &Arc<Valve>, due: u64) -> bool {
         let at = Arc::as_ptr(valve) as usize;
         match self.times.get(&at) {

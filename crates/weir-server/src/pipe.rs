@@ -1,6 +1,6 @@
-//! Content that goes from one connection to another without passing through the program: a pipe of
-//! the system takes the pages in which it was received, and the other connection sends them
-//! (splice(2), `docs/decisions/0019-splice.md`).
+//! Relaying content between connections without copying it to user space: a kernel pipe takes the
+//! pages in which it was received, and the other connection sends them (splice(2),
+//! `docs/decisions/0019-splice.md`).
 
 use std::cell::Cell;
 use std::io;
@@ -9,11 +9,11 @@ use std::rc::Rc;
 
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 
-/// What a pipe is made to hold, in bytes of full pages. It holds as many pieces as that are pages,
-/// however large or small they are: 92 KB of packets of an Ethernet.
+/// Capacity of a pipe, in bytes of full pages. A pipe holds one piece per page, whatever its size:
+/// 92 KB of Ethernet packets.
 const PIPE_BYTES: usize = 256 * 1024;
 
-/// A pipe of the system. What it holds when it is dropped is lost.
+/// A kernel pipe. Its content is lost when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Pipe {
     read: OwnedFd,
@@ -25,7 +25,7 @@ pub(crate) struct Pipe {
 impl Pipe {
     fn new(open: &Rc<Cell<usize>>) -> io::Result<Self> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        // Refused to those who have many: such a pipe would hold a page or two.
+        // Refused to users with many pipes, whose new pipes hold only a page or two.
         fcntl_setpipe_size(&write, PIPE_BYTES)?;
         open.set(open.get() + 1);
         Ok(Self { read, write, held: 0, open: Rc::clone(open) })
@@ -45,7 +45,7 @@ impl Pipe {
         Ok(count)
     }
 
-    /// Gives what it holds to `sink` as far as that takes it, without waiting.
+    /// Writes as much of its content to `sink` as possible, without waiting.
     pub(crate) fn give(&mut self, sink: impl AsFd) -> io::Result<usize> {
         let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
         let count = splice(&self.read, None, sink, None, self.held, flags)?;
@@ -105,7 +105,7 @@ impl Pipes {
         self.idle.clear();
     }
 
-    /// Closes half of those that nobody needs.
+    /// Closes half of the idle pipes.
     pub(crate) fn tidy(&mut self) {
         self.idle.truncate(self.idle.len() / 2);
     }

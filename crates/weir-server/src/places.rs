@@ -5,11 +5,11 @@ use slab::Slab;
 /// Places for tasks, files or turns that are kept, used or not.
 pub(crate) const PLACES_MIN: usize = 256;
 
-/// Which task of a thread. A number is used again when its task has ended: whoever still holds it
-/// wakes another one, which finds nothing to do.
+/// Identifier of a thread's task. A number is reused when its task has ended: a stale waker wakes
+/// the new task, which finds no work to do.
 pub(crate) type TaskId = u32;
 
-/// Lets go of the places that a crowd has left at the end of a list.
+/// Frees unused places at the end of a list, left by a past peak.
 pub(crate) fn tidy<T>(list: &mut Slab<T>) {
     if list.capacity() > PLACES_MIN && list.len() <= list.capacity() / 2 {
         list.shrink_to_fit();

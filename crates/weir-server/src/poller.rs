@@ -30,7 +30,7 @@ pub(crate) struct Poller {
     selector: RefCell<Selector>,
     events: RefCell<Events>,
     sources: RefCell<Slab<Rc<Source>>>,
-    /// Descriptors registered so far.
+    /// Number of registered descriptors.
     count: Cell<u32>,
 }
 
@@ -44,10 +44,10 @@ pub(crate) struct Source {
 }
 
 impl Poller {
-    /// A poller with nothing but the eventfd that it returns.
+    /// A poller that watches only the eventfd returned with it.
     ///
     /// # Errors
-    /// The system gives no files for it.
+    /// The system provides no file descriptors for it.
     pub(crate) fn new() -> io::Result<(Self, Waker)> {
         let selector = Selector::new()?;
         let eventfd = Waker::new(selector.registry(), EVENTFD)?;
@@ -88,7 +88,7 @@ impl Poller {
     /// Returns whether another thread signalled the eventfd.
     ///
     /// # Errors
-    /// The system does not tell what happens.
+    /// Polling for events fails.
     pub(crate) fn wait(&self, busy: bool, mut wake: impl FnMut(TaskId)) -> io::Result<bool> {
         let mut events = self.events.borrow_mut();
         let timeout = busy.then_some(Duration::ZERO);

@@ -14,15 +14,15 @@ use weir_snapshot::{RouteTarget, Upstream};
 pub struct ReservedPaths {
     /// This path itself, but nothing below it.
     pub base: String,
-    /// What is taken below it, each with all that is below: `health`.
+    /// Reserved names below the base, each with its subpaths: `health`.
     pub names: Vec<String>,
-    /// Where the requests go.
+    /// Address that serves the reserved requests.
     pub address: SocketAddr,
 }
 
 impl ReservedPaths {
     /// Whether requests for `path` are reserved. Other paths below the base are left to the routes,
-    /// as under SCG: there may be an actuator behind the gateway too.
+    /// as in SCG: an upstream may have an actuator too.
     pub fn takes(&self, path: &[u8]) -> bool {
         let Some(rest) = path.strip_prefix(self.base.as_bytes()) else { return false };
         if rest.is_empty() {

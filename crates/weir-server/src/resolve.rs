@@ -8,7 +8,7 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 use weir_filter::Target;
 
-/// How long an answer is used before the name is asked for again.
+/// How long an answer is cached.
 const TTL_MS: u64 = 5_000;
 /// Names remembered at most; beyond, all are forgotten.
 const NAMES_MAX: usize = 10_000;

@@ -26,22 +26,25 @@ use crate::inquiries::Inquiries;
 use crate::listener::{Asked, BindError, SocketBuffers, bind};
 use crate::metrics::{Metrics, WorkerCounters};
 use crate::pipeline::{Order, PipelineSet, PipelineStatus, take_orders};
+use crate::recorder::Recorder;
 use crate::reserved::{Reserved, ReservedPaths};
 use crate::start_error::StartError;
 use crate::sys::{files_max, on_core};
 use crate::worker::Worker;
 
-/// What the server needs besides a snapshot.
+/// Options of the server besides a snapshot.
 #[derive(Debug)]
 pub struct ServerOptions {
     /// Seed of all chance (weights, request ids): 64 random bits.
     pub seed: u64,
     /// Paths that are not left to the routes.
     pub reserved: Option<ReservedPaths>,
-    /// Where the admin API listens: never an upstream, whoever names it.
+    /// Address of the admin API's listener, which may never be an upstream.
     pub admin: Option<SocketAddr>,
-    /// Who answers what filters ask; without it nobody does.
+    /// Queue for the filters' questions; without it none is answered.
     pub inquiries: Option<Inquiries>,
+    /// What is to be recorded.
+    pub recorder: Arc<Recorder>,
 }
 
 /// The running data plane.
@@ -108,6 +111,7 @@ impl Server {
             identity,
             files: Arc::clone(&files),
             inquiries: options.inquiries.clone(),
+            recorder: &options.recorder,
             unpinned: RefCell::new(None),
         };
         let (senders, orders) = (0..workers).map(|_| unbounded_channel()).unzip();
@@ -118,7 +122,7 @@ impl Server {
         }
         let listeners = bound.map(|bound| bound.listeners);
         let mut threads = plan.spawn(listeners, orders, &counters, acceptors, options.seed)?;
-        // Joined last: it ends when the workers have let go of their ends of the log.
+        // Joined last: it ends when the workers have closed the log.
         threads.extend(writer);
         Ok(Self {
             address,
@@ -135,13 +139,13 @@ impl Server {
         })
     }
 
-    /// Where it listens, but for pipelines; `None` if there are only those.
+    /// Listening address of the main listener; `None` if there are only pipelines.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Goes over to the pipelines of `snapshot`: what stays keeps its connections. Tells what could
-    /// not be listened on; the rest is served.
+    /// Applies the pipelines of `snapshot`: unchanged ones keep their connections. Returns the
+    /// addresses that could not be bound; the others are served.
     pub fn set_pipelines(&self, snapshot: &Snapshot) -> Vec<(String, BindError)> {
         self.pipelines.apply(&snapshot.pipelines, &snapshot.settings)
     }
@@ -162,7 +166,7 @@ impl Server {
         self.acceptors
     }
 
-    /// How the files the process may open are shared out.
+    /// Shares of the process's limit on open files.
     pub fn files(&self) -> &FilesPlan {
         &self.shares
     }
@@ -172,7 +176,7 @@ impl Server {
         self.buffers
     }
 
-    /// Why a worker is not kept to its core although `weir.server.pinning` asks for it.
+    /// The reason why a worker is not pinned to its core although `weir.server.pinning` is set.
     pub fn unpinned(&self) -> Option<&str> {
         self.unpinned.as_deref()
     }
@@ -182,7 +186,7 @@ impl Server {
         &self.metrics
     }
 
-    /// Stops accepting and lets idle connections go; running exchanges finish.
+    /// Stops accepting and closes idle connections; running exchanges finish.
     pub fn drain(&self) {
         self.advance(Phase::Draining);
     }
@@ -194,12 +198,12 @@ impl Server {
         let _ = self.stop.send(phase);
     }
 
-    /// Waits until all connections are gone, for `timeout` at most, then ends what is left. Tells
-    /// how many connections were cut. `hurry` is asked now and then whether to end at once.
+    /// Waits until all connections are closed, for `timeout` at most, then cuts the rest. Returns
+    /// the number of connections cut. `hurry` is polled regularly: `true` ends the wait at once.
     pub fn finish(self, timeout: Duration, hurry: impl Fn() -> bool) -> i64 {
         self.drain();
         let until = Instant::now() + timeout;
-        // In this order: what a listener has taken is counted before the listener is gone.
+        // In this order: connections of a listener are counted before the listener is gone.
         let busy = || self.drain.is_listening() || self.metrics.connections() > 0;
         while busy() && Instant::now() < until && !hurry() {
             std::thread::sleep(Duration::from_millis(10));
@@ -219,14 +223,13 @@ fn worker_count(settings: &Settings) -> usize {
     if settings.workers == 0 { cores } else { settings.workers }
 }
 
-/// How the files of a process that may open `limit` of them would be shared out with these
-/// settings.
+/// Shares of a limit of `limit` open files under these settings.
 pub fn files_plan(settings: &Settings, limit: u64) -> FilesPlan {
     let workers = worker_count(settings);
     FilesPlan::of(limit, workers + settings.acceptors.min(workers), settings.splice)
 }
 
-/// What all threads are started with.
+/// Shared parameters of all threads.
 struct Plan<'a> {
     snapshot: &'a Arc<ArcSwap<Snapshot>>,
     settings: &'a Settings,
@@ -237,11 +240,12 @@ struct Plan<'a> {
     identity: Arc<Identity>,
     files: Arc<Files>,
     inquiries: Option<Inquiries>,
+    recorder: &'a Arc<Recorder>,
     /// Why a worker could not be pinned.
     unpinned: RefCell<Option<String>>,
 }
 
-/// Where a worker's connections come from.
+/// Source of a worker's connections.
 enum Intake {
     /// Its own listening socket.
     Own(StdListener, Listening),
@@ -308,13 +312,14 @@ impl Plan<'_> {
         let (snapshot, drain) = (Arc::clone(self.snapshot), Arc::clone(self.drain));
         let (stopped, reserved) = (self.stopped.clone(), self.reserved.clone());
         let (identity, files) = (Arc::clone(&self.identity), Arc::clone(&self.files));
-        let inquiries = self.inquiries.clone();
+        let (inquiries, recorder) = (self.inquiries.clone(), Arc::clone(self.recorder));
         let body = move || {
             let log = log.map(|(format, sender)| {
                 LogBuffer::new(format.unwrap_or(AccessLogFormat::Common), sender)
             });
             let worker = Worker::new(
-                snapshot, counters, drain, log, reserved, identity, files, inquiries, seed,
+                snapshot, counters, drain, log, reserved, identity, files, inquiries, recorder,
+                seed,
             );
             if let Err(error) = run(&worker, intake, orders, stopped) {
                 tracing::error!(%error, "a worker has ended");
@@ -339,7 +344,7 @@ fn run(
     orders: UnboundedReceiver<Order>,
     stopped: watch::Receiver<Phase>,
 ) -> io::Result<()> {
-    // Names are looked up by threads of its own; nothing else is left to it.
+    // Only for name lookups, which run on threads of their own.
     let names = Builder::new_current_thread().build()?;
     let _entered = names.enter();
     Executor::new()?.run(serve_until_stopped(worker, intake, orders, stopped))?
@@ -371,7 +376,7 @@ async fn serve_until_stopped(
             Intake::None => {}
         }
     })?;
-    // A task of its own: a sweep then does not poll the phase, which all workers share.
+    // In a separate task: a sweep then does not poll the phase, which all workers share.
     let (failed, has_failed) = oneshot::channel();
     let deadlines = Rc::clone(&worker.deadlines);
     spawn(async move {
@@ -391,7 +396,7 @@ async fn serve_until_stopped(
         Ok(error) = has_failed => Err(error),
     };
     worker.deadlines.wake_all();
-    // Let the tasks see the phase and close what they hold.
+    // Lets the tasks see the phase and close their connections.
     for _ in 0..16 {
         yield_now().await;
     }

@@ -1,10 +1,10 @@
-//! Why the data plane does not start.
+//! Errors in starting the data plane.
 
 use std::io;
 
 use crate::listener::BindError;
 
-/// Why the server did not start.
+/// Error in starting the server.
 #[derive(Debug)]
 pub enum StartError {
     /// An address cannot be listened on.

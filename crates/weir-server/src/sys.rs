@@ -45,19 +45,18 @@ pub fn files_max_raised() -> u64 {
     getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX)
 }
 
-/// Lets threads that serve go before the calling one, and those it starts, where there is more to
-/// do than there are cores: changes of the table and the admin API must not hold up requests. They
-/// still get a tenth of a core that is never idle.
+/// Lowers the priority of the calling thread, and of those it starts, below that of serving
+/// threads: changes of the table and the admin API must not delay requests. They still get a tenth
+/// of a busy core.
 pub fn yield_to_traffic() {
     const NICE: i32 = 10;
     // Linux counts priorities by thread. Where it is refused, everything works as before.
     let _ = setpriority_process(None, NICE);
 }
 
-/// Has the allocator give memory back to the system 10 ms after it is free, instead of after a
-/// second. Sooner, requests that need memory for a moment would pay for it again and again
-/// (`docs/decisions/0010-allocator.md`). Does nothing in a program with another allocator than
-/// mimalloc.
+/// Makes the allocator return free memory to the system after 10 ms instead of a second. If it were
+/// sooner, requests that need memory briefly would pay for it again and again
+/// (`docs/decisions/0010-allocator.md`). No effect with an allocator other than mimalloc.
 pub fn return_memory_soon() {
     /// Number of mimalloc's option `purge_delay`, in milliseconds.
     const PURGE_DELAY: c_int = 15;
@@ -72,10 +71,9 @@ pub fn return_memory_soon() {
     }
 }
 
-/// Has the allocator give back what it holds for the calling thread and nobody uses: it keeps a
-/// page of each size for what may come next, and looks at them when it is called, which an idle
-/// thread does not do. Takes some microseconds. Does nothing in a program with another allocator
-/// than mimalloc.
+/// Makes the allocator return unused memory of the calling thread: it keeps a page of each size for
+/// later allocations and frees them only during calls, which an idle thread does not make. Takes
+/// some microseconds. No effect with an allocator other than mimalloc.
 pub fn give_back_memory() {
     #[expect(unsafe_code, reason = "mimalloc's functions have no safe binding")]
     // SAFETY: this is mimalloc's own declaration of `mi_collect`, which may be called from any
@@ -88,25 +86,25 @@ pub fn give_back_memory() {
     }
 }
 
-/// Where the program and its libraries are mapped, as far as nobody can write there.
+/// Mapped pages of the program and its libraries that cannot be written.
 #[derive(Debug)]
 pub struct ProgramPages(Vec<(usize, usize)>);
 
 impl ProgramPages {
-    /// What is mapped now. To be called before anything loads a library of its own accord, as
-    /// looking up a host name does: what is mapped from the start stays for the life of the
-    /// process, and that alone may be forgotten.
+    /// Finds the current mappings. To be called before any library is loaded at run time, as a host
+    /// name lookup does: only what is mapped from the start stays mapped for the life of the
+    /// process, and only such pages may be dropped.
     pub fn find() -> Self {
         Self(unwritten_maps(smaps()))
     }
 
-    /// Forgets which of the pages are in use: what only the start or a reload has run (parsers, the
-    /// command line, the compiler of expressions) no longer counts as this process's memory. What
-    /// is needed comes back from the system's page cache when it is run, 64 KiB at a time. Gives
-    /// the bytes of address space that this was done for.
+    /// Drops the pages from this process's memory: code that only start-up or a reload has run
+    /// (parsers, the command line, the compiler of expressions) no longer counts. Pages that run
+    /// again come back from the page cache, 64 KiB at a time. Returns the bytes of address space
+    /// affected.
     pub fn forget(&self) -> usize {
         let mut bytes = 0;
-        // One that a debugger has written to since is left.
+        // A mapping that a debugger has written to since is kept.
         for (from, to) in unwritten_maps(smaps()).into_iter().filter(|map| self.0.contains(map)) {
             #[expect(unsafe_code, reason = "advice about memory has no safe binding")]
             // SAFETY: the range is one mapping of a file that cannot be written to and that holds
@@ -123,9 +121,9 @@ impl ProgramPages {
     }
 }
 
-/// Has the system keep new connections of a listening socket to itself until their clients send
-/// something, or `time` is over; rounded up to seconds, and counted by the system in repetitions of
-/// its SYN-ACK. Nothing for a time of zero.
+/// Makes the kernel defer new connections of a listening socket until their clients send bytes or
+/// `time` is over, rounded up to seconds, which the kernel counts in repetitions of its SYN-ACK. No
+/// effect for a time of zero.
 ///
 /// # Errors
 /// The system refuses.
@@ -151,8 +149,8 @@ pub(crate) fn defer_accept(socket: &impl AsRawFd, time: Duration) -> io::Result<
     if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Has the system move what is in `bytes` at `from` to a huge page, where it is the process's own
-/// memory; `false` if that is refused.
+/// Collapses `bytes` at `from` into a huge page, where they are the process's own memory; `false`
+/// if the system refuses.
 pub(crate) fn collapse(from: usize, bytes: usize) -> bool {
     #[expect(unsafe_code, reason = "advice about memory has no safe binding")]
     // SAFETY: MADV_COLLAPSE moves what is in the range to other memory of the system and maps that
@@ -173,7 +171,7 @@ impl Fetch for Caches {
     }
 }
 
-/// Has the processor fetch the first lines of `values`, which are needed soon, while it goes on.
+/// Prefetches the first cache lines of `values`, which are needed soon.
 pub(crate) fn fetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]
     {
@@ -195,15 +193,15 @@ pub(crate) fn fetch<T>(values: &[T]) {
     let _ = values;
 }
 
-/// What the system tells of the process's mappings, see proc_pid_smaps(5), line by line: as one
-/// text it would be most of the memory of a small gateway.
+/// The process's memory mappings, see proc_pid_smaps(5), line by line: as one string they would
+/// take most of the memory of a small gateway.
 pub(crate) fn smaps() -> impl Iterator<Item = String> {
     let file = File::open("/proc/self/smaps").ok();
     file.into_iter().flat_map(|file| BufReader::new(file).lines().map_while(Result::ok))
 }
 
-/// The mappings of files in `smaps` that nobody can write to, and nobody
-/// has: relocated data are of the same files, but are not in them.
+/// The file mappings in `smaps` that are not writable and never were written: relocated data come
+/// from the same files but were changed in memory.
 fn unwritten_maps(smaps: impl Iterator<Item = impl AsRef<str>>) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut current = None;
@@ -282,7 +280,7 @@ Anonymous:             0 kB
     fn the_program_goes_on_without_its_pages() {
         assert!(ProgramPages::find().forget() > 0);
         assert_eq!(ProgramPages(Vec::new()).forget(), 0);
-        // What this needs was in the pages that were dropped.
+        // The code for this was in the dropped pages.
         assert_eq!(format!("{:?}", unwritten_maps("".lines())), "[]");
     }
 }

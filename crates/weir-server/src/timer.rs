@@ -1,7 +1,7 @@
-//! A timer that is a file, watched as connections are.
+//! A timer that is a file descriptor, polled like connections.
 //!
-//! A runtime with timers of its own reads the clock and looks through them at every wait, whatever
-//! woke it. A worker has one time to wait for, its next sweep, and leaves that to the system.
+//! A runtime with its own timers reads the clock and checks them after every wait, whatever woke
+//! it. A worker waits for one time only, its next sweep, and leaves that to the kernel.
 
 use std::future::poll_fn;
 use std::io;
@@ -16,7 +16,7 @@ use rustix::time::{
 
 use crate::watched::Watched;
 
-/// One timer of a thread.
+/// A timer of a thread.
 #[derive(Debug)]
 pub(crate) struct Timer(Watched<OwnedFd>);
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Messages and bytes so far.
+/// Counters of messages and bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     /// Messages from clients, where they are told apart.

@@ -10,7 +10,7 @@ use crate::executor::{Executor, here};
 use crate::places::TaskId;
 use crate::poller::{READ_ENDED, READABLE, Source, WRITABLE, WRITE_ENDED};
 
-/// A file that is watched. Nothing of what it does waits.
+/// A file registered with the poller. Its operations do not block.
 pub(crate) struct Watched<F: AsRawFd> {
     file: F,
     source: Rc<Source>,
@@ -72,18 +72,17 @@ impl<F: AsRawFd> Watched<F> {
         Ok(count)
     }
 
-    /// Notes that a call that reads would have to wait.
+    /// Records that a read would block.
     pub(crate) fn clear_readable(&self) {
         self.source.state.set(self.source.state.get() & !(READABLE | READ_ENDED));
     }
 
-    /// Whether a call that reads may do something; if not, the task that is polled is woken when
-    /// one may.
+    /// Whether a read may make progress; if not, the current task is woken when one may.
     pub(crate) fn poll_readable(&self) -> Poll<()> {
         self.poll(READABLE, &self.source.reader)
     }
 
-    /// Whether a call that writes may do something, as [`Self::poll_readable`].
+    /// Whether a write may make progress, as [`Self::poll_readable`].
     pub(crate) fn poll_writable(&self) -> Poll<()> {
         self.poll(WRITABLE, &self.source.writer)
     }
@@ -152,7 +151,7 @@ mod tests {
         });
     }
 
-    /// What comes with the end is less than asked for, but nothing else is told of the end.
+    /// A read that ends at the end of the stream is short, and no further event reports the end.
     #[test]
     fn the_end_that_comes_with_the_last_bytes_is_seen() {
         run(async {
@@ -192,8 +191,7 @@ mod tests {
         });
     }
 
-    /// The number of one that is closed is given to the next, while what happened to the first may
-    /// still be told.
+    /// A closed descriptor's number is reused while events of the old one may be pending.
     #[test]
     fn what_happened_to_a_closed_file_is_not_told_of_the_next() {
         run(async {

@@ -1,4 +1,4 @@
-//! One worker: what its tasks share, which no other thread touches.
+//! A worker: state shared by its tasks and by no other thread.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -20,6 +20,7 @@ use crate::http::loop_guard::Identity;
 use crate::http::pool::Pools;
 use crate::inquiries::Inquiries;
 use crate::metrics::WorkerCounters;
+use crate::recorder::Recorder;
 use crate::reserved::Reserved;
 use crate::resolve::Resolver;
 use crate::sys::give_back_memory;
@@ -40,7 +41,7 @@ const HEAD_READ_BYTES: usize = 2 * 1024;
 /// would make all workers write to one cache line.
 pub(crate) type HeldSnapshot = Rc<Arc<Snapshot>>;
 
-/// What the tasks of one worker share.
+/// State shared by the tasks of one worker.
 pub(crate) struct Worker {
     pub(crate) deadlines: Rc<Deadlines>,
     pub(crate) pools: Pools,
@@ -58,12 +59,14 @@ pub(crate) struct Worker {
     pub(crate) identity: Arc<Identity>,
     pub(crate) files: Arc<Files>,
     pub(crate) inquiries: Option<Inquiries>,
+    pub(crate) recorder: Arc<Recorder>,
     /// Cloned by each running cache refresh, to count them.
     pub(crate) refreshes: Rc<()>,
     /// Current idle timeout of clients, in addition to their keep-alive timeout.
     pub(crate) idle_ms_max: Cell<u64>,
     /// Requests that wait for their turn at a limit.
     pub(crate) waiting: Cell<usize>,
+    /// Connections to Dubbo providers that consumers share.
     shared: RefCell<Cache<Arc<ArcSwap<Snapshot>>, Arc<Snapshot>>>,
     seen: RefCell<HeldSnapshot>,
     #[expect(clippy::vec_box, reason = "an exchange stays where it is: it is large")]
@@ -84,6 +87,7 @@ impl Worker {
         identity: Arc<Identity>,
         files: Arc<Files>,
         inquiries: Option<Inquiries>,
+        recorder: Arc<Recorder>,
         seed: u64,
     ) -> Rc<Self> {
         let mut shared = Cache::new(shared);
@@ -104,6 +108,7 @@ impl Worker {
             identity,
             files,
             inquiries,
+            recorder,
             refreshes: Rc::default(),
             idle_ms_max: Cell::new(u64::MAX),
             waiting: Cell::default(),
@@ -140,6 +145,7 @@ impl Worker {
             identity: Arc::clone(&self.identity),
             files: Arc::clone(&self.files),
             inquiries: self.inquiries.clone(),
+            recorder: Arc::clone(&self.recorder),
             refreshes: Rc::default(),
             idle_ms_max: Cell::new(u64::MAX),
             waiting: Cell::default(),
@@ -186,7 +192,7 @@ impl Worker {
     }
 
     /// Whether connections close after their response: while the gateway drains, and while another
-    /// client waits for a place.
+    /// client waits for a free file.
     pub(crate) fn lets_go(&self) -> bool {
         self.draining() || self.files.is_crowded()
     }
@@ -218,7 +224,7 @@ impl Worker {
         self.deadlines.wake_all();
     }
 
-    /// Periodic housekeeping: frees what is kept only for speed.
+    /// Periodic housekeeping: frees caches and spare buffers.
     pub(crate) fn tidy(&self) {
         self.tidy_own();
         self.deadlines.tidy();
@@ -232,7 +238,7 @@ impl Worker {
         }
     }
 
-    /// The same, without what it shares with other workers of the thread.
+    /// The same, without state shared with other workers of the thread.
     pub(crate) fn tidy_own(&self) {
         drop(self.snapshot());
         self.pools.evict(self.deadlines.now_ms(), self.files.is_short());

@@ -59,7 +59,13 @@ fn gateway(origin: SocketAddr, more: &str) -> Server {
     let snapshot = Arc::new(ArcSwap::from_pointee(snapshot));
     Server::start(
         &snapshot,
-        &ServerOptions { seed: 1, reserved: None, admin: None, inquiries: None },
+        &ServerOptions {
+            seed: 1,
+            reserved: None,
+            admin: None,
+            inquiries: None,
+            recorder: Arc::default(),
+        },
     )
     .expect("a gateway")
 }

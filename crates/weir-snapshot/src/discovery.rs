@@ -26,6 +26,8 @@ pub struct Discovery {
     pub consul: Consul,
     /// `spring.cloud.nacos.*`.
     pub nacos: Nacos,
+    /// `spring.cloud.zookeeper.*`.
+    pub zookeeper: Zookeeper,
     /// `spring.cloud.kubernetes.*`.
     pub kubernetes: Kubernetes,
     /// `weir.discovery.dns.*`.
@@ -149,6 +151,48 @@ pub struct Nacos {
     pub metadata: Vec<(String, String)>,
 }
 
+/// `spring.cloud.zookeeper.*`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Zookeeper {
+    /// Any `spring.cloud.zookeeper.*` property but those of a configuration server is there.
+    pub configured: bool,
+    /// `spring.cloud.zookeeper.enabled` and `spring.cloud.zookeeper.discovery.enabled` (true).
+    pub enabled: bool,
+    /// `spring.cloud.zookeeper.connect-string` (`localhost:2181`): servers with commas, and the
+    /// node below which everything is.
+    pub servers: String,
+    /// `spring.cloud.zookeeper.session-timeout` (60 s).
+    pub session_timeout: Duration,
+    /// `spring.cloud.zookeeper.connection-timeout` (15 s).
+    pub connection_timeout: Duration,
+    /// `spring.cloud.zookeeper.discovery.root` (`/services`).
+    pub root: String,
+    /// `spring.cloud.zookeeper.prefix`: the node below the root where `dependencies` are.
+    pub prefix: String,
+    /// `spring.cloud.zookeeper.dependencies.<alias>.path`, by alias.
+    pub dependencies: Vec<(String, String)>,
+    /// `spring.cloud.zookeeper.discovery.register` (true).
+    pub register: bool,
+    /// `spring.cloud.zookeeper.discovery.instance-id`.
+    pub instance_id: Option<String>,
+    /// `spring.cloud.zookeeper.discovery.instance-host`.
+    pub host: Option<String>,
+    /// `spring.cloud.zookeeper.discovery.instance-ip-address`.
+    pub ip: Option<String>,
+    /// `spring.cloud.zookeeper.discovery.prefer-ip-address` (false).
+    pub prefer_ip: bool,
+    /// `spring.cloud.zookeeper.discovery.instance-port`.
+    pub port: Option<u16>,
+    /// `spring.cloud.zookeeper.discovery.instance-ssl-port`.
+    pub ssl_port: Option<u16>,
+    /// `spring.cloud.zookeeper.discovery.initial-status` (`UP`).
+    pub status: String,
+    /// `spring.cloud.zookeeper.discovery.uri-spec` (`{scheme}://{address}:{port}`).
+    pub uri_spec: String,
+    /// `spring.cloud.zookeeper.discovery.metadata.*`.
+    pub metadata: Vec<(String, String)>,
+}
+
 /// `spring.cloud.kubernetes.*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kubernetes {
@@ -211,11 +255,12 @@ impl Discovery {
     /// Whether weir registers itself anywhere.
     pub fn registers(&self) -> bool {
         let eureka = &self.eureka;
-        let (consul, nacos) = (&self.consul, &self.nacos);
+        let (consul, nacos, zookeeper) = (&self.consul, &self.nacos, &self.zookeeper);
         let any = [
             eureka.configured && eureka.enabled && eureka.register,
             consul.configured && consul.enabled && consul.register,
             nacos.configured && nacos.enabled && nacos.register,
+            zookeeper.configured && zookeeper.enabled && zookeeper.register,
         ];
         self.enabled && any.contains(&true)
     }
@@ -226,6 +271,7 @@ impl Discovery {
             ("eureka", self.eureka.configured && self.eureka.enabled && self.eureka.fetch),
             ("nacos", self.nacos.configured && self.nacos.enabled),
             ("consul", self.consul.configured && self.consul.enabled),
+            ("zookeeper", self.zookeeper.configured && self.zookeeper.enabled),
             ("kubernetes", self.kubernetes.configured && self.kubernetes.enabled),
             ("dns", !self.dns.services.is_empty()),
         ];
@@ -246,6 +292,7 @@ impl Default for Discovery {
             eureka: Eureka::default(),
             consul: Consul::default(),
             nacos: Nacos::default(),
+            zookeeper: Zookeeper::default(),
             kubernetes: Kubernetes::default(),
             dns: Dns::default(),
         }
@@ -319,6 +366,31 @@ impl Default for Nacos {
             ip: None,
             weight: "1".to_owned(),
             ephemeral: true,
+            metadata: Vec::new(),
+        }
+    }
+}
+
+impl Default for Zookeeper {
+    fn default() -> Self {
+        Self {
+            configured: false,
+            enabled: true,
+            servers: "localhost:2181".to_owned(),
+            session_timeout: Duration::from_secs(60),
+            connection_timeout: Duration::from_secs(15),
+            root: "/services".to_owned(),
+            prefix: String::new(),
+            dependencies: Vec::new(),
+            register: true,
+            instance_id: None,
+            host: None,
+            ip: None,
+            prefer_ip: false,
+            port: None,
+            ssl_port: None,
+            status: "UP".to_owned(),
+            uri_spec: "{scheme}://{address}:{port}".to_owned(),
             metadata: Vec::new(),
         }
     }

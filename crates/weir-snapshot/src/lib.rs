@@ -16,6 +16,7 @@ mod ambiguous_paths;
 mod discovery;
 mod memory;
 mod pipeline;
+mod reach;
 mod secret;
 mod security;
 mod settings;
@@ -23,12 +24,13 @@ mod snapshot;
 
 pub use ambiguity::Ambiguity;
 pub use ambiguous_paths::AmbiguousPaths;
-pub use discovery::{Consul, Discovery, Dns, Eureka, Kubernetes, Nacos};
+pub use discovery::{Consul, Discovery, Dns, Eureka, Kubernetes, Nacos, Zookeeper};
 pub use memory::Memory;
 pub use pipeline::{
-    AddressRule, Fits, FrameSettings, HealthCheck, Pattern, PipelineLimit, PipelineRoute,
-    PipelineTimeouts, ProxyProtocol, ProxyVersion, SocksRules,
+    AddressRule, DubboSettings, Fits, FrameSettings, HealthCheck, Pattern, PipelineLimit,
+    PipelineRoute, PipelineTimeouts, ProxyProtocol, ProxyVersion, Sharing, SocksRules,
 };
+pub use reach::{is_admin, is_link_local, is_metadata};
 pub use secret::Secret;
 pub use security::Security;
 pub use settings::{

@@ -16,8 +16,8 @@ use weir_route::index::Index;
 
 use crate::ambiguous_paths::AmbiguousPaths;
 use crate::pipeline::{
-    FrameSettings, HealthCheck, PipelineLimit, PipelineRoute, PipelineTimeouts, ProxyProtocol,
-    SocksRules,
+    DubboSettings, FrameSettings, HealthCheck, PipelineLimit, PipelineRoute, PipelineTimeouts,
+    ProxyProtocol, SocksRules,
 };
 use crate::security::Security;
 use crate::settings::Settings;
@@ -174,8 +174,8 @@ pub enum Protocol {
     Socks(SocksRules),
     /// Messages of fixed length, or prefixed with their length.
     Frame(FrameSettings),
-    /// Dubbo2 calls; the number is the maximum size of a body in bytes.
-    Dubbo(usize),
+    /// Dubbo2 calls.
+    Dubbo(DubboSettings),
 }
 
 impl Protocol {

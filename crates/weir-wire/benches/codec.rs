@@ -1,4 +1,4 @@
-//! Cost of the codec: what every proxied message pays.
+//! Cost of the codec per proxied message.
 
 use std::hint::black_box;
 
@@ -8,10 +8,10 @@ use weir_wire::http1::{
 };
 use weir_wire::{RequestHead, ResponseHead};
 
-/// What `wrk` sends.
+/// A request of `wrk`.
 const SMALL: &str = "GET /mock/1999 HTTP/1.1\r\nHost: 127.0.0.1:8888\r\n\r\n";
 
-/// What a browser sends.
+/// A request of a browser.
 const BROWSER: &str = "GET /api/v1/users/42/orders?page=3&size=20 HTTP/1.1\r\n\
     Host: api.example.com\r\n\
     User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\r\n\

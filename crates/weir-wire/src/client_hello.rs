@@ -1,6 +1,6 @@
-//! What a TLS client says before anything is encrypted: RFC 8446 section 4.1.2, RFC 6066, RFC 7301.
+//! The ClientHello of TLS: RFC 8446 section 4.1.2, RFC 6066, RFC 7301.
 //!
-//! The connection is only looked at: what was read goes to whoever ends the TLS.
+//! The bytes are only parsed, not consumed: they are forwarded to the peer that terminates TLS.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const ALPN: u16 = 16;
 
-/// What a client asks for.
+/// Server name and protocols requested by a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientHello {
     /// Name of the server, in lower case and without a dot at the end.
@@ -28,7 +28,7 @@ pub struct ClientHello {
 /// Why bytes are no hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HelloError {
-    /// They are no handshake of TLS.
+    /// The bytes are not a TLS handshake.
     NotTls,
     /// A record is empty or longer than it may be.
     RecordLength,
@@ -119,7 +119,7 @@ fn take_u16(input: &mut &[u8]) -> Result<u16, HelloError> {
     Ok(u16::from_be_bytes([byte(bytes, 0), byte(bytes, 1)]))
 }
 
-/// Takes bytes with their count in front, in one byte or two.
+/// Takes bytes that are prefixed with their count, in one byte or two.
 fn take_short<'a>(input: &mut &'a [u8]) -> Result<&'a [u8], HelloError> {
     let count = byte(take(input, 1)?, 0);
     take(input, usize::from(count))

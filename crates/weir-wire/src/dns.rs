@@ -20,26 +20,26 @@ pub struct DnsNameError;
 /// Why bytes are no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DnsError {
-    /// They end too early, or a name in them makes no sense.
+    /// The message is truncated, or a name in it is malformed.
     Malformed,
-    /// They answer another question.
+    /// The message answers another query.
     NotAnswer,
 }
 
-/// What a server says.
+/// A server's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DnsAnswer {
-    /// Whether it holds only a part: it is to be asked for by TCP.
+    /// Whether it is incomplete, so that the query must be repeated over TCP.
     pub is_truncated: bool,
     /// 0 is good, 3 is NXDOMAIN, 2 is SERVFAIL (RFC 1035 section 4.1.1).
     pub code: u8,
     /// The SRV records.
     pub records: Vec<SrvRecord>,
-    /// How long an answer without records may be kept, in seconds (RFC 2308 section 5).
+    /// How long an answer without records may be cached, in seconds (RFC 2308 section 5).
     pub negative_ttl_s: Option<u32>,
 }
 
-/// One SRV record.
+/// An SRV record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SrvRecord {
     /// The lowest comes first.
@@ -50,14 +50,14 @@ pub struct SrvRecord {
     pub port: u16,
     /// Host, in lower case, without the last dot; empty if there is no service.
     pub target: String,
-    /// How long it may be kept, in seconds.
+    /// Time to live, in seconds.
     pub ttl_s: u32,
 }
 
-/// Appends the question for the SRV records of `name` to `out`.
+/// Appends the query for the SRV records of `name` to `out`.
 ///
 /// # Errors
-/// It is no name.
+/// `name` is not a valid name.
 pub fn srv_question(id: u16, name: &str, out: &mut Vec<u8>) -> Result<(), DnsNameError> {
     let name = name.strip_suffix('.').unwrap_or(name);
     let is_label = |label: &str| !label.is_empty() && label.len() <= LABEL_MAX && label.is_ascii();
@@ -207,7 +207,7 @@ mod tests {
         for (priority, weight, port, ttl_s) in records {
             bytes.extend_from_slice(&[0xc0, 12, 0, 33, 0, 1]);
             bytes.extend_from_slice(&ttl_s.to_be_bytes());
-            // `A` and what follows `_http._tcp.` in the question.
+            // `A`, then a pointer to the name behind `_http._tcp.` in the question.
             let target = [1, b'A', 0xc0, 23];
             bytes.extend_from_slice(&[0, 10]);
             for part in [priority, weight, port] {

@@ -1,15 +1,15 @@
 //! Messages on a plain TCP connection: of a fixed length, or with their length in front.
 //!
-//! The rules say where a message ends and which bytes pair an answer with its question; all else in
-//! a message is opaque. Lengths work as in Netty's `LengthFieldBasedFrameDecoder`, with the digits
-//! of ISO 8583 links besides binary numbers.
+//! The rules define where a message ends and which bytes pair a response with its request; the rest
+//! of a message is opaque. Lengths work as in Netty's `LengthFieldBasedFrameDecoder`, with the
+//! digits of ISO 8583 links besides binary numbers.
 
 use std::fmt;
 
-/// How a stream is cut into frames. [`FrameRules::fault`] tells whether they can work.
+/// Rules for cutting a stream into frames. [`FrameRules::fault`] checks that they are consistent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameRules {
-    /// How a frame's length is known.
+    /// Source of a frame's length.
     pub kind: FrameKind,
     /// Most bytes of a frame, all its parts included.
     pub max: usize,
@@ -21,7 +21,7 @@ pub struct FrameRules {
     pub poll: bool,
 }
 
-/// How a frame's length is known.
+/// Source of a frame's length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FrameKind {
     /// All frames have `size` bytes.
@@ -29,23 +29,24 @@ pub enum FrameKind {
         /// Bytes of a frame.
         size: usize,
     },
-    /// A frame has `offset + size + value + adjust + trailer.len()` bytes, `value` being what its
-    /// length field says.
+    /// A frame has `offset + size + value + adjust + trailer.len()` bytes, where `value` is the
+    /// number in its length field.
     Length {
         /// Bytes before the length field.
         offset: usize,
         /// Bytes of the length field.
         size: usize,
-        /// How the length field is written.
+        /// Encoding of the length field.
         len_type: LenType,
         /// Added to the value: `-2` if it counts its own two bytes.
         adjust: i64,
-        /// What every frame ends with. An adjustment takes it out of values that count it.
+        /// Bytes at the end of every frame. An adjustment subtracts them from values that include
+        /// them.
         trailer: Vec<u8>,
     },
 }
 
-/// How a length field is written.
+/// Encoding of a length field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LenType {
     /// Binary, the highest byte first.
@@ -60,7 +61,7 @@ pub enum LenType {
     Bcd,
 }
 
-/// One frame at the start of the bytes.
+/// A frame at the start of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Its bytes, never 0.
@@ -69,7 +70,7 @@ pub struct Frame {
     pub is_poll: bool,
 }
 
-/// What is wrong with a frame. Where the next one starts is not known.
+/// Error in a frame. The start of the next one is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
     /// Longer than [`FrameRules::max`].
@@ -90,12 +91,12 @@ pub enum FrameError {
     Digit {
         /// The byte.
         byte: u8,
-        /// How the field is written.
+        /// Encoding of the field.
         len_type: LenType,
     },
     /// The frame does not end with its trailer.
     Trailer,
-    /// The rules give a frame without bytes.
+    /// The rules yield a frame without bytes.
     Empty,
 }
 
@@ -209,7 +210,7 @@ impl FrameRules {
 }
 
 impl LenType {
-    /// What the field says; the highest number if that is higher still.
+    /// The number in the field; the highest number if it is higher still.
     fn value(self, field: &[u8]) -> Result<u64, FrameError> {
         let add = |sum: u64, base: u64, digit: u64| sum.saturating_mul(base).saturating_add(digit);
         let binary = |sum, byte: &u8| add(sum, 256, u64::from(*byte));

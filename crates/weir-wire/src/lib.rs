@@ -1,9 +1,9 @@
 //! Bytes to messages and back: HTTP/1 framing, heads and bodies; Dubbo2, SOCKS, framed
-//! TCP, PROXY headers, the hello of TLS and SRV records of DNS.
+//! TCP, PROXY headers, the hello of TLS, SRV records of DNS, Zookeeper's client protocol.
 //!
-//! Pure: no sockets, no clock, no runtime. A codec is fed bytes in any portions and gives the same
-//! result for any split. Called by `weir-server` and `weir-bench` for what is on the wire, by
-//! `weir-route` and `weir-filter` for heads.
+//! Pure: no sockets, no clock, no runtime. A codec accepts bytes in any portions and gives the same
+//! result for any split. `weir-server` and `weir-bench` call it for bytes on the wire, `weir-route`
+//! and `weir-filter` for heads.
 
 #![deny(
     clippy::disallowed_methods,
@@ -23,6 +23,7 @@ mod message;
 mod proxy_protocol;
 pub mod socks;
 mod syntax;
+pub mod zookeeper;
 
 pub use client_hello::{ClientHello, HELLO_BYTES_MAX, HelloError, client_hello};
 pub use dns::{DnsAnswer, DnsError, DnsNameError, SrvRecord, srv_answer, srv_question};

@@ -51,8 +51,8 @@ impl RequestHead {
     }
 
     /// Whether the path is known to be one that every server reads in the same way
-    /// ([`is_plain_path`]): a received one that is. Of one that was set, nothing is known but what
-    /// [`RequestHead::set_plain_path`] found.
+    /// ([`is_plain_path`]). `true` is certain; `false` includes paths that were not checked, such
+    /// as those from [`RequestHead::set_path`].
     pub fn path_is_plain(&self) -> bool {
         self.path_is_plain
     }
@@ -77,8 +77,8 @@ impl RequestHead {
         self.received_query.map(|span| self.fields.slice(span))
     }
 
-    /// What the request asks for by name: the target's authority if it has one (RFC 9112 3.2.2),
-    /// else the Host field, else nothing.
+    /// The requested host: the target's authority if it has one (RFC 9112 section 3.2.2), else the
+    /// Host field, else empty.
     pub fn host(&self) -> &[u8] {
         self.authority().or_else(|| self.fields.get(b"host")).unwrap_or_default()
     }
@@ -106,8 +106,8 @@ impl RequestHead {
         self.path_is_plain = false;
     }
 
-    /// Puts `prefix` in front of the path if that is known to be plain; tells whether. The prefix
-    /// is plain too and has no slash at its end: who has it has checked that.
+    /// Puts `prefix` in front of the path if that is known to be plain; returns whether it did. The
+    /// prefix must be plain too and have no slash at its end: the caller must have checked that.
     pub fn prefix_plain_path(&mut self, prefix: &[u8]) -> bool {
         debug_assert!(is_plain_path(prefix) && !prefix.ends_with(b"/"));
         if self.path_is_plain {
@@ -116,8 +116,8 @@ impl RequestHead {
         self.path_is_plain
     }
 
-    /// As [`RequestHead::set_path`], if every server reads `path` in the same way
-    /// ([`is_plain_path`]); tells whether.
+    /// Sets the path if it is plain ([`is_plain_path`]); otherwise changes nothing and returns
+    /// `false`.
     pub fn set_plain_path(&mut self, path: &[u8]) -> bool {
         let plain = is_plain_path(path);
         if plain {
@@ -134,8 +134,8 @@ impl RequestHead {
         self.query = query.map(|q| self.fields.intern(q));
     }
 
-    /// Fills this head from spans that a parser found in text already interned; `plain` tells
-    /// whether the path is known to be.
+    /// Fills this head with the spans that a parser found in interned text; `plain` tells whether
+    /// the path is known to be plain.
     pub(crate) fn adopt(
         &mut self,
         method: Span,
@@ -206,7 +206,7 @@ impl ResponseHead {
         self.reason = self.fields.intern(reason);
     }
 
-    /// Fills this head with what a parser found in text already interned.
+    /// Fills this head with the spans that a parser found in interned text.
     pub(crate) fn adopt(&mut self, status: u16, reason: Span) {
         self.status = status;
         self.reason = reason;
@@ -299,7 +299,7 @@ mod tests {
         let prefixed = |h: &mut RequestHead| h.prefix_plain_path(b"/p/q");
         check(|h| plain(h, b"/x"), "GET /x?b HTTP/1.1|Host: c||", true);
         check(|h| assert!(!h.set_plain_path(b"/.")), "GET /a?b HTTP/1.1|Host: c||", true);
-        // Nothing is known of the one that was set.
+        // A path that was set is not checked.
         check(|h| assert!(!prefixed(h)), "GET /a?b HTTP/1.1|Host: c||", true);
         let both = |h: &mut RequestHead| {
             plain(h, b"/x/");

@@ -1,5 +1,5 @@
-//! The PROXY protocol, versions 1 and 2: who a connection comes from, said by a proxy in front of
-//! all else.
+//! The PROXY protocol, versions 1 and 2: a proxy's header with the client's address, sent first on
+//! a connection.
 
 use std::fmt;
 use std::io::Write as _;
@@ -14,11 +14,12 @@ const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 const V2_HEAD: usize = 16;
 const CRC32C: u8 = 0x03;
 
-/// What a header says.
+/// Content of a header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProxyHeader {
-    /// Who connected to the proxy, and to which of its addresses. `None` if the proxy speaks for
-    /// itself, or does not know: then those of the connection hold.
+    /// Address of the client, and the address of the proxy it connected to. `None` if the proxy
+    /// connects on its own behalf or does not know them: then the addresses of the connection
+    /// apply.
     pub addresses: Option<(SocketAddr, SocketAddr)>,
     /// More about the connection, as type and value; of version 2 alone.
     pub tlvs: Vec<(u8, Vec<u8>)>,
@@ -27,7 +28,7 @@ pub struct ProxyHeader {
 /// Why bytes are no header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyError {
-    /// They begin with neither version.
+    /// The bytes start with neither version's signature.
     Signature,
     /// The line of version 1 does not end in time.
     LineTooLong,
@@ -82,7 +83,7 @@ fn v1(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, ProxyError> {
     let line = within.get(..end).and_then(|line| std::str::from_utf8(line).ok());
     let mut words = line.ok_or(ProxyError::Line)?.split(' ').skip(1);
     let family = words.next().unwrap_or_default();
-    // Whatever follows says nothing.
+    // The rest of the line is to be ignored.
     if family == "UNKNOWN" {
         return Ok(Some((ProxyHeader::default(), end + 2)));
     }
@@ -127,7 +128,7 @@ fn v2(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, ProxyError> {
         (3, 0..=2) => 216,
         _ => return Err(ProxyError::Head),
     };
-    // Of a proxy that speaks for itself nothing has to follow.
+    // A LOCAL header needs no address block.
     let addresses_len = if is_local { addresses_len.min(len) } else { addresses_len };
     if len > V2_BYTES_MAX || len < addresses_len {
         return Err(ProxyError::Length);
@@ -136,7 +137,7 @@ fn v2(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, ProxyError> {
     let body = header.get(V2_HEAD..).unwrap_or_default();
     let (addresses, rest) = body.split_at_checked(addresses_len).ok_or(ProxyError::Length)?;
     let tlvs = match tlvs(rest) {
-        // What a proxy says that speaks for itself is to be skipped, whatever it is.
+        // A LOCAL header's TLVs must be skipped, whatever they are.
         Err(_) if is_local => Vec::new(),
         tlvs => tlvs?,
     };
@@ -186,7 +187,7 @@ fn tlvs(mut rest: &[u8]) -> Result<Vec<(u8, Vec<u8>)>, ProxyError> {
     if rest.is_empty() { Ok(all) } else { Err(ProxyError::Tlv) }
 }
 
-/// Whether `header`, whose TLVs are `rest`, has this sum with zeros in its place.
+/// Checks that `header`, whose TLVs are `rest`, has this checksum with zeros in its place.
 fn check(header: &[u8], rest: &[u8], sum: &[u8]) -> Result<(), ProxyError> {
     let expected = sum.first_chunk::<4>().filter(|_| sum.len() == 4).ok_or(ProxyError::Tlv)?;
     let mut place = header.len() - rest.len();
@@ -383,8 +384,7 @@ mod tests {
             for len in 0..bytes.len() {
                 assert_eq!(proxy_header(&bytes[..len]), Ok(None), "{len}");
             }
-            // All but the type of the checksum itself; what a proxy that speaks for itself says is
-            // skipped.
+            // All but the type of the checksum itself; the TLVs of a LOCAL header are skipped.
             let places =
                 (16..bytes.len()).filter(|at| addresses.is_some() && at + 7 != bytes.len());
             for at in places {

@@ -4,15 +4,16 @@
 
 /// `tchar` (RFC 9110 section 5.6.2).
 const TOKEN: u8 = 1;
-/// What may stand in a path or query: RFC 3986 `pchar`, `/`, `?`, and the `[` `]` browsers send.
+/// Bytes of a path or query: RFC 3986 `pchar`, `/`, `?`, and the `[` `]` browsers send.
 const TARGET: u8 = 2;
 /// A registered name's bytes (RFC 3986) but `,`, which would make Host a list, and `%`.
 const HOST: u8 = 4;
-/// What everybody reads in one way in a path: of `TARGET`, neither `%`, `;`, `.` nor what ends it.
+/// Bytes that every server reads alike in a path: `TARGET` without `%`, `;`, `.` and the delimiters
+/// that end a path.
 const PLAIN: u8 = 8;
-/// What may stand in a field value (RFC 9110 section 5.5).
+/// Bytes of a field value (RFC 9110 section 5.5).
 const VALUE: u8 = 16;
-/// Of `TARGET`, what may stand in a path.
+/// The bytes of `TARGET` that are allowed in a path.
 const PATH: u8 = 32;
 /// The byte between two segments of a path.
 const SLASH: u8 = 64;
@@ -92,7 +93,7 @@ pub(crate) fn is_host_byte(byte: u8) -> bool {
     has_class(byte, HOST)
 }
 
-/// Whether all of `bytes` have `class`. No early exit: hardly any has not.
+/// Whether all of `bytes` have `class`. No early exit: nearly all inputs pass.
 #[inline]
 fn all_have(bytes: &[u8], class: u8) -> bool {
     bytes.iter().fold(class, |all, &byte| all & classes_of(byte)) != 0
@@ -109,7 +110,7 @@ pub(crate) fn is_path(bytes: &[u8]) -> bool {
 }
 
 /// Whether every server reads this path in the same way: it starts with `/` and has no dots,
-/// escapes, parameters and doubled slashes. Tells in one pass what most paths are.
+/// escapes, parameters and doubled slashes. Recognizes most paths in one pass.
 pub fn is_plain_path(path: &[u8]) -> bool {
     // No early exit, as in `all_have`.
     let (mut all, mut doubled, mut before) = (PLAIN, 0, 0);
@@ -158,7 +159,7 @@ fn is_same_word(a: u64, b: u64) -> bool {
 
 /// A byte in each byte of a word.
 const EACH: u64 = u64::MAX / 255;
-/// What tells the cases of a letter apart.
+/// The bit that distinguishes the cases of a letter.
 const CASE: u64 = EACH * 0x20;
 const TOP: u64 = EACH * 0x80;
 
@@ -197,7 +198,7 @@ pub fn each_place(bytes: &[u8], byte: u8, mut visit: impl FnMut(usize)) {
     }
 }
 
-/// Whether one of two bytes is in `bytes`. For texts too short for `memchr2`.
+/// Whether `bytes` contains either of two bytes. For texts too short for `memchr2`.
 #[inline]
 pub fn has_either(bytes: &[u8], one: u8, other: u8) -> bool {
     let (words, rest) = bytes.as_chunks();

@@ -1,4 +1,4 @@
-//! Where the admin API of a running gateway is: shared by the commands that ask it.
+//! The address of a running gateway's admin API, shared by the commands that call it.
 
 use clap::Args;
 

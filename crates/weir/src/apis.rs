@@ -1,16 +1,20 @@
 //! `weir apis`: the API definitions in the store of a running gateway, through its admin API.
 
 mod change;
+mod fire;
 mod import;
 mod read;
+mod record;
 
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
 use self::change::{DefineArgs, RemoveArgs, SetArgs};
+use self::fire::FireArgs;
 use self::import::ImportArgs;
 use self::read::{ExportArgs, ListArgs, ShowArgs, TryArgs};
+use self::record::RecordArgs;
 use crate::admin::AdminArgs;
 
 /// Arguments of `weir apis`.
@@ -20,6 +24,8 @@ Examples:
   weir apis add shop apis/shop.yaml --base-path /mock/shop
   weir apis list -q shop
   weir apis try shop GET /mock/shop/items/1
+  weir apis record start shop --route shop
+  weir apis fire shop orderPaid --to http://127.0.0.1:9000/hooks
   weir apis import apis/ more.jsonl
   weir apis export > apis.jsonl
   weir apis rm shop
@@ -51,6 +57,10 @@ enum ApisCommand {
     Export(ExportArgs),
     /// Shows which response a request gets, and why.
     Try(TryArgs),
+    /// Records what upstreams answer, and makes a definition of it.
+    Record(RecordArgs),
+    /// Sends a webhook of a definition, and shows what was sent and answered.
+    Fire(FireArgs),
 }
 
 /// Runs the command.
@@ -65,9 +75,11 @@ pub fn run(args: ApisArgs) -> anyhow::Result<ExitCode> {
         ApisCommand::Show(show) => read::show(&client, &show.name)?,
         ApisCommand::Export(export) => read::export(&client, &export)?,
         ApisCommand::Try(asked) => read::try_out(&client, &asked, json)?,
+        ApisCommand::Fire(fire) => fire::fire(&client, &fire, json)?,
         ApisCommand::Add(define) => change::add(&client, &define, json)?,
         ApisCommand::Set(set) => change::set(&client, &set, json)?,
         ApisCommand::Rm(remove) => change::remove(&client, &remove, json)?,
+        ApisCommand::Record(record) => record::run(&client.of_recordings(), &record, json)?,
         ApisCommand::Import(import) => import::run(&client, &import, json)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -1,5 +1,5 @@
-//! `weir check`: everything wrong with a configuration, what differs from Spring Cloud Gateway, and
-//! what is not supported.
+//! `weir check`: the errors of a configuration, its differences from Spring Cloud Gateway, and
+//! unsupported features.
 
 mod findings;
 mod online;
@@ -46,7 +46,7 @@ pub struct CheckArgs {
     pub online: bool,
 }
 
-/// Checks, prints, and tells by the exit code.
+/// Checks, prints, and returns the exit code.
 pub fn run(args: &CheckArgs) -> ExitCode {
     checked(args).unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
@@ -152,7 +152,7 @@ fn as_text(loaded: &Loaded, checked: Checked, style: Style, all: bool) -> String
     out
 }
 
-/// Whether it can be run, and whether there is anything to run.
+/// Whether the configuration can be run, and whether it contains anything to run.
 fn verdict(loaded: &Loaded, checked: Checked) -> &'static str {
     match (loaded.is_refused(), checked.routes) {
         (true, _) => "refused",
@@ -170,8 +170,8 @@ fn verdict(loaded: &Loaded, checked: Checked) -> &'static str {
     }
 }
 
-/// What weir does differently for this configuration: a line each; with `all`, what to do about it
-/// and what differs for every configuration, too.
+/// The deviations of weir for this configuration, one line each; with `all`, the remedies and the
+/// deviations for every configuration, too.
 fn deviations(out: &mut String, loaded: &Loaded, all: bool) {
     out.push_str("Differs from Spring Cloud Gateway, here:\n");
     let findings = loaded.diagnostics.iter();
@@ -207,7 +207,7 @@ fn deviations(out: &mut String, loaded: &Loaded, all: bool) {
     out.push('\n');
 }
 
-/// How many clients there is room for at a time, on this machine.
+/// The number of concurrent clients that this machine's limit of open files permits.
 fn open_files(out: &mut String, loaded: &Loaded) {
     let limit = files_max_raised();
     let files = files_plan(&loaded.settings, limit);

@@ -1,4 +1,4 @@
-//! Which files make up a configuration, and loading it: shared by the commands that take CONFIG.
+//! The files of a configuration, and their loading: shared by the commands that take CONFIG.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use weir_auth::KeyRing;
 use weir_balance::Directory;
 use weir_cache::Caches;
-use weir_config::{Format, Loaded, Loader};
+use weir_config::{Descriptors, Format, Loaded, Loader};
 use weir_control::beside;
 use weir_limit::Valves;
 use weir_mock::MockTable;
@@ -39,9 +39,12 @@ pub struct ConfigArgs {
     /// Files of API definitions that were read the last time.
     #[arg(skip)]
     pub definitions: Arc<Mutex<Vec<PathBuf>>>,
+    /// Files of gRPC descriptors, as routes name them.
+    #[arg(skip)]
+    pub descriptors: Arc<Mutex<Option<Descriptors>>>,
 }
 
-/// What outlives configurations: state by name.
+/// State by name that outlives configurations.
 #[derive(Debug, Default)]
 pub struct Lasting {
     /// Services that registries list, and upstreams of pipelines.
@@ -81,7 +84,7 @@ impl ConfigArgs {
         Ok(files)
     }
 
-    /// `bootstrap.yml` and its like, in the directories and beside each `application.yml`.
+    /// `bootstrap.yml` and the like, in the directories and beside each `application.yml`.
     pub fn bootstraps(&self) -> Vec<PathBuf> {
         let mut folders: Vec<PathBuf> = Vec::new();
         for config in &self.configs {
@@ -101,7 +104,7 @@ impl ConfigArgs {
         folders.iter().flat_map(|folder| applications(folder, "bootstrap")).collect()
     }
 
-    /// The files to look at for changes: those there are, and those of any profile beside them.
+    /// The files to watch for changes: the existing ones, and those of any profile beside them.
     pub fn watched(&self) -> Vec<PathBuf> {
         if self.is_unwatched {
             return Vec::new();
@@ -123,12 +126,15 @@ impl ConfigArgs {
         watched
     }
 
-    /// The files of API definitions to look at for changes, broken ones too.
+    /// The files of API definitions and gRPC descriptors to look at for changes, broken ones too.
     pub fn watched_definitions(&self) -> Vec<PathBuf> {
         if self.is_unwatched {
             return Vec::new();
         }
-        self.definitions.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut files = self.definitions.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let descriptors = self.descriptors.lock().unwrap_or_else(PoisonError::into_inner);
+        files.extend(descriptors.iter().flat_map(Descriptors::files));
+        files
     }
 
     /// Reads everything but the routes, from local files alone.
@@ -140,7 +146,7 @@ impl ConfigArgs {
         self.load_from(&Lasting::default(), Reach::Files)
     }
 
-    /// The same, with what outlives configurations; may wait for servers.
+    /// Loads it with the state that outlives configurations; may wait for servers.
     ///
     /// # Errors
     /// See [`ConfigArgs::load`].
@@ -188,6 +194,8 @@ impl ConfigArgs {
         let loaded = loader.load();
         let mut definitions = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
         *definitions = loaded.definition_files().to_vec();
+        let mut descriptors = self.descriptors.lock().unwrap_or_else(PoisonError::into_inner);
+        *descriptors = loaded.descriptors().cloned();
         Ok(loaded)
     }
 }

@@ -58,7 +58,7 @@ pub fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
         async |control| fill(control, count, upstream).await,
         |started| announce(started, upstream, count),
     );
-    // What is in the system's temporary directory is the system's if this fails.
+    // On failure the system cleans up its temporary directory.
     let _ = std::fs::remove_dir_all(&temporary);
     result
 }
@@ -92,7 +92,7 @@ spring.cloud.gateway.server.webflux:
     )
 }
 
-/// Puts the routes of the first seed into the store: one for each API, with its id in a header.
+/// Writes the routes of the first seed into the store: one for each API, with its id in a header.
 async fn fill(control: &Control, count: usize, origin: SocketAddr) -> anyhow::Result<()> {
     let bar = ProgressBar::new(count as u64);
     let mut batch = control.batch();

@@ -1,4 +1,4 @@
-//! `weir explain`: which route a request takes, why, and what its filters do to it.
+//! `weir explain`: the route that a request takes, the reasons, and the effects of its filters.
 
 use std::net::IpAddr;
 use std::process::ExitCode;

@@ -1,17 +1,28 @@
-//! Files of a configuration: which there are of a name, and reading them.
+//! Files of a configuration: finding them by name, and reading them.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use weir_config::{FileAccess, Format, SOURCE_BYTES_MAX, Source};
+use weir_config::{DESCRIPTOR_BYTES_MAX, FileAccess, Format, SOURCE_BYTES_MAX, Source};
 
 /// Endings of configuration files. Of two files with one name the later ending wins, as in Spring.
 const ENDINGS: &[&str] = &["json", "yaml", "yml", "properties"];
 
 /// How files that a configuration names are read.
-pub const FILES: FileAccess =
-    FileAccess { read: |path| std::fs::read_to_string(path), list: files_in };
+pub const FILES: FileAccess = FileAccess {
+    read: |path| std::fs::read_to_string(path),
+    read_bytes: descriptor_bytes,
+    list: files_in,
+};
+
+/// The bytes of a descriptor set; of a longer file only so many that it is seen to be too long.
+fn descriptor_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = DESCRIPTOR_BYTES_MAX as u64 + 1;
+    std::fs::File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// The files in a folder.
 fn files_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
@@ -37,10 +48,9 @@ pub fn with_profile(file: &Path, profile: &str) -> Vec<PathBuf> {
     ENDINGS.iter().map(named).filter(|file| file.is_file()).collect()
 }
 
-/// Reads a file; `format` is for one whose name tells none.
+/// Reads a file; `format` is used if the name has no known extension.
 ///
-/// # Errors
-/// It cannot be read, or nobody knows its format.
+/// # Errors It cannot be read, or its format is unknown.
 pub fn read(file: &Path, profile: Option<&str>, format: Option<Format>) -> anyhow::Result<Source> {
     let name = file.display().to_string();
     let Some(format) = format.or_else(|| Format::of_name(&name)) else {
@@ -49,7 +59,7 @@ pub fn read(file: &Path, profile: Option<&str>, format: Option<Format>) -> anyho
     let bytes = read_bytes(file).with_context(|| format!("cannot read {name}"))?;
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
-        // Java reads properties as Latin-1; whoever has written UTF-8 means it.
+        // Java reads properties as Latin-1; valid UTF-8 is taken as UTF-8.
         Err(error) if format == Format::Properties => {
             error.as_bytes().iter().map(|byte| char::from(*byte)).collect()
         }
@@ -73,7 +83,7 @@ fn read_bytes(file: &Path) -> anyhow::Result<Vec<u8>> {
     }
     let max = u64::try_from(SOURCE_BYTES_MAX).unwrap_or(u64::MAX);
     let mut bytes = Vec::new();
-    // As long as it says, so that it is not moved as it comes; no more than room, or none.
+    // Reserves the reported size, so that reading does not reallocate; a failure is harmless.
     let _ = bytes.try_reserve_exact(usize::try_from(metadata.len().min(max))? + 1);
     // Not by its length: files of the kernel have none, and a file may grow.
     std::fs::File::open(file)?.take(max + 1).read_to_end(&mut bytes)?;

@@ -1,5 +1,5 @@
-//! Reads what a configuration imports: files, directories, and servers where a command may ask
-//! them. What is wanted, and what an answer means, `weir-config` decides.
+//! Reads the imports of a configuration: files, directories, and servers where a command permits
+//! it. `weir-config` decides which imports are read, and how an answer is interpreted.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,23 +11,23 @@ use weir_snapshot::Settings;
 
 use crate::files::{applications, read};
 
-/// Most files of one directory of keys.
+/// The maximum number of files in a directory of keys.
 const TREE_FILES_MAX: usize = 10_000;
 /// Longest value in it, in bytes.
 const TREE_VALUE_BYTES_MAX: u64 = 1 << 20;
 /// Deepest directory in it.
 const TREE_DEPTH_MAX: usize = 16;
 
-/// How far a command reads.
+/// The sources that a command may read.
 #[derive(Clone, Copy)]
 pub enum Reach<'a> {
     /// Local files only.
     Files,
-    /// Servers, too; this gives what asks them.
+    /// Servers, too; this returns their client.
     Servers(&'a dyn Fn() -> anyhow::Result<Arc<Configuration>>),
 }
 
-/// What can be seen of a file without reading it.
+/// Path, modification time and size of a file.
 pub type Trace = (PathBuf, Option<SystemTime>, u64);
 
 /// The files that imports name, as they were just before they were read.
@@ -49,7 +49,7 @@ impl Imported {
     }
 }
 
-/// What can be seen of the file at `path`.
+/// The trace of the file at `path`.
 pub fn trace(path: PathBuf) -> Trace {
     let found = std::fs::metadata(&path).ok();
     let size = found.as_ref().map_or(0, std::fs::Metadata::len);
@@ -60,7 +60,7 @@ pub fn trace(path: PathBuf) -> Trace {
 pub struct Reader<'a> {
     reach: Reach<'a>,
     imported: &'a Imported,
-    /// What asks servers, once one is wanted.
+    /// The client of configuration servers, created on first use.
     asking: Option<Arc<Configuration>>,
 }
 
@@ -70,7 +70,8 @@ impl<'a> Reader<'a> {
         Self { reach, imported, asking: None }
     }
 
-    /// Answers what `loader` wants until it wants nothing more; it bounds how much that can be.
+    /// Supplies the sources that `loader` wants until it wants nothing more; the loader bounds
+    /// their number.
     pub fn read(&mut self, loader: &mut Loader, active: Option<&[String]>) {
         loop {
             let wanted = loader.imports(active);

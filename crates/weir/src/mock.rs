@@ -1,4 +1,4 @@
-//! `weir mock`: an API definition goes in, a mock that validates is there.
+//! `weir mock`: serves a validating mock of an API definition.
 
 use std::cell::OnceCell;
 use std::fmt::Write as _;
@@ -14,6 +14,7 @@ use weir_snapshot::{Snapshot, Upstream};
 
 use crate::configuration::ConfigArgs;
 use crate::output::say;
+use crate::routes::client::escaped;
 use crate::run::{RunArgs, run_with};
 
 /// Arguments of `weir mock`.
@@ -68,6 +69,9 @@ pub struct MockArgs {
     /// Header that selects among definitions with the same paths, by file name.
     #[arg(long, value_name = "NAME")]
     select_header: Option<String>,
+    /// Servers that callbacks may be sent to, such as `http://127.0.0.1:9000`; none otherwise.
+    #[arg(long, value_name = "SERVER", value_delimiter = ',')]
+    callbacks: Vec<String>,
     /// Logs no line for each call.
     #[arg(long)]
     quiet: bool,
@@ -87,7 +91,7 @@ enum Validate {
     Off,
 }
 
-/// Serves definitions until it is told to stop.
+/// Serves definitions until it is stopped.
 ///
 /// # Errors
 /// A definition that cannot be read, or a port that is taken.
@@ -105,7 +109,7 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
         is_unwatched: !args.watch,
         ..ConfigArgs::default()
     };
-    // Of a reload, what serves and why is told.
+    // After a reload the served operations and the reason are logged.
     let calls = if args.quiet { "" } else { ",weir::mock=debug" };
     let log = format!("warn,weir::run=info{calls}");
     let run_args = RunArgs { config, data: Some(temporary.clone()), log, is_quiet: true };
@@ -122,7 +126,7 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
             }
         },
     );
-    // What is in the system's temporary directory is the system's if this fails.
+    // On failure the system cleans up its temporary directory.
     let _ = std::fs::remove_dir_all(&temporary);
     result
 }
@@ -138,7 +142,7 @@ fn all(snapshot: &Snapshot) -> Option<Arc<Mocks>> {
     })
 }
 
-/// What the command line says, over all files.
+/// The properties set by the command line, which override those of files.
 fn properties(args: &MockArgs) -> Vec<String> {
     let mut set = Vec::new();
     let mut names = Vec::new();
@@ -148,7 +152,7 @@ fn properties(args: &MockArgs) -> Vec<String> {
         if path.is_dir() {
             continue;
         }
-        // Files may be called alike in different folders; the first one answers.
+        // Files in different folders may have the same name; the first one answers.
         let count = names.iter().filter(|name| **name == stem).count();
         if count > 0 {
             set.push(format!("weir.mock.apis[{at}].name={stem}-{}", count + 1));
@@ -164,6 +168,8 @@ fn properties(args: &MockArgs) -> Vec<String> {
     say("seed", args.seed.map(|seed| seed.to_string()));
     say("delay", args.delay.map(|delay| delay.to_string()));
     say("select-header", args.select_header.clone());
+    let callbacks = Some(args.callbacks.join(",")).filter(|all| !all.is_empty());
+    say("callbacks.allow", callbacks);
     let validate = args.validate.map(|validate| match validate {
         Validate::Enforce => "enforce",
         Validate::Report => "report",
@@ -191,7 +197,7 @@ fn configuration(args: &MockArgs) -> String {
     )
 }
 
-/// What is served, each operation with a line that works.
+/// The served operations, each with a command line to try it.
 fn served(mocks: &Mocks, address: std::net::SocketAddr, as_json: bool) -> String {
     if as_json {
         let each = mocks.operations().map(|one| {
@@ -221,6 +227,10 @@ fn served(mocks: &Mocks, address: std::net::SocketAddr, as_json: bool) -> String
         };
         let url = format!("http://{address}{}", filled(&operation.path));
         let _ = writeln!(out, "  curl {method}'{url}'  # {}", operation.summary);
+    }
+    for one in mocks.apis().flat_map(|api| &api.webhooks).take(SHOWN_MAX) {
+        let url = format!("http://{address}/__weir/webhooks/{}?to=URL", escaped(&one.name));
+        let _ = writeln!(out, "  curl -X POST '{url}'  # webhook; `--callbacks` allows servers");
     }
     let count = mocks.operations().count();
     if count > SHOWN_MAX {

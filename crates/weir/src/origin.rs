@@ -1,6 +1,6 @@
 //! `weir origin`: an upstream for tests, demonstrations and experiments.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -27,6 +27,9 @@ pub struct OriginArgs {
     /// Where to listen; port 0 picks a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9999")]
     pub listen: SocketAddr,
+    /// Listens on these addresses, too, at the same port: many instances in one process.
+    #[arg(long, value_name = "IP", value_delimiter = ',')]
+    pub also: Vec<IpAddr>,
     /// Threads that accept and serve.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub workers: usize,
@@ -62,6 +65,7 @@ pub fn run(args: OriginArgs) -> anyhow::Result<ExitCode> {
     }
     let options = Options {
         address: args.listen,
+        also: args.also,
         workers: args.workers,
         blocking: args.blocking,
         threads: args.threads,

@@ -1,5 +1,5 @@
-//! Where the files of a configuration are: what the command line names or, without that, what
-//! `spring.config.location` and `spring.config.name` of the environment or of `--set` do.
+//! The locations of a configuration's files: those on the command line or, without any, those in
+//! `spring.config.location` and `spring.config.name` of the environment or of `--set`.
 
 use std::path::{Path, PathBuf};
 
@@ -10,14 +10,14 @@ use crate::files::applications;
 
 const LOCATION: &str = "spring.config.location";
 const NAME: &str = "spring.config.name";
-/// Names are looked for in this order where no location is named; a later one wins.
+/// The default locations, in increasing priority.
 const DEFAULT: &[&str] = &[".", "config"];
 
 /// Names of files without their endings, and where they are looked for.
 #[derive(Debug)]
 pub struct Places {
     names: Vec<String>,
-    /// Of `spring.config.location`; `None` without one.
+    /// The locations in `spring.config.location`; `None` without it.
     locations: Option<Vec<Location>>,
 }
 
@@ -30,7 +30,7 @@ struct Location {
 }
 
 impl Places {
-    /// What a loader says that has taken no file.
+    /// The locations according to a loader that has read no file yet.
     ///
     /// # Errors
     /// A location that is none.

@@ -1,4 +1,4 @@
-//! `weir reference`: what predicates, filters and properties there are, from their declarations.
+//! `weir reference`: the available predicates, filters and properties, from their declarations.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

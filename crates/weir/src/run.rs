@@ -64,10 +64,10 @@ pub struct RunArgs {
     pub is_quiet: bool,
 }
 
-/// How long after a start or a reload the threads it has woken are at rest.
+/// The time after a start or a reload by which the threads that it woke are idle again.
 const SETTLED: Duration = Duration::from_millis(500);
 
-/// Runs the gateway until it is told to stop.
+/// Runs the gateway until it is stopped.
 ///
 /// # Errors
 /// Whatever keeps it from starting.
@@ -82,18 +82,19 @@ pub fn further_metrics() -> String {
         + &upstreams::metrics_of(&[])
         + &caches::metrics()
         + &weir_control::mirrors_metrics()
+        + &weir_control::callbacks_prometheus()
         + &pipelines::metrics()
         + &weir_admin::limits_metrics()
         + &weir_admin::breakers_metrics()
 }
 
-/// What the process has of the machine.
+/// The process's limits and the state of its program pages.
 struct Machine {
     limits: Limits,
     program: ProgramPages,
 }
 
-/// Where a gateway listens.
+/// The addresses that a gateway listens on.
 pub struct Started {
     /// The data plane; `None` if there are pipelines alone.
     pub gateway: Option<SocketAddr>,
@@ -122,7 +123,7 @@ pub fn run_with(
         bare::keep_local(&mut args.config)?;
     }
     let machine = Machine { limits: raise_limits(), program };
-    // Looked at before they are read: a change in between is not missed.
+    // Taken before the files are read, so that a change in between is not missed.
     let changes = watch::Watch::new(&args.config);
     let registries = Arc::new(Registries::default());
     let Some((control, settings)) = control::start(&args.config, &registries)? else {
@@ -137,7 +138,7 @@ pub fn run_with(
     })
 }
 
-/// What a gateway is made of before it serves.
+/// The parts of a gateway before it serves.
 struct Parts<'a> {
     control: Arc<Control>,
     registries: Arc<Registries>,
@@ -160,7 +161,7 @@ async fn serve(
     let (management, refreshes) = Management::bind(settings)?;
     let (services, servers) = (registries.watch(), registries.watch_servers());
     let mut reasons = Reasons { hangup, files: changes, services, servers, refreshes };
-    let options = options(&registries, &management, settings);
+    let options = options(&registries, &management, &control, settings);
     let server =
         Server::start(&control.published(), &options).context("the gateway cannot start")?;
     let ready = Arc::new(AtomicBool::new(true));
@@ -209,6 +210,7 @@ async fn serve(
 fn options(
     registries: &Arc<Registries>,
     management: &Management,
+    control: &Control,
     settings: &Settings,
 ) -> ServerOptions {
     let (inquiries, questions) = mpsc::channel(INQUIRIES_MAX);
@@ -218,10 +220,12 @@ fn options(
         reserved: management.on_main_port(settings),
         admin: management.admin_address(),
         inquiries: Some(inquiries),
+        recorder: Arc::clone(control.recorder()),
     }
 }
 
-/// Lets requests in flight end; a further signal cuts them. Gives how many connections were cut.
+/// Lets requests in flight end; a further signal aborts them. Returns the number of aborted
+/// connections.
 async fn stop(
     server: Server,
     timeout: Duration,
@@ -254,7 +258,7 @@ async fn reload(
 ) {
     let reloaded = control::reload(&args.config, control, registries, settings, reason.why).await;
     if let Some(asked) = reason.asked {
-        // Refused only if whoever asked has gone.
+        // Fails only if the receiver is gone.
         let _ = asked.send(reloaded);
     }
     let (metrics, snapshot) = (server.metrics().clone(), control.published().load_full());
@@ -269,14 +273,14 @@ fn drain(server: Server, timeout: Duration, hurry: &AtomicBool) -> i64 {
     server.finish(timeout, || hurry.load(Ordering::Relaxed))
 }
 
-/// 64 bits that differ from one start to the next.
+/// 64 bits that differ between starts.
 fn random_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 
-/// What was started, where, and what the system refused. The first words of the lines are what
-/// scripts read. A mock tells by itself what it serves.
+/// The report at start: the parts with their addresses, and the settings that the system refused.
+/// Scripts read the first words of the lines. A mock reports its operations itself.
 fn report(
     args: &RunArgs,
     control: &Control,
@@ -334,7 +338,7 @@ fn report(
     crate::output::say(&out);
 }
 
-/// What connections are read into, and the sockets' own buffers.
+/// The read buffers of connections, and the buffers of their sockets.
 fn buffers(settings: &Settings, sockets: SocketBuffers) -> String {
     let size = |bytes: usize| match bytes % 1024 {
         0 => format!("{} KB", bytes / 1024),

@@ -1,4 +1,5 @@
-//! `weir services`: what the registries of a running gateway list, through its admin API.
+//! `weir services`: the services that the registries of a running gateway list, through its admin
+//! API.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! API definitions in the store: `weir apis`, the admin API, and what serves.
+//! API definitions in the store: `weir apis`, the admin API, and the served operations.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -93,7 +93,7 @@ async fn definitions_are_added_served_and_removed_without_a_reload() {
     assert_eq!(get(&gateway, "/items/7", plain).await.status, 404);
     assert_eq!(get(&gateway, "/mock/shop/items/x", plain).await.status, 422);
     fails(&gateway, &["add", "shop", &path], &["already", "weir apis set shop"]);
-    // By host, by name, and by a route of its own.
+    // Requests by host, by name, and by a route of its own.
     let other = file(&gateway, "other.yaml", &shop("2"));
     ok(&gateway, &["add", "other", &other, "--host", "a.example"]);
     assert_eq!(get(&gateway, "/items/7", "Host: a.example").await.text(), "2");
@@ -131,7 +131,7 @@ async fn what_is_wrong_is_told_at_once_and_nothing_changes() {
     let settings = file(&gateway, "s.json", "{ \"sed\": 1 }");
     let add = ["add", "good", &good, "--settings", &settings];
     fails(&gateway, &add, &["/settings/sed: there is no `sed`"]);
-    // Of an import one bad definition keeps all out.
+    // One invalid definition makes the whole import fail.
     fails(&gateway, &["import", &good, &path], &["definition 2: bad:4#"]);
     assert_eq!(ok(&gateway, &["list", "--json"]), "[]\n");
     let refused = admin(&gateway, "PUT /weir/apis/x?base=1", "", "{}").await;
@@ -181,7 +181,7 @@ async fn definitions_survive_a_kill_and_come_back_from_an_export() {
         let path = file(&gateway, "one.yaml", &shop(&n.to_string()));
         ok(&gateway, &["set", &format!("n{n}"), &path, "--base-path", &format!("/{n}")]);
     }
-    // Acknowledged is durable: nobody has time to write anything more.
+    // An acknowledged write is durable: the gateway is killed before it can write anything more.
     gateway.kill();
     let gateway = start(data.path());
     for n in 0..5 {

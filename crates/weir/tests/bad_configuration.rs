@@ -94,7 +94,7 @@ async fn bad_files_are_refused_whole_and_the_old_table_serves_on() {
     }
 }
 
-/// What `weir check` says of a file that it refuses.
+/// The output of `weir check` for a file that it refuses.
 fn check(path: &Path) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_weir")).arg("check").arg(path).output();
     let output = output.expect("run weir check");
@@ -133,7 +133,7 @@ async fn what_is_no_file_is_refused() {
     }
 }
 
-/// Whatever a cut leaves is taken whole or refused whole, and `weir check` says which.
+/// A truncated file is accepted whole or refused whole, and `weir check` says which.
 #[test]
 fn a_file_cut_anywhere_is_taken_or_refused() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -151,7 +151,7 @@ fn a_file_cut_anywhere_is_taken_or_refused() {
     }
 }
 
-/// What editors and other systems do to a file that is fine.
+/// Harmless changes that editors and other systems make to a file.
 #[test]
 fn harmless_differences_are_taken() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -221,7 +221,7 @@ async fn bad_bodies_are_refused_whole_and_the_old_table_serves_on() {
                  application/json\r\nContent-Length: {}\r\n\r\n",
                 body.len()
             );
-            // It may answer and close before all of a large body is sent.
+            // The gateway may answer and close before all of a large body is sent.
             let _ = client.try_send([head.as_bytes(), &body].concat()).await;
             let response = client.read_response().await;
             assert!((400..500).contains(&response.status), "{name} {method}: {response:?}");

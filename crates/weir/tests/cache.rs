@@ -179,7 +179,7 @@ async fn an_old_response_is_given_at_once_while_another_is_fetched() {
     let mut client = Client::connect(gateway.address()).await;
     let ask = "GET /a HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: \"v\"\r\n\r\n";
     for _ in 0..4 {
-        // The connection goes on, too, while the origin is silent.
+        // The connection remains usable, too, while the origin is silent.
         assert_eq!(client.exchange(ask).await.text(), "0");
     }
     let start = std::time::Instant::now();

@@ -31,7 +31,7 @@ async fn request_bodies_are_changed_and_what_follows_is_not() {
     let first = post(&format!("Content-Length: {}\r\n", body.len()), body);
     let second = post("Transfer-Encoding: chunked\r\n", "5\r\n{\"n\":\r\n2\r\n1}\r\n0\r\n\r\n");
     let third = "GET /a/3 HTTP/1.1\r\nHost: a\r\n\r\n";
-    // All at once: each is told from the next.
+    // Sent together, each message is separated from the next.
     client.send(first + &second + third).await;
     for _ in 0..3 {
         assert_eq!(client.read_response().await.status, 200);
@@ -130,7 +130,7 @@ async fn responses_are_changed_whatever_their_coding() {
     assert_eq!((answer.status, answer.text().as_str()), (200, ""));
 }
 
-/// What a client gets that takes this coding: the coding, and the content.
+/// The response to a client that accepts this coding: its coding and its content.
 async fn fetched(gateway: &Gateway, path: &str, accepted: &str) -> (Option<String>, Vec<u8>) {
     let get = format!("GET /a/{path} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: {accepted}\r\n\r\n");
     let answer = Client::connect(gateway.address()).await.exchange(get).await;
@@ -203,7 +203,7 @@ async fn a_compressed_stream_is_passed_on_as_it_comes() {
     let gateway = gateway(&origin, "  - Compress=");
     let mut client = Client::connect(gateway.address()).await;
     client.send("GET /a HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n").await;
-    // The first part can be decoded before the second one is there.
+    // The first part can be decoded before the second one has arrived.
     let mut seen = Vec::new();
     loop {
         seen.extend(client.read_exactly(1).await);
@@ -221,7 +221,7 @@ async fn a_compressed_stream_is_passed_on_as_it_comes() {
     gate.open();
 }
 
-/// What the route that served a request says of itself, for each of `requests`.
+/// The field `x-route` of the response to each of `requests`, or the status without one.
 async fn served_by(gateway: &Gateway, requests: &[String]) -> Vec<String> {
     let mut client = Client::connect(gateway.address()).await;
     let mut routes = Vec::new();

@@ -1,4 +1,4 @@
-//! Thousands of hostile connections through a gateway: what it sends on is what a strict reader
+//! Thousands of hostile connections through a gateway: it forwards exactly what a strict reader
 //! understands of them, and real servers, where they are installed, understand the same.
 //!
 //! `cargo xtask differential` does it at length.

@@ -1,4 +1,4 @@
-//! The examples are what they say: `weir check` finds nothing wrong with any of them.
+//! The examples are valid: `weir check` finds nothing wrong with any of them.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Filters that ask somebody before a request goes on: ForwardAuth, BasicAuth, TokenRelay.
+//! Filters that query another server before a request is forwarded: ForwardAuth, BasicAuth,
+//! TokenRelay.
 
 use std::net::SocketAddr;
 
@@ -64,7 +65,7 @@ async fn another_server_is_asked_on_few_connections() {
         }
     }
     assert_eq!(kept.requests().len(), 20);
-    // How soon one is ready again is a matter of threads.
+    // The moment at which a connection is ready again depends on scheduling.
     assert!(kept.connections() < 10, "{} connections", kept.connections());
 }
 

@@ -63,6 +63,32 @@ async fn a_seed_gives_the_same_answers_after_a_restart() {
     assert_ne!(first.text(), ask(&mock(&["--dynamic", "--seed", "8"]), get).await.text());
 }
 
+/// Bodies depend on the seed, the definition and the request alone, whichever worker makes them.
+#[tokio::test]
+async fn a_seed_gives_the_same_answers_with_any_number_of_workers() {
+    // Each connection asks in another order.
+    const PATHS: [&str; 4] = ["/pets", "/pets/1", "/pets/2", "/pets?limit=3"];
+    let mut expected: Option<Vec<String>> = None;
+    for workers in [1, 2, 4, 4] {
+        let config = format!("weir.server.workers: {workers}\n");
+        let gateway = configured(&["--dynamic", "--seed", "7"], &config);
+        let mut clients = Vec::new();
+        for _ in 0..3 * workers {
+            clients.push(Client::connect(gateway.address()).await);
+        }
+        for (n, client) in clients.iter_mut().enumerate() {
+            let mut bodies = vec![String::new(); PATHS.len()];
+            for at in (0..PATHS.len()).map(|at| (at + n) % PATHS.len()) {
+                let made = client.get(PATHS[at]).await;
+                assert_eq!(made.status, 200, "{}: {}", PATHS[at], made.text());
+                bodies[at] = made.text();
+            }
+            let first = expected.get_or_insert_with(|| bodies.clone());
+            assert_eq!(*first, bodies, "{workers} workers, connection {n}");
+        }
+    }
+}
+
 #[test]
 fn what_is_no_definition_is_said_and_nothing_starts() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -218,7 +244,7 @@ async fn faults_are_what_was_asked_for() {
     for fault in ["reset", "truncated", "malformed"] {
         assert!(spoilt(fault).await.is_err(), "{fault}");
     }
-    // Who gives up waiting harms nobody.
+    // A client that gives up waiting affects no other.
     let mut waiting = Client::connect(gateway.address()).await;
     waiting.send("GET /pets HTTP/1.1\r\nHost: a\r\nPrefer: fault=timeout\r\n\r\n").await;
     drop(waiting);
@@ -290,7 +316,7 @@ async fn changed_files_are_read_again_if_they_are_watched() {
     std::fs::write(&file, "weir.mock.overrides: [ { body: the second } ]").expect("another one");
     gateway.wait_for_output("reloaded");
     assert_eq!(ask(&gateway, get).await.text(), "the second");
-    // A broken definition is told, and what was there serves on.
+    // A broken definition is reported, and the previous one stays in use.
     std::fs::write(gateway.config(), "openapi: 3.0.0\npaths: { pets: {} }").expect("a broken one");
     gateway.wait_for_output("pets.yaml:2#/paths/pets");
     gateway.wait_for_output("the old configuration stays in use");

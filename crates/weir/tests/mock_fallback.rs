@@ -22,6 +22,8 @@ spring.cloud.gateway.server.webflux:
         {{ name: MockFallback, args: {{ definition: pets, causes: '503' }} }} ] }}
   - {{ id: broken, uri: '{uri}', predicates: [ 'Path=/guarded/**' ],
       filters: [ StripPrefix=1, CircuitBreaker=pets, MockFallback=pets ] }}
+  - {{ id: meta, uri: '{uri}', predicates: [ 'Path=/meta/**' ], filters: [ StripPrefix=1 ],
+      metadata: {{ fallback: mock }} }}
   - {{ id: pets, uri: '{uri}', predicates: [ 'Path=/**' ], filters: [ MockFallback=pets ] }}
 "
     );
@@ -49,16 +51,16 @@ async fn what_the_upstream_lacks_is_mocked() {
         let origin = origin(status).await;
         let gateway = gateway(&origin.uri());
         let mut client = Client::connect(gateway.address()).await;
-        for path in ["/pets/1", "/guarded/pets/1"] {
+        for path in ["/pets/1", "/guarded/pets/1", "/meta/pets/1"] {
             let answer = client.get(path).await;
             assert_eq!(answer.status, 200, "{path}");
             assert_eq!(answer.field("weir-mock-fallback"), Some(status.to_string()));
             assert!(answer.text().contains("Tom") && answer.field("x-from").is_none());
             assert!(answer.field("weir-mock").is_some_and(|why| why.contains("getPet")));
         }
-        assert_eq!(origin.requests().len(), 2, "the upstream was asked first");
+        assert_eq!(origin.requests().len(), 3, "the upstream was asked first");
         let page = Client::connect(gateway.admin()).await.exchange(METRICS).await;
-        assert!(page.text().contains("weir_mock_fallbacks_total 2\n"));
+        assert!(page.text().contains("weir_mock_fallbacks_total 3\n"));
     }
 }
 
@@ -115,7 +117,7 @@ async fn a_body_too_long_to_keep_is_not_mocked() {
 async fn an_upstream_that_is_not_there_is_mocked() {
     let gateway = gateway(&format!("http://{}", closed_port()));
     let mut client = Client::connect(gateway.address()).await;
-    for path in ["/pets", "/nobody/pets", "/guarded/pets"] {
+    for path in ["/pets", "/nobody/pets", "/guarded/pets", "/meta/pets"] {
         let answer = client.exchange(post(path, r#"{"name":"Tom"}"#)).await;
         assert_eq!(answer.status, 201, "{path}: {}", answer.text());
         assert_eq!(answer.field("weir-mock-fallback").as_deref(), Some("unreachable"));

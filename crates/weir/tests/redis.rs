@@ -1,4 +1,4 @@
-//! RequestRateLimiter with a real Redis: what it keeps there, and what happens without it.
+//! RequestRateLimiter with a real Redis: the keys it keeps there, and its behaviour without Redis.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! `ValidateResponse` end to end: responses of upstreams are compared with a definition.
+//! `ValidateResponse` end to end: responses of upstreams are validated against a definition.
 
 use std::io::Write;
 use std::process::Command;
@@ -52,7 +52,7 @@ fn json(status: u16, body: impl AsRef<[u8]>) -> Answer {
 const SOUND: &str = r#"{"id":1,"name":"Tom"}"#;
 const WRONG: &str = r#"{"id":0,"name":"Tom","tag":"cow"}"#;
 
-/// What a client gets of `answer` at `path`.
+/// The response at the client when the upstream sends `answer` at `path`.
 async fn pass(path: &str, answer: Answer) -> (Response, Gateway) {
     let origin = Origin::with([answer]).await;
     let gateway = gateway(&origin);

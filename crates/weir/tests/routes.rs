@@ -1,4 +1,4 @@
-//! `weir routes` against a gateway that runs.
+//! `weir routes` against a running gateway.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ impl Gateway {
             if let Some(address) = line.strip_prefix("admin     http ") {
                 admin = Some(address.to_owned());
             }
-            // The last line: from here on nobody has to read.
+            // The last line: the rest of the output need not be read.
             if line.starts_with("listening") {
                 break;
             }
@@ -64,7 +64,7 @@ impl Gateway {
         child.wait_with_output().expect("its end")
     }
 
-    /// What it prints, if it succeeds.
+    /// The output, if the command succeeds.
     fn ok(&self, args: &[&str], input: &str) -> String {
         let output = self.run(args, input);
         let (out, err) = (text(&output.stdout), text(&output.stderr));

@@ -1,5 +1,5 @@
-//! No secret comes out of a gateway: canaries wherever a secret may be written, and a search of
-//! everything it says, at the finest log level.
+//! No secret leaves a gateway: canaries wherever a secret may be configured or sent, and a search
+//! of all its output, at the finest log level.
 //!
 //! Not searched: lists of routes, which show the arguments of filters as Spring Cloud Gateway's do.
 

@@ -1,4 +1,4 @@
-//! Who may come in: tokens of an issuer that is asked for its keys, scopes, API keys.
+//! Authentication and authorization: tokens of an issuer whose keys are fetched, scopes, API keys.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};

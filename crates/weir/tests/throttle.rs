@@ -1,5 +1,5 @@
-//! The throttle end to end. Nothing is timed: rates are so low that a turn does not come by itself,
-//! or are raised by the test.
+//! The throttle end to end. No test measures time: rates are so low that no turn comes during the
+//! test, or the test raises them.
 
 use std::net::SocketAddr;
 
@@ -356,7 +356,7 @@ async fn a_queue_survives_a_reload_and_can_be_paused_and_emptied() {
     assert_eq!(get(gateway.address(), "/a").await.status, 200);
 }
 
-/// What `weir check` says of a configuration that is wrong.
+/// The message of `weir check` for a wrong configuration.
 fn refusal(config: &str) -> String {
     let directory = tempfile::tempdir().expect("a folder");
     let file = directory.path().join("application.yml");

@@ -56,7 +56,7 @@ async fn sound_bodies_are_sent_on_as_they_came() {
         "POST /pets HTTP/1.1\r\nHost: a\r\n{JSON}Transfer-Encoding: chunked\r\n\r\n\
          5\r\n{{ \"na\r\nc\r\nme\": \"Tom\" }}\r\n0\r\n\r\n"
     );
-    // All at once: each is told from the next.
+    // Sent together, each message is separated from the next.
     client.send(post("/pets", JSON, SOUND)).await;
     client.send(chunked).await;
     client.send(post("/told/pets", &format!("{JSON}Content-Encoding: gzip\r\n"), &gzip)).await;

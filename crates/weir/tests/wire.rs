@@ -1,7 +1,8 @@
-//! What weir makes of bytes: every case of `tests/wire`, sent whole and in pieces.
+//! Parsing of raw bytes: every case of `tests/wire`, sent whole and in pieces.
 //!
-//! Each file has a gateway and an upstream of its own and is one test; all its failures are told at
-//! once. After every play of every case another client's request must get its own answer.
+//! Each file has a gateway and an upstream of its own and is one test; all its failures are
+//! reported together. After every play of every case another client's request must get its own
+//! answer.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

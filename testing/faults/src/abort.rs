@@ -1,11 +1,11 @@
-//! Clients that go away in the middle of something.
+//! Clients that abort in the middle of an exchange.
 
 use weir_testkit::{Answer, Body, Client, Gate, Gateway, Origin};
 
 use crate::tally::{Size, Tally};
 use crate::weir::{Weir, settles};
 
-/// What a client was at when it went away.
+/// The phase in which a client aborts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Head,
@@ -15,8 +15,8 @@ enum Phase {
     Tunnel,
 }
 
-/// Clients that close or reset in each phase take their upstream requests with them, and nothing of
-/// them is left in the gauges.
+/// Clients that close or reset in each phase abort their upstream requests, and the gauges return
+/// to zero.
 pub(crate) async fn clients(weir: Weir, size: Size) -> Tally {
     let mut tally = Tally::default();
     for phase in [Phase::Head, Phase::Body, Phase::Waiting, Phase::Response, Phase::Tunnel] {
@@ -32,7 +32,7 @@ pub(crate) async fn clients(weir: Weir, size: Size) -> Tally {
         let reached = if phase == Phase::Head { 0 } else { count };
         origin.wait_until(|origin| origin.requests().len() == reached).await;
         for (n, client) in clients.into_iter().enumerate() {
-            // One closes, the next one resets.
+            // Clients alternate between close and reset.
             if n % 2 == 0 { drop(client) } else { client.reset() }
         }
         origin.wait_for_open(0).await;

@@ -28,7 +28,7 @@ pub(crate) async fn routes(weir: Weir, size: Size) -> Tally {
     let mut there = [false; ROUTES];
     for n in 0..size.of(100, 1_000) {
         let id = n % ROUTES;
-        // Each route changes in place twice, then goes, then comes anew.
+        // Each route is changed in place twice, then deleted, then created again.
         let goes = there[id] && (n / ROUTES) % 4 == 3;
         there[id] = !goes;
         let (method, body) = match goes {

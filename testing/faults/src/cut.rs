@@ -5,15 +5,15 @@ use weir_testkit::{Answer, Client, Origin};
 use crate::tally::{Size, Tally};
 use crate::weir::Weir;
 
-/// One with a length, one in chunks with a trailer: each cut before every byte.
+/// A response with a length, and a chunked one with a trailer: each cut before every byte.
 const RESPONSES: [&str; 2] = [
     "HTTP/1.1 200 OK\r\nContent-Length: 12\r\nX-A: 1\r\n\r\nhello, world",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
         6;x=1\r\nhello,\r\n6\r\n world\r\n0\r\nX-T: 1\r\n\r\n",
 ];
 
-/// FIN or RST before each byte: the client gets 502, or sees the cut; never a whole response made
-/// of half a one, and the next request gets its own answer.
+/// FIN or RST before each byte: the client gets 502, or sees the cut, but never a truncated
+/// response that looks complete; and the next request gets its own answer.
 pub(crate) async fn responses(weir: Weir, size: Size) -> Tally {
     let origin = Origin::answering(|got| answer(&got.target())).await;
     let gateway = weir.before(origin.address(), "");

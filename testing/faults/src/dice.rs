@@ -1,4 +1,4 @@
-//! Chance: different in every run, so that many runs find what one does not.
+//! Random values that differ in every run, so that many runs find rare faults.
 
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;

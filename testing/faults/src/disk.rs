@@ -1,4 +1,4 @@
-//! A disk that takes no more.
+//! A disk that fails or is full.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,11 +8,11 @@ use weir_testkit::{Client, Gateway, Origin, PATIENCE};
 use crate::tally::{Size, Tally};
 use crate::weir::{Weir, config, route_ids};
 
-/// What writes a store and makes it durable.
+/// System calls that write a store and make it durable.
 const CALLS: &str = "pwrite64,pwritev,fsync,fdatasync,ftruncate,fallocate";
 
 /// ENOSPC and EIO at every write: route changes are answered with 5xx and never as done, traffic
-/// goes on, and after the fault changes work again; what serves is what a restart finds.
+/// goes on, and changes work again after the fault. The served routes equal those after a restart.
 pub(crate) async fn failing(weir: Weir, size: Size) -> Tally {
     let origin = Origin::start().await;
     let mut tally = Tally::default();
@@ -78,7 +78,8 @@ async fn ids(gateway: &Gateway) -> Vec<String> {
 struct Fault(Child);
 
 impl Fault {
-    /// Lets `calls` of the gateway fail with `errno`; tells why if that is not possible here.
+    /// Makes `calls` of the gateway fail with `errno`; returns the reason if that is impossible
+    /// here.
     fn inject(gateway: &Gateway, calls: &str, errno: &str) -> Result<Self, String> {
         let strace = Command::new("strace")
             .args(["-f", "-qq", "-o", "/dev/null"])
@@ -106,7 +107,7 @@ impl Fault {
 
 impl Drop for Fault {
     fn drop(&mut self) {
-        // Killed, not asked: the kernel lets go of what a tracer traced.
+        // SIGKILL, not SIGTERM: the kernel then releases the traced threads.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

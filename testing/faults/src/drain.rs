@@ -8,7 +8,7 @@ use crate::traffic::{Kind, Manners, Traffic, upstream};
 use crate::weir::Weir;
 
 const TRAFFIC: [(Kind, usize); 3] = [(Kind::KeepAlive, 4), (Kind::Short, 4), (Kind::Upload, 2)];
-/// When it is stopped, at most, after the clients have begun.
+/// The maximum time from the clients' start until the gateway is stopped.
 const BEGUN_MAX: Duration = Duration::from_millis(150);
 
 /// SIGTERM under load, again and again: every request whose connection was taken is answered.

@@ -11,18 +11,18 @@ use crate::weir::{Weir, config, metric, open_files, rises, settles, ticks};
 
 /// Files the gateway may open.
 const FILES: usize = 256;
-/// Of the 100 ticks in a second of each processor, those an idle gateway may use while it cannot
-/// accept. One that spins uses all of at least one.
+/// The ticks that an idle gateway may use while it cannot accept, of the 100 in a second of each
+/// processor. A busy loop uses all ticks of at least one processor.
 const TICKS_PER_SECOND_MAX: u64 = 50;
 /// Counts who had to wait for a file.
 const WAITS: &str = "weir_accept_waits_total";
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// More clients than files, who say nothing, ask all the time, or wait for an upstream that does
-/// not answer: the gateway neither spins nor ends nor runs out of files, everybody it lets in is
-/// served, everybody else is served in turn or told that there is no room, and the admin API
-/// answers.
+/// More clients than file descriptors, which are silent, send requests continuously, or wait for an
+/// upstream that does not answer: the gateway neither spins nor ends nor runs out of descriptors.
+/// Accepted clients are served, the others are served in turn or refused with an answer, and the
+/// admin API answers.
 pub(crate) async fn exhausted(weir: Weir, size: Size) -> Tally {
     let mut tally = Tally::default();
     for _ in 0..size.of(1, 3) {
@@ -40,7 +40,7 @@ fn limited(weir: &Weir, config: &str) -> Gateway {
     Gateway::launch(command, &["run", "{config}"], &[("weir.yaml", config.as_bytes())])
 }
 
-/// Clients that connect and say nothing must not keep out those who ask.
+/// Silent connections must not keep out clients with requests.
 async fn silent(tally: &mut Tally, weir: &Weir, idle: Duration) {
     let origin = Origin::answering(|_| Answer::ok()).await;
     let gateway = limited(weir, &config(origin.address(), ""));
@@ -51,7 +51,7 @@ async fn silent(tally: &mut Tally, weir: &Weir, idle: Duration) {
         crowd.push(Client::connect(gateway.address()).await);
     }
     let mut last = Client::connect(gateway.address()).await;
-    // Who says nothing is accepted a second late (`weir.server.defer-accept`).
+    // Silent connections are accepted a second late (`weir.server.defer-accept`).
     rises(&gateway, WAITS).await;
     let before = ticks(&gateway);
     tokio::time::sleep(idle).await;
@@ -69,7 +69,8 @@ async fn silent(tally: &mut Tally, weir: &Weir, idle: Duration) {
     recovers(tally, &gateway).await;
 }
 
-/// More clients than files, all of which ask on and on, take turns: nobody fails or starves.
+/// More clients than file descriptors, all of which send requests continuously, take turns: none
+/// fails or starves.
 async fn busy(tally: &mut Tally, weir: &Weir, time: Duration) {
     let origin = upstream();
     let gateway = limited(weir, &config(origin.address(), ""));
@@ -85,8 +86,8 @@ async fn busy(tally: &mut Tally, weir: &Weir, time: Duration) {
     recovers(tally, &gateway).await;
 }
 
-/// Every place is taken by a request that waits for its upstream: who comes then is told so, and
-/// those who wait get their answers once there are any.
+/// Every place is taken by a request that waits for its upstream: new clients are refused with an
+/// answer, and the waiting ones get their responses once the upstream answers.
 async fn waiting(tally: &mut Tally, weir: &Weir) {
     let gate = Gate::new();
     let held = gate.clone();
@@ -119,8 +120,8 @@ async fn waiting(tally: &mut Tally, weir: &Weir) {
     recovers(tally, &gateway).await;
 }
 
-/// Asks on a connection, and once more on a new one if it was closed in between, as idle ones may
-/// be when there is a crowd.
+/// Sends a request on a connection, and again on a new one if it was closed in between, as may
+/// happen to idle ones under load.
 async fn asks(tally: &mut Tally, gateway: &Gateway, client: &mut Client, when: &str) {
     let sent = client.try_send(GET).await.is_ok();
     let mut got = match sent {

@@ -1,4 +1,4 @@
-//! Instances of a service that join, leave and are killed, as a registry tells it.
+//! Instances of a service that join, leave and are killed, according to a registry.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,9 +14,9 @@ use crate::weir::Weir;
 const TRAFFIC: [(Kind, usize); 2] = [(Kind::KeepAlive, 4), (Kind::Short, 2)];
 const CLIENTS: u64 = 6;
 const MANNERS: Manners = Manners { pace: Duration::from_millis(1), until_closed: false };
-/// How instances are chosen: in turn, and by rules.
+/// The load-balancing rules: round robin, and peak EWMA.
 const RULES: [&str; 2] = ["", "weir.upstreams.svc.balance: peak-ewma"];
-/// Time between two looks at what the registry was asked.
+/// The interval at which the registry's request count is polled.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A registry with Eureka's answers.
@@ -51,8 +51,8 @@ impl Registry {
         *self.ports.lock().unwrap_or_else(PoisonError::into_inner) = ports;
     }
 
-    /// Waits until the gateway has the list of the moment: when it asks for the second time from
-    /// now on, it has taken the answer to the first.
+    /// Waits until the gateway has the current list: with its second request from now on it has
+    /// processed the answer to the first.
     async fn is_read(&self) {
         let before = self.asked.load(Ordering::Relaxed);
         let since = Instant::now();
@@ -80,8 +80,8 @@ fn apps(ports: &[u16]) -> String {
     )
 }
 
-/// All instances are replaced by others at a time, half of them killed while they are listed: no
-/// request fails but those in flight to who was killed.
+/// All instances are replaced together, half of them killed while they are listed: only requests in
+/// flight to a killed instance may fail.
 pub(crate) async fn come_and_go(weir: Weir, size: Size) -> Tally {
     let mut tally = Tally::default();
     for rules in RULES {
@@ -104,7 +104,7 @@ async fn replaced(weir: &Weir, size: Size, rules: &str) -> Tally {
         registry.origin.uri()
     );
     let weir = weir.clone();
-    // It asks the registry, which is served by this thread, before it listens.
+    // The gateway queries the registry, which this thread serves, before it listens.
     let started = tokio::task::spawn_blocking(move || weir.with(&config)).await;
     let gateway = started.expect("a gateway");
     let traffic = Traffic::start(gateway.address(), &TRAFFIC, MANNERS);
@@ -117,7 +117,7 @@ async fn replaced(weir: &Weir, size: Size, rules: &str) -> Tally {
         current = fresh;
     }
     let served = current.iter().filter(|one| !one.requests().is_empty()).count();
-    // The instances are served by this thread: it must not wait for those who ask them.
+    // This thread serves the instances, so it must not block on their clients.
     let load = tokio::task::spawn_blocking(move || traffic.finish()).await.expect("clients").tally;
     let mut tally = Tally { requests: load.requests, ..Tally::default() };
     let in_flight = CLIENTS * rounds;

@@ -16,7 +16,7 @@ use crate::weir::{Weir, route_ids};
 
 /// Writers at a time.
 const WRITERS: usize = 4;
-/// The gateway is killed after so many acknowledged changes at most.
+/// The maximum number of acknowledged changes before the gateway is killed.
 const CHANGES_MAX: u64 = 60;
 const CONFIG: &str = "server: { address: 127.0.0.1, port: 0 }\nweir.admin.port: 0\n";
 
@@ -37,7 +37,7 @@ pub(crate) async fn with_writers(weir: Weir, size: Size) -> Tally {
         missing(&mut tally, gateway.admin(), &kept);
         let changes = 1 + dice.below(CHANGES_MAX) as usize;
         kept = write_until_killed(&mut tally, gateway, round, changes, kept);
-        // What waits for an interruption gets a look in.
+        // The sleep lets a pending interruption be handled.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     missing(&mut tally, start().admin(), &kept);
@@ -53,8 +53,8 @@ fn missing(tally: &mut Tally, admin: SocketAddr, kept: &HashSet<String>) {
     }
 }
 
-/// Puts routes, and deletes some of them, until `changes` were acknowledged; then kills. Gives the
-/// ids that must be there.
+/// Puts routes, and deletes some of them, until `changes` were acknowledged; then kills the
+/// gateway. Returns the ids that must exist.
 fn write_until_killed(
     tally: &mut Tally,
     gateway: Gateway,
@@ -100,7 +100,7 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The whole answer to a request, if the gateway lives to give it.
+/// The whole answer to a request, if the gateway lives long enough to send it.
 fn ask(admin: SocketAddr, method: &str, target: &str, body: &str) -> Option<String> {
     let mut stream = TcpStream::connect(admin).ok()?;
     let request = format!(

@@ -1,5 +1,5 @@
-//! nginx in weir's place, where it is installed: what the machine itself does to neighbours shows
-//! with it too.
+//! nginx in weir's place, where it is installed, to show how far the machine itself slows the
+//! neighbours.
 
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -19,8 +19,8 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
-    /// One that sends `/large` to `large` and all else to `origin`, with as many workers as there
-    /// are processors and nothing kept on disk; `None` if it is not installed.
+    /// An nginx that forwards `/large` to `large` and everything else to `origin`, with one worker
+    /// per processor and no buffering on disk; `None` if it is not installed.
     ///
     /// # Panics
     /// If it is there and does not start.
@@ -66,7 +66,7 @@ http {{
         Some(Self { address, child, _directory: directory })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }

@@ -1,4 +1,4 @@
-//! Everything that can be too large.
+//! Oversized input of every kind.
 
 use weir_testkit::{Answer, Body, Client, Gateway, Origin};
 
@@ -14,7 +14,7 @@ const LIMITS: &str = "server.max-http-request-header-size: 16KB\n\
 /// One request that is too large in some way.
 struct Case {
     name: &'static str,
-    /// What is sent first,
+    /// The bytes sent first,
     start: String,
     /// then again and again.
     more: String,

@@ -1,4 +1,4 @@
-//! All scenarios, and how one is played.
+//! All scenarios, and the code that runs one.
 
 use std::any::Any;
 use std::future::Future;
@@ -18,15 +18,15 @@ use crate::{
 
 /// Time between two looks at whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// No scenario takes so long.
+/// The time after which a scenario counts as hung.
 const HANGS_AFTER: Duration = Duration::from_secs(900);
 
-/// One failure to provoke.
+/// A scenario: one fault to provoke.
 #[derive(Debug)]
 pub struct Scenario {
     /// Its name, as on the command line.
     pub name: &'static str,
-    /// What is done, and what must hold.
+    /// The fault provoked, and the expected behaviour.
     pub about: &'static str,
     run: fn(Weir, Size) -> Playing,
 }
@@ -123,8 +123,8 @@ impl Scenario {
         SCENARIOS.iter().find(|scenario| scenario.name == name)
     }
 
-    /// Plays it to its end, or until `interrupted` says so: then `None`, and the gateway is gone. A
-    /// panic is a failure, and so is not coming to an end.
+    /// Runs the scenario to its end, or until `interrupted` returns true: then `None`, and the
+    /// gateway is stopped. A panic is a failure, and so is a timeout.
     ///
     /// # Panics
     /// If the system gives no runtime.

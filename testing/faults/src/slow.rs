@@ -17,7 +17,7 @@ use crate::weir::{Weir, metric, resident_bytes, settles};
 
 /// Time between two bytes of a slow client.
 const PACE: Duration = Duration::from_secs(1);
-/// How long slow clients may last before they count as never let go.
+/// The time after which a slow client counts as never disconnected.
 const LASTS_MAX: Duration = Duration::from_secs(60);
 /// More than all buffers between an origin and a client that does not read can hold.
 const RESPONSE_BYTES: u64 = 256 * 1024 * 1024;
@@ -30,7 +30,7 @@ const TOO_SLOW: &str = "weir_errors_total{kind=\"client_too_slow\"}";
 /// well-behaved neighbours get every answer.
 pub(crate) async fn clients(weir: Weir, size: Size) -> Tally {
     let origin = upstream();
-    // A server of its own: what it costs to make large responses is not the neighbours' affair.
+    // A separate upstream: the cost of producing large responses must not affect the neighbours.
     let large = Origin::answering(|_| {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {RESPONSE_BYTES}\r\n\r\n");
         Answer::raw(head).repeat([b'x'; PIECE_BYTES], RESPONSE_BYTES / PIECE_BYTES as u64)
@@ -83,8 +83,8 @@ fn neighbours(address: SocketAddr) -> Traffic {
 }
 
 /// The neighbours' p99 beside `count` clients that send their heads slowly and as many that send
-/// their bodies so, in times of what it is without them: while they come, for half of `time`, and
-/// then, before any of them is let go.
+/// their bodies slowly, as a multiple of their p99 without them: while they connect, for half of
+/// `time`, and then, before any of them is disconnected.
 async fn beside_senders(
     address: SocketAddr,
     count: usize,
@@ -101,9 +101,9 @@ async fn beside_senders(
     (coming / alone, there / alone)
 }
 
-/// The neighbours' p99 beside `count` clients that ask for much and read nothing, in times of what
-/// it is without them: while the buffers on the way to them fill, which costs the machine the same
-/// whoever serves them, and then. Each of the three is watched for `time`.
+/// The neighbours' p99 beside `count` clients that request large responses and read nothing, as a
+/// multiple of their p99 without them: while the buffers on the way fill, which costs the machine
+/// the same with any server, and after that. Each of the three periods lasts `time`.
 async fn beside_readers(
     address: SocketAddr,
     count: usize,
@@ -148,7 +148,7 @@ async fn slow_ones(gateway: &Gateway, count: usize) -> Tally {
         clients.spawn(slow_reader(address, may_read.clone()));
     }
     let since = Instant::now();
-    // Bodies and readers are counted as such; of readers nobody else would know.
+    // The metric counts slow bodies and slow readers; the test itself cannot observe the readers.
     while metric(gateway, TOO_SLOW).await < (2 * count) as f64 && since.elapsed() < LASTS_MAX {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -177,14 +177,15 @@ async fn slow_sender(address: SocketAddr, start: &str) -> Tally {
     tally
 }
 
-/// Asks for much and reads a byte now and then, until told to read the rest: which must end early.
+/// Requests a large response and reads a byte now and then, until told to read the rest: the
+/// response must end early.
 async fn slow_reader(address: SocketAddr, mut may_read: watch::Receiver<bool>) -> Tally {
     let mut tally = Tally::default();
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     let _ = stream.write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n").await;
     let mut buffer = vec![0; 64 * 1024];
     let mut read = 0;
-    // Times out at each pace, until there is something to be told.
+    // Times out at each pace, until the sender signals.
     while tokio::time::timeout(PACE, may_read.changed()).await.is_err() {
         read += stream.read(&mut buffer[..1]).await.unwrap_or(0) as u64;
     }

@@ -16,8 +16,8 @@ use crate::weir::{Weir, metric};
 const CLIENTS: usize = 4;
 /// One connection in so many is closed after a response.
 const CLOSES_ONCE_IN: u64 = 3;
-/// How long such a connection stays open at most: about as long as a request takes, so that it is
-/// closed before, with and after the next one.
+/// The maximum time that such a connection stays open: about the duration of a request, so that it
+/// is closed before, during and after the next one.
 const OPEN_MAX: Duration = Duration::from_millis(1);
 
 /// An upstream that closes idle connections at random: every GET is answered, and no POST comes
@@ -73,7 +73,7 @@ async fn gets(gateway: &Gateway, count: u64) -> Tally {
     sum(clients).await
 }
 
-/// Sends POSTs, each with a target of its own; gives the targets of those answered with 200.
+/// Sends POSTs, each with a target of its own; returns the targets of those answered with 200.
 async fn posts(gateway: &Gateway, count: u64) -> (Tally, Vec<String>) {
     let next = Arc::new(AtomicU64::new(0));
     let answered = Arc::new(Mutex::new(Vec::new()));
@@ -109,7 +109,7 @@ async fn posts(gateway: &Gateway, count: u64) -> (Tally, Vec<String>) {
     (tally, answered)
 }
 
-/// What all of them counted.
+/// The sum of all tallies.
 ///
 /// # Panics
 /// If one of them did.

@@ -1,14 +1,14 @@
-//! What a scenario came to.
+//! The result of a scenario.
 
-/// Failures told in words at most; the others are only counted.
+/// The maximum number of failures described in words; the others are only counted.
 const TOLD_MAX: usize = 8;
 
-/// How much a scenario does.
+/// The size of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// Seconds, for every test run.
     Short,
-    /// As long as it takes to find what is rare.
+    /// Long enough to find rare faults.
     Long,
 }
 
@@ -22,27 +22,27 @@ impl Size {
     }
 }
 
-/// What a scenario counted. Nothing failed unless `failures` is above 0.
+/// The counts of a scenario. Nothing failed unless `failures` is above 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Requests sent.
     pub requests: u64,
-    /// Requests, or other things that must hold, that failed.
+    /// Failed requests and other violated expectations.
     pub failures: u64,
     /// The first failures in words.
     pub told: Vec<String>,
     /// The worst values measured, which are reported and not judged.
     pub worst: Vec<Measure>,
-    /// Why the scenario, or a part of it, could not be played on this machine.
+    /// The reason why the scenario, or a part of it, was skipped on this machine.
     pub skipped: Option<String>,
 }
 
 /// A value of which more is worse.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
-    /// What was measured, with its unit.
+    /// The measured quantity, with its unit.
     pub what: &'static str,
-    /// How much of it.
+    /// The value.
     pub value: f64,
 }
 
@@ -52,13 +52,13 @@ impl Tally {
         Self { skipped: Some(why.into()), ..Self::default() }
     }
 
-    /// Counts a request, and a failure with what `why` says unless it is `good`.
+    /// Counts a request, and a failure with the text of `why` unless it is `good`.
     pub fn request(&mut self, good: bool, why: impl FnOnce() -> String) {
         self.requests += 1;
         self.check(good, why);
     }
 
-    /// Counts a failure with what `why` says unless it is `good`.
+    /// Counts a failure with the text of `why` unless it is `good`.
     pub fn check(&mut self, good: bool, why: impl FnOnce() -> String) {
         if good {
             return;

@@ -1,4 +1,4 @@
-//! Well-behaved clients that must not notice anything.
+//! Well-behaved clients that must not be affected.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use weir_testkit::{Client, Cut, Response};
 
 use crate::tally::Tally;
 
-/// What a client does, over and over.
+/// The repeated action of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// GETs on one connection.
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     WebSocket,
 }
 
-/// How the clients go about it.
+/// The pace and the expectations of the clients.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manners {
     /// Pause after each request.
@@ -41,7 +41,7 @@ pub(crate) struct Traffic {
     thread: Option<JoinHandle<Load>>,
 }
 
-/// What became of all requests.
+/// The results of all requests.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
     pub(crate) tally: Tally,
@@ -80,14 +80,14 @@ impl Traffic {
         Self { stop, thread: Some(std::thread::spawn(run)) }
     }
 
-    /// Lets every client finish what it is at, and ends.
+    /// Lets every client finish its current request, and ends.
     pub(crate) fn finish(mut self) -> Load {
         self.stop.store(true, Ordering::Relaxed);
         let ended = self.thread.take().map(JoinHandle::join);
         ended.expect("is joined once").expect("clients at work")
     }
 
-    /// Waits until every client has ended by itself.
+    /// Waits until every client has ended on its own.
     pub(crate) fn wait(mut self) -> Load {
         let ended = self.thread.take().map(JoinHandle::join);
         ended.expect("is joined once").expect("clients at work")
@@ -123,7 +123,7 @@ async fn drive(
     load
 }
 
-/// One client.
+/// The state of one client.
 struct Visitor {
     address: SocketAddr,
     manners: Manners,
@@ -174,7 +174,7 @@ impl Visitor {
         }
     }
 
-    /// Asks for `/ok`; tells whether the connection can be used again.
+    /// Requests `/ok`; returns whether the connection can be used again.
     async fn get(&self, client: &mut Client, more: &str) -> Result<bool, String> {
         let request = format!("GET /ok HTTP/1.1\r\nHost: a\r\n{more}\r\n");
         client.try_send(request).await.map_err(|error| error.to_string())?;

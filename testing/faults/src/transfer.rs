@@ -45,7 +45,7 @@ async fn watched(
     bytes: u64,
     transfer: fn(SocketAddr, u64) -> Transfer,
 ) {
-    // What a first transfer touches, code and buffers, is not growth.
+    // Code and buffers touched by the first transfer do not count as growth.
     transfer(gateway.address(), 1024 * 1024).await.expect("a first transfer");
     let before = resident_bytes(gateway);
     let mut streams = JoinSet::new();
@@ -80,7 +80,7 @@ async fn download(address: SocketAddr, bytes: u64) -> Result<(), String> {
             break;
         }
         let first = buffer.get(..count).unwrap_or_default();
-        // The head is small and comes in one piece.
+        // The head is small and arrives in one piece.
         head = head.or_else(|| first.windows(4).position(|end| end == b"\r\n\r\n"));
         if (read + count as u64) / GULP as u64 > read / GULP as u64 {
             tokio::time::sleep(PAUSE).await;

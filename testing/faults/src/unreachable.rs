@@ -20,16 +20,15 @@ pub(crate) async fn refused(weir: Weir, size: Size) -> Tally {
         expect(&mut tally, &mut client, 502).await;
     }
     let left = open_files(&gateway);
-    // Files come and go; what is forgotten for each request does not go.
+    // The number of open files varies; a leak on each request would exceed the margin.
     tally.check(left < files + 16, || format!("{left} open files instead of {files}"));
     drop(client);
     settles(&gateway, "weir_connections", 0.0).await;
     tally
 }
 
-/// A full backlog, where connecting never ends, and a listener that takes connections and requests
-/// but never answers: each request is 504 after its timeout, at all stages of which there is a
-/// bound.
+/// A full backlog, where connecting never ends, and a listener that accepts connections and
+/// requests but never answers: each request gets 504 after its timeout, whatever stage it is in.
 pub(crate) async fn black_holed(weir: Weir, size: Size) -> Tally {
     let mut tally = Tally::default();
     let (address, _full) = full_backlog();
@@ -43,14 +42,14 @@ pub(crate) async fn black_holed(weir: Weir, size: Size) -> Tally {
     let origin = Origin::answering(move |_| Answer::nothing().pause(&held)).await;
     let gateway = weir.before(origin.address(), timeouts);
     all_time_out(&mut tally, &gateway, size.of(4, 64)).await;
-    // Whoever was given up on is not kept waiting.
+    // The connections of timed-out requests are closed.
     origin.wait_for_open(0).await;
     tally
 }
 
-/// Upstreams that answer a byte at a time. As long as the head is there within the response
-/// timeout, the answer arrives whole, however long its body takes; else it is 504, and the upstream
-/// is let go.
+/// Upstreams that answer a byte at a time. If the head is complete within the response timeout, the
+/// answer arrives whole, however long its body takes; else the client gets 504, and the upstream
+/// connection is closed.
 pub(crate) async fn slow(weir: Weir, size: Size) -> Tally {
     let mut tally = Tally::default();
     let timeouts = "spring.cloud.gateway.server.webflux.httpclient.response-timeout: 2s";
@@ -107,8 +106,8 @@ async fn expect(tally: &mut Tally, client: &mut Client, expected: u16) {
     tally.request(status == expected, || format!("{status} instead of {expected}"));
 }
 
-/// A listening socket that never accepts and whose queue is full: the kernel drops what else comes.
-/// With it, what fills the queue.
+/// A listening socket that never accepts and whose queue is full, so that the kernel drops further
+/// SYNs; with the connections that fill the queue.
 fn full_backlog() -> (SocketAddr, (Socket, Vec<TcpStream>)) {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
     socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a free port");

@@ -1,4 +1,4 @@
-//! The gateway under test: how it is started, and what it tells of itself.
+//! The gateway under test: its start, its metrics and its memory.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

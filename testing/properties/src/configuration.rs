@@ -2,8 +2,9 @@
 
 use weir_config::{Format, Loader, Source, Style, render};
 
-/// A configuration in each format: no text makes the loader panic or run away, every finding has a
-/// place and a remedy and can be rendered, and what is compiled is what was written.
+/// A configuration in each format: no text makes the loader panic or run without bound, every
+/// finding has a place and a remedy and can be rendered, and the compiled routes are the written
+/// ones.
 ///
 /// # Panics
 /// If it does not hold.

@@ -1,4 +1,4 @@
-//! Bodies: their coding, and what reaches an upstream of a connection.
+//! Bodies: their coding, and the bytes of a connection that reach an upstream.
 
 use std::sync::LazyLock;
 
@@ -42,7 +42,7 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Decoded, BodyDecoder) 
             }
         }
     }
-    // How far a step went before its fault depends on the split; the rest must not.
+    // The bytes used before a fault depend on the split; everything else must not.
     let used = if outcome.is_ok() { used } else { 0 };
     let mut trailers = Vec::new();
     write_last_chunk(&mut trailers, decoder.trailers());
@@ -72,7 +72,7 @@ pub fn chunked(input: &[u8]) {
     assert_eq!((again.used, again.outcome), (text.len(), Ok(())));
 }
 
-/// What the gateway serves by: no route is looked at, the rules for heads are.
+/// The settings of the gateway: routes do not matter here, the rules for heads do.
 static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(|| {
     let mut loader = Loader::new(Vec::new(), &[], Vec::new());
     loader.add(Source::new("input", "server.port: 0".to_owned(), Format::Yaml));
@@ -81,8 +81,8 @@ static SNAPSHOT: LazyLock<Snapshot> = LazyLock::new(|| {
     loaded.compiler.snapshot(compiled.routes)
 });
 
-/// The bytes of a connection: what would go upstream of them is what a strict reader finds in them,
-/// request by request and body by body, and is itself read strictly as just that.
+/// The bytes of a connection: the bytes sent upstream contain exactly the requests and bodies that
+/// a strict reader finds in the input, and a strict reader finds the same in them.
 ///
 /// # Panics
 /// If it does not hold.

@@ -7,8 +7,8 @@ use weir_wire::http1::{
 };
 use weir_wire::{RequestHead, ResponseHead, Version, is_plain_path};
 
-/// A request head: a prefix says the same as the whole or that it is partial, and so it does behind
-/// an empty line; what was accepted is accepted again, with the same framing, after it was written;
+/// A request head: a prefix gives the same result as the whole or "partial", also after an empty
+/// line. A head that was accepted is accepted again after it was written, with the same framing;
 /// and the judge accepts it with that framing too.
 ///
 /// # Panics
@@ -50,7 +50,7 @@ pub fn request_head(input: &[u8]) {
     }
 }
 
-/// A head behind an empty line says the same.
+/// A head after an empty line gives the same result.
 fn behind_an_empty_line(
     input: &[u8],
     head: &RequestHead,
@@ -77,9 +77,9 @@ fn behind_an_empty_line(
     assert_eq!(parts(head), parts(&other));
 }
 
-/// A response head: a prefix says the same as the whole or that it is partial; what was accepted is
-/// accepted with another blank before its first value, and again, with the same body, after it was
-/// written.
+/// A response head: a prefix gives the same result as the whole or "partial". A head that was
+/// accepted is accepted with another blank before its first value, and again after it was written,
+/// with the same body.
 ///
 /// # Panics
 /// If it does not hold.

@@ -30,9 +30,9 @@ pub fn canonical_path(path: &[u8]) {
     assert_eq!(changed.is_some(), canonical != path);
 }
 
-/// A canonical path through filters: what goes upstream is canonical, and it climbs for a lenient
-/// server only if what came in did. StripPrefix takes names from the front and nothing else;
-/// PrefixPath puts its own in front.
+/// A canonical path through filters: the path sent upstream is canonical, and it climbs out of the
+/// root for a lenient server only if the received one did. StripPrefix removes segments from the
+/// front and nothing else; PrefixPath puts its own in front.
 ///
 /// Input: the path, a Path pattern (may be empty) whose variables the filters may use, then a
 /// filter a line.
@@ -109,7 +109,7 @@ fn variables(pattern: &str, head: &RequestHead) -> Vars {
     vars
 }
 
-/// Whether a request would go on to the upstream.
+/// Whether a request would be forwarded to the upstream.
 fn passes(chain: &Chain, head: &mut RequestHead, vars: &Vars) -> bool {
     let mut context = RequestContext {
         head,

@@ -3,8 +3,8 @@
 use weir_admin::read_definition;
 use weir_store::{Encoded, StoredRoute};
 
-/// A route in JSON, as the API gets it: what is accepted is written so that it reads as the same,
-/// by the API and by the store; what is refused has a reason.
+/// A route in JSON, as the API receives it: an accepted route is written so that the API and the
+/// store read it as the same; a refused one comes with a reason.
 ///
 /// # Panics
 /// If it does not hold.
@@ -20,7 +20,8 @@ pub fn route_json(input: &[u8]) {
     assert_eq!(encoded.definition().as_ref(), Ok(&definition));
 }
 
-/// A record of the store: any bytes are read or refused, and what was read is written as the same.
+/// A record of the store: any bytes are read or refused, and a record that was read is written as
+/// the same bytes.
 ///
 /// # Panics
 /// If it does not hold.

@@ -1,4 +1,4 @@
-//! Codecs of pipelines: messages at the start of a stream, whose end is not there yet.
+//! Codecs of pipelines: messages at the start of a stream that goes on.
 
 use std::fmt::Debug;
 
@@ -7,10 +7,12 @@ use weir_wire::dubbo::{
 };
 use weir_wire::frame::{FrameKind, FrameRules, LenType};
 use weir_wire::socks::{auth, greeting, parse_datagram, request, write_datagram_head};
+use weir_wire::zookeeper::{self, Message};
 use weir_wire::{client_hello as read_hello, proxy_header, srv_answer, write_v1, write_v2};
 
-/// What is read of the whole input is read of every longer start of it, and of no shorter one; what
-/// is refused at some point is refused from there on.
+/// The result for the whole input is the same for every prefix that contains the message, and no
+/// shorter prefix gives it; an input that is refused at some length is refused at every greater
+/// one.
 ///
 /// # Panics
 /// If it does not hold.
@@ -28,14 +30,15 @@ fn holds_for_starts<T: PartialEq + Debug, E: PartialEq + Debug>(
                 decided = Some(found);
             }
             (None, Err(_)) => decided = Some(found),
-            // More bytes behind a message change nothing, and none mend what is wrong.
+            // More bytes after a message change nothing, and none repair an invalid one.
             (Some(Ok(_)), _) => assert_eq!(decided.as_ref(), Some(&found), "at {end}"),
             (Some(Err(_)), found) => assert!(found.is_err(), "mended at {end}"),
         }
     }
 }
 
-/// SOCKS: greetings, credentials and requests in any portions; datagrams and what is written.
+/// SOCKS: greetings, credentials and requests arrive in any portions; datagrams and written
+/// messages are read again.
 ///
 /// # Panics
 /// If it does not hold.
@@ -59,8 +62,8 @@ pub fn socks(input: &[u8]) {
     }
 }
 
-/// Dubbo2: heads in any portions, another id and nothing else; what is called, and answers that are
-/// read again.
+/// Dubbo2: heads arrive in any portions, replacing the id changes nothing else, the called method
+/// is found, and written answers are read again.
 ///
 /// # Panics
 /// If it does not hold.
@@ -93,8 +96,8 @@ pub fn dubbo(input: &[u8]) {
     assert_eq!(count, if head.wants_reply() { 2 } else { 0 });
 }
 
-/// Messages with a length: rules from the first bytes, the rest in any portions; no frame is longer
-/// than allowed, and one alone is cut as it was among others.
+/// Messages with a length: the rules come from the first bytes, the rest arrives in any portions.
+/// No frame is longer than allowed, and each is cut in the same way alone as among others.
 ///
 /// # Panics
 /// If it does not hold.
@@ -134,7 +137,7 @@ pub fn frame(input: &[u8]) {
     }
 }
 
-/// PROXY headers in any portions; what was read and is written is read again.
+/// PROXY headers arrive in any portions; a header that was read and written is read again.
 ///
 /// # Panics
 /// If it does not hold.
@@ -162,6 +165,23 @@ pub fn dns_answer(input: &[u8]) {
     }
     let longer = [input, &[0xff, 0]].concat();
     assert_eq!(srv_answer(id, NAME, &longer), Ok(answer));
+}
+
+/// Messages of Zookeeper in any portions; what they hold is not more than they are long.
+///
+/// # Panics
+/// If it does not hold.
+pub fn zookeeper(input: &[u8]) {
+    holds_for_starts(input, |bytes| {
+        let found = zookeeper::frame(bytes, 1 << 20)?;
+        Ok::<_, zookeeper::ZookeeperError>(found.map(|(message, len)| (message.to_vec(), len)))
+    });
+    let _ = zookeeper::granted(input);
+    if let Ok(Message::Answer { body, .. }) = zookeeper::message(input) {
+        let names = zookeeper::children(body).unwrap_or_default();
+        assert!(names.iter().map(|name| name.len() + 4).sum::<usize>() <= body.len());
+        assert!(zookeeper::data(body).unwrap_or_default().len() <= body.len());
+    }
 }
 
 /// Hellos of TLS in any portions.

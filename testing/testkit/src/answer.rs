@@ -1,4 +1,4 @@
-//! What an origin does with a request, step by step.
+//! The reaction of an origin to a request, step by step.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::gate::Gate;
 use crate::received::Received;
 
-/// Steps an origin goes through to answer one request. Unless [`Answer::early`] is said first, the
+/// The steps of an origin to answer one request. Unless [`Answer::early`] comes first, the
 /// request's body is read before the first step. The connection stays open after the last step,
-/// unless the request asked for it to be closed.
+/// unless the request asked to close it.
 #[derive(Debug, Default)]
 pub struct Answer {
     pub(crate) steps: Vec<Step>,
@@ -20,7 +20,7 @@ pub(crate) enum Step {
     Write { bytes: Vec<u8>, piece: usize },
     /// Writes these bytes so many times.
     Repeat { bytes: Vec<u8>, times: u64 },
-    /// Writes what is made of the request.
+    /// Writes bytes computed from the request.
     Make(Make),
     /// Reads the request's body to its end, if that has not been done.
     ReadBody,
@@ -67,8 +67,8 @@ impl Answer {
         Self::nothing().step(Step::Make(Box::new(make)))
     }
 
-    /// Starts with the first step as soon as the request's head is there, and reads the body after
-    /// the last one (or at [`Answer::read_body`]).
+    /// Starts with the first step as soon as the request's head is complete, and reads the body
+    /// after the last one (or at [`Answer::read_body`]).
     pub fn early(mut self) -> Self {
         self.early = true;
         self
@@ -101,8 +101,7 @@ impl Answer {
         self.step(Step::Pause(gate.clone()))
     }
 
-    /// Then lets so much time pass without a look at the connection: what the peer sends meanwhile
-    /// is not read.
+    /// Then lets so much time pass without reading the connection.
     pub fn rest(self, time: Duration) -> Self {
         self.step(Step::Rest(time))
     }

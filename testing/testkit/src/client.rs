@@ -1,4 +1,4 @@
-//! A client that sends exactly the bytes it is told and reads exactly what comes back.
+//! A client that sends exactly the given bytes and reads exactly the received ones.
 
 use std::fmt;
 use std::io;
@@ -33,7 +33,7 @@ pub struct Response {
     pub body: Vec<u8>,
     /// Trailer fields.
     pub trailers: Vec<(String, String)>,
-    /// How the body was delimited.
+    /// The delimiter of the body.
     pub body_kind: BodyKind,
     /// The response closes the connection, by its version or its Connection field.
     pub closes: bool,
@@ -73,7 +73,7 @@ impl Response {
 /// A response that did not come to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// What was wrong.
+    /// The fault.
     pub reason: String,
     /// Head and body as far as they came; `None` if not even the head was complete.
     pub response: Option<Response>,

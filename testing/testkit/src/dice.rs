@@ -1,4 +1,5 @@
-//! Chance that repeats: the same seed gives the same throws (SplitMix64, Steele et al. 2014).
+//! Reproducible random values: the same seed gives the same sequence (SplitMix64, Steele et al.
+//! 2014).
 
 /// A source of repeatable throws.
 #[derive(Clone, Debug)]

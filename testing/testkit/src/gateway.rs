@@ -20,7 +20,7 @@ pub struct Gateway {
     output: Arc<Output>,
 }
 
-/// What the process has said so far.
+/// The output of the process so far.
 #[derive(Default)]
 struct Output {
     said: Mutex<Said>,
@@ -58,7 +58,7 @@ impl Gateway {
     }
 
     /// As [`Gateway::start`], with a command that may have its own environment and with several
-    /// files; the first is the one that `{config}` stands for.
+    /// files; `{config}` is replaced by the first.
     ///
     /// # Panics
     /// If the binary cannot be started, or there is no file.
@@ -88,7 +88,7 @@ impl Gateway {
         Self { child, directory, config: path, output }
     }
 
-    /// Where the first HTTP listener is.
+    /// The address of the first HTTP listener.
     ///
     /// # Panics
     /// If it is not told within [`crate::PATIENCE`], or the process ends.
@@ -96,7 +96,7 @@ impl Gateway {
         self.wait("the gateway to listen", |said| said.http.first().copied())
     }
 
-    /// Where the admin listener is.
+    /// The address of the admin listener.
     ///
     /// # Panics
     /// If it is not told within [`crate::PATIENCE`], or the process ends.
@@ -104,7 +104,7 @@ impl Gateway {
         self.wait("the admin listener", |said| said.admin)
     }
 
-    /// Where the pipeline `id` listens.
+    /// The address of the pipeline `id`.
     ///
     /// # Panics
     /// If it is not told within [`crate::PATIENCE`], or the process ends.
@@ -114,12 +114,12 @@ impl Gateway {
         })
     }
 
-    /// Where all HTTP listeners told so far are.
+    /// The addresses of all HTTP listeners reported so far.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.output.said().http.clone()
     }
 
-    /// Waits until the process has said a line with `text` in it, on either stream.
+    /// Waits until the process has printed a line with `text` in it, on either stream.
     ///
     /// # Panics
     /// If it does not within [`crate::PATIENCE`], or the process ends.
@@ -148,12 +148,12 @@ impl Gateway {
         &self.config
     }
 
-    /// Asks the process to end (SIGTERM).
+    /// Tells the process to end (SIGTERM).
     pub fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
-    /// Asks the process to read its configuration again (SIGHUP).
+    /// Tells the process to reload its configuration (SIGHUP).
     pub fn hang_up(&self) {
         self.signal(Signal::HUP);
     }
@@ -171,7 +171,7 @@ impl Gateway {
         self.output.wait(settled).unwrap_or_else(|| panic!("neither started nor ended: {self:?}"))
     }
 
-    /// Waits for the process to end by itself.
+    /// Waits for the process to end on its own.
     ///
     /// # Panics
     /// If it does not within [`crate::PATIENCE`].
@@ -217,7 +217,7 @@ impl Output {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes down what comes from `stream`, in a thread of its own.
+    /// Records the output on `stream`, in a thread of its own.
     fn follow(output: &Arc<Self>, stream: impl Read + Send + 'static) {
         let output = Arc::clone(output);
         std::thread::spawn(move || {
@@ -243,7 +243,7 @@ impl Output {
         self.more.notify_all();
     }
 
-    /// Waits until `found` finds something in what was said; `None` after [`PATIENCE`].
+    /// Waits until `found` returns a value for the output so far; `None` after [`PATIENCE`].
     fn wait<T>(&self, found: impl Fn(&Said) -> Option<T>) -> Option<T> {
         let said = self.said();
         let waiting = self.more.wait_timeout_while(said, PATIENCE, |said| found(said).is_none());

@@ -1,7 +1,7 @@
 //! Test parts: a recording origin, a raw client, a gateway under test.
 //!
-//! Everything listens on port 0 of 127.0.0.1, waits on conditions and never sleeps. Whatever does
-//! not happen within [`PATIENCE`] panics and tells what has been seen until then.
+//! Everything listens on port 0 of 127.0.0.1, waits on conditions and never sleeps. A wait that
+//! exceeds [`PATIENCE`] panics and reports the observations so far.
 
 mod answer;
 mod client;
@@ -31,7 +31,7 @@ pub use origin::Origin;
 pub use received::{Body, Received};
 pub use redis::Redis;
 
-/// How long anything is waited for: far longer than it takes, so that it only ends what hangs.
+/// The time limit for every wait: far longer than needed, so that it ends hung tests only.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An address on which nothing listens: connecting is refused.
@@ -48,7 +48,7 @@ pub fn loopbacks() -> Vec<IpAddr> {
     all.into_iter().filter(here).collect()
 }
 
-/// Awaits `done`, or panics with what `seen` tells after [`PATIENCE`].
+/// Awaits `done`, or panics with the text of `seen` after [`PATIENCE`].
 async fn patiently<T>(done: impl Future<Output = T>, what: &str) -> Option<T> {
     let result = tokio::time::timeout(PATIENCE, done).await.ok();
     if result.is_none() {

@@ -1,4 +1,4 @@
-//! An upstream that records what it gets and answers by script.
+//! An upstream that records the requests it receives and answers by script.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -45,14 +45,14 @@ impl Origin {
         Self::answering(|_| Answer::ok()).await
     }
 
-    /// An origin that gives these answers in order, then [`Answer::ok`].
+    /// An origin that sends these answers in order, then [`Answer::ok`].
     pub async fn with(answers: impl IntoIterator<Item = Answer>) -> Self {
         let mut answers: VecDeque<_> = answers.into_iter().collect();
         Self::answering(move |_| answers.pop_front().unwrap_or_else(Answer::ok)).await
     }
 
-    /// An origin that asks `script` for each answer, once the head of a request is there (its body
-    /// is not: see [`Answer::made`]).
+    /// An origin that calls `script` for each answer, once the head of a request is complete (its
+    /// body may not be: see [`Answer::made`]).
     pub async fn answering(script: impl FnMut(&Received) -> Answer + Send + 'static) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -63,12 +63,12 @@ impl Origin {
         Self { address, shared, accepting }
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it listens, as a URI without path.
+    /// The address as a URI without path.
     pub fn uri(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -181,7 +181,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             let open = OpenConnection(Arc::clone(&shared));
             let mut exchange = Exchange::new(stream, shared, number);
             while exchange.serve().await {}
-            // First the socket, then the count: a count of 0 means that all are closed.
+            // The socket is closed before the count: a count of 0 means that all are closed.
             drop(exchange);
             drop(open);
         });
@@ -216,7 +216,7 @@ impl Exchange {
         Self { stream, shared, connection, received: Vec::new(), request: 0, decoder }
     }
 
-    /// Serves one request; tells whether the connection can carry another.
+    /// Serves one request; returns whether the connection can carry another.
     async fn serve(&mut self) -> bool {
         let Some((answer, keep_alive)) = self.read_head().await else { return false };
         if !answer.early && !self.read_body().await {
@@ -261,7 +261,7 @@ impl Exchange {
         }
     }
 
-    /// Records a request and asks the script for its answer.
+    /// Records a request and calls the script for its answer.
     fn record(&mut self, raw_head: Vec<u8>, body_state: Body) -> Answer {
         let connection = self.connection;
         let request = Received {
@@ -283,7 +283,7 @@ impl Exchange {
         answer
     }
 
-    /// Reads the body to its end; tells whether it came to a good one.
+    /// Reads the body to its end; returns whether it was valid.
     async fn read_body(&mut self) -> bool {
         while !self.decoder.is_done() {
             match self.decoder.step(&self.received) {
@@ -331,7 +331,7 @@ impl Exchange {
         self.shared.change(|seen| seen.requests.get_mut(self.request).map(edit));
     }
 
-    /// Goes through one step; tells whether the connection is still good.
+    /// Runs one step; returns whether the connection is still usable.
     async fn play(&mut self, step: Step) -> bool {
         match step {
             Step::Write { bytes, piece } => {
@@ -392,7 +392,7 @@ impl Exchange {
         good
     }
 
-    /// Reads some bytes; tells whether the connection is still good.
+    /// Reads some bytes; returns whether the connection is still usable.
     async fn read(&mut self) -> bool {
         matches!(self.stream.read_buf(&mut self.received).await, Ok(1..))
     }

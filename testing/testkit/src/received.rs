@@ -1,8 +1,8 @@
-//! A request as an origin saw it.
+//! A request as received by an origin.
 
 use std::fmt;
 
-/// How far the body of a request has come.
+/// The progress of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     /// Not at its end yet.
@@ -18,7 +18,7 @@ pub enum Body {
 /// A request as it arrived. Recorded once its head is complete, updated as its body comes.
 #[derive(Clone)]
 pub struct Received {
-    /// Which connection it came on, counted from 0.
+    /// The number of its connection, from 0.
     pub connection: usize,
     /// The head as it was on the wire, with the empty line.
     pub raw_head: Vec<u8>,
@@ -28,14 +28,14 @@ pub struct Received {
     pub body_bytes: u64,
     /// Trailer fields, those that a receiver must ignore left out.
     pub trailers: Vec<(String, String)>,
-    /// How far the body has come.
+    /// The progress of the body.
     pub body_state: Body,
     /// The peer was gone before the answer was over.
     pub abandoned: bool,
 }
 
 impl Received {
-    /// Most bytes of a body that are kept.
+    /// The maximum size of a body that is kept.
     pub const BODY_KEPT_MAX: usize = 16 * 1024 * 1024;
 
     /// The head as text; bytes that are not ASCII come as U+0080 to U+00FF.

@@ -1,4 +1,4 @@
-//! A real Redis, for tests of what is kept there.
+//! A real Redis, for tests of the data kept there.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,15 +8,15 @@ use std::time::Instant;
 
 use crate::PATIENCE;
 
-/// A Redis of its own; ended when it is dropped.
+/// A Redis server of its own; stopped when dropped.
 pub struct Redis {
     process: Child,
     address: SocketAddr,
 }
 
 impl Redis {
-    /// Starts one with more arguments, such as `--requirepass pw`. `None`, and a line that says so,
-    /// where there is none on this machine.
+    /// Starts a server with more arguments, such as `--requirepass pw`. `None`, with a message,
+    /// where Redis is not installed.
     ///
     /// # Panics
     /// If it does not answer.
@@ -41,7 +41,7 @@ impl Redis {
         Some(redis)
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

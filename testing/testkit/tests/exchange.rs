@@ -1,4 +1,4 @@
-//! Client and origin against each other: what one does, the other sees.
+//! Client and origin against each other: each observes the actions of the other.
 
 use weir_testkit::{Answer, Body, Client, Gate, Origin, closed_port};
 

@@ -1,4 +1,4 @@
-//! How other gateways are judged by the wire cases: what they may do otherwise, and what not.
+//! The judgement of other gateways by the wire cases: permitted and forbidden deviations.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use weir_testkit::{Answer, Origin};
 
 const REQUEST: &str = "> GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n";
 
-/// Plays a case with these expectations before a gateway that gives `answer` and passes on nothing.
+/// Plays a case with these expectations against a gateway that sends `answer` and forwards nothing.
 async fn check(expectations: &str, answer: fn() -> Answer, expected: Option<Deviation>) {
     let text = format!("== [1] a case\n{REQUEST}\n{expectations}\n");
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -15,12 +15,12 @@ use weir_peers::tools::{Tool, path};
 
 /// Threads of a provider: its default, more than a consumer here has.
 pub const PROVIDER_THREADS: u32 = 200;
-/// How long a process may take to start; a JVM beside a busy compiler takes seconds.
+/// The time limit for a start; a JVM beside a busy compiler takes seconds.
 const START: Duration = Duration::from_secs(60);
-/// How often the output of a process is looked at.
+/// The interval at which the output of a process is read.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What processes need to be started.
+/// The inputs to start processes.
 pub struct Ground<'a> {
     interrupt: &'a Interrupt,
     folder: TempDir,
@@ -29,29 +29,31 @@ pub struct Ground<'a> {
 
 /// Two providers of the same services.
 pub struct Providers {
-    /// Its name is `one`.
+    /// The provider with the name `one`.
     pub one: Process,
     two: Process,
-    /// Where they listen.
+    /// The ports they listen on.
     pub ports: (u16, u16),
 }
 
 /// A weir with its pipelines.
 pub struct Gateway {
-    /// It.
+    /// The process.
     pub process: Process,
     ports: BTreeMap<String, u16>,
 }
 
 impl<'a> Ground<'a> {
-    /// Builds the Java side.
+    /// Builds the Java side, whose consumers have so many connections.
     ///
     /// # Errors
     /// It does not build.
-    pub fn new(interrupt: &'a Interrupt) -> anyhow::Result<Self> {
+    pub fn new(interrupt: &'a Interrupt, connections: u32) -> anyhow::Result<Self> {
         let classes = class_path("dubbo")?;
-        let java = [&path(Tool::Java)?, "-Xmx256m", "-XX:+UseSerialGC", "-cp", &classes];
-        let java = java.map(str::to_owned).to_vec();
+        let connections = format!("-Dconnections={connections}");
+        let flags = ["-Xmx256m", "-XX:+UseSerialGC", &connections, "-cp", &classes];
+        let mut java = vec![path(Tool::Java)?];
+        java.extend(flags.map(str::to_owned));
         Ok(Self { interrupt, folder: tempfile::tempdir()?, java })
     }
 
@@ -70,14 +72,19 @@ impl<'a> Ground<'a> {
         Ok((process, port))
     }
 
-    /// Starts weir before the providers.
+    /// Starts weir before the providers, to which connections may be shared.
     ///
     /// # Errors
     /// It does not start.
-    pub fn gateway(&self, weir: &Path, providers: &Providers) -> anyhow::Result<Gateway> {
+    pub fn gateway(
+        &self,
+        weir: &Path,
+        providers: &Providers,
+        is_shared: bool,
+    ) -> anyhow::Result<Gateway> {
         let config = self.file("weir.yml");
         let dead = weir_testkit::closed_port().port();
-        std::fs::write(&config, configuration(providers.ports, dead))?;
+        std::fs::write(&config, configuration(providers.ports, dead, is_shared))?;
         let (weir, config) = (weir.display().to_string(), config.display().to_string());
         let data = self.file("data").display().to_string();
         let command = [&*weir, "run", "--log", "warn", "--data", &data, &config];
@@ -148,7 +155,7 @@ impl Providers {
 }
 
 impl Drop for Providers {
-    /// Dubbo takes seconds to end: both do so at the same time.
+    /// Dubbo takes seconds to end: both are stopped at the same time.
     fn drop(&mut self) {
         for provider in [&self.one, &self.two] {
             provider.signal(Signal::TERM);
@@ -157,7 +164,7 @@ impl Drop for Providers {
 }
 
 impl Gateway {
-    /// Where the pipeline with this id listens.
+    /// The port of the pipeline with this id.
     ///
     /// # Errors
     /// There is none.
@@ -166,24 +173,27 @@ impl Gateway {
     }
 }
 
-/// How many pipelines there are in [`configuration`].
+/// The number of pipelines in [`configuration`].
 const PIPELINES: usize = 4;
 
-fn configuration((one, two): (u16, u16), dead: u16) -> String {
+fn configuration((one, two): (u16, u16), dead: u16, is_shared: bool) -> String {
+    let dubbo = if is_shared { "dubbo: { shared: true }" } else { "dubbo: {}" };
     format!(
         "weir.admin.port: 0
 weir.limits:
   few: {{ rate: 5/s, queue: 2 }}
 weir.pipelines:
-- {{ id: both, protocol: dubbo, listen: 127.0.0.1:0,
+- {{ id: both, protocol: dubbo, {dubbo}, listen: 127.0.0.1:0,
     upstream: [ '127.0.0.1:{one}', '127.0.0.1:{two}' ] }}
-- {{ id: limited, protocol: dubbo, listen: 127.0.0.1:0, upstream: '127.0.0.1:{one}', limit: few }}
+- {{ id: limited, protocol: dubbo, {dubbo}, listen: 127.0.0.1:0, limit: few,
+    upstream: '127.0.0.1:{one}' }}
 - id: routed
   protocol: dubbo
+  {dubbo}
   listen: 127.0.0.1:0
   routes:
   - {{ service: 'weir.bench.*', method: 'say*', upstream: '127.0.0.1:{two}' }}
-- {{ id: dead, protocol: dubbo, listen: 127.0.0.1:0, upstream: '127.0.0.1:{dead}' }}
+- {{ id: dead, protocol: dubbo, {dubbo}, listen: 127.0.0.1:0, upstream: '127.0.0.1:{dead}' }}
 "
     )
 }
@@ -211,7 +221,7 @@ mod tests {
 
     #[test]
     fn all_pipelines_are_waited_for() {
-        let text = configuration((1, 2), 3);
+        let text = configuration((1, 2), 3, true);
         assert_eq!(text.matches("protocol: dubbo").count(), PIPELINES);
     }
 }

@@ -21,7 +21,7 @@ use weir_testkit::tree::{root, shown};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Needs Debian's maven and openjdk-17-jdk-headless; Maven fetches Apache Dubbo the first time. First as many
-calls as --calls says in either serialization over one connection, then what else Dubbo can do, then as many
+calls as --calls says in either serialization, over one connection without --shared, then what else Dubbo can do, then as many
 calls again while one of two providers shuts down.
 Exit code: 0 all was as it must be, 1 something was not.")]
 pub struct DubboArgs {
@@ -31,6 +31,9 @@ pub struct DubboArgs {
     /// How many threads of the consumer make them
     #[arg(long, value_name = "N", default_value_t = 32)]
     threads: u32,
+    /// Let connections to providers be shared, by a consumer with four connections
+    #[arg(long)]
+    shared: bool,
     /// A weir that is built, instead of building it
     #[arg(long, value_name = "FILE")]
     weir: Option<PathBuf>,
@@ -42,6 +45,9 @@ pub struct DubboArgs {
     record: bool,
 }
 
+/// Connections of the consumer when those to providers are shared.
+const SHARERS: u32 = 4;
+
 /// How a body is serialized, by Dubbo's names.
 const SERIALIZATIONS: [&str; 2] = ["hessian2", "fastjson2"];
 
@@ -52,13 +58,13 @@ const SERIALIZATIONS: [&str; 2] = ["hessian2", "fastjson2"];
 pub fn run(args: &DubboArgs) -> anyhow::Result<()> {
     ensure!(args.calls > 0 && args.threads > 0, "--calls and --threads have to be above 0");
     let interrupt = Interrupt::listen()?;
-    let ground = Ground::new(&interrupt)?;
+    let ground = Ground::new(&interrupt, if args.shared { SHARERS } else { 1 })?;
     if args.record {
         return record(&ground);
     }
     let weir = program::weir(args.weir.as_deref())?;
     let providers = Providers::start(&ground)?;
-    let gateway = ground.gateway(&weir, &providers)?;
+    let gateway = ground.gateway(&weir, &providers, args.shared)?;
     let mut report = Report::new(Machine::here());
     for serialization in SERIALIZATIONS {
         let calls = Calls { args, serialization, stopped: None };
@@ -84,7 +90,7 @@ pub fn run(args: &DubboArgs) -> anyhow::Result<()> {
 struct Calls<'a> {
     args: &'a DubboArgs,
     serialization: &'a str,
-    /// Process id of the provider that is asked to end when half of the calls are made.
+    /// Process id of the provider that is stopped when half of the calls are made.
     stopped: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! What a run came to, and what of it is not as it must be.
+//! The results of a run, and their faults.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ pub struct Report {
     machine: Machine,
     /// Many calls each.
     pub loads: Vec<Load>,
-    /// What Dubbo can do.
+    /// The tested features of Dubbo.
     pub cases: Vec<Case>,
 }
 
@@ -21,14 +21,14 @@ pub struct Report {
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Load {
-    /// What it is.
+    /// The name.
     pub name: String,
     /// Calls that were to be made.
     pub asked: u64,
-    /// Whether a provider is stopped in the middle.
+    /// Whether a provider is stopped during the run.
     pub stops: bool,
     calls: u64,
-    /// Answers that were not what was asked for.
+    /// Answers that do not belong to their calls.
     wrong: u64,
     /// Calls that ended with an exception.
     failed: u64,
@@ -37,19 +37,19 @@ pub struct Load {
     seconds: f64,
     /// Calls that each provider answered, by its name.
     providers: BTreeMap<String, u64>,
-    /// CPU time of weir in microseconds per call. Calls that come close together share system
-    /// calls: to be compared between loads of one kind only.
+    /// CPU time of weir in microseconds per call. Calls that arrive close together share system
+    /// calls: compare loads of one kind only.
     pub cpu_us: f64,
 }
 
-/// One thing that Dubbo can do, as the consumer prints it.
+/// A feature of Dubbo, as the consumer prints its result.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Case {
-    /// What it is.
+    /// The name.
     pub name: String,
-    /// What the caller saw.
+    /// The result at the caller.
     saw: String,
-    /// Whether that is as it must be.
+    /// Whether the result is as expected.
     pub fine: bool,
     ms: u64,
 }
@@ -88,7 +88,7 @@ impl Report {
         out
     }
 
-    /// What is not as it must be.
+    /// The faults.
     pub fn faults(&self) -> Vec<String> {
         let wrong = self.cases.iter().filter(|case| !case.fine);
         let cases = wrong.map(|case| format!("{}: {}", case.name, case.saw));
@@ -110,7 +110,7 @@ impl Load {
         if self.calls != self.asked {
             fault(format!("{} calls were made", self.calls));
         }
-        // The one that stops gets half of the first half.
+        // The stopped provider serves half of the first half.
         let least = self.asked as f64 * if self.stops { SHARE_MIN / 2.0 } else { SHARE_MIN };
         for name in ["one", "two"] {
             let calls = self.providers.get(name).copied().unwrap_or_default();

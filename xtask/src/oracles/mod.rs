@@ -1,9 +1,11 @@
 //! `cargo xtask oracles`: what the mock service generates, judged by programs of others: schemas by
-//! ajv, templates by mock.js, Chinese numbers by python-stdnum.
+//! ajv, templates by mock.js, Chinese numbers by python-stdnum, and a served definition by
+//! schemathesis.
 //!
-//! What they judge, and how they are asked, is in `bench/oracles`; they are installed below
-//! `target`, each version with its checksum.
+//! The scripts that call them are in `bench/oracles`; the programs are installed below `target`,
+//! each version with its checksum.
 
+mod conformance;
 mod samples;
 
 use std::io::Write as _;
@@ -15,7 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_testkit::tree::root;
 
-/// Findings that are shown of one schema or template.
+/// The maximum number of findings shown for one schema or template.
 const SHOWN_MAX: usize = 3;
 
 /// Arguments of `cargo xtask oracles`.
@@ -27,9 +29,12 @@ pub struct OraclesArgs {
     /// Values that are made of each schema and template
     #[arg(long, value_name = "N", default_value_t = 40)]
     seeds: u64,
+    /// The weir that schemathesis tests; without it, weir is built in release
+    #[arg(long, value_name = "FILE")]
+    weir: Option<PathBuf>,
 }
 
-/// What an oracle does not accept.
+/// A sample that an oracle rejects.
 #[derive(Debug, Deserialize)]
 struct Finding {
     name: String,
@@ -64,7 +69,9 @@ pub fn run(args: &OraclesArgs) -> anyhow::Result<()> {
     }
     let count = made.for_node.len() + made.numbers.len();
     println!("{count} values judged, {} findings", found.len());
+    let differing = conformance::run(&home, &weir_peers::program::weir(args.weir.as_deref())?)?;
     ensure!(found.is_empty(), "what is generated is not what the oracles accept");
+    ensure!(differing == 0, "schemathesis does not find what bench/oracles/known.json names");
     Ok(())
 }
 
@@ -101,7 +108,7 @@ fn shown(command: &Command) -> String {
     command.get_program().to_string_lossy().into_owned()
 }
 
-/// What a judge says to `samples`, which it reads to their end before it answers.
+/// The findings of an oracle on `samples`, which it reads to their end before it answers.
 fn judged(mut command: Command, samples: &[Value]) -> anyhow::Result<Vec<Finding>> {
     // A file, not a pipe: neither side can wait for the other.
     let mut input = tempfile::tempfile()?;

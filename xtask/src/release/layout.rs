@@ -1,5 +1,5 @@
 //! The folder of a profile-guided build, `released` in the target directory; and the stamp that
-//! says which program was trained how.
+//! identifies the trained program and its training.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,7 +15,7 @@ pub struct Layout {
     pub folder: PathBuf,
     /// Target directory of the build with counters.
     pub counting: PathBuf,
-    /// Where that program writes its counters, a file for each run.
+    /// The folder of the program's counters, a file for each run.
     pub counters: PathBuf,
     /// The counters of all runs, merged.
     pub profile: PathBuf,
@@ -25,7 +25,7 @@ pub struct Layout {
     pub optimised: PathBuf,
     /// The program.
     pub weir: PathBuf,
-    /// What the profile is of; written when it is complete.
+    /// The stamp of the training that the profile belongs to; written when the profile is complete.
     stamp: PathBuf,
 }
 
@@ -48,7 +48,7 @@ impl Layout {
         })
     }
 
-    /// The folder is this process's own as long as what is returned is kept.
+    /// Locks the folder for this process until the returned file is dropped.
     ///
     /// # Errors
     /// Another process has it.
@@ -59,7 +59,7 @@ impl Layout {
         Ok(file)
     }
 
-    /// Whether the profile is of a training with `stamp`.
+    /// Whether the profile comes from a training with `stamp`.
     pub fn is_trained(&self, stamp: &str) -> bool {
         let whole = self.profile.is_file() && self.order.is_file();
         whole && fs::read_to_string(&self.stamp).is_ok_and(|kept| kept == stamp)
@@ -124,7 +124,8 @@ impl Layout {
         fs::write(&self.stamp, stamp).with_context(|| self.stamp.display().to_string())
     }
 
-    /// Puts `built` where the program is looked for; one that runs there goes on as it was.
+    /// Installs `built` at its published path; a process that runs the previous program is not
+    /// affected.
     ///
     /// # Errors
     /// The disk does not allow it.
@@ -140,7 +141,7 @@ impl Layout {
 pub enum Part {
     /// A gateway that starts and ends.
     Idle,
-    /// The same, which serves in between.
+    /// A gateway that starts, serves and ends.
     Serving,
     /// Other proxying.
     Proxying,
@@ -162,8 +163,8 @@ impl Part {
         }
     }
 
-    /// How often it counts. Starts with large tables are long loops: without weights, they would be
-    /// all that is called hot, and a gateway starts once to serve for days.
+    /// The weight of the counts. Starts with large tables are long loops: without weights, they
+    /// would be all that is called hot, and a gateway starts once to serve for days.
     pub fn weight(self) -> u64 {
         match self {
             Self::Serving | Self::Proxying => 20,
@@ -172,14 +173,14 @@ impl Part {
     }
 }
 
-/// The files in `folder`, without what is in folders there.
+/// The files in `folder`, without those in folders below it.
 fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let files = fs::read_dir(folder)?.map(|file| Ok(file?.path()));
     let files: std::io::Result<Vec<PathBuf>> = files.collect();
     Ok(files?.into_iter().filter(|file| file.is_file()).collect())
 }
 
-/// What tells a training apart: the program, to the byte, and what it was made to do.
+/// The stamp of a training: a digest of the program's bytes and of the training's definition.
 pub fn stamp(program: &[u8], definition: &[&str]) -> String {
     let mut hasher = DefaultHasher::new();
     program.hash(&mut hasher);

@@ -1,5 +1,5 @@
-//! The ground of a training: gateways, an upstream and their load, of which each must succeed. A
-//! profile of how errors are dealt with would be worse than none.
+//! The environment of a training: gateways, an upstream and their load, of which each request must
+//! succeed. A profile of error handling would be worse than none.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,15 +13,15 @@ use weir_peers::client::bench::parse;
 use weir_peers::interrupt::Interrupt;
 use weir_peers::process::Process;
 
-/// How long a program with counters may take to start, to end, and for one load.
+/// The time limit for a program with counters to start, to end, and for one load.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// How long an answer may take.
+/// The time limit for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
-/// What goes before a program with counters that is not to write them: clients are not what is
-/// trained, and would have their code laid between that of the gateway.
+/// The prefix of commands that must not write their counters: clients are not trained, and would
+/// have their code placed between that of the gateway.
 const UNCOUNTED: [&str; 2] = ["env", "LLVM_PROFILE_FILE=/dev/null"];
 
-/// Where weir is trained.
+/// The environment of a training.
 #[derive(Debug)]
 pub struct Ground<'a> {
     /// weir with counters.
@@ -32,11 +32,11 @@ pub struct Ground<'a> {
     interrupt: &'a Interrupt,
 }
 
-/// A gateway with counters; it writes them when it ends as it is asked to.
+/// A gateway with counters; it writes them at an orderly end.
 #[derive(Debug)]
 pub struct Gateway {
     process: Process,
-    /// Where it proxies.
+    /// The address of the proxy.
     pub address: SocketAddr,
     /// Its admin API.
     pub admin: SocketAddr,
@@ -45,9 +45,9 @@ pub struct Gateway {
 /// Requests that are sent as they are.
 #[derive(Clone, Copy, Debug)]
 pub struct Raw<'a> {
-    /// How many answers a writing asks for.
+    /// The number of expected answers to one write.
     pub answers: usize,
-    /// How each answer ends, and what is nowhere else in it.
+    /// The end of each answer; these bytes must not occur elsewhere in it.
     pub end: &'a [u8],
     /// Connections.
     pub connections: u64,
@@ -71,7 +71,7 @@ impl<'a> Ground<'a> {
         self.work.path().join(name)
     }
 
-    /// Starts the upstream; it ends with what is returned.
+    /// Starts the upstream; it ends when the returned process is dropped.
     ///
     /// # Errors
     /// It does not start.
@@ -119,7 +119,7 @@ impl<'a> Ground<'a> {
         Ok(())
     }
 
-    /// Runs another command of weir to its end, uncounted; what it prints.
+    /// Runs another command of weir to its end, without counters; returns its output.
     ///
     /// # Errors
     /// It fails.
@@ -132,8 +132,7 @@ impl<'a> Ground<'a> {
         Ok(output)
     }
 
-    /// `weir bench` with `arguments`; it must have no failure, and as many successes as were
-    /// `asked` for.
+    /// `weir bench` with `arguments`; it must have no failure, and as many successes as `asked`.
     ///
     /// # Errors
     /// It does not.
@@ -167,8 +166,8 @@ impl<'a> Ground<'a> {
             .with_context(|| format!("weir {}", all.join(" ")))
     }
 
-    /// Writes what `made` gives, again and again, as a client that sends chunks or does not wait
-    /// for one answer before the next request.
+    /// Writes the bytes of `made` again and again, as a client that sends chunks or pipelines
+    /// requests.
     ///
     /// # Errors
     /// An answer is missing or is no success.
@@ -222,7 +221,7 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// Whether a load is one to learn from.
+/// Checks that a load succeeded and is fit for training.
 fn succeeded(ok: u64, failed: u64, asked: Option<u64>) -> anyhow::Result<()> {
     ensure!(failed == 0 && ok > 0, "{ok} requests succeeded, {failed} failed");
     ensure!(
@@ -264,7 +263,7 @@ mod tests {
         }
     }
 
-    /// What becomes of a client of a server that answers everything with `answer`.
+    /// The result of a client of a server that answers everything with `answer`.
     fn check_raw(answer: &'static [u8], answers: usize) -> anyhow::Result<()> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;

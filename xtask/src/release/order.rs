@@ -1,5 +1,5 @@
-//! The order of functions in the program: what serves lies together. The system brings a program's
-//! code into memory 64 KiB at a time, of which a function that is needed may be a hundredth.
+//! The order of functions in the program: those that serve requests are placed together. The system
+//! loads code in blocks of 64 KiB, of which a needed function may be a hundredth.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -9,23 +9,23 @@ use anyhow::{Context, ensure};
 
 use super::toolchain::Toolchain;
 
-/// How often each function, by its symbol, and each place within it was run, in all.
+/// The total count of each function, by its symbol, and of each place within it.
 type Counts = HashMap<String, u64>;
 
-/// Profiles that tell what is run when.
+/// Profiles that show which functions run when.
 #[derive(Debug)]
 pub struct Profiles<'a> {
     /// A gateway that starts and ends.
     pub idle: &'a Path,
-    /// The same, which serves in between.
+    /// A gateway that starts, serves and ends.
     pub serving: &'a Path,
     /// The whole training.
     pub all: &'a Path,
 }
 
-/// Symbols for the linker, a line each: first what serving runs, that is what runs more often in a
-/// gateway that serves; what has no counters (the standard library, the allocator), of which
-/// nobody knows; and what else is run. `program` is the one with counters.
+/// Symbols for the linker, one a line: first functions that run more often in a serving gateway;
+/// then those without counters (the standard library, the allocator), whose use is unknown; then
+/// the others that run. `program` is the one with counters.
 ///
 /// # Errors
 /// The tools of the toolchain fail.
@@ -58,8 +58,8 @@ fn output(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What `llvm-profdata show --all-functions --counts` tells: a line with the name of a function,
-/// behind the file of one that is not seen outside, and deeper lines about it.
+/// Parses the output of `llvm-profdata show --all-functions --counts`: a line with the name of a
+/// function, prefixed with its file if it is local, and indented lines about it.
 fn counts(shown: &str) -> Counts {
     let mut counts = Counts::new();
     let mut function = None;
@@ -80,7 +80,7 @@ fn counts(shown: &str) -> Counts {
     counts
 }
 
-/// The functions in what `llvm-nm` tells.
+/// The functions in the output of `llvm-nm`.
 fn functions(symbols: &str) -> Vec<&str> {
     let of_line = |line| {
         let words: Vec<&str> = str::split_ascii_whitespace(line).collect();
@@ -112,7 +112,7 @@ fn order<'a>(
     ordered
 }
 
-/// Those that were run at all; of equal ones the first by name.
+/// The functions that ran, the most frequent first; equal ones by name.
 fn most_first<'a>(counted: impl Iterator<Item = (&'a str, u64)>) -> Vec<&'a str> {
     let mut counted: Vec<_> = counted.filter(|(_, count)| *count > 0).collect();
     counted.sort_by_key(|(symbol, count)| (std::cmp::Reverse(*count), *symbol));

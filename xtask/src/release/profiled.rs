@@ -1,4 +1,4 @@
-//! The steps of a profile-guided build: build with counters, train, merge, build by the profile.
+//! The steps of a profile-guided build: build with counters, train, merge, build with the profile.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use super::order::Profiles;
 use super::toolchain::Toolchain;
 use super::{order, training};
 
-/// How long cargo may take; slow machines take as long as they take.
+/// The time limit for cargo, generous for slow machines.
 const BUILD_MAX: Duration = Duration::from_secs(4 * 3600);
-/// How long merging may take.
+/// The time limit for merging.
 const MERGE_MAX: Duration = Duration::from_secs(300);
-/// What cargo puts between two flags.
+/// The separator that cargo expects between two flags.
 const SEPARATOR: &str = "\u{1f}";
 
 /// weir built by the profile of its training; its path.
@@ -70,7 +70,7 @@ pub fn build(toolchain: &Toolchain, interrupt: &Interrupt) -> anyhow::Result<Pat
     Ok(layout.weir)
 }
 
-/// Does `work`, and says what it is and how long it took.
+/// Runs `work`; prints its name and duration.
 fn step<T>(what: &str, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     eprintln!("release: {what}");
     let began = Instant::now();
@@ -112,7 +112,7 @@ fn ordered(order: &Path) -> [String; 4] {
     [to_linker(), file, to_linker(), "-Clink-arg=--no-warn-symbol-ordering".to_owned()]
 }
 
-/// Merges the counters of `parts`, each of which counts as often as is said, into `profile`.
+/// Merges the counters of `parts`, with their weights, into `profile`.
 fn merge(
     toolchain: &Toolchain,
     layout: &Layout,

@@ -1,5 +1,5 @@
-//! What a profile-guided build needs of the toolchain: the host's name, and llvm-profdata and
-//! llvm-nm of the same LLVM as rustc's.
+//! The parts of the toolchain that a profile-guided build needs: the host's name, and llvm-profdata
+//! and llvm-nm of the same LLVM as rustc's.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use weir_peers::interrupt::Interrupt;
 use weir_peers::process::Process;
 use weir_testkit::tree::root;
 
-/// How long rustup may take to bring a component.
+/// The time limit for rustup to install a component.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The toolchain in use.
@@ -25,7 +25,7 @@ pub struct Toolchain {
 }
 
 impl Toolchain {
-    /// Finds it, and asks rustup for llvm-tools if they are missing.
+    /// Finds the toolchain, and makes rustup install llvm-tools if they are missing.
     ///
     /// # Errors
     /// There is no rustc, rustup does not have the tools, or Ctrl-C.
@@ -45,8 +45,8 @@ impl Toolchain {
         Ok(Self { host, profdata, nm })
     }
 
-    /// Whether the linker takes an order of functions: rustc comes with one that does (LLD), and
-    /// uses it, for this host only.
+    /// Whether the linker accepts an order of functions: on this host only, rustc brings and uses
+    /// one that does (LLD).
     pub fn takes_order(&self) -> bool {
         self.host == "x86_64-unknown-linux-gnu"
     }

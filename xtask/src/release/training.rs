@@ -1,6 +1,7 @@
-//! What weir does in its training: a gateway's work, keep-alive proxying of small answers most of
-//! all, and the rest often enough to be known. Requests are counted, so that a training is the same
-//! work on every machine, but for the six seconds of `weir bench wrk`; a minute on two cores.
+//! The training of weir: a gateway's work, mostly keep-alive proxying of small answers, and
+//! everything else often enough to be counted. The number of requests is fixed, so that a training
+//! is the same work on every machine, except for the six seconds of `weir bench wrk`; it takes a
+//! minute on two cores.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,7 +13,7 @@ use weir_peers::shapes::{Shape, drawn};
 use super::layout::Part;
 use super::load::{Gateway, Ground, Raw};
 
-/// What the training is: a change of it asks for a new one.
+/// The definition of the training: a change of it makes a new training necessary.
 pub const DEFINITION: &[&str] = &[
     include_str!("training.rs"),
     include_str!("load.rs"),
@@ -24,7 +25,7 @@ pub const DEFINITION: &[&str] = &[
 
 /// Routes of the large table.
 const ROUTES: u64 = 100_000;
-/// Routes of the table that most requests are for.
+/// The number of routes in the table that receives most requests.
 const SOME_ROUTES: u64 = 1_000;
 /// Routes of each shape in the table of all shapes.
 const SHAPE_ROUTES: u64 = 500;
@@ -67,12 +68,12 @@ pub fn run(
     counted(Part::Starting)
 }
 
-/// Says what is done, since it takes a while.
+/// Prints the current step, since it takes a while.
 fn say(what: &str) {
     eprintln!("  {what}");
 }
 
-/// What [`one_route`] does beside serving.
+/// The same gateway as in [`one_route`], without requests.
 fn idle(ground: &Ground<'_>, upstream: SocketAddr) -> anyhow::Result<()> {
     say("no request");
     let gateway = ground.gateway(&table(Shape::Exact, 0, 1, upstream), "idle")?;

@@ -10,7 +10,7 @@ use weir_bench::record::FailureCount;
 use super::Counted;
 use crate::stats::grouped;
 
-/// What is used of it; times in nanoseconds.
+/// The used parts of the JSON; times in nanoseconds.
 #[derive(Debug, Deserialize)]
 struct Outcome {
     verdict: Verdict,
@@ -27,8 +27,8 @@ struct Verdict {
     limit: String,
 }
 
-/// What a run of `weir bench` measured. Response times: from when a request was due to its last
-/// byte; those of requests that got no answer are in them.
+/// The measurement of a run of `weir bench`. Response times run from the due time of a request to
+/// its last byte; they include requests without an answer.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Latency {
     /// Successes.

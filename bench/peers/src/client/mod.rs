@@ -1,18 +1,17 @@
-//! Clients: who sends the load, and what they say about it.
+//! The clients that generate load, and their reports.
 //!
-//! Throughput comes from wrk: a closed loop written by others, so that nobody has to believe that
-//! weir's own client does not favour weir. Where wrk's core is full before the proxy's is, the
-//! closed loop of `weir bench` stands beside it, which needs less (decision 0026). Latency at a
-//! fixed rate comes from `weir bench`: wrk has no open loop, and counts latency from when it sent
-//! instead of from when it should have sent. Both are pinned to the client's core; what they use is
-//! not in the proxy's CPU.
+//! Throughput comes from wrk: a closed loop written by others, which cannot be suspected to favour
+//! weir. Where wrk saturates its core before the proxy does, the closed loop of `weir bench`, which
+//! needs less CPU, is reported beside it (decision 0026). Latency at a fixed rate comes from `weir
+//! bench`: wrk has no open loop, and counts latency from when it sent instead of from when it
+//! should have sent. Both are pinned to the client's core; what they use is not in the proxy's CPU.
 
 pub mod ab;
 pub mod bench;
 pub mod probe;
 pub mod wrk;
 
-/// What a client counted.
+/// A client's counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Counted {
     /// Complete answers.

@@ -1,4 +1,4 @@
-//! One request on a connection of its own: is it there, does it answer as it should?
+//! One request on a connection of its own: a check that a server answers as expected.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Time between two looks at a server that does not answer yet.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Sends a request and gives the status; `None` if there was no answer.
+/// Sends a request and returns the status; `None` if there was no answer.
 pub fn status(address: SocketAddr, method: &str, target: &str, fields: &str) -> Option<u16> {
     exchange(address, method, target, fields, "", TIMEOUT).map(|(status, _)| status)
 }
@@ -54,8 +54,8 @@ pub fn exchange(
 /// A request to be answered with 200: method, target, field lines.
 pub type Asked = (&'static str, String, String);
 
-/// Waits until `asked` is answered with 200; how long that took from `began`. `None` if that did
-/// not happen within `limit`.
+/// Waits until `asked` is answered with 200; returns the time since `began`. `None` if that did not
+/// happen within `limit`.
 ///
 /// # Errors
 /// The process ended, or Ctrl-C.

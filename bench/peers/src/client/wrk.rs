@@ -14,7 +14,7 @@ pub enum Body {
     Chunked(usize),
 }
 
-/// What a request is made of, beside its pattern.
+/// The parts of a request beside its pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extra {
     /// Further field lines, each ending in CRLF.
@@ -37,8 +37,8 @@ const CHUNK_BYTES: usize = 4096;
 /// Above this size, a request is made once and not for each time it is sent.
 const DRAWN_BYTES_MAX: usize = 64 * 1024;
 
-/// The script for requests to `count` routes of a shape. Each request draws its route anew, so that
-/// a table of many is hit all over.
+/// The script for requests to `count` routes of a shape. Each request draws its route at random, so
+/// that all parts of a large table are used.
 pub fn script(host: &str, patterns: &[Pattern], count: u64, extra: &Extra) -> String {
     let (framing, payload) = match extra.body {
         Body::None => (String::new(), "local payload = \"\"\n".to_owned()),

@@ -11,9 +11,9 @@ use super::kind::{Generator, Load};
 use crate::interrupt::Interrupt;
 use crate::usage::{self, Stat};
 
-/// How much longer than asked for a generator may take.
+/// The time that a generator may take beyond the requested duration.
 const GRACE: Duration = Duration::from_secs(30);
-/// How often it is looked at.
+/// The polling interval.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// One measurement.

@@ -1,4 +1,4 @@
-//! The load generators: how each is got, what it is asked for, what it says it did.
+//! The load generators: how each is obtained, its arguments, and the numbers it reports.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::tools::version_of;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Generator {
-    /// What the others are held against.
+    /// The reference for the others.
     Wrk,
     /// `weir bench`.
     Weir,
@@ -35,7 +35,7 @@ pub const ALL: [Generator; 6] = [
     Generator::Oha,
 ];
 
-/// What a generator is asked for.
+/// The load requested from a generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
     /// So many connections, each as fast as it can, for some seconds.
@@ -46,14 +46,14 @@ pub enum Load {
 }
 
 impl Load {
-    /// How many sockets it takes.
+    /// The number of sockets.
     pub fn sockets(self) -> usize {
         match self {
             Self::Connections(count, _) | Self::Users(count, _) => count,
         }
     }
 
-    /// How long it lasts.
+    /// The duration in seconds.
     pub fn seconds(self) -> u64 {
         match self {
             Self::Connections(_, seconds) | Self::Users(_, seconds) => seconds,
@@ -62,7 +62,7 @@ impl Load {
 }
 
 impl Generator {
-    /// What tables call it.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Wrk => "wrk",
@@ -74,7 +74,7 @@ impl Generator {
         }
     }
 
-    /// Its program, and how it is got if it is not there.
+    /// Its program, and the way to install it.
     pub fn program(self) -> (&'static str, &'static str) {
         match self {
             Self::Wrk => ("wrk", "apt-get install wrk"),
@@ -88,7 +88,7 @@ impl Generator {
         }
     }
 
-    /// What it says its version is; hey does not tell.
+    /// The version that it reports; hey reports none.
     pub fn version(self, program: &Path) -> Option<String> {
         let flag = match self {
             Self::Wrk | Self::Wrk2 => "-v",
@@ -117,7 +117,7 @@ impl Generator {
             (Self::Wrk2, _) => {
                 format!("-t{threads} -c{sockets} -d{seconds}s -R 1000000 --latency {url}")
             }
-            // Its -t alone would end it after 50,000 requests, and one reset connection at once.
+            // -t alone would end it after 50,000 requests, and one reset connection at once.
             (Self::Ab, Load::Connections(..)) => {
                 format!("-q -r -k -t {seconds} -n 5000000 -c {sockets} {url}")
             }
@@ -146,7 +146,7 @@ impl Generator {
         }
     }
 
-    /// Installs it from a package registry, if it is in one; whether that worked.
+    /// Installs it from a package registry that has it; returns whether that worked.
     pub fn install(self) -> std::io::Result<bool> {
         let debian = |package: &str| {
             let arguments = ["install", "-y", "-q", "--no-install-recommends", package];

@@ -26,7 +26,7 @@ use super::report::Table;
 use super::stats::{Spread, grouped};
 use crate::program::{self, Build};
 
-/// How long nginx may take to listen.
+/// The time limit for nginx to listen.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Descriptors a generator or nginx needs besides its connections.
 const OTHER_FILES: u64 = 100;
@@ -90,7 +90,7 @@ struct Run<'a> {
     url: String,
     rows: Vec<Row>,
     memory: Vec<Row>,
-    /// Versions; what is missing from the tables, and why.
+    /// Versions; and the rows that are missing from the tables, with reasons.
     notes: Vec<String>,
 }
 
@@ -135,7 +135,7 @@ impl Run<'_> {
         self.args.seconds.unwrap_or(if self.args.quick { 1 } else { 2 }).max(1)
     }
 
-    /// Measures everything that was asked for.
+    /// Runs all requested measurements.
     fn all(&mut self, files: u64) -> anyhow::Result<()> {
         let (rounds, seconds, programs) = (self.rounds(), self.seconds(), self.programs.len());
         let loads = self.args.connections.len();
@@ -223,7 +223,7 @@ impl Run<'_> {
         self.args.out.clone().or_else(|| (!self.args.quick).then(own))
     }
 
-    /// Writes what there is so far.
+    /// Writes the results so far.
     fn write(&self) -> anyhow::Result<()> {
         let Some(folder) = self.folder() else { return Ok(()) };
         let json = serde_json::json!({
@@ -358,7 +358,7 @@ fn programs(weir: &Path, install: bool, notes: &mut Vec<String>) -> anyhow::Resu
     Ok(found)
 }
 
-/// One nginx with one worker that answers three bytes; and its URL.
+/// An nginx with one worker that answers three bytes; and its URL.
 fn nginx(work: &Path, files: u64, interrupt: &Interrupt) -> anyhow::Result<(Process, String)> {
     let program = find("nginx").context("nginx is not on this machine (apt-get install nginx)")?;
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;

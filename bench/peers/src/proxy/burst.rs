@@ -1,4 +1,4 @@
-//! Many users at once before an upstream that takes its time, on default settings.
+//! A burst of users before a slow upstream, on default settings.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const ROUTE: &str =
 /// Users of the largest crowd.
 const USERS: u64 = 20_000;
 
-/// A crowd: how many, how fast they come, what they do.
+/// A crowd of users: their number, arrival rate and behaviour.
 struct Crowd {
     name: String,
     users: u64,
@@ -98,7 +98,7 @@ fn measure(
     title: &str,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    // A connection takes a file at each end, and a client needs some besides.
+    // A connection needs a descriptor at each end, and a client needs further ones.
     let shares = shares(crowd.users, plan.bench.files.saturating_sub(OTHERS));
     let results = interleaved(plan.bench, runs, running, |round, running| {
         let url = format!("http://{}{}", running.address, crowd.path);
@@ -156,7 +156,7 @@ fn measure(
     Ok(())
 }
 
-/// How many of `users` each client has, as few clients as there can be of `each_max` at most.
+/// The division of `users` among the fewest clients with at most `each_max` users each.
 fn shares(users: u64, each_max: u64) -> Vec<u64> {
     let clients = users.div_ceil(each_max.max(1));
     (0..clients).map(|n| (users + n) / clients).collect()

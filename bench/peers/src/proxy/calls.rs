@@ -20,11 +20,11 @@ const WAIT: [&str; 3] = ["epoll_wait", "epoll_pwait", "epoll_pwait2"];
 /// Requests of the two runs whose difference is taken.
 const FEW: u64 = 5_000;
 const MANY: u64 = 25_000;
-/// How long they may take while each call is watched.
+/// The time limit of a run under strace.
 const LONGEST: Duration = Duration::from_secs(60);
-/// How long strace may take to attach.
+/// The time limit for strace to attach.
 const ATTACH: Duration = Duration::from_secs(1);
-/// How long the connections of a run may take to end, which both runs count.
+/// The time for the connections of a run to end; both runs include it.
 const END: Duration = Duration::from_secs(1);
 
 /// Calls by name, and whether they name a socket: a timer is read by `read` too.
@@ -87,7 +87,8 @@ pub(super) fn run(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Calls that so many requests take. wrk would stop in the middle of some.
+/// System calls for this number of requests. The client is `weir bench`, as wrk would stop amid
+/// requests.
 fn count(plan: &Plan<'_>, running: &mut Running, requests: u64) -> anyhow::Result<Calls> {
     let folder = plan.bench.folder("strace")?;
     let trace = folder.join("trace");

@@ -92,8 +92,8 @@ fn summarise(compared: &Compared, client: &str, report: &mut Report) {
     }
 }
 
-/// A proxy under a rate: its own share, or nginx's. Without one in between, at weir's or nginx's:
-/// what client and upstream have by themselves.
+/// A proxy under a rate: 70 % of its own maximum, or of nginx's. Without a proxy, at weir's rate or
+/// nginx's: the latency of client and upstream alone.
 struct Paced70 {
     at: usize,
     name: String,
@@ -117,7 +117,7 @@ fn latency(
             _ => (rate(at), running.name.clone()),
         };
         runs.push(Paced70 { at, name, rate: own, own: true });
-        // A rate above what it can says nothing about it.
+        // A rate above its maximum is meaningless for a proxy.
         if common <= rate(at) / SHARE {
             runs.push(Paced70 { at, name: running.name.clone(), rate: common, own: false });
         }

@@ -1,4 +1,4 @@
-//! Memory: with some connections at work, with many that only wait, and after they are gone.
+//! Memory: with some active connections, with many idle ones, and after they are closed.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -18,10 +18,10 @@ use crate::usage::Memory;
 const ROUTES: u64 = 10;
 const BUSY: usize = 100;
 const IDLE: u64 = 10_000;
-/// How long after the load memory is looked at again.
+/// The time from the end of the load until memory is read again.
 const AFTER: Duration = Duration::from_secs(3);
 
-/// Resident bytes of the largest process, and what all of them take together.
+/// Resident bytes of the largest process, and of all processes together.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 struct Course {
     start: Memory,
@@ -79,7 +79,7 @@ fn course(plan: &Plan<'_>, running: &mut Running) -> anyhow::Result<Course> {
     let start = Memory::of(&family);
     let lua = script("gateway.test", &Shape::Exact.patterns(), ROUTES, &Extra::default());
     plan.bench.wrk(running, BUSY, &lua, plan.seconds)?;
-    // What the load made it take, which it need not give back.
+    // The memory taken under load, which a proxy need not give back.
     let busy = Memory::of(&family);
     let wanted = IDLE.min(plan.bench.files.saturating_sub(1000));
     let connections = open(plan, running.address, wanted)?;
@@ -91,7 +91,7 @@ fn course(plan: &Plan<'_>, running: &mut Running) -> anyhow::Result<Course> {
     Ok(Course { start, busy, idle, after: Memory::of(&family), connections: opened })
 }
 
-/// Opens connections that have had one answer each.
+/// Opens connections and exchanges one request on each.
 fn open(plan: &Plan<'_>, address: SocketAddr, wanted: u64) -> anyhow::Result<Vec<TcpStream>> {
     let mut connections = Vec::new();
     let mut buffer = [0; 4096];
@@ -100,7 +100,7 @@ fn open(plan: &Plan<'_>, address: SocketAddr, wanted: u64) -> anyhow::Result<Vec
         let Ok(mut stream) = TcpStream::connect(address) else { break };
         stream.set_read_timeout(Some(Duration::from_secs(5)))?;
         stream.write_all(b"GET /0 HTTP/1.1\r\nHost: gateway.test\r\n\r\n")?;
-        // A proxy that takes no more connections lets this one wait.
+        // A proxy that accepts no more connections leaves this one waiting.
         let Ok(count) = stream.read(&mut buffer) else { break };
         let answer = buffer.get(..count).unwrap_or_default();
         anyhow::ensure!(answer.starts_with(b"HTTP/1.1 200"), "an idle connection was not answered");

@@ -1,4 +1,4 @@
-//! `cargo xtask peers proxy`: what a proxied request costs, by weir and by its peers.
+//! `cargo xtask peers proxy`: the cost of a proxied request, for weir and for its peers.
 
 mod burst;
 mod calls;

@@ -1,4 +1,4 @@
-//! What a scenario needs, and the proxies that it starts.
+//! The inputs of a scenario, and the proxies that it starts.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use crate::common::Common;
 use crate::process::Process;
 use crate::subject::{self, Peer, Running, Setup, Weir};
 
-/// How often more the rounds are where the difference that is asked for is smaller than the
+/// The factor by which the number of rounds grows where the expected difference is smaller than the
 /// scatter.
 pub(super) const ROUNDS_TIMES: usize = 3;
 
-/// What a scenario needs.
+/// The inputs of a scenario.
 pub(super) struct Plan<'a> {
     pub(super) bench: &'a Bench,
     pub(super) rounds: usize,
@@ -35,7 +35,7 @@ pub(super) struct Program {
 impl Program {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (name, file) = text.split_once('=').ok_or("as NAME=FILE, such as before=/tmp/weir")?;
-        // It names a folder, too.
+        // The name is also that of a folder.
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             return Err("NAME is letters, digits and hyphens".to_owned());
         }
@@ -81,7 +81,7 @@ impl<'a> Plan<'a> {
         Ok(Fleet { running, upstream: (upstream, address) })
     }
 
-    /// Starts the weirs to measure beside these.
+    /// Starts the builds of weir to measure beside these.
     pub(super) fn join(&self, fleet: &mut Fleet) -> anyhow::Result<()> {
         for Program { name, file } in self.beside {
             let weir = Weir { program: Some(file.clone()), ..Weir::default() };

@@ -1,4 +1,5 @@
-//! `cargo xtask peers scg`: Spring Cloud Gateway beside the others, or alone as somebody's target.
+//! `cargo xtask peers scg`: Spring Cloud Gateway beside the others, or alone as a target for other
+//! tools.
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;

@@ -42,7 +42,7 @@ fn measure(
     })
 }
 
-/// What watching costs.
+/// The cost of observability.
 pub(super) fn observe(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
     let log = plan.bench.folder("access-log")?.join("access.log");
     let with = |properties: &[&str]| Weir {
@@ -70,12 +70,11 @@ pub(super) fn observe(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()
     Ok(())
 }
 
-/// Filters of a route by which weir has so much to do for a request that client and upstream need
-/// little beside it.
+/// The number of filters of a route that makes weir's work outweigh that of client and upstream.
 const FILTERS_BUSY: usize = 10_000;
 
-/// What a second worker on a second core gives: to plain requests where client and upstream have
-/// cores of their own, and to requests whose filters take most of the time everywhere.
+/// The gain of a second worker on a second core: for plain requests where client and upstream have
+/// cores of their own, and on all machines for requests whose filters dominate.
 pub(super) fn workers(plan: &Plan<'_>, report: &mut Report) -> anyhow::Result<()> {
     let roomy = plan.bench.machine.cores >= 4;
     let (mut plain, ratio) = second_worker(plan, report, "A second worker", "workers", false)?;
@@ -135,7 +134,7 @@ fn second_worker(
     Ok((table, ratio))
 }
 
-/// A route below `routes:` whose filters take long and change nothing.
+/// A route below `routes:` whose filters are slow and change nothing.
 fn busy_route(upstream: SocketAddr) -> String {
     let filters = ["\"RewritePath=/(?<rest>.*), /$\\\\{rest}\""; FILTERS_BUSY].join(", ");
     format!(

@@ -1,4 +1,4 @@
-//! Everything about some proxies that have the same number of routes.
+//! The measurements of proxies with the same number of routes.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -23,21 +23,22 @@ pub(super) const CONNECTIONS: usize = 64;
 const SHARE: f64 = 0.7;
 /// Routes added while a proxy runs.
 const CHANGES: usize = 3;
-/// Name of the weir that has one route, beside which the others' cost is seen to be flat or not.
+/// Name of the weir with one route: the reference that shows whether the cost of the others is
+/// flat.
 pub(super) const REFERENCE: &str = "weir, 1 route";
 
-/// One proxy with so many routes.
+/// One proxy with a given number of routes.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Cell {
     /// Routes.
     pub(super) routes: u64,
     /// Its name.
     pub(super) name: String,
-    /// Who.
+    /// The proxy.
     pub(super) peer: Peer,
     /// Seconds from its start to its first answer; `None` if it did not answer in time.
     pub(super) load: Option<f64>,
-    /// It was not even started, having been too slow with fewer routes.
+    /// It was not started, as it was too slow with fewer routes.
     pub(super) skipped: bool,
     /// Throughput, by round.
     pub(super) samples: Vec<Sample>,
@@ -47,9 +48,9 @@ pub(super) struct Cell {
     pub(super) memory: Memory,
     /// Seconds until an added route served, each time; `None` if it did not in time.
     pub(super) changes: Vec<Option<f64>>,
-    /// How it was started.
+    /// The command that started it.
     pub(super) command: String,
-    /// What went wrong with it; what was measured before that stands.
+    /// The failure, if any; earlier measurements stay valid.
     pub(super) failed: Option<String>,
 }
 
@@ -70,7 +71,7 @@ impl Cell {
         }
     }
 
-    /// Notes a failure and goes on without this proxy; only Ctrl-C ends the run.
+    /// Notes a failure and continues without this proxy; only Ctrl-C ends the run.
     fn fail(&mut self, plan: &Plan<'_>, error: &anyhow::Error) -> anyhow::Result<()> {
         plan.bench.interrupt.check()?;
         eprintln!("  {:<18} {error:#}", self.name);
@@ -207,7 +208,7 @@ impl Group {
     }
 }
 
-/// What is measured of each proxy after the load of all.
+/// The measurements of each proxy after the load of all.
 fn rest(
     plan: &Plan<'_>,
     running: &mut Running,

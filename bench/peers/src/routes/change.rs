@@ -1,4 +1,4 @@
-//! One route more while the proxy runs: how long until it serves.
+//! The time until a route added at run time is served.
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! `cargo xtask peers routes`: what the number of routes costs.
+//! `cargo xtask peers routes`: the cost of the number of routes.
 
 mod cell;
 mod change;
@@ -25,7 +25,7 @@ use plan::Plan;
 const COUNTS: [u64; 7] = [1, 100, 1_000, 5_000, 10_000, 100_000, 1_000_000];
 /// Sizes with `--quick`.
 const COUNTS_QUICK: [u64; 3] = [1, 100, 10_000];
-/// Beyond this, only weir is asked.
+/// Above this number of routes, only weir is measured.
 const PEERS_MAX: u64 = 100_000;
 
 /// Arguments of `xtask peers routes`.
@@ -116,14 +116,14 @@ fn measure(
     keep: impl Fn(&[Cell]) -> anyhow::Result<()>,
 ) -> anyhow::Result<Vec<Cell>> {
     let mut cells = Vec::new();
-    // Who could not be started with so many routes is not asked with more.
+    // A proxy that did not start with so many routes is not tried with more.
     let mut given_up = BTreeSet::new();
     for &count in counts {
         eprintln!("{} routes", grouped(count as f64, 0));
         let here = |peer: &Peer| match peer {
             Peer::Weir => true,
             Peer::Nginx | Peer::Haproxy | Peer::Scg => count <= PEERS_MAX,
-            // They know no routes: once is enough.
+            // These proxies have no routes: one measurement is enough.
             Peer::Forwarder | Peer::Copier | Peer::Direct => count == COUNTS[0],
         };
         let peers: Vec<Peer> = peers.iter().copied().filter(here).collect();

@@ -248,7 +248,7 @@ fn verdicts(cells: &[Cell]) -> String {
     }
 }
 
-/// weir with many routes over weir with one, in the same rounds.
+/// The cost of weir with many routes relative to weir with one, in the same rounds.
 fn flatness(cells: &[Cell]) -> Table {
     let head = ["routes", "CPU to weir with 1 route", "rate to weir with 1 route"];
     let mut table = Table::new("weir: many routes to one, round by round", &head);
@@ -308,7 +308,7 @@ fn chart(view: &View, cells: &[Cell], columns: &[String]) -> Chart {
         let of = |cell: &Cell| Some((cell.routes as f64, (view.metric)(cell)?.median));
         let mut points: Vec<(f64, f64)> =
             cells.iter().filter(|cell| cell.name == *name).filter_map(of).collect();
-        // Who knows no routes costs the same with any number of them.
+        // The cost of a proxy without routes does not depend on their number.
         let flat = [Peer::Forwarder.name(), Peer::Direct.name()].contains(&name.as_str());
         if flat && view.name == "routes-load" {
             continue;
@@ -332,7 +332,7 @@ fn chart(view: &View, cells: &[Cell], columns: &[String]) -> Chart {
     Chart { name: view.name.to_owned(), alt, svg: draw(&axes, &lines) }
 }
 
-/// What the README shows: CPU by number of routes, and the chart.
+/// The part for the README: CPU by number of routes, and the chart.
 fn readme(cells: &[Cell], columns: &[String]) -> String {
     let shown: Vec<&String> = columns.iter().filter(|name| *name != Peer::Direct.name()).collect();
     let mut head = vec!["routes"];

@@ -1,4 +1,4 @@
-//! `cargo xtask peers routes --shapes`: whether weir is flat whatever tells its routes apart.
+//! `cargo xtask peers routes --shapes`: whether weir's cost is flat for every kind of predicate.
 
 use clap::ValueEnum;
 
@@ -40,7 +40,7 @@ pub(super) fn run(
         let name = shape.name();
         eprintln!("{name}");
         let row = one(plan, shape, max, &mut report).or_else(|error| {
-            // One shape that fails is no reason to lose the others; Ctrl-C is.
+            // An error in one shape does not end the run; Ctrl-C does.
             plan.bench.interrupt.check()?;
             eprintln!("  {error:#}");
             anyhow::Ok(vec![name.clone(), String::new(), plan.bench.shown(&format!("{error:#}"))])

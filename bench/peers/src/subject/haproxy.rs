@@ -25,7 +25,7 @@ pub(super) fn prepare(bench: &Bench, folder: &Path, setup: &Setup) -> anyhow::Re
 fn configuration(folder: &Path, port: u16, files: u64, setup: &Setup) -> String {
     let map = folder.join("routes.map");
     let (folder, map, upstream) = (folder.display(), map.display(), setup.upstream);
-    // HAProxy wants two files for each connection, and some for itself.
+    // HAProxy needs two descriptors for each connection, and some for itself.
     let connections = files.saturating_sub(500) / 2;
     let rules = if setup.peers_have_all {
         format!(

@@ -21,8 +21,8 @@ pub(super) fn prepare(bench: &Bench, folder: &Path, setup: &Setup) -> anyhow::Re
     Ok(Start { command, address, admin: None, config })
 }
 
-/// Request bodies are passed on as they come and answers are not put into files: nginx's defaults
-/// would write bodies above 16 KB to disk, which no other proxy here does.
+/// Request bodies are forwarded as they arrive, and answers are not buffered in files: nginx's
+/// defaults would write bodies above 16 KB to disk, which no other proxy here does.
 fn configuration(folder: &Path, port: u16, files: u64, setup: &Setup) -> String {
     let folder = folder.display();
     let upstream = setup.upstream;

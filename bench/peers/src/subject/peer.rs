@@ -1,4 +1,4 @@
-//! Who is measured.
+//! The measured proxies.
 
 /// Who is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum, serde::Serialize)]
@@ -34,7 +34,7 @@ impl Peer {
         }
     }
 
-    /// Whether it has routes: the others pass on whatever comes.
+    /// Whether it has routes: the others forward every request.
     pub fn has_routes(self) -> bool {
         match self {
             Self::Direct | Self::Forwarder | Self::Copier => false,

@@ -1,4 +1,4 @@
-//! A proxy that answers.
+//! A running proxy.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,19 +13,19 @@ use crate::usage::Cpu;
 const QUIET_S: f64 = 0.02;
 /// So many seconds.
 const QUIET_SECONDS: u32 = 3;
-/// As long is waited for it at most.
+/// The maximum wait for it.
 const SETTLE_SECONDS_MAX: u32 = 30;
 
 /// A proxy that answers.
 #[derive(Debug)]
 pub struct Running {
-    /// Who.
+    /// The proxy.
     pub peer: Peer,
     /// Its name in tables.
     pub name: String,
-    /// Where it listens.
+    /// The address it listens on.
     pub address: SocketAddr,
-    /// Where its routes are changed, if over HTTP.
+    /// The address of its admin API, if routes are changed over HTTP.
     pub admin: Option<SocketAddr>,
     /// Its configuration file.
     pub config: PathBuf,
@@ -68,7 +68,7 @@ impl Running {
         Ok(())
     }
 
-    /// How it was started.
+    /// The command that started it.
     pub fn command(&self) -> &str {
         self.process.as_ref().map_or("", |process| &process.shown)
     }

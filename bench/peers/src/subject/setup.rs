@@ -1,4 +1,4 @@
-//! What a proxy is told, and what is started for it.
+//! The setup of a proxy, and the processes started for it.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -7,39 +7,39 @@ use std::time::Duration;
 use crate::client::probe;
 use crate::shapes::Shape;
 
-/// What a proxy is to do.
+/// The setup of a proxy.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Where requests go.
+    /// The address of the upstream.
     pub upstream: SocketAddr,
-    /// Where to listen (Spring Cloud Gateway only); a free port if not said.
+    /// The address to listen on (Spring Cloud Gateway only); a free port if absent.
     pub address: Option<SocketAddr>,
     /// Number of routes: `/0`, `/1`, … each with an added header of its own and a prefix.
     pub routes: u64,
-    /// nginx and HAProxy, too, have that many; otherwise one that takes everything.
+    /// Whether nginx and HAProxy have as many routes; otherwise one catch-all route.
     pub peers_have_all: bool,
     /// Cores to run on; all of them if empty.
     pub cores: Vec<usize>,
-    /// What only weir is told.
+    /// Settings for weir only.
     pub weir: Weir,
-    /// The request by whose answer a start is seen; the last route's if not said.
+    /// The request whose answer shows that the proxy is ready; the last route's if absent.
     pub asked: Option<probe::Asked>,
-    /// How long a start may take.
+    /// The time limit for the start.
     pub patience: Duration,
 }
 
-/// What only weir is told.
+/// Settings for weir only.
 #[derive(Clone, Debug)]
 pub struct Weir {
-    /// The program, if not the one that is built here.
+    /// The program, if not the one built here.
     pub program: Option<PathBuf>,
     /// Threads that serve; `None` leaves weir's default.
     pub workers: Option<usize>,
     /// Further properties as `key=value`.
     pub properties: Vec<String>,
-    /// It has an admin API, through which routes can be changed.
+    /// Whether it has an admin API, through which routes can be changed.
     pub admin: bool,
-    /// Which routes it has.
+    /// The shape of the route table.
     pub shape: Shape,
     /// Lines of YAML below `routes:`, instead of those of `shape`.
     pub routes: Option<String>,
@@ -58,7 +58,7 @@ impl Default for Weir {
     }
 }
 
-/// What is started: the command, the ports and the files of one proxy.
+/// The command, the ports and the files of one proxy.
 pub(super) struct Start {
     pub(super) command: Vec<String>,
     pub(super) address: SocketAddr,

@@ -1,5 +1,5 @@
-//! `cargo xtask peers system`: a real Eureka server, real services that register there, and before
-//! them weir and Spring Cloud Gateway with the same configuration.
+//! `cargo xtask peers system`: a real Eureka server, real services that register there, and in
+//! front of them weir and Spring Cloud Gateway with the same configuration.
 //!
 //! The Java side is `bench/eureka` and `bench/eureka-client`. Everything listens on free ports of
 //! 127.0.0.1 and ends with this process.
@@ -21,15 +21,15 @@ use super::tools::{Tool, path};
 use crate::program;
 use traffic::{Counted, Traffic, ask};
 
-/// How long a process may take to start; five JVMs beside a busy compiler take their time.
+/// The time limit for a start; five JVMs beside a busy compiler are slow.
 const START: Duration = Duration::from_secs(180);
-/// How long a registry and its clients may take to agree.
+/// The time limit for a registry and its clients to agree.
 const AGREEMENT: Duration = Duration::from_secs(60);
-/// How often anything is looked at.
+/// The polling interval of every wait.
 const LOOK: Duration = Duration::from_millis(100);
-/// What all JVMs are told: several have to share a machine.
+/// The options of all JVMs: several share a machine.
 const JAVA: &str = "-Xmx192m -XX:+UseSerialGC -XX:TieredStopAtLevel=1";
-/// Traffic goes on for so long after what is done to the system.
+/// The duration of traffic after each event.
 const AFTER: Duration = Duration::from_secs(4);
 
 /// Arguments of `cargo xtask peers system`.
@@ -112,7 +112,7 @@ pub fn run(args: &SystemArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where everything runs.
+/// The environment of the processes.
 struct Ground<'i> {
     folder: TempDir,
     /// Class paths of the server, and of its clients.
@@ -142,7 +142,7 @@ impl<'i> Ground<'i> {
         eprintln!("starting {class}");
         let [server, clients] = &self.classes;
         let classes = if class == "Registry" { server } else { clients };
-        // In a file: the class path is longer than the rest of what is said of a failure.
+        // Arguments go to a file: the class path would fill the message of a failure.
         let arguments = self.folder.path().join(format!("{class}.args"));
         std::fs::write(&arguments, format!("{JAVA}\n-cp\n{classes}\n"))?;
         let mut command = vec![
@@ -239,7 +239,7 @@ impl Gateway {
     }
 }
 
-/// What the gateways, both of them, are configured with.
+/// The configuration of both gateways.
 fn configuration(registry: SocketAddr) -> String {
     format!(
         "server.address: 127.0.0.1\n\

@@ -1,4 +1,4 @@
-//! Requests one after the other, on a connection that is kept, and how many were lost.
+//! Sequential requests on a kept connection, and the number of lost ones.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,14 +11,14 @@ use anyhow::{Context, ensure};
 
 /// Longest wait for an answer.
 const ANSWER: Duration = Duration::from_secs(20);
-/// Pause between two requests: the processors belong to what is watched.
+/// Pause between two requests, so that the processors are left to the programs under test.
 const PAUSE: Duration = Duration::from_millis(2);
 /// Longest body that is read.
 const BODY_BYTES_MAX: usize = 1024;
-/// Losses told in words.
+/// The maximum number of losses described in words.
 const WORDS_MAX: usize = 3;
 
-/// What became of the requests.
+/// The results of the requests.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
     pub(super) sent: u64,
@@ -57,7 +57,7 @@ impl Traffic {
         Self { stop, thread }
     }
 
-    /// Lets the client finish what it is at.
+    /// Lets the client finish its current request.
     pub(super) fn finish(self) -> Counted {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_else(|_| Counted { lost: 1, ..Counted::default() })

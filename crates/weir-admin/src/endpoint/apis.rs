@@ -18,20 +18,20 @@ use super::body::{self, ListForm};
 use super::routes::{blocking, condition, number, page_links, parameters};
 use crate::answer::{Failure, empty, etag, ok_json, stream_list};
 
-/// Definitions on a page, if its size is not said, and at most.
+/// The default and the maximum number of definitions on a page.
 const PAGE_SIZE: usize = 100;
 const PAGE_SIZE_MAX: usize = 10_000;
-/// Problems of one import that are told.
+/// The maximum number of reported problems of one import.
 const PROBLEMS_MAX: usize = Refusal::PROBLEMS_MAX;
 
-/// What lists and removals take from the query.
+/// The query parameters of lists and removals.
 #[derive(Default)]
 struct Selection {
     q: Option<String>,
     page: Option<usize>,
     size: Option<usize>,
     all: bool,
-    /// As they were written, instead of what they are.
+    /// Whether whole entries are returned as written, instead of summaries.
     as_written: bool,
 }
 
@@ -103,6 +103,8 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
                     |one| json!({ "method": one.method, "path": one.path, "operationId": one.id }),
                 );
                 shown.insert("operations".into(), operations.collect());
+                let webhooks = api.webhooks.iter().map(|one| one.name.as_str());
+                shown.insert("webhooks".into(), webhooks.collect());
                 let warnings = api.warnings.iter().map(ToString::to_string);
                 shown.insert("warnings".into(), warnings.collect());
             }
@@ -131,7 +133,7 @@ pub(super) async fn put(mut call: Call) -> Result<Response, Failure> {
             _ => return Err(Failure::bad_request(format!("unknown parameter `{key}`"))),
         }
     }
-    // Held until the end: one large text at a time is in memory.
+    // Held until the end, so that only one large text is in memory at a time.
     let _turn = call.site.imports.acquire().await;
     let bytes_max = call.site.options.limits.import_bytes_max;
     let bytes = body::read(&call.parts.headers, call.body, bytes_max).await?;
@@ -265,7 +267,7 @@ pub(super) async fn reset(mut call: Call) -> Result<Response, Failure> {
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
-/// An entry, where a body is one: JSON with a `definition`.
+/// The body as an entry, if it is one: JSON with a `definition`.
 fn entry_in(bytes: &Bytes) -> Option<Value> {
     let value: Value = serde_json::from_slice(bytes).ok()?;
     value.get("definition").is_some().then_some(value)
@@ -347,7 +349,7 @@ fn selection(call: &Call) -> Result<Selection, Failure> {
     Ok(selection)
 }
 
-/// Whether a text, in lower case, is in the name, title, base path, host or a path.
+/// Whether `q`, in lower case, occurs in the name, title, base path, host or a path.
 fn matches(name: &str, kept: &Kept, q: Option<&str>) -> bool {
     let Some(q) = q else { return true };
     let has = |text: &str| text.to_lowercase().contains(q);
@@ -392,7 +394,7 @@ fn by(who: String) -> By {
 }
 
 /// A refusal in the words of definitions.
-fn failure(refusal: Refusal) -> Failure {
+pub(super) fn failure(refusal: Refusal) -> Failure {
     let message = match &refusal {
         Refusal::Changed(Some(revision)) => format!("the definition is at revision {revision} now"),
         Refusal::Changed(None) => "the definition does not exist".to_owned(),

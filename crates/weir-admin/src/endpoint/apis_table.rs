@@ -2,15 +2,17 @@
 
 use http::StatusCode;
 
-use super::apis;
 use super::describe::{Answer, BodySpec, Endpoint, Parameter, operation, query, read, write};
 use super::shared::{
     BAD, BUSY, FAULT, FORBIDDEN, FULL, IF_NONE_MATCH, JSON_MEDIA, MEDIA, OK_OBJECT, PAGE,
     TOO_LARGE, UNAUTHORIZED,
 };
+use super::{apis, webhooks};
 
 const NAME: Parameter =
     Parameter { place: "path", name: "name", kind: "string", doc: "Name of the definition." };
+const WEBHOOK: Parameter =
+    Parameter { place: "path", name: "webhook", kind: "string", doc: "Name of the webhook." };
 const IF_MATCH: Parameter = Parameter {
     place: "header",
     name: "If-Match",
@@ -159,6 +161,25 @@ pub(crate) static API_ENDPOINTS: &[Endpoint] = &[
             operation!(ResetApi: async apis::reset),
             "Forgets what clients have written to a stateful definition.",
             &[(StatusCode::NO_CONTENT, None, "Done."), UNAUTHORIZED, FORBIDDEN, NOT_FOUND],
+        )
+    },
+    Endpoint {
+        parameters: &[NAME, WEBHOOK],
+        body: Some(BodySpec { media: JSON_MEDIA, schema: "Firing" }),
+        ..write(
+            "POST",
+            "/weir/apis/{name}/webhooks/{webhook}",
+            "apis",
+            operation!(FireWebhook: async webhooks::fire),
+            "Sends a webhook once, to a server that weir.mock.callbacks.allow lists.",
+            &[
+                (StatusCode::OK, Some("Fired"), "What was sent, and what came of it."),
+                BAD,
+                UNAUTHORIZED,
+                FORBIDDEN,
+                (StatusCode::NOT_FOUND, None, "No such definition or webhook."),
+                MEDIA,
+            ],
         )
     },
 ];

@@ -15,7 +15,7 @@ const PROGRESS_TIMEOUT: Duration = Duration::from_secs(30);
 /// Memory taken on the word of a Content-Length alone.
 const RESERVE_BYTES_MAX: usize = 1024 * 1024;
 
-/// How a list of routes is written.
+/// The format of a list of routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListForm {
     /// One JSON array.

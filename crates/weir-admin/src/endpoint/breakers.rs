@@ -30,7 +30,7 @@ pub(super) static ENDPOINTS: &[Endpoint] = &[read(
     &[OK_OBJECT],
 )];
 
-/// What resilience4j's `CircuitBreakerEndpoint` shows.
+/// The list, as resilience4j's `CircuitBreakerEndpoint` shows it.
 pub(super) fn list(call: &Call) -> Result<Response, Failure> {
     let mut all = Map::new();
     for breaker in breakers(&call.site.control) {

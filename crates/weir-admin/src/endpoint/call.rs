@@ -14,7 +14,7 @@ use crate::site::Site;
 /// A request on its way to an endpoint that its caller may use.
 pub(super) struct Call {
     pub site: Arc<Site>,
-    /// Who asks, as the audit log names it.
+    /// The name of the client for the audit log.
     pub who: String,
     pub parts: Parts,
     pub body: Body,
@@ -30,7 +30,7 @@ impl Call {
         segments.remove(name).ok_or(Failure::plain(StatusCode::NOT_FOUND))
     }
 
-    /// 406 unless the caller takes one of these media types.
+    /// 406 unless the caller accepts one of these media types.
     pub fn accepts(&self, offered: &[&str]) -> Result<(), Failure> {
         let mut accepted = self.parts.headers.get_all(header::ACCEPT).iter().peekable();
         if accepted.peek().is_none() {

@@ -1,4 +1,4 @@
-//! What an endpoint is described by.
+//! The declarations of endpoints.
 
 use std::pin::Pin;
 
@@ -9,7 +9,7 @@ use super::call::Call;
 use crate::access::Intent;
 use crate::answer::Failure;
 
-/// What an endpoint does.
+/// One operation of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operation {
     /// Its name in the OpenAPI document.
@@ -17,7 +17,7 @@ pub(crate) struct Operation {
     pub(crate) run: Run,
 }
 
-/// How an endpoint answers.
+/// The function that answers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Run {
     /// Without waiting.
@@ -62,20 +62,20 @@ pub(crate) struct BodySpec {
     pub(crate) schema: &'static str,
 }
 
-/// A possible answer: status, schema of the body if it has one, and what it means.
+/// A possible answer: status, schema of the body if it has one, and meaning.
 pub(crate) type Answer = (StatusCode, Option<&'static str>, &'static str);
 
 /// One method of one path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Endpoint {
     pub(crate) method: &'static str,
-    /// Below the base path, unless it starts with `/weir/`; `{id}` is one segment.
+    /// The path below the base path, unless it starts with `/weir/`; `{id}` is one segment.
     pub(crate) path: &'static str,
     /// Name in `management.endpoints.web.exposure`.
     pub(crate) name: &'static str,
     pub(crate) intent: Intent,
     pub(crate) operation: Operation,
-    /// The store is asked whether it can be read before anything is answered.
+    /// Whether the store is checked for readability before the answer begins.
     pub(crate) reads_store: bool,
     /// Only where `gateway.actuator.verbose.enabled` is on.
     pub(crate) is_verbose: bool,
@@ -86,9 +86,9 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Its whole path, `base` being that of the actuator.
+    /// The whole path; `base` is that of the actuator.
     pub(crate) fn address(&self, base: &str) -> String {
-        // What Spring does not have is not among what it has.
+        // The endpoints that Spring lacks do not lie below its base path.
         let base = if self.path.starts_with("/weir/") { "" } else { base };
         format!("{base}{}", self.path)
     }

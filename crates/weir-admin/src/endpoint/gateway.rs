@@ -1,4 +1,4 @@
-//! What the gateway offers: its index, its predicates and filters, its counts, its audit log.
+//! The gateway's own endpoints: its index, its predicates and filters, its counts, its audit log.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::answer::{Failure, empty, moment, ok_json, stream_list};
 
 /// Routes that can never match, named in the shape of the table.
 const SHADOWED_SHOWN: usize = 100;
-/// Most audit entries in one answer.
+/// The maximum number of audit entries in one answer.
 const AUDIT_COUNT_MAX: usize = 1_000;
 
 /// SCG's global filters with their orders. Each stands for a step of weir's exchange that does the

@@ -1,4 +1,4 @@
-//! Limits: how they are, and what an operator does to them while the gateway runs.
+//! Limits: their state, and an operator's changes to them at run time.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ pub(super) async fn set(mut call: Call) -> Result<Response, Failure> {
     if let Some((_, why, help)) = limit.contradiction() {
         return Err(Failure::bad_request(format!("{why}; {help}")));
     }
-    // What is to wait, or to go, must not pass by the new settings in between.
+    // Pause and flush come before the new settings, so that these admit no request in between.
     if paused == Some(true) {
         valve.pause();
     }
@@ -124,7 +124,7 @@ async fn find(call: &mut Call) -> Result<Arc<Valve>, Failure> {
     found.ok_or(Failure::missing())
 }
 
-/// The limits in force that have a name; one that a filter brings is called `route:<id>`.
+/// The named limits in force; the one of a route's filter is called `route:<id>`.
 fn valves(control: &Control) -> Vec<Arc<Valve>> {
     control.limits().all()
 }

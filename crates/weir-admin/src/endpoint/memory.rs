@@ -1,10 +1,9 @@
-//! Where the memory of the process is.
+//! The memory use of the process.
 
 use serde_json::{Map, Value, json};
 use weir_control::View;
 
-/// What the system has given the process, and what of it the route table takes, in bytes. Looks at
-/// every route.
+/// The memory of the process, and the share of the route table, in bytes. Looks at every route.
 pub(super) fn of(view: &View) -> Value {
     let table = view.snapshot().memory();
     let definitions = view.definitions_bytes();

@@ -1,4 +1,4 @@
-//! From a request to the endpoint that answers it.
+//! The dispatch of a request to its endpoint.
 
 mod apis;
 mod apis_table;
@@ -13,11 +13,14 @@ mod memory;
 mod openapi;
 mod pipelines;
 mod process;
+mod recordings;
+mod recordings_table;
 mod routes;
 mod services;
 mod shared;
 mod table;
 mod upstreams;
+mod webhooks;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -40,7 +43,7 @@ pub use limits::{limits_metrics, limits_prometheus};
 pub use openapi::openapi;
 use table::endpoints;
 
-/// What the main port says to who wants to change something.
+/// The answer of the main port to a request for a change.
 const CHANGES_ELSEWHERE: &str = "nothing is changed on this port; send it to the admin API, which \
                                  `weir run` names at its start (127.0.0.1:9090 by default, \
                                  `weir.admin.port`)";
@@ -91,7 +94,7 @@ fn served_openapi(site: &Site) -> serde_json::Value {
     openapi::document(&site.options.base_path, |endpoint| is_served(site, endpoint))
 }
 
-/// Has the main port say where changes are taken that it does not take itself.
+/// Makes the main port answer requests for changes with the address that accepts them.
 fn elsewhere(site: &Arc<Site>, mut router: Router) -> Router {
     if !matches!(site.options.kind, Kind::Main) {
         return router;

@@ -92,7 +92,8 @@ fn reference(schema: &str) -> Value {
 }
 
 fn schemas() -> Map<String, Value> {
-    let parts = [process_schemas(), route_schemas(), api_schemas(), answer_schemas()];
+    let parts =
+        [process_schemas(), route_schemas(), api_schemas(), recording_schemas(), answer_schemas()];
     let objects = parts.into_iter().filter_map(|part| match part {
         Value::Object(schemas) => Some(schemas),
         _ => None,
@@ -223,6 +224,61 @@ fn api_schemas() -> Value {
             } },
             "body": { "type": "string" },
         } },
+        "Firing": { "type": "object", "required": ["to"], "properties": {
+            "to": { "type": "string", "format": "uri" },
+            "dynamic": { "type": "boolean" },
+            "seed": { "type": "integer" },
+            "example": { "type": "string" },
+        } },
+        "Fired": { "type": "object", "properties": {
+            "method": { "type": "string" },
+            "url": { "type": "string" },
+            "headers": { "type": "array" },
+            "body": { "type": "string" },
+            "why": { "type": "string" },
+            "status": { "type": "integer" },
+            "answer": { "type": "string" },
+            "error": { "type": "string" },
+        } },
+    })
+}
+
+fn recording_schemas() -> Value {
+    let texts = json!({ "type": "array", "items": { "type": "string" } });
+    let integer = json!({ "type": "integer" });
+    let counts = json!({ "operations": integer, "examples": integer, "secrets": integer });
+    let with = |name: &str, own: Value| {
+        let mut all = counts.clone();
+        all[name] = own;
+        json!({ "type": "object", "properties": all })
+    };
+    json!({
+        "RecordingStart": { "type": "object", "properties": {
+            "routes": { "type": "array", "items": { "type": "string" },
+                "description": "Ids of routes; without them, all." },
+            "paths": { "type": "array", "items": { "type": "string" },
+                "description": "Patterns of what clients ask for, as in `Path=`; else all." },
+            "max-exchanges": { "type": "integer", "default": 1000, "maximum": 10000 },
+            "max-body": { "type": "string", "default": "64KB", "description": "At most 1MB." },
+            "for": { "type": "string", "default": "1h", "description": "At most 24h." },
+        } },
+        "Recording": { "type": "object", "properties": {
+            "name": { "type": "string" },
+            "state": { "type": "string", "description": "`recording`, or why it keeps no more." },
+            "exchanges": { "type": "integer", "description": "Different ones." },
+            "seen": { "type": "integer", "description": "All of them." },
+            "bytes": integer,
+            "bodies-left-out": { "type": "integer", "description": "Too long, or not decoded." },
+            "routes": texts,
+            "paths": texts,
+            "started": { "type": "string", "format": "date-time" },
+            "for-ms": integer,
+            "max-exchanges": integer,
+            "max-body": integer,
+        } },
+        "Recordings": { "type": "array", "items": reference("Recording") },
+        "RecordedDefinition": with("definition", json!({ "type": "object" })),
+        "RecordingStop": with("revision", integer.clone()),
     })
 }
 

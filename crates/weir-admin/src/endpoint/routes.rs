@@ -17,12 +17,12 @@ use crate::answer::{Failure, empty, etag, ok_json, stream_list};
 use crate::definition::read_definition;
 use crate::display;
 
-/// Most routes on a page.
+/// The maximum number of routes on a page.
 const PAGE_SIZE_MAX: usize = 10_000;
 /// Routes on a page if only its number is given.
 const PAGE_SIZE: usize = 100;
 
-/// What GET and DELETE of `/routes` take from the query.
+/// The query parameters of GET and DELETE of `/routes`.
 #[derive(Default)]
 struct Selection {
     filter: Filter,
@@ -33,7 +33,7 @@ struct Selection {
     form: Form,
 }
 
-/// How a route is shown.
+/// The representation of a route.
 #[derive(Clone, Copy, Default)]
 enum Form {
     /// As SCG shows it.
@@ -119,7 +119,7 @@ pub(super) async fn get(mut call: Call) -> Result<Response, Failure> {
     let Selection { form, .. } = selection(&call)?;
     let entries = find(call.site.control.view(), id).await?;
     let [entry] = entries.as_slice() else {
-        // SCG's shapes: nothing for none, an error for more than one.
+        // SCG's responses: 404 for no entry, an error for more than one.
         return match entries.len() {
             0 => Ok(empty(StatusCode::NOT_FOUND)),
             _ => Err(Failure::plain(StatusCode::INTERNAL_SERVER_ERROR)),
@@ -202,7 +202,7 @@ pub(super) async fn delete_matching(call: Call) -> Result<Response, Failure> {
 pub(super) async fn import(call: Call) -> Result<Response, Failure> {
     let form = body::list_form(&call.parts.headers)?;
     let limits = call.site.options.limits;
-    // Held until the end: one import at a time is in memory.
+    // Held until the end, so that only one import is in memory at a time.
     let _turn = call.site.imports.acquire().await;
     let bytes = body::read(&call.parts.headers, call.body, limits.import_bytes_max).await?;
     let control = Arc::clone(&call.site.control);
@@ -375,7 +375,7 @@ fn escaped(id: &str) -> String {
     out
 }
 
-/// Runs what may take long off the thread that serves.
+/// Runs slow work off the serving thread.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {

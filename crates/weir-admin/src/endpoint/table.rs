@@ -4,6 +4,7 @@ use http::StatusCode;
 
 use super::apis_table::API_ENDPOINTS;
 use super::describe::{Answer, BodySpec, Endpoint, Parameter, operation, query, read, write};
+use super::recordings_table::RECORDING_ENDPOINTS;
 use super::shared::{
     BAD, BUSY, FAULT, FORBIDDEN, FULL, IF_NONE_MATCH, JSON_MEDIA, MEDIA, OK_OBJECT, PAGE,
     TOO_LARGE, UNAUTHORIZED,
@@ -75,6 +76,7 @@ static LISTS: &[&[Endpoint]] = &[
     caches::ENDPOINTS,
     upstreams::ENDPOINTS,
     API_ENDPOINTS,
+    RECORDING_ENDPOINTS,
 ];
 
 /// All endpoints.

@@ -20,7 +20,7 @@ pub struct Api {
     pub directory: tempfile::TempDir,
 }
 
-/// What came back.
+/// The received answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -87,6 +87,7 @@ fn hooks(ready: Arc<AtomicBool>) -> Hooks {
         upstreams: Arc::new(|_| None),
         drain: Arc::new(|_, _, _| None),
         discovery: Arc::new(|| None),
+        admin: None,
         refresh: refreshes(),
         set_logger: Arc::new(move |name, level| {
             if name != "weir_server" {

@@ -33,8 +33,8 @@ impl KeySet {
         read(text, false)
     }
 
-    /// As [`KeySet::from_jwks`], with secrets (`oct`) for HMAC. Never to be used for a set that
-    /// anybody else may read.
+    /// As [`KeySet::from_jwks`], with secrets (`oct`) for HMAC. Never use it for a set that others
+    /// can read.
     ///
     /// # Errors
     /// Those of [`KeySet::from_jwks`].
@@ -67,7 +67,7 @@ fn read(text: &str, secrets: bool) -> Result<KeySet, KeyError> {
     Ok(found)
 }
 
-/// One key, or why it is not used.
+/// One key, or the reason why it is not used.
 fn one(members: &Members, secrets: bool) -> Result<Key, &'static str> {
     if members.get("use").is_some_and(|usage| usage.as_str() != Some("sig")) {
         return Err("its `use` is not `sig`");

@@ -37,8 +37,8 @@ fn read(text: &str) -> Result<Key, KeyError> {
     Ok(Key { id: KeyId::Any, material, checkers })
 }
 
-/// Whether an encoded RSA key is about as long as one from 2048 bits on: the modulus alone has 256
-/// bytes. The library itself refuses signatures of shorter and longer keys.
+/// Whether an encoded RSA key is long enough for 2048 bits: its modulus alone has 256 bytes. The
+/// library itself refuses signatures of shorter and longer keys.
 fn has_rsa_size(encoded: &[u8]) -> bool {
     encoded.len() > 256
 }

@@ -1,4 +1,4 @@
-//! Key sets: the examples of the RFCs, what is skipped and why, and what is no key set.
+//! Key sets: the examples of the RFCs, skipped keys and the reasons, and malformed sets.
 
 use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
 use aws_lc_rs::rsa::{KeyPair, KeySize};
@@ -32,7 +32,7 @@ fn set(keys: &[&str]) -> KeySet {
     KeySet::from_jwks(&format!("{{\"keys\":[{}]}}", keys.join(","))).unwrap()
 }
 
-/// Whether `keys` find the signature of a token in its compact form good.
+/// Whether `keys` verify the signature of a token in its compact form.
 fn fits(keys: &KeySet, algorithm: Algorithm, token: &str) -> bool {
     let (signed, signature) = token.rsplit_once('.').unwrap();
     let signature = base64::prelude::BASE64_URL_SAFE_NO_PAD.decode(signature).unwrap();

@@ -109,7 +109,8 @@ impl<'a> Reader<'a> {
         self.ends_here(value)
     }
 
-    /// A text in quotes, or up to where `ends` says. It is not empty unless in quotes.
+    /// A quoted string, or the text up to a character for which `ends` holds; the latter is not
+    /// empty.
     fn part(&mut self, ends: impl Fn(char) -> bool) -> Result<String, RuleError> {
         let start = self.at;
         if self.takes("\"") {
@@ -134,7 +135,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Goes past `word`, in lower or upper case, if it is the next.
+    /// Consumes `word`, in lower or upper case, if it is next.
     fn takes_word(&mut self, word: &str) -> bool {
         self.skip_space();
         let rest = self.rest();

@@ -1,4 +1,4 @@
-//! Rules: what they mean, what is no rule, and that what is printed is read back.
+//! Rules: evaluation, syntax errors, and the round trip of printing and parsing.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

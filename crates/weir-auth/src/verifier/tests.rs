@@ -30,7 +30,7 @@ fn issuer() -> &'static Issuer {
     ISSUER.get_or_init(|| {
         let rsa = KeyPair::generate(KeySize::Rsa2048).unwrap();
         let ec = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
-        // PKCS #1: what is after the header is the modulus, and 65537 at the end.
+        // PKCS #1: the modulus follows the header, and 65537 is at the end.
         let modulus = rsa.public_key().as_ref()[9..9 + 256].to_vec();
         let (x, y) = ec.public_key().as_ref()[1..].split_at(32);
         let jwks = serde_json::json!({ "keys": [
@@ -137,7 +137,7 @@ fn algorithms_cannot_be_confused() {
         let unsigned = format!("{}.{}.", part(format!(r#"{{"alg":"{name}"}}"#)), part(payload));
         check(&unsigned, TokenError::UnsupportedAlgorithm(name.to_owned()));
     }
-    // HMAC with what everybody knows.
+    // HMAC with public data as its secret.
     let public = issuer().rsa.public_key().as_ref();
     for header in [r#"{"alg":"HS256"}"#, r#"{"alg":"HS256","kid":"r"}"#] {
         check(&mac_signed(header, payload, public), no_key());
@@ -150,7 +150,7 @@ fn algorithms_cannot_be_confused() {
     let header = r#"{"alg":"RS256","kid":"r"}"#;
     check(&rsa_signed(header, payload, &RSA_PKCS1_SHA384), TokenError::BadSignature);
     check(&rsa_signed(header, payload, &RSA_PSS_SHA256), TokenError::BadSignature);
-    // A key that the token brings along is not looked at.
+    // A key embedded in the token is ignored.
     let (x, y) = issuer().ec.public_key().as_ref()[1..].split_at(32);
     let own = format!(
         r#"{{"alg":"ES256","kid":"x","jwk":{{"kty":"EC","crv":"P-256","x":"{}","y":"{}"}}}}"#,

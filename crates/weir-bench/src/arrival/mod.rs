@@ -1,4 +1,4 @@
-//! When requests are due.
+//! The arrival of requests.
 //!
 //! Three models: a closed loop sends when the previous answer is in, an open loop sends when its
 //! schedule says so whatever the server does, virtual users think between requests. The worker
@@ -13,7 +13,7 @@ pub use profile::{Profile, Shape, Stage};
 pub use schedule::{Cursor, Schedule, Spacing};
 pub use users::{Think, Users};
 
-/// Who decides that a request is due.
+/// The arrival model.
 #[derive(Clone, Debug)]
 pub enum Arrival {
     /// Each connection sends again as soon as its answer is complete.

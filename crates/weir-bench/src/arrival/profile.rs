@@ -2,12 +2,12 @@
 
 use crate::clock::{Nanos, nanos};
 
-/// How the rate moves within a stage. Rates are in requests per second.
+/// The course of the rate within a stage. Rates are in requests per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
     /// A constant rate.
     Hold(f64),
-    /// From one rate to another in a straight line.
+    /// A linear change from one rate to another.
     Ramp(f64, f64),
     /// `mean + swing · sin(2π t / period_s)`; `swing` is at most `mean`.
     Sine {
@@ -76,7 +76,8 @@ impl Stage {
         if self.seconds.is_infinite() { f64::INFINITY } else { self.area(self.seconds) }
     }
 
-    /// When the expected number of arrivals reaches `target`, in seconds into the stage.
+    /// The time at which the expected number of arrivals reaches `target`, in seconds into the
+    /// stage.
     fn inverse(&self, target: f64) -> f64 {
         match self.shape {
             Shape::Hold(rate) => target / rate,
@@ -101,7 +102,7 @@ impl Stage {
 }
 
 impl Profile {
-    /// The same rate for ever.
+    /// A constant rate without end.
     pub fn constant(rate: f64) -> Self {
         Self { stages: vec![Stage { shape: Shape::Hold(rate), seconds: f64::INFINITY }] }
     }
@@ -185,7 +186,7 @@ impl Profile {
     }
 }
 
-/// Remembers the stage of the last answer: times are asked for in rising order.
+/// Remembers the stage of the last answer: queries come in rising order.
 #[derive(Clone, Debug, Default)]
 pub struct Seeker {
     stage: usize,
@@ -194,8 +195,8 @@ pub struct Seeker {
 }
 
 impl Seeker {
-    /// When the expected number of arrivals reaches `target`; `None` after the last stage. `target`
-    /// must not fall from call to call.
+    /// The time at which the expected number of arrivals reaches `target`; `None` after the last
+    /// stage. `target` must not fall from call to call.
     pub fn time_of(&mut self, profile: &Profile, target: f64) -> Option<Nanos> {
         loop {
             let stage = profile.stages.get(self.stage)?;

@@ -5,7 +5,7 @@ use crate::clock::Nanos;
 use crate::dice::Dice;
 use std::sync::Arc;
 
-/// How arrivals are spread around the profile's rate.
+/// The distribution of arrivals around the profile's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
     /// At equal steps of the cumulative rate. Flatters a server: no two requests meet by chance.
@@ -42,7 +42,7 @@ impl Schedule {
         }
     }
 
-    /// The rate asked for at `t` seconds; for a replay, its mean.
+    /// The rate at `t` seconds; for a replay, its mean.
     pub fn rate_at(&self, t: f64) -> f64 {
         match self {
             Self::Paced(profile, _) => profile.rate_at(t),
@@ -64,8 +64,8 @@ impl Schedule {
     }
 }
 
-/// Computes due times in rising order of slots. Every worker has its own and all of them agree,
-/// since each one draws the whole stream: one logarithm a slot and no lock.
+/// Computes due times in rising order of slots. Every worker has its own cursor, and all agree
+/// because each draws the whole stream: one logarithm a slot and no lock.
 #[derive(Clone, Debug)]
 pub struct Cursor {
     schedule: Schedule,
@@ -76,8 +76,8 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// When `slot` is due; `None` after the end of the schedule. Slots must not fall from call to
-    /// call (asking again for the same slot is fine).
+    /// The due time of `slot`; `None` after the end of the schedule. Slots must not fall from call
+    /// to call (asking again for the same slot is fine).
     pub fn due(&mut self, slot: u64) -> Option<Nanos> {
         match &self.schedule {
             Schedule::Replay(times) => times.get(slot as usize).copied(),

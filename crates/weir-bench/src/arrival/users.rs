@@ -1,4 +1,4 @@
-//! Virtual users: when each begins, how often it repeats, how long it thinks.
+//! Virtual users: their start times, numbers of iterations and think times.
 
 use crate::clock::{Nanos, nanos};
 use crate::dice::Dice;
@@ -20,11 +20,11 @@ pub enum Think {
 /// A population of users.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Users {
-    /// How many.
+    /// The number of users.
     pub count: usize,
     /// Seconds over which they begin, evenly.
     pub ramp_s: f64,
-    /// How often each goes through the journey; `None` until the run stops.
+    /// The iterations of each user through the journey; `None` until the run stops.
     pub loops: Option<u64>,
     /// Between requests.
     pub think: Think,
@@ -63,7 +63,7 @@ impl Think {
 }
 
 impl Users {
-    /// When user number `user` begins.
+    /// The start time of user number `user`.
     pub fn begins(&self, user: usize) -> Nanos {
         nanos(self.ramp_s * user as f64 / self.count.max(1) as f64)
     }

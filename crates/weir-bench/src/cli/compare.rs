@@ -42,7 +42,7 @@ pub(super) struct CompareArgs {
     json: Option<std::path::PathBuf>,
 }
 
-/// What is said about one metric.
+/// The judgement of one metric.
 #[derive(Clone, Debug, serde::Serialize)]
 struct Said {
     metric: &'static str,
@@ -54,7 +54,7 @@ struct Said {
     answer: Judgement,
 }
 
-/// What B is.
+/// The judgement of B against A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 enum Judgement {
     #[serde(rename = "better")]
@@ -68,7 +68,7 @@ enum Judgement {
 }
 
 impl Judgement {
-    /// What a found ratio means where `more` is better, or where less is.
+    /// The judgement of an answer, where `more` is better, or where less is.
     fn of(answer: Option<Answer>, more: bool) -> Self {
         match (answer, more) {
             (Some(Answer::Higher), true) | (Some(Answer::Lower), false) => Self::Better,
@@ -112,7 +112,7 @@ struct History<'a> {
     changes: &'a [Changed<'a>],
 }
 
-/// What is compared, whether more is better, and how it is read off.
+/// The name of a metric, whether more is better, and its value in a result.
 type Metric = (&'static str, bool, fn(&Outcome) -> f64);
 
 const METRICS: [Metric; 3] = [
@@ -323,7 +323,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     if args.sides.iter().any(file) && args.sides.iter().any(url) {
         anyhow::bail!("a stored result is not compared with a URL: give two of the same kind");
     }
-    // A stored result that is not there is told as such.
+    // A missing file is reported as one, not taken for a URL.
     if args.sides.iter().any(file) { stored(args) } else { interleaved(args) }
 }
 

@@ -59,7 +59,7 @@ enum Command {
     Report(report::ReportArgs),
 }
 
-/// Runs `weir bench` and gives its exit code.
+/// Runs `weir bench` and returns its exit code.
 pub fn run(args: Args) -> u8 {
     let result = match args.command {
         None => single::run(&args.single),

@@ -1,4 +1,4 @@
-//! Where results go: files and standard output.
+//! The destinations of results: files and standard output.
 
 use crate::conduct::Show;
 use crate::outcome::Outcome;
@@ -35,7 +35,7 @@ impl OutputArgs {
         [&self.json, &self.html, &self.csv, &self.hlog].into_iter().flatten().map(PathBuf::as_path)
     }
 
-    /// Whether every file can be written: a long run should not end with finding out.
+    /// Checks that every file can be written, so that a long run does not fail at its end.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         if self.files().filter(|path| is_stdout(path)).count() > 1 {
             bail!("one result at most can go to standard output: name a file for the others");
@@ -43,24 +43,24 @@ impl OutputArgs {
         self.files().try_for_each(|path| Self::check_file(Some(path)))
     }
 
-    /// Whether standard output is a result's, so that nothing else may be printed there.
+    /// Whether a result goes to standard output, so that nothing else may be printed there.
     pub(super) fn on_stdout(&self) -> bool {
         self.files().any(is_stdout)
     }
 
-    /// Whether one result can be written.
+    /// Checks that one result can be written.
     pub(super) fn check_file(path: Option<&Path>) -> anyhow::Result<()> {
         let Some(path) = path.filter(|path| !is_stdout(path)) else { return Ok(()) };
         let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
         opened.map(drop).with_context(|| path.display().to_string())
     }
 
-    /// Whether standard output is the JSON's, so that nothing else may be printed there.
+    /// Whether the JSON goes to standard output, so that nothing else may be printed there.
     pub(super) fn json_on_stdout(path: Option<&Path>) -> bool {
         path.is_some_and(is_stdout)
     }
 
-    /// Writes `outcome` wherever it is asked for.
+    /// Writes `outcome` to every requested destination.
     pub(super) fn write(&self, outcome: &Outcome) -> anyhow::Result<()> {
         Self::write_json(self.json.as_deref(), outcome)?;
         if let Some(path) = &self.html {
@@ -86,7 +86,7 @@ impl OutputArgs {
         put(path, &(serde_json::to_string_pretty(value)? + "\n"))
     }
 
-    /// What to show while it runs.
+    /// The display during the run.
     pub(super) fn show(&self) -> Show {
         if self.quiet { Show::Nothing } else { Show::Screen }
     }
@@ -105,7 +105,7 @@ fn put(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| path.display().to_string())
 }
 
-/// A file for a result. A URL behind an option that wants a file was meant to be loaded.
+/// A file for a result. A URL here is an error: it was meant as the target.
 ///
 /// # Errors
 /// It is a URL.

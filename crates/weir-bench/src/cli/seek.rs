@@ -45,7 +45,7 @@ pub(super) struct SeekArgs {
     json: Option<std::path::PathBuf>,
 }
 
-/// A trial with fewer requests says nothing: below the rate that gives so many, the search ends.
+/// A trial with fewer requests is inconclusive: the search ends below the rate that yields so many.
 const REQUESTS_MIN: f64 = 20.0;
 
 /// One trial.
@@ -113,10 +113,10 @@ struct Search<'a> {
     interrupted: bool,
 }
 
-/// What a trial says; `None` if it is void.
+/// Whether a trial passed; `None` if it is void.
 ///
 /// Response times hold the generator's own lateness: a trial that meets the conditions in spite of
-/// it has passed. One that misses them has failed only if nobody but the server can be to blame.
+/// it has passed. One that misses them has failed only if the server alone can be the cause.
 fn passed(outcome: &Outcome, slo: &[Threshold]) -> Option<bool> {
     let offered = outcome.offered.unwrap_or(0) as f64;
     let kept_up = outcome.rate * outcome.measured_s >= 0.99 * offered;
@@ -127,8 +127,8 @@ fn passed(outcome: &Outcome, slo: &[Threshold]) -> Option<bool> {
 }
 
 impl Search<'_> {
-    /// One trial at `rate`; a void one is repeated once. `None` if it is void again: then this
-    /// generator on this host cannot tell.
+    /// One trial at `rate`; a void one is repeated once. `None` if it is void again: this generator
+    /// on this host cannot decide.
     fn trial(&mut self, rate: f64, length: Duration) -> anyhow::Result<Option<bool>> {
         for _ in 0..2 {
             let mut plan = self.plan.clone();

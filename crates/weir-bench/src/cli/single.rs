@@ -221,10 +221,10 @@ impl RequestArgs {
     }
 }
 
-/// Leaves the addresses that take a connection.
+/// Keeps the addresses that accept a connection.
 ///
-/// # Errors
-/// When none does, or none can come from where it should: a run would tell that many times.
+/// # Errors When none does, or none can be bound to its local address: a run would report that many
+/// times.
 pub(super) fn reach(plan: &mut Plan) -> anyhow::Result<()> {
     check_local_addresses(plan)?;
     let mut refused = None;

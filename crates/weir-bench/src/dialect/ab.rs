@@ -86,7 +86,7 @@ pub struct AbArgs {
 }
 
 impl AbArgs {
-    /// What ab would do.
+    /// The plan for ab's options.
     ///
     /// # Errors
     /// For an argument that cannot be honoured.

@@ -72,7 +72,7 @@ pub struct HeyArgs {
     url: String,
 }
 
-/// hey writes long options with one dash; gives them the second one.
+/// hey writes long options with one dash; adds the second one.
 pub fn normalise(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let long =
         ["-host", "-disable-keepalive", "-disable-compression", "-disable-redirects", "-cpus"];
@@ -87,7 +87,7 @@ pub fn normalise(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
 }
 
 impl HeyArgs {
-    /// What hey would do.
+    /// The plan for hey's options.
     ///
     /// # Errors
     /// For an argument that cannot be honoured.

@@ -49,7 +49,7 @@ pub struct Wrk2Args {
 }
 
 impl WrkArgs {
-    /// What wrk would do.
+    /// The plan for wrk's options.
     ///
     /// # Errors
     /// For an argument that cannot be honoured.
@@ -95,7 +95,7 @@ impl WrkArgs {
 }
 
 impl Wrk2Args {
-    /// What wrk2 would do: the rate is spread evenly over all connections together.
+    /// The plan for wrk2's options: the rate is spread evenly over all connections together.
     ///
     /// # Errors
     /// For an argument that cannot be honoured.

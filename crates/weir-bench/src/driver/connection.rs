@@ -1,4 +1,5 @@
-//! One client connection as a state machine over bytes: what is expected next, and what came.
+//! A client connection as a state machine over bytes: its phase, and the part of the answer that is
+//! expected next.
 //!
 //! Knows HTTP/1 framing through `weir-wire`; knows neither epoll nor when requests are due.
 
@@ -10,7 +11,7 @@ use weir_wire::http1::{
 };
 use weir_wire::{Fields, ResponseHead};
 
-/// What a connection is doing.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Nothing; may have a socket that is kept.
@@ -23,7 +24,7 @@ pub(super) enum Phase {
     Receiving,
 }
 
-/// Which part of an answer comes next.
+/// The next part of an answer.
 #[derive(Debug)]
 enum Part {
     Head,
@@ -32,14 +33,14 @@ enum Part {
     UntilClose,
 }
 
-/// What became of the bytes fed in.
+/// The result of feeding in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fed {
-    /// The answer goes on.
+    /// The answer is incomplete.
     More,
     /// The answer is complete; whether the connection may be used again.
     Complete {
-        /// Neither side asked for the connection to be closed.
+        /// The connection stays open: neither side asked to close it.
         reusable: bool,
     },
 }
@@ -74,7 +75,7 @@ pub(super) struct Connection {
     carry: Vec<u8>,
 }
 
-/// How the bytes of an answer are to be read.
+/// The rules for reading the bytes of an answer.
 pub(super) struct Reading<'a> {
     /// Method of the request.
     pub(super) method: &'a [u8],
@@ -84,8 +85,8 @@ pub(super) struct Reading<'a> {
     pub(super) heads: &'a mut Heads,
 }
 
-/// Reads heads, and knows the last one: an answer that begins with the same bytes means the same.
-/// That spares most answers of a run the parser.
+/// A parser of heads with a cache of the last one: an answer that begins with the same bytes has
+/// the same head. This spares most answers of a run the parser.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
     /// The last complete head.
@@ -168,8 +169,8 @@ impl Connection {
         self.carry.clear();
     }
 
-    /// How many body bytes are still to come, if the length is known and the body is not kept: so
-    /// many may be dropped in the kernel without being copied.
+    /// The number of body bytes still to come, if the length is known and the body is not kept: the
+    /// kernel may drop them without a copy.
     pub(super) fn droppable(&self) -> u64 {
         if let Part::Length(left) = self.part { left } else { 0 }
     }
@@ -186,7 +187,7 @@ impl Connection {
         Fed::Complete { reusable: self.reusable }
     }
 
-    /// Takes bytes of the answer as they come.
+    /// Processes bytes of the answer as they arrive.
     pub(super) fn feed(&mut self, bytes: &[u8], read: &mut Reading<'_>) -> Result<Fed, Failure> {
         if self.carry.is_empty() {
             if let Some(complete) = self.known(bytes, read) {
@@ -201,8 +202,8 @@ impl Connection {
         Ok(self.settle(&joined, used))
     }
 
-    /// An answer that came in one piece with a head that is known: that is most of them, and what
-    /// [`Connection::advance`] would say of it.
+    /// An answer in one piece with a known head, the most frequent case; the result is that of
+    /// [`Connection::advance`].
     fn known(&mut self, bytes: &[u8], read: &Reading<'_>) -> Option<Fed> {
         if read.keep || !matches!(self.part, Part::Head) {
             return None;
@@ -242,7 +243,8 @@ impl Connection {
         Fed::More
     }
 
-    /// Consumes what it can of `bytes`: how many, and whether the answer is complete.
+    /// Consumes bytes of `bytes` as far as possible; returns their number, and whether the answer
+    /// is complete.
     fn advance(&mut self, bytes: &[u8], read: &mut Reading<'_>) -> Result<(usize, bool), Failure> {
         let mut used = 0;
         loop {
@@ -350,7 +352,8 @@ mod tests {
         }
     }
 
-    /// The second of two answers alike means the same as the first, whose head is parsed.
+    /// The second of two identical answers gives the same result as the first, whose head is
+    /// parsed.
     fn again(answer: &str, expected: Result<(Fed, u16), Failure>) {
         let mut heads = Heads::default();
         let mut bytes = Vec::new();
@@ -383,7 +386,7 @@ mod tests {
         check("SSH-2.0-OpenSSH\r\n\r\n", Err(Failure::Malformed));
     }
 
-    /// What is known of one answer is not taken for what is known of the next.
+    /// Knowledge about the head of one answer is not applied to a different one.
     #[test]
     fn the_last_head_serves_only_its_like() {
         let mut heads = Heads::default();

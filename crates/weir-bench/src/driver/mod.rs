@@ -1,4 +1,4 @@
-//! Moves bytes: one thread per core, each with its own epoll set, connections and record.
+//! The I/O of a run: one thread per core, each with its own epoll set, connections and record.
 //!
 //! The only code here that depends on the arrival model is `source`; the worker loop is one for
 //! all.
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What a run gives.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Everything recorded.
@@ -36,9 +36,9 @@ pub struct Run {
     pub measured: Duration,
     /// From the start to the end of the drain.
     pub wall: Duration,
-    /// Requests the schedule asked for within the measured part (open loop).
+    /// Requests due within the measured part (open loop).
     pub offered: Option<u64>,
-    /// It was ended early.
+    /// Whether the run was ended early.
     pub interrupted: bool,
 }
 
@@ -60,7 +60,8 @@ pub fn run(plan: &Plan, watch: &Arc<Watch>) -> std::io::Result<Run> {
         Arrival::Closed | Arrival::Open(_) => plan.connections,
     };
     let threads = plan.threads.clamp(1, count.max(1));
-    // All before the first one runs: its connections may take every descriptor there is.
+    // All workers are created before the first one runs: its connections may use up all
+    // descriptors.
     let workers = (0..threads)
         .map(|number| worker::Worker::new(plan, &shared, number, threads, count))
         .collect::<std::io::Result<Vec<_>>>()?;
@@ -97,8 +98,8 @@ fn schedule_end(plan: &Plan) -> Nanos {
     after.saturating_add(warm).min(scheduled)
 }
 
-/// Whether the last request ended the run, and not the time: its number was limited, or so was what
-/// there was to replay or what users had to do.
+/// Whether the run ended with its last request rather than by time: the number of requests, the log
+/// to replay or the users' iterations were limited.
 fn ended_by_itself(plan: &Plan, shared: &Shared, wall: Nanos) -> bool {
     let counted = shared.claimed.load(Ordering::Relaxed) >= shared.requests_max;
     let early = shared.deadline() > wall;

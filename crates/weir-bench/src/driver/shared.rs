@@ -1,4 +1,4 @@
-//! What the workers of a run share, and how others follow it.
+//! State shared by the workers of a run and its observers.
 
 use crate::clock::{Clock, Nanos, SECOND};
 use crate::record::Slice;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 /// Backlog that is due when sending stops may still be sent for so long.
 pub(super) const LATE: Nanos = SECOND / 20;
 
-/// How others follow a run and end it early.
+/// A handle to observe a run and to end it early.
 #[derive(Debug, Default)]
 pub struct Watch {
     stop: AtomicBool,
@@ -21,8 +21,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Asks the workers to stop sending and to wait for answers in flight; when they do so already,
-    /// or are asked a second time, to wait no longer.
+    /// Tells the workers to stop sending and to wait for answers in flight; if they already do, or
+    /// on a second call, to stop waiting.
     pub fn stop(&self) {
         if self.stopped() || self.awaited() > 0 {
             self.hurry.store(true, Ordering::Relaxed);
@@ -30,12 +30,12 @@ impl Watch {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether answers in flight are to be waited for no longer.
+    /// Whether to stop waiting for answers in flight.
     pub fn hurried(&self) -> bool {
         self.hurry.load(Ordering::Relaxed)
     }
 
-    /// How many answers are waited for after the last request was sent.
+    /// The number of outstanding answers after the last request was sent.
     pub fn awaited(&self) -> usize {
         self.awaited.load(Ordering::Relaxed)
     }
@@ -60,7 +60,7 @@ impl Watch {
     }
 }
 
-/// What all workers of a run share.
+/// State shared by all workers of a run.
 pub(super) struct Shared {
     pub(super) clock: Clock,
     pub(super) claimed: AtomicU64,
@@ -70,7 +70,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// When sending stops.
+    /// The time at which sending stops.
     pub(super) fn deadline(&self) -> Nanos {
         self.deadline.load(Ordering::Relaxed)
     }

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// Whether connections can come from `local`.
+/// Checks that connections can be bound to `local`.
 ///
 /// # Errors
 /// This machine has no such address.
@@ -71,7 +71,7 @@ pub(super) fn open(
     Ok(socket.into())
 }
 
-/// What an error while connecting means.
+/// The failure for an error while connecting.
 pub(super) fn connect_failure(error: &std::io::Error) -> Failure {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::ADDRNOTAVAIL) => Failure::NoPort,

@@ -1,4 +1,5 @@
-//! A worker's view of the arrival model: what is due, and what a connection does when it is done.
+//! A worker's view of the arrival model: the due requests, and the next action of an idle
+//! connection.
 
 use super::shared::Shared;
 use crate::arrival::{Arrival, Cursor, Users};
@@ -66,7 +67,7 @@ impl Open {
         self.claimed
     }
 
-    /// When the claimed slot is due.
+    /// The due time of the claimed slot.
     pub(super) fn wakes_at(&self) -> Option<Nanos> {
         self.claimed.map(|(_, due)| due)
     }

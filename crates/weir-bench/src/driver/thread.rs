@@ -1,4 +1,4 @@
-//! What the kernel says about a thread of the driver.
+//! Statistics of the kernel about a thread of the driver.
 
 /// CPU of one thread over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]

@@ -1,4 +1,4 @@
-//! What a request does on its connection: open, write, read, end.
+//! The life of a request on its connection: open, write, read, end.
 //!
 //! A connection is registered with epoll once. A request costs one write, one read and a share of
 //! one wait; the next request of a closed loop is written as soon as the previous answer is
@@ -54,7 +54,7 @@ impl Worker<'_> {
             Phase::Connecting | Phase::Sending => self.write(index),
             Phase::Receiving => self.read(index),
             Phase::Idle => {
-                // A kept connection was closed by the peer, or sent what nobody asked for.
+                // A kept connection was closed by the peer, or received bytes without a request.
                 let mut byte = [0];
                 let socket = connection.socket.as_ref();
                 let alive = socket.is_none_or(|socket| {
@@ -183,7 +183,7 @@ impl Worker<'_> {
         let (think, journey) = (request.think, matches!(self.plan.mix, Mix::Journey));
         let step = connection.request + 1;
         self.settle(index, at.done);
-        // A failed step ends its journey: what follows would build on nothing.
+        // A failed step ends its journey: the later steps depend on it.
         if journey && !last && failure.is_none() {
             self.pause(index, step, think, at.done);
         } else {

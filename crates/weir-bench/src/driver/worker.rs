@@ -1,5 +1,5 @@
-//! The worker loop: one epoll set, edge-triggered, for every arrival model. What a request does on
-//! its connection is in `transfer`.
+//! The worker loop: one edge-triggered epoll set for every arrival model. `transfer` handles a
+//! request on its connection.
 
 use super::connection::{Connection, Heads, Phase};
 use super::shared::{LATE, Shared};
@@ -39,10 +39,10 @@ pub(super) struct Worker<'a> {
     pub(super) active: usize,
     /// Slices that others have seen.
     published: usize,
-    /// Answers it has said that it waits for.
+    /// The number of awaited answers that it has reported.
     told_awaited: usize,
     users_left: usize,
-    /// Connections opened so far: each goes to the next address.
+    /// Connections opened so far: addresses are used in turn.
     pub(super) address: usize,
     first_user: usize,
     stride: usize,
@@ -91,7 +91,7 @@ impl<'a> Worker<'a> {
         self.abandon();
         self.record.slices.close();
         self.publish();
-        // Reading what the kernel knows takes a descriptor, and they may all be in use.
+        // Reading the kernel's statistics needs a descriptor, and all may be in use.
         self.connections.clear();
         let after = thread_use();
         let used = ThreadUse {
@@ -212,7 +212,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// A closed-loop connection or a user goes on, if the run does.
+    /// Continues a closed-loop connection or a user, if the run goes on.
     fn next_session(&mut self, index: u32, intended: Nanos) {
         let now = match self.source {
             Source::Users(_) => self.shared.clock.now(),
@@ -244,7 +244,7 @@ impl<'a> Worker<'a> {
         self.active -= 1;
     }
 
-    /// Thinks, then goes on with `step` of the journey.
+    /// Waits for the think time, then continues with `step` of the journey.
     pub(super) fn pause(&mut self, index: u32, step: usize, think: Think, now: Nanos) {
         let pause = think.draw(&mut self.dice);
         if pause == 0 {
@@ -276,7 +276,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Shows what has been closed since the last time.
+    /// Publishes the slices closed since the last time.
     fn publish(&mut self) {
         let closed = self.record.slices.closed();
         for slice in closed.get(self.published..).unwrap_or_default() {
@@ -304,7 +304,7 @@ impl<'a> Worker<'a> {
                 self.fail(index as u32, Failure::Timeout);
             }
         }
-        // Under load, slices are closed by what is recorded, not here.
+        // Under load, recording an answer closes slices, not this timer.
         self.record.slices.roll(now);
         self.publish();
         if self.shared.watch.stopped() {
@@ -313,7 +313,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Counts what is still in flight, or claimed but unsent, when the drain is over.
+    /// Counts requests that are still in flight, or claimed but unsent, at the end of the drain.
     fn abandon(&mut self) {
         let now = self.shared.clock.now();
         for connection in &mut self.connections {

@@ -1,10 +1,10 @@
-//! A request found in a text, and how it is written to a plan.
+//! A request found in a text, and its form in a plan.
 
 use crate::target::Target;
 use anyhow::bail;
 use std::fmt::Write;
 
-/// What the text of a format does not say itself.
+/// Information that the text of a format lacks.
 #[derive(Clone, Debug, Default)]
 pub struct Given<'a> {
     /// Base URL to use instead of the one in the text.
@@ -16,7 +16,7 @@ pub struct Given<'a> {
 /// A request found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Found {
-    /// Where it is in the text; empty where the format's reader has told the place.
+    /// The place in the text; empty where the format's reader has reported the place.
     pub(super) place: String,
     pub(super) method: String,
     pub(super) url: String,
@@ -38,7 +38,7 @@ impl Found {
         if self.place.is_empty() { String::new() } else { format!("{}: ", self.place) }
     }
 
-    /// Where it goes. With a target of its own a plan may hold what was sent by TLS.
+    /// The target. With a target given, requests recorded over TLS may be imported.
     pub(super) fn target(&self, given: &Given<'_>) -> anyhow::Result<Target> {
         let url = match (self.url.strip_prefix("https://"), given.target) {
             (Some(rest), Some(_)) => format!("http://{rest}"),

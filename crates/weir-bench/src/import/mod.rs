@@ -1,8 +1,8 @@
 //! Requests written for other tools, as a plan: curl commands, `.http` files, vegeta targets, HAR,
 //! OpenAPI descriptions, JMeter plans, and weir's own access log.
 //!
-//! What is not understood is an error with its line; nothing is left out silently. All requests of
-//! a file must go to one origin, since a plan has one target.
+//! An unknown part is an error with its line; nothing is left out silently. All requests of a file
+//! must go to one origin, since a plan has one target.
 
 mod found;
 mod jmx;
@@ -363,7 +363,7 @@ mod tests {
         check(Format::Har, &without, &["entry 1: no /request/method"]);
     }
 
-    /// What a browser recorded was mostly sent by TLS; a gateway to be measured may do without.
+    /// Browsers record mostly requests over TLS; the measured gateway may not use it.
     #[test]
     fn requests_sent_by_tls_need_another_target() {
         let text = "GET https://example.org/a\n";

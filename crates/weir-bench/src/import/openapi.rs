@@ -50,7 +50,7 @@ fn base(document: &Value, target: Option<&str>) -> anyhow::Result<String> {
         None => server,
     };
     match target {
-        // The plan's target already says where; what is left is the operation's path.
+        // The plan already has a target; only the operation's path is needed.
         Some(_) if server.contains('{') => Ok("http://target".to_owned()),
         Some(_) => Ok(format!("http://target{}", path.trim_end_matches('/'))),
         None if server.starts_with("http://") => Ok(server.trim_end_matches('/').to_owned()),
@@ -58,7 +58,7 @@ fn base(document: &Value, target: Option<&str>) -> anyhow::Result<String> {
     }
 }
 
-/// What a `$ref` leads to; anything else is itself.
+/// The target of a `$ref`; any other value is returned as it is.
 fn follow<'a>(document: &'a Value, value: &'a Value, depth: usize) -> anyhow::Result<&'a Value> {
     let Some(reference) = value.get("$ref").and_then(Value::as_str) else { return Ok(value) };
     ensure!(depth < DEPTH_MAX, "{reference}: references without end");
@@ -106,7 +106,7 @@ impl Operation<'_> {
         Ok(found)
     }
 
-    /// Those of the operation, and those of its path that it does not replace.
+    /// Parameters of the operation, and those of its path that it does not override.
     fn parameters(&self) -> anyhow::Result<Vec<&Value>> {
         let mut all: Vec<&Value> = Vec::new();
         let key = |value: &Value| (value.get("name").cloned(), value.get("in").cloned());
@@ -218,7 +218,7 @@ impl Operation<'_> {
     }
 }
 
-/// A value that stands in a URL or a header.
+/// A value for a URL or a header.
 fn plain(value: &Value) -> anyhow::Result<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
@@ -228,7 +228,7 @@ fn plain(value: &Value) -> anyhow::Result<String> {
     }
 }
 
-/// Percent-encodes what is not unreserved (RFC 3986, 2.3).
+/// Percent-encodes all but unreserved characters (RFC 3986, 2.3).
 pub(super) fn encode(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }

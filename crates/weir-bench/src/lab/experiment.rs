@@ -1,5 +1,4 @@
-//! The file format of an experiment, what its placeholders stand for, and the experiments in the
-//! binary.
+//! The file format of an experiment, the values of its placeholders, and the built-in experiments.
 
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -17,7 +16,7 @@ pub(super) const EXPERIMENTS: [(&str, &str); 5] = [
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Experiment {
-    /// What is measured.
+    /// The subject of the measurement.
     pub(super) title: String,
     /// Published statements that are not in a table.
     #[serde(default)]
@@ -30,7 +29,7 @@ pub(super) struct Experiment {
     pub(super) full: String,
     /// Published tables.
     pub(super) tables: Vec<TableFile>,
-    /// What is run, in order.
+    /// The steps, in order.
     pub(super) steps: Vec<Step>,
 }
 
@@ -54,7 +53,7 @@ fn published() -> String {
     "published".to_owned()
 }
 
-/// What a column shows of a result.
+/// The value of a result that a column shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Column {
@@ -74,9 +73,9 @@ pub(super) enum Column {
     Max,
     /// Share of failures.
     Errors,
-    /// Most threads of the server.
+    /// The maximum number of the server's threads.
     Threads,
-    /// Most resident memory of the server.
+    /// The maximum resident memory of the server.
     Memory,
     /// Share of one core that the server used.
     Cpu,
@@ -86,7 +85,7 @@ pub(super) enum Column {
     Score,
     /// Interval of a search.
     Interval,
-    /// What limited the run.
+    /// The limit of the run.
     Verdict,
 }
 
@@ -122,8 +121,7 @@ pub(super) struct Step {
     #[serde(default)]
     pub(super) routes: String,
     pub(super) values: Option<Values>,
-    /// The value is a number of connections at a time: what the system does not allow a process
-    /// is cut.
+    /// The value is a number of concurrent connections: it is reduced to what the system permits.
     #[serde(default)]
     pub(super) connections: bool,
     /// Bench commands.
@@ -132,7 +130,7 @@ pub(super) struct Step {
     pub(super) full: Option<Vec<String>>,
 }
 
-/// What placeholders stand for.
+/// The values of placeholders.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     pub(super) origin: SocketAddr,
@@ -170,8 +168,7 @@ impl Step {
         }
     }
 
-    /// The values of which none needs more connections than `most`; and what is to be told of
-    /// those that were cut.
+    /// The values, each reduced to at most `most` connections, and the note about the reduction.
     pub(super) fn within(&self, full: bool, most: u64) -> (Vec<Option<u64>>, Option<String>) {
         let mut values = self.values(full);
         let above = values.iter().flatten().filter(|value| **value > most).max().copied();
@@ -201,7 +198,7 @@ impl Places {
     }
 }
 
-/// Puts `value` where `{value}` stands.
+/// Replaces `{value}` by `value`.
 pub(super) fn fill_value(text: &str, value: Option<u64>) -> String {
     let Some(value) = value else { return text.to_owned() };
     let text = text.replace("{value}", &value.to_string());
@@ -215,8 +212,8 @@ mod tests {
     use crate::lab::run::Bench;
     use clap::Parser;
 
-    /// Every command of every experiment is one that `weir bench` takes, and every published row
-    /// has a cell for each column.
+    /// `weir bench` accepts every command of every experiment, and every published row has a cell
+    /// for each column.
     #[test]
     fn experiments_hold_commands_that_parse_and_whole_tables() {
         for (name, text) in EXPERIMENTS {

@@ -70,7 +70,7 @@ fn cell_key(row: &str, cell: &Value) -> String {
 }
 
 impl Measured {
-    /// What a column shows of it; `-` if it has no such thing.
+    /// The value of a column; `-` if there is none.
     pub(super) fn cell(&self, column: Column) -> String {
         match self {
             Self::Run(outcome) => of_run(outcome, column),

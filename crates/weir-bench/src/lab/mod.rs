@@ -28,7 +28,7 @@ enum LabCommand {
     Run(RunArgs),
 }
 
-/// Runs `weir lab` and gives its exit code.
+/// Runs `weir lab` and returns its exit code.
 pub fn run(args: &Args) -> u8 {
     let result = match &args.command {
         LabCommand::List => {

@@ -50,11 +50,11 @@ struct Lab<'a> {
     outcomes: Vec<Outcome>,
     /// Commands run.
     count: usize,
-    /// What a reader of the tables must know.
+    /// Notes for the reader of the tables.
     notes: Vec<String>,
 }
 
-/// Runs the experiment that is asked for.
+/// Runs the requested experiment.
 ///
 /// # Errors
 /// When a server does not start or a command fails.
@@ -178,7 +178,7 @@ impl Lab<'_> {
         self.commands(step, value, &step.series, format!("http://{address}"))
     }
 
-    /// The same against a gateway that runs already.
+    /// The same step against a gateway that is already running.
     fn other(
         &mut self,
         step: &Step,
@@ -227,7 +227,7 @@ impl Lab<'_> {
         Ok(cli::OK)
     }
 
-    /// A page of one command's result, if it is one of runs.
+    /// A page of one command's result, if it holds runs.
     fn page(&mut self, json: &Path, text: &str) -> anyhow::Result<()> {
         let Ok(stored) = report::read(text) else { return Ok(()) };
         std::fs::write(json.with_extension("html"), report::html::render(&stored)?)?;
@@ -235,7 +235,7 @@ impl Lab<'_> {
         Ok(())
     }
 
-    /// What is to be told with the tables.
+    /// The notes to be printed with the tables.
     fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
         if !self.args.full {

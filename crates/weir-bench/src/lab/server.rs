@@ -7,11 +7,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Starts `weir ARGUMENTS`, from the running executable, and waits until it listens. What it says
+/// Starts `weir ARGUMENTS`, from the running executable, and waits until it listens. Its output
 /// goes to `log`.
 ///
-/// # Errors
-/// When the address is in use, or the server ends or does not listen; with what it said.
+/// # Errors When the address is in use, or the server ends or does not listen; with its output.
 pub(super) fn start(arguments: &str, listens: SocketAddr, log: &Path) -> anyhow::Result<Server> {
     let mut command = Command::new(std::env::current_exe()?);
     let file = std::fs::File::create(log).with_context(|| log.display().to_string())?;

@@ -1,4 +1,4 @@
-//! A published table with our numbers beside its own.
+//! A published table with our measurements beside its own.
 
 use super::experiment::{Column, TableFile};
 use super::measured::Measured;
@@ -62,7 +62,7 @@ impl Filling {
         &self.file.name
     }
 
-    /// Whether something of ours is in it.
+    /// Whether the table contains measurements of ours.
     pub(super) fn filled(&self) -> bool {
         self.series.iter().any(|name| *name != self.file.source)
     }

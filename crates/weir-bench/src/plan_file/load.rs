@@ -1,4 +1,4 @@
-//! The load of a plan file: how many, how fast, how long.
+//! The load of a plan file: connections, rate and duration.
 
 use crate::arrival::{Arrival, Profile, Schedule, Spacing, Think, Users};
 use crate::plan::{Plan, Stop};
@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How much load; times and rates as on the command line.
+/// The load; times and rates as on the command line.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Load {
@@ -21,7 +21,7 @@ pub struct Load {
     stages: Option<String>,
     /// An access log of weir to replay.
     pub(super) replay: Option<String>,
-    /// How much faster than recorded.
+    /// The factor by which a log is replayed faster than recorded.
     pub(super) speed: Option<f64>,
     arrival: Option<String>,
     users: Option<usize>,

@@ -29,7 +29,7 @@ pub const SCHEMA: &str = include_str!("../../schema/plan.schema.json");
 pub struct PlanFile {
     /// Base URL; paths are appended to it.
     pub target: String,
-    /// How much load.
+    /// The load.
     #[serde(default)]
     pub load: Load,
     /// Requests follow each other as a journey instead of being drawn by weight.
@@ -41,7 +41,7 @@ pub struct PlanFile {
     /// CSV files whose columns are variables.
     #[serde(default)]
     pub feeders: Vec<FeederFile>,
-    /// What to send; nothing else than a replayed log holds.
+    /// The requests; absent in a plan that replays a log.
     #[serde(default)]
     pub requests: Vec<RequestFile>,
     /// Conditions on the result.
@@ -81,7 +81,7 @@ pub struct RequestFile {
     extract: BTreeMap<String, CheckFile>,
 }
 
-/// Where to look, and what must be there.
+/// The location of a value, and its expected content.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckFile {

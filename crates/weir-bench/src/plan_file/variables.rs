@@ -20,8 +20,8 @@ impl Names {
     }
 }
 
-/// Makes a request whose head has `${counter}` or `${random(LOW,HIGH)}` in it one that is rendered
-/// anew each time. A body is left as it is.
+/// Converts a request with `${counter}` or `${random(LOW,HIGH)}` in its head to one that is
+/// rendered at each sending. A body is left as it is.
 ///
 /// # Errors
 /// For any other variable.
@@ -54,7 +54,7 @@ pub(super) fn message(template: Template) -> Message {
     Message::Rendered(Arc::new(template))
 }
 
-/// Splits text at `${name}`, `${counter}` and `${random(LOW,HIGH)}`; constants are put in place.
+/// Splits text at `${name}`, `${counter}` and `${random(LOW,HIGH)}`; constants are substituted.
 pub(super) fn pieces(
     text: &str,
     constants: &BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! What a worker writes down: histograms, counts, and one slice per second. No allocation per
+//! The record of a worker: histograms, counts, and one slice per second. It allocates nothing per
 //! request.
 
 mod slice;
@@ -8,7 +8,7 @@ pub use slice::{Slice, Slices};
 use crate::clock::Nanos;
 use hdrhistogram::Histogram;
 
-/// Why a request did not succeed.
+/// The kind of a request's failure.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
@@ -51,7 +51,7 @@ pub const FAILURES: [Failure; 10] = [
 ];
 
 impl Failure {
-    /// What it is called in reports.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Connect => "connection failed",
@@ -71,17 +71,17 @@ impl Failure {
 /// The four instants of a request, and when its connection was free.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Instants {
-    /// When it was due.
+    /// The due time.
     pub intended: Nanos,
-    /// When its first byte was handed to the kernel.
+    /// The time at which the first byte was handed to the kernel.
     pub sent: Nanos,
-    /// When the first byte of the answer was read.
+    /// The time at which the first byte of the answer was read.
     pub first: Nanos,
-    /// When the last byte of the answer was read.
+    /// The time at which the last byte of the answer was read.
     pub done: Nanos,
-    /// When the connection it was sent on became free.
+    /// The time at which its connection became free.
     pub free: Nanos,
-    /// When work on it began: with connecting, if a connection had to be made.
+    /// The time at which work on it began, including the connect, if there was one.
     pub begun: Nanos,
 }
 
@@ -98,7 +98,7 @@ fn unreachable_bounds() -> Histogram<u64> {
 /// Count and time of one kind of failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct FailureCount {
-    /// How many.
+    /// The number.
     pub count: u64,
     /// First one, nanoseconds since the start.
     pub first_ns: Nanos,
@@ -111,8 +111,8 @@ pub struct FailureCount {
 pub struct PerRequest {
     /// Response times of successes, but for those in `simple`.
     pub response: Histogram<u64>,
-    /// Successes that were sent when due and read in one piece: response, service and first-byte
-    /// time are one, recorded once. [`Record::add`] counts them among each.
+    /// Successes that were sent when due and read in one piece. Their response, service and
+    /// first-byte times are equal and recorded once; [`Record::add`] counts them in each histogram.
     simple: Histogram<u64>,
     /// Requests that failed.
     pub failed: u64,
@@ -131,9 +131,9 @@ pub struct Record {
     pub first_byte: Histogram<u64>,
     /// Time to connect.
     pub connect: Histogram<u64>,
-    /// How late requests were sent although a connection was free (open loop, users).
+    /// The delay of sending although a connection was free (open loop, users).
     pub lag: Histogram<u64>,
-    /// How long requests waited for a free connection (open loop).
+    /// The wait for a free connection (open loop).
     pub queue: Histogram<u64>,
     /// By request of the mix.
     pub per_request: Vec<PerRequest>,
@@ -162,8 +162,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// An empty record for a mix of `requests`. What was intended before `warm_until` is left out
-    /// of everything but the slices. `paced` says whether lag and queue wait mean anything.
+    /// An empty record for a mix of `requests`. Requests due before `warm_until` count in the
+    /// slices only. `paced` says whether lag and queue wait are meaningful.
     pub fn new(requests: usize, warm_until: Nanos, paced: bool) -> Self {
         // Not clones of one: memory that is only reserved would be written.
         let per_request =
@@ -253,7 +253,7 @@ impl Record {
         }
     }
 
-    /// A request came to nothing: what it waited so far is a lower bound and enters the
+    /// Records a failed request: the time waited so far is a lower bound and enters the
     /// percentiles.
     pub fn failed(&mut self, request: usize, at: &Instants, failure: Failure) {
         let response = at.done.saturating_sub(at.intended);
@@ -348,7 +348,7 @@ mod tests {
         }
     }
 
-    /// The wait for a connection is not the generator's fault, what comes after it is.
+    /// The wait for a connection is not charged to the generator; any delay after it is.
     #[test]
     fn lag_and_queue_wait_are_told_apart() {
         let mut record = Record::new(1, 0, true);

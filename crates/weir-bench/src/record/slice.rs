@@ -84,7 +84,7 @@ impl Slices {
         self.histogram.saturating_record(response);
     }
 
-    /// Closes the slice if its second is over; tells whether it did.
+    /// Closes the slice if its second is over; returns whether it did.
     pub fn roll(&mut self, now: Nanos) -> bool {
         if now < self.until {
             return false;

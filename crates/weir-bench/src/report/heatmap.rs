@@ -11,7 +11,7 @@ const LEFT: f64 = 60.0;
 const BOTTOM: f64 = 20.0;
 /// Rows per factor of ten.
 const ROWS_PER_DECADE: f64 = 8.0;
-/// Most columns; longer runs put several seconds in one.
+/// The maximum number of columns; longer runs merge several seconds into one.
 const COLUMNS_MAX: usize = 240;
 
 fn row(value: u64) -> i64 {

@@ -1,4 +1,4 @@
-//! Results for people and for tools. JSON holds everything; the others are drawn from it.
+//! Results for people and for tools. JSON holds everything; the others are derived from it.
 
 pub mod csv;
 mod heatmap;
@@ -13,7 +13,7 @@ use crate::outcome::Outcome;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a stored file holds.
+/// The content of a stored file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stored {
     /// Results of runs.
@@ -22,7 +22,7 @@ pub struct Stored {
     pub points: Vec<(f64, u64, u64)>,
     /// Tables of an experiment.
     pub tables: Vec<Table>,
-    /// Heading of the page; without one, the first run's target.
+    /// Heading of the page; by default, the first run's target.
     pub title: String,
     /// Below the heading.
     pub about: String,
@@ -31,7 +31,7 @@ pub struct Stored {
 /// A table of texts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// What it is about.
+    /// The subject.
     pub title: String,
     /// Headings.
     pub head: Vec<String>,

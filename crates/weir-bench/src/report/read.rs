@@ -1,4 +1,4 @@
-//! Reads what was stored.
+//! Reads stored results.
 
 use super::{Stored, Table, html};
 use crate::outcome::Outcome;

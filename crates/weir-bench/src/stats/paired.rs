@@ -4,7 +4,7 @@
 /// Pairs below which no interval is given: the Wilcoxon interval at 95 % needs six.
 pub const PAIRS_MIN: usize = 6;
 
-/// What may be said about B against A.
+/// The conclusion about B against A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
@@ -27,7 +27,7 @@ pub struct Comparison {
     pub low: f64,
     /// Upper bound at 95 %.
     pub high: f64,
-    /// What follows from it.
+    /// The conclusion.
     pub answer: Answer,
 }
 
@@ -62,8 +62,8 @@ pub fn compare(pairs: &[(f64, f64)], band: f64) -> Option<Comparison> {
     Some(Comparison { ratio, low, high, answer })
 }
 
-/// How many Walsh averages to leave out at either end: the greatest c with P(W < c) ≤ 0.025 under
-/// the exact distribution of the signed-rank sum.
+/// The number of Walsh averages to leave out at either end: the greatest c with P(W < c) ≤ 0.025
+/// under the exact distribution of the signed-rank sum.
 fn signed_rank_critical(n: usize) -> usize {
     let top = n * (n + 1) / 2;
     let mut ways = vec![0.0f64; top + 1];
@@ -117,7 +117,7 @@ mod tests {
         check(2.00, 0.01, 5, Answer::CannotTell);
     }
 
-    /// The interval holds the truth about as often as it says.
+    /// The interval contains the true value at least about as often as stated.
     #[test]
     fn coverage_is_at_least_nominal() {
         let mut dice = Dice::new(3);

@@ -1,4 +1,4 @@
-//! What a cache keeps, for whom, and for how long.
+//! Caching of responses: which ones, for which requests, and for how long.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};

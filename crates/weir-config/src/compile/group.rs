@@ -36,7 +36,8 @@ impl Compiler {
         }
         self.filters(&definition.filters, List::Own, &mut problems);
         if !definition.uri.is_empty() {
-            self.upstream(&definition.uri, &mut problems);
+            let is_called = self.calls_grpc(&definition.filters);
+            self.upstream(&definition.uri, is_called, &mut problems);
         }
         timeouts(&definition.metadata, &mut problems);
         self.ambiguous_paths(&definition.metadata, &mut problems);

@@ -4,7 +4,6 @@
 /// Filter and remedy.
 const REMEDIES: &[(&str, &str)] = &[
     ("Hystrix", "write CircuitBreaker instead: it has the same `name` and `fallbackUri`"),
-    ("JsonToGrpc", "let the service offer JSON, or leave this route with Spring Cloud Gateway"),
     (
         "ModifyRequestBody",
         "write EditRequestBody instead: it removes, renames and sets JSON attributes, and replaces texts",

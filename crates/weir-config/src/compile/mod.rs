@@ -5,6 +5,7 @@
 //! expressions are resolved before.
 
 mod compiler;
+mod fallback;
 mod group;
 mod interner;
 mod later;
@@ -43,6 +44,7 @@ use crate::cors::{self, GlobalCors};
 use crate::diagnostic::Code;
 use crate::mocks::CommonMocks;
 use compiler::List;
+use fallback::with_fallback;
 use interner::{Key, Pool, Text};
 use metadata::{text_of, timeouts};
 use names::Registry;
@@ -179,16 +181,18 @@ impl Compiler {
             None
         });
         let predicates = self.predicates(definition, &mut problems);
-        let chain = self.chain(&definition.id, group, &definition.filters, &mut problems);
         let whole = match group {
             Some(group) => Cow::Owned(group.expand(definition)),
             None => Cow::Borrowed(definition),
         };
+        let mocks = self.options.filters.definitions.as_ref();
+        let filters = with_fallback(&definition.filters, &whole, mocks, &mut problems);
+        let chain = self.chain(&definition.id, group, &filters, &mut problems);
         let is_lost = group.is_none() && !definition.group.is_empty();
         let upstream = match is_lost && whole.uri.is_empty() {
             // The missing group may have had one.
             true => None,
-            false => self.upstream(&whole.uri, &mut problems),
+            false => self.upstream(&whole.uri, self.calls_grpc(&whole.filters), &mut problems),
         };
         let timeouts = timeouts(&whole.metadata, &mut problems);
         let place = group.map(|group| &group.place);
@@ -256,6 +260,15 @@ impl Compiler {
     fn is_own(&self, named: &NamedArgs) -> bool {
         let meant = self.registry.meant(named, &self.options.aliases.filters);
         meant.iter().any(names::is_own)
+    }
+
+    /// Whether a route with `filters` besides the default ones calls a gRPC method.
+    fn calls_grpc(&self, filters: &[NamedArgs]) -> bool {
+        let is_call = |named: &NamedArgs| {
+            let meant = self.registry.meant(named, &self.options.aliases.filters);
+            meant.iter().any(|named| named.name == weir_filter::filter::JSON_TO_GRPC)
+        };
+        filters.iter().chain(&self.options.default_filters).any(is_call)
     }
 
     /// The chain of a route's own filters merged with those of its group and the default ones.

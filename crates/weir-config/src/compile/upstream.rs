@@ -13,7 +13,14 @@ use crate::uri::{self, Destination};
 use weir_snapshot::{ForwardTo, Upstream};
 
 impl Compiler {
-    pub(super) fn upstream(&self, text: &str, problems: &mut Vec<Problem>) -> Option<Upstream> {
+    /// The upstream of a uri. One that needs TLS is accepted only for calls of gRPC methods, which
+    /// the control plane makes; these need a server.
+    pub(super) fn upstream(
+        &self,
+        text: &str,
+        is_called: bool,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Upstream> {
         // Most routes share their uri with others, so a cache is consulted before parsing.
         let key = Key::of(&text);
         if let Some(target) = self.targets.get(key) {
@@ -28,33 +35,29 @@ impl Compiler {
             Ok(Destination::Service { name, scheme: None | Some(Scheme::Http | Scheme::Lb) }) => {
                 return Some(self.balanced(&name));
             }
-            Ok(Destination::Nowhere(scheme)) if scheme == "upstream" => {
-                let name = name_in(text);
-                let names: Vec<&str> = self.options.upstreams.names().collect();
-                if names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
-                    return Some(self.balanced(name));
-                }
-                let help = match names.as_slice() {
-                    [] => "write it: `weir.upstreams.NAME.targets: [ host:port ]`".to_owned(),
-                    names => format!("there are {}", names.join(", ")),
-                };
-                let message = format!("there is no upstream `{name}`");
-                Problem::new(Code::InvalidUri, Part::Uri, message, help)
+            Ok(Destination::Target(target)) if is_called => {
+                return Some(Upstream::Http(self.target(target)));
             }
+            Ok(Destination::Nowhere(scheme)) if scheme == "upstream" => {
+                match self.named_upstream(name_in(text)) {
+                    Ok(upstream) => return Some(upstream),
+                    Err(problem) => problem,
+                }
+            }
+            Ok(Destination::Nowhere(_) | Destination::Forward(_)) if is_called => Problem::new(
+                Code::UriUnsupported,
+                Part::Uri,
+                format!("JsonToGrpc calls a server, and `{}` is none", mask_url(text)),
+                "write `https://host:port`, `http://host:port` without TLS, or `lb://service`",
+            ),
             Ok(Destination::Nowhere(scheme)) => {
                 if scheme != "mock" {
                     return Some(Upstream::None);
                 }
+                let mocked = |source| Upstream::Mock(Box::new(source));
                 match self.options.mocks.find(text) {
-                    Ok(found) => {
-                        return Some(
-                            found.map_or(Upstream::None, |source| Upstream::Mock(Box::new(source))),
-                        );
-                    }
-                    Err((code, message, help)) => {
-                        problems.push(Problem::new(code, Part::Uri, message, help));
-                        return None;
-                    }
+                    Ok(found) => return Some(found.map_or(Upstream::None, mocked)),
+                    Err((code, message, help)) => Problem::new(code, Part::Uri, message, help),
                 }
             }
             Ok(Destination::Forward(path)) => {
@@ -77,6 +80,20 @@ impl Compiler {
         };
         problems.push(problem);
         None
+    }
+
+    /// An upstream of `weir.upstreams`.
+    fn named_upstream(&self, name: &str) -> Result<Upstream, Problem> {
+        let names: Vec<&str> = self.options.upstreams.names().collect();
+        if names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            return Ok(self.balanced(name));
+        }
+        let help = match names.as_slice() {
+            [] => "write it: `weir.upstreams.NAME.targets: [ host:port ]`".to_owned(),
+            names => format!("there are {}", names.join(", ")),
+        };
+        let message = format!("there is no upstream `{name}`");
+        Err(Problem::new(Code::InvalidUri, Part::Uri, message, help))
     }
 
     fn target(&self, target: Target) -> Arc<Target> {

@@ -9,13 +9,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use weir_mock::{
-    Api, ApiSources, MockSource, MockTable, Mocks, Mount, Options, ReadErrors, Settings,
+    Api, ApiSources, CallbackTargets, MockSource, MockTable, Mocks, Mount, Options, ReadErrors,
+    Settings,
 };
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::fields::{Fields, Written};
 use crate::source::Sources;
 use crate::spring::{Kind, Layers, Node, child};
+use weir_filter::ReadBytes;
 use weir_snapshot::Pattern;
 
 const NAME: &str = "weir.mock";
@@ -29,6 +31,8 @@ const ALL: &str = "all";
 pub struct FileAccess {
     /// Reads a file.
     pub read: fn(&Path) -> io::Result<String>,
+    /// Reads a file as bytes, or enough of it to see that it is too long for a descriptor set.
+    pub read_bytes: ReadBytes,
     /// Lists the files in a folder.
     pub list: fn(&Path) -> io::Result<Vec<PathBuf>>,
 }
@@ -154,10 +158,11 @@ pub(crate) fn mocks(
         return MocksByName { sources: nothing(), ..MocksByName::default() };
     };
     let mut fields = Fields::new(layers, nodes, "`weir.mock`".to_owned(), problems);
-    fields.only(&[&["apis", "select-header"], Settings::NAMES].concat());
+    fields.only(&[&["apis", "select-header", "callbacks"], Settings::NAMES].concat());
     let select_header = fields.text("select-header").map(|written| written.text);
     let common = written::settings(&mut fields);
-    let options = common.over(&Options { select_header, ..Options::default() });
+    let callbacks = callback_targets(&mut fields);
+    let options = common.over(&Options { select_header, callbacks, ..Options::default() });
     let mut reading = Reading { files, sources, apis: Vec::new(), read: Vec::new() };
     let Some(node) = fields.node("apis") else {
         let common = CommonMocks { options, settings: common };
@@ -180,6 +185,21 @@ pub(crate) fn mocks(
     }
     let sources = ApiSources::new(by_name, Arc::clone(table));
     MocksByName { sources, common: CommonMocks { options, settings: common }, files }
+}
+
+/// `callbacks.allow`: targets to which mocks may send requests of their own.
+fn callback_targets(fields: &mut Fields<'_, '_>) -> CallbackTargets {
+    let Some(mut below) = fields.below("callbacks") else { return CallbackTargets::default() };
+    below.only(&["allow"]);
+    let written = below.texts("allow");
+    let texts = written.iter().map(|one| one.text.as_str());
+    let (targets, wrong) = CallbackTargets::read(texts);
+    for (at, why) in wrong {
+        let span = written.get(at).map(|one| one.at).unwrap_or_default();
+        let help = "write `http://HOST:PORT` or `https://*.example.org`; `:*` is any port";
+        below.wrong(span, why, help);
+    }
+    targets
 }
 
 /// Applies each common override to the definitions that have its operation.

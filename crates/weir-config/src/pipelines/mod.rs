@@ -1,5 +1,6 @@
 //! Reads pipelines: a listener, a protocol, upstreams and limits (`weir.pipelines`, and ini files).
 
+mod dubbo;
 mod escape;
 mod frame;
 mod http;
@@ -9,5 +10,6 @@ mod routes;
 mod socks;
 mod upstreams;
 
+pub(crate) use dubbo::FIELDS as DUBBO_FIELDS;
 pub(crate) use frame::FIELDS as FRAME_FIELDS;
 pub(crate) use read::pipelines;

@@ -11,12 +11,11 @@ use weir_snapshot::{HealthCheck, Pipeline, PipelineLimit, PipelineTimeouts, Prot
 
 use super::escape::unescape;
 use super::upstreams::{Address, addresses, balance, group, missing};
-use super::{frame, http, proxy_protocol, routes, socks};
+use super::{dubbo, frame, http, proxy_protocol, routes, socks};
 use crate::compile::Compiler;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::fields::Fields;
 use crate::spring::{Kind, Layers, Node, child};
-use crate::value::data_size;
 
 const NAME: &str = "weir.pipelines";
 
@@ -206,7 +205,7 @@ impl Reading<'_, '_> {
             }
             "socks" => Some(Protocol::Socks(socks::rules(&mut self.fields, listen))),
             "frame" => frame::settings(&mut self.fields).map(Protocol::Frame),
-            "dubbo" => Some(Protocol::Dubbo(dubbo_body_max(&mut self.fields))),
+            "dubbo" => Some(Protocol::Dubbo(dubbo::settings(&mut self.fields))),
             _ => {
                 let at = self.fields.node("protocol").map(Node::span).unwrap_or_default();
                 let message = format!("there is no protocol `{name}`");
@@ -351,16 +350,4 @@ fn check(fields: &mut Fields<'_, '_>) -> Option<HealthCheck> {
     let (rise, fall) = (times("rise", 2), times("fall", 3));
     let (send, expect) = (bytes(&below, "send"), bytes(&below, "expect"));
     Some(HealthCheck { interval, timeout, send, expect, rise, fall })
-}
-
-/// `dubbo.max`: maximum size of a body in bytes; 8 MiB as in Dubbo itself.
-fn dubbo_body_max(fields: &mut Fields<'_, '_>) -> usize {
-    const DEFAULT: usize = 8 * 1024 * 1024;
-    let Some(mut below) = fields.below("dubbo") else { return DEFAULT };
-    below.only(&["max"]);
-    let read = |text: &str| {
-        let size = data_size(text).and_then(|size| usize::try_from(size).ok());
-        size.filter(|size| (1_024..=256 * 1024 * 1024).contains(size))
-    };
-    below.value("max", "a size from `1KB` to `256MB`", read).unwrap_or(DEFAULT)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::texts::{entries, some, texts};
 use super::{Kind, PropertySpec, Usage};
 use crate::spring::{self, Layers, Node};
 use weir_snapshot::Discovery;
@@ -222,16 +223,6 @@ pub(super) static DISCOVERY: &[PropertySpec] = &[
         Usage::Read,
     ),
     PropertySpec::new(
-        "spring.cloud.zookeeper",
-        Kind::Tree,
-        None,
-        "Zookeeper as a registry.",
-        Usage::Unsupported(
-            "weir does not read services from Zookeeper; list them in `weir.upstreams`, or name \
-             SRV records or hosts of DNS in `weir.discovery.dns.services`",
-        ),
-    ),
-    PropertySpec::new(
         "spring.cloud.consul.enabled",
         Kind::Bool,
         Some("true"),
@@ -380,6 +371,7 @@ pub(super) fn finish(settings: &mut Settings, layers: &Layers<'_>) {
         nacos.servers = spring::texts(layers, node);
     }
     nacos.metadata = texts(layers, "spring.cloud.nacos.discovery.metadata");
+    super::zookeeper::finish(&mut discovery.zookeeper, layers);
     discovery.kubernetes.configured = layers.find("spring.cloud.kubernetes").is_some_and(says);
     discovery.dns.services = lists(layers, "weir.discovery.dns.services");
     let locator = super::PREFIX.to_owned() + ".discovery.locator.enabled";
@@ -408,35 +400,11 @@ fn says(node: Node<'_>) -> bool {
     node.children().next().is_some()
 }
 
-/// All entries of the maps at `path`, over all layers; a higher layer overrides equal keys.
-fn entries<'t>(layers: &Layers<'t>, path: &str) -> Vec<Node<'t>> {
-    let mut found: Vec<Node<'t>> = Vec::new();
-    for entry in layers.all(path).flat_map(Node::children) {
-        if !found.iter().any(|known| spring::key::same(known.key(), entry.key())) {
-            found.push(entry);
-        }
-    }
-    found
-}
-
 fn lists(layers: &Layers<'_>, path: &str) -> Vec<(String, Vec<String>)> {
     let entry = |node: Node<'_>| (node.key().to_owned(), spring::texts(layers, node));
     entries(layers, path).into_iter().map(entry).filter(|(_, list)| !list.is_empty()).collect()
 }
 
-pub(super) fn texts(layers: &Layers<'_>, path: &str) -> Vec<(String, String)> {
-    let entry = |node: Node<'_>| {
-        let text = node.text()?;
-        Some((node.key().to_owned(), layers.resolve(&text).0.into_owned()))
-    };
-    entries(layers, path).into_iter().filter_map(entry).collect()
-}
-
 fn seconds(count: i64) -> Duration {
     Duration::from_secs(u64::try_from(count).unwrap_or_default())
-}
-
-pub(super) fn some(text: &str) -> Option<String> {
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
 }

@@ -6,8 +6,6 @@ use super::{Kind, PropertySpec, Usage};
 const UNPROTECTED: &str = "Spring Security would refuse requests that weir lets through; protect the routes elsewhere \
      and set `weir.security.ignore-spring-security: true`, or keep this gateway on Spring";
 
-const LATER: &str = "the filter comes in a later version of weir";
-
 pub(super) static FILTERS: &[PropertySpec] = &[
     PropertySpec::gateway(
         "filter.secure-headers.*",
@@ -86,11 +84,12 @@ pub(super) static FILTERS: &[PropertySpec] = &[
         Usage::Read,
     ),
     PropertySpec::gateway(
-        "filter.json-to-grpc",
-        Kind::Tree,
-        None,
-        "Settings of the JsonToGrpc filter.",
-        Usage::Unsupported(LATER),
+        "json-to-grpc.valid-proto-descriptor-prefixes",
+        Kind::List,
+        Some("classpath:,classpath*:"),
+        "Where the descriptor sets of JsonToGrpc may be: `classpath:` is the folder of the \
+         configuration, `file:/etc/protos/` another one.",
+        Usage::Read,
     ),
     PropertySpec::gateway(
         "filter.*.enabled",

@@ -1,6 +1,7 @@
 //! Properties of discovery in Kubernetes, as Spring Cloud Kubernetes names them.
 
-use super::discovery::{flag, some, text, texts};
+use super::discovery::{flag, text};
+use super::texts::{some, texts};
 use super::{Kind, PropertySpec, Usage};
 use crate::spring::Layers;
 use weir_snapshot::Kubernetes;

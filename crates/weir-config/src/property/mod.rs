@@ -14,9 +14,11 @@ mod read;
 mod schema;
 mod server;
 mod spec;
+mod texts;
 mod unknown;
 mod value;
 mod weir;
+mod zookeeper;
 
 pub use kind::Kind;
 pub(crate) use read::{one, report, settings};
@@ -37,6 +39,7 @@ pub fn registry() -> impl Iterator<Item = &'static PropertySpec> + Clone {
         .chain(filters::FILTERS)
         .chain(discovery::DISCOVERY)
         .chain(nacos::NACOS)
+        .chain(zookeeper::ZOOKEEPER)
         .chain(imports::IMPORTS)
         .chain(clients::CLIENTS)
         .chain(kubernetes::KUBERNETES)

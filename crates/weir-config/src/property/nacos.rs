@@ -1,6 +1,6 @@
 //! Properties of the Nacos registry, as Spring Cloud Alibaba names them.
 
-use super::discovery::some;
+use super::texts::some;
 use super::{Kind, PropertySpec, Usage};
 use weir_snapshot::Secret;
 

@@ -126,6 +126,9 @@ fn route(text: bool) -> Value {
                 "connect-timeout": { "type": ["integer", "string"] },
                 "response-timeout": { "type": ["integer", "string"] },
                 "cors": { "type": "object" },
+                "fallback": {
+                    "description": "`mock` or `mock://NAME`: answers what the upstream lacks.",
+                },
             } },
         },
     });

@@ -366,7 +366,9 @@ pub(super) static WEIR: &[PropertySpec] = &[
          files, folders, or `{ file, name, base-path }`; beside it `dynamic`, `seed`, `errors`, \
          `validate` (`enforce`, `report` or `off`), `delay` (a time, `{ from, to }` or \
          `{ median, sigma }`), `envelope` (`success`, `failure`, `failure-status`), `stateful`, \
-         `overrides` and `select-header`. All but the last may stand at one of `apis` too, for that one alone.",
+         `overrides`, which may stand at one of `apis` too, for that one alone; and \
+         `select-header`, and `callbacks.allow`, a list of servers that callbacks and webhooks may \
+         be sent to (`http://127.0.0.1:9000`, `https://*.example.org`), none otherwise.",
         Usage::Read,
     ),
     PropertySpec::new(

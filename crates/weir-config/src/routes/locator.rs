@@ -22,6 +22,7 @@ const REGISTRIES: &[&str] = &[
     "eureka",
     "spring.cloud.consul",
     "spring.cloud.nacos",
+    "spring.cloud.zookeeper",
     "spring.cloud.kubernetes",
     "weir.discovery.dns.services",
 ];

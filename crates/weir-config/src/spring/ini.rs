@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::expand::{Expansion, bound_depth};
 use super::tree::Tree;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::pipelines::FRAME_FIELDS;
+use crate::pipelines::{DUBBO_FIELDS, FRAME_FIELDS};
 use crate::source::{Span, offset};
 use crate::value::nearest;
 
@@ -33,7 +33,7 @@ const MODULES: &[Module] = &[
         below: "socks.",
         keys: &["users.", "allow", "deny"],
     },
-    Module { name: "dubbo-decoder", protocol: Some("dubbo"), below: "dubbo.", keys: &["max"] },
+    Module { name: "dubbo-decoder", protocol: Some("dubbo"), below: "dubbo.", keys: DUBBO_FIELDS },
     Module { name: "dubbo-encoder", protocol: Some("dubbo"), below: "dubbo.", keys: &[] },
     Module { name: "frame-decoder", protocol: Some("frame"), below: "frame.", keys: FRAME_FIELDS },
     Module { name: "frame-encoder", protocol: Some("frame"), below: "frame.", keys: &[] },

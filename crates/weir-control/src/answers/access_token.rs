@@ -1,4 +1,5 @@
-//! Tokens of the gateway's own: the grant `client_credentials` (RFC 6749 section 4.4).
+//! Tokens that the gateway obtains for itself: the grant `client_credentials` (RFC 6749 section
+//! 4.4).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,16 +24,16 @@ const MARGIN_S: u64 = 30;
 const LIFE_S: u64 = 60;
 /// Longest life that is believed.
 const LIFE_S_MAX: u64 = 24 * 3600;
-/// After a failure, nobody asks the server again for so long.
+/// The pause after a failure before the server is asked again.
 const REST: Duration = Duration::from_secs(1);
 
-/// Fetches in progress, by client: one for all who wait.
+/// Fetches in progress, by client: one for all that wait for it.
 #[derive(Debug, Default)]
 pub(super) struct AccessTokens {
     fetches: Mutex<HashMap<String, Arc<AsyncMutex<LastFailure>>>>,
 }
 
-/// When and why the last fetch failed, if it did.
+/// The time and reason of the last fetch, if it failed.
 type LastFailure = Option<(Instant, String)>;
 
 #[derive(Deserialize)]
@@ -42,7 +43,7 @@ struct TokenAnswer {
 }
 
 impl AccessTokens {
-    /// A token of `client`; fetched, unless somebody else has done that meanwhile.
+    /// A token of `client`; fetched, unless another request has fetched it meanwhile.
     pub async fn token(&self, client: &OAuthClient, pool: &Pool) -> Answer {
         let fetch = self.fetch_of(&client.id);
         let mut failed = fetch.lock().await;
@@ -97,7 +98,7 @@ async fn fetched(client: &OAuthClient, pool: &Pool) -> Result<(String, u64), Fai
     }
     let mut ask = Ask::get(&url, timeout, BYTES_MAX);
     ask.method = Method::POST;
-    // Two tokens are as good as one.
+    // The request may be repeated: a second token does no harm.
     ask.is_repeatable = true;
     ask.headers.push((CONTENT_TYPE, "application/x-www-form-urlencoded".to_owned()));
     let (id, secret) = (encoded(&client.client_id), encoded(&client.client_secret));

@@ -1,4 +1,4 @@
-//! Copies of requests: sent once the original has been answered, and compared by their status.
+//! Copies of requests: sent after the response to the original, and compared by status.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ const BODY_BYTES_MAX: usize = 4 << 20;
 /// Routes that are counted by name; others together.
 const ROUTES_MAX: usize = 1_000;
 
-/// What became of copies, by route and outcome.
+/// Counters of copies, by route and outcome.
 static COUNTS: Mutex<BTreeMap<(String, &'static str), u64>> = Mutex::new(BTreeMap::new());
 
 /// Bounds how many copies are on their way.
@@ -32,7 +32,7 @@ impl Default for Mirrors {
 }
 
 impl Mirrors {
-    /// Sends a copy, if there is room for it. Nobody waits for it.
+    /// Sends a copy in the background, if the limit of copies in flight permits.
     pub fn send(&self, copied: Copied, pool: Pool) {
         let Ok(room) = Arc::clone(&self.0).try_acquire_owned() else {
             return count(&copied.route, "dropped");

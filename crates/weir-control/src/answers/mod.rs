@@ -1,10 +1,11 @@
-//! Answers to what filters ask: see [`Question`].
+//! Answers to the questions of filters: see [`Question`].
 //!
-//! Each question is a task of its own, so that a slow answer holds up nobody else, and a panic
-//! costs one answer. Whoever asked waits no longer than the question's bound; a task is given up
-//! then, too.
+//! Each question is a task of its own, so that a slow answer delays no other, and a panic costs one
+//! answer. The asker waits no longer than the question's bound; then the task is aborted, too.
 
 mod access_token;
+mod callback;
+mod grpc;
 mod mirror;
 mod password;
 mod redis;
@@ -17,14 +18,17 @@ use tokio::sync::{mpsc, oneshot};
 use weir_filter::{Answer, Question};
 
 use self::access_token::AccessTokens;
+use self::callback::Callbacks;
+pub use self::callback::{callbacks_prometheus, send_webhook};
+use self::grpc::Grpc;
 use self::mirror::Mirrors;
 pub use self::mirror::{mirrors_metrics, mirrors_prometheus};
 use self::password::Passwords;
 use self::redis::Redis;
-use crate::http::Pool;
+use crate::http::{Pool, Reach};
 use crate::plane::Plane;
 
-/// A question, and where the answer goes.
+/// A question, and the channel for its answer.
 pub type Inquiry = (Question, oneshot::Sender<Answer>);
 
 /// Answers `first` and all that comes after it, for as long as the plane lives.
@@ -38,32 +42,39 @@ pub fn answer_questions(plane: &Plane, first: Inquiry, mut others: mpsc::Receive
     });
 }
 
-/// What answering needs from one question to the next.
+/// State that answers share between questions.
 #[derive(Debug, Default)]
 struct Desk {
     redis: Redis,
     passwords: Passwords,
     access_tokens: AccessTokens,
     mirrors: Mirrors,
+    grpc: Grpc,
+    callbacks: Callbacks,
     /// Connections of all that ask by HTTP.
     pool: Pool,
 }
 
 impl Desk {
     fn take(self: &Arc<Self>, (question, mut asker): Inquiry) {
-        if let Question::Mirror(copied) = question {
-            return self.mirrors.send(*copied, self.pool.clone());
-        }
+        let question = match question {
+            Question::Mirror(copied) => return self.mirrors.send(*copied, self.pool.clone()),
+            Question::Callbacks { requests, admin } => {
+                let reach = Reach { admin };
+                return requests.into_iter().for_each(|one| self.callbacks.send(one, reach));
+            }
+            question => question,
+        };
         let desk = Arc::clone(self);
         tokio::spawn(async move {
             let bound = Duration::from_millis(question.timeout_ms());
             let answered = tokio::select! {
                 answered = tokio::time::timeout(bound, desk.answer(&question)) => answered,
-                // Nobody wants to know any more.
+                // The asker is gone.
                 () = asker.closed() => return,
             };
             let late = |_| Answer::Nobody(format!("not within {bound:?}"));
-            // Refused only if nobody wants to know any more.
+            // Fails only if the asker is gone.
             let _ = asker.send(answered.unwrap_or_else(late));
         });
     }
@@ -76,8 +87,9 @@ impl Desk {
                 self.passwords.check(hash, password, *client).await
             }
             Question::AccessToken(client) => self.access_tokens.token(client, &self.pool).await,
+            Question::Grpc(call) => Answer::Grpc(self.grpc.call(call).await),
             // The worker's own business, and nobody's.
-            Question::Pause(_) | Question::Mirror(_) => Answer::Passed,
+            Question::Pause(_) | Question::Mirror(_) | Question::Callbacks { .. } => Answer::Passed,
             Question::Content => Answer::Nobody("the worker has the content".to_owned()),
         }
     }

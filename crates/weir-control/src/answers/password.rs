@@ -1,8 +1,8 @@
-//! Passwords against bcrypt hashes: tens of milliseconds of work each, so on threads of their own,
-//! which run behind the workers where cores are short.
+//! Password checks against bcrypt hashes. Each takes tens of milliseconds of CPU, so they run on
+//! threads of their own, at a lower priority than the workers.
 //!
-//! Half of the threads are as many as one address gets, so that whoever tries passwords does not
-//! hold up everybody else. Equal questions are one check.
+//! One address gets at most half of the threads, so that a client that guesses passwords does not
+//! delay the others. Equal questions share one check.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,9 +15,9 @@ use weir_filter::Answer;
 
 /// Checks at the same time at least, and at most.
 const AT_ONCE: std::ops::RangeInclusive<usize> = 2..=8;
-/// Addresses that are remembered at most though nothing of theirs waits any more.
+/// The maximum number of addresses that are remembered without a waiting check.
 const SPENT_MAX: usize = 1_000;
-/// How far behind the workers a check runs: `nice`.
+/// The niceness of the checking threads.
 const NICE: i32 = 10;
 
 /// Shares out how many passwords are checked at a time.
@@ -26,14 +26,15 @@ pub(super) struct Passwords {
     all: Arc<Semaphore>,
     share: usize,
     shares: Mutex<HashMap<IpAddr, Arc<Semaphore>>>,
-    /// Checks that somebody waits for.
+    /// Checks in progress that a request waits for.
     asked: Mutex<HashMap<Asked, Arc<OnceCell<bool>>>>,
 }
 
 /// A hash and a password.
 type Asked = (Arc<str>, String);
 
-/// The right to make a check; kept until the work is done, also when nobody waits for it any more.
+/// The permits for a check; held until the work is done, even when no request waits for it any
+/// more.
 type Turn = [OwnedSemaphorePermit; 2];
 
 impl Default for Passwords {
@@ -53,7 +54,7 @@ impl Passwords {
         }
     }
 
-    /// Whether `hash` was made of `password`, which came from `client`.
+    /// Whether `password`, sent by `client`, matches `hash`.
     pub async fn check(&self, hash: &Arc<str>, password: &str, client: IpAddr) -> Answer {
         let waiting = self.wait((Arc::clone(hash), password.to_owned()));
         let checked = waiting.cell.get_or_try_init(|| async {
@@ -88,7 +89,7 @@ impl Passwords {
     }
 }
 
-/// One who waits for a check; nothing of it stays when the last one has gone.
+/// A request that waits for a check; the entry is removed with the last one.
 struct Waiting<'a> {
     passwords: &'a Passwords,
     asked: Asked,
@@ -98,22 +99,22 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let mut all = self.passwords.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        // The map's, and this one's.
+        // The references of the map and of this request.
         if Arc::strong_count(&self.cell) == 2 {
             all.remove(&self.asked);
         }
     }
 }
 
-/// Makes the check, on a thread of its own: its start is nothing beside the work.
+/// Runs the check on a new thread: the cost of starting one is negligible against the work.
 async fn verify((hash, password): Asked, turn: Turn) -> Result<bool, String> {
     let (done, checked) = oneshot::channel();
     let work = move || {
-        // Where the system refuses it, checks run beside the workers.
+        // Where the system refuses the lower priority, checks run at that of the workers.
         let _ = rustix::process::setpriority_process(None, NICE);
         let right = bcrypt::verify(password, &hash).map_err(|error| error.to_string());
         drop(turn);
-        // Refused only if nobody wants to know any more.
+        // Fails only if the asker is gone.
         let _ = done.send(right);
     };
     let thread = std::thread::Builder::new().name("weir-password".into());

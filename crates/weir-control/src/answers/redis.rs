@@ -17,8 +17,8 @@ use weir_limit::Refill;
 
 use crate::http::tls;
 
-/// After a failure, nobody tries again for so long: requests pass at once meanwhile. Twice as long
-/// after each further one, up to [`REST_MAX`].
+/// The pause after a failure: requests pass without a check meanwhile. It doubles with each further
+/// failure, up to [`REST_MAX`].
 const REST: Duration = Duration::from_millis(500);
 const REST_MAX: Duration = Duration::from_secs(8);
 /// Servers of a cluster that a question is sent on to, at most.
@@ -26,8 +26,8 @@ const MOVES_MAX: usize = 3;
 /// Servers that are kept connected at most; with more, all are let go.
 const PLACES_MAX: usize = 64;
 
-/// What a bucket does, by Redis' own clock in whole seconds. What is kept, under which names and
-/// for how long is what SCG's `request_rate_limiter.lua` has.
+/// The token bucket script, by Redis' own clock in whole seconds. Keys, values and expiry are those
+/// of SCG's `request_rate_limiter.lua`.
 static TAKE: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         r"
@@ -54,10 +54,10 @@ pub(super) struct Redis {
     places: Mutex<HashMap<Arc<RedisSettings>, Arc<Place>>>,
 }
 
-/// One server, or one cluster.
+/// A Redis server or cluster.
 #[derive(Debug, Default)]
 struct Place {
-    /// By `host:port`; empty for the one that is asked first.
+    /// Servers by `host:port`; empty for the first one to ask.
     servers: Mutex<HashMap<String, Arc<AsyncMutex<Server>>>>,
 }
 
@@ -67,11 +67,11 @@ struct Server {
     connection: Option<MultiplexedConnection>,
     /// Counts connections.
     generation: u64,
-    /// When it may be tried again.
+    /// The end of the pause after a failure.
     rests_until: Option<Instant>,
     /// Failures since it was there.
     failures: u32,
-    /// That it is away has been told.
+    /// Whether the failure has been logged.
     told: bool,
 }
 
@@ -82,7 +82,7 @@ impl std::fmt::Debug for Server {
 }
 
 impl Redis {
-    /// Takes the cost of a request out of a bucket.
+    /// Takes the cost of a request from a bucket.
     pub async fn take(&self, question: &BucketQuestion) -> Answer {
         let place = self.place(&question.redis);
         match place.take(question).await {
@@ -96,7 +96,7 @@ impl Redis {
         if let Some(place) = places.get(settings) {
             return Arc::clone(place);
         }
-        // Of configurations before this one.
+        // Drops the places of earlier configurations.
         places.retain(|settings, _| Arc::strong_count(settings) > 1);
         Arc::clone(places.entry(Arc::clone(settings)).or_default())
     }
@@ -157,7 +157,7 @@ async fn invoke(
     let key = |what: &str| [&question.key, what.as_bytes()].concat();
     let rate = match question.settings.refill {
         Refill::EachSecond(rate) => rate,
-        // Not asked for here: those of Bucket4j stay in the process.
+        // Buckets of Bucket4j stay in the process and never get here.
         other => other.tokens(),
     };
     let mut call = TAKE.key(key(".tokens"));
@@ -180,8 +180,8 @@ impl Server {
             return Err(refused("it could not be reached a moment ago".to_owned()));
         }
         let bound = Duration::from_millis(settings.connect_timeout_ms);
-        // Before: whoever connects may give up with its question, and the next one must not try
-        // again at once.
+        // The pause begins before the attempt: the connecting task may be dropped with its
+        // question, and the next one must not try again at once.
         self.rest();
         let connected = tokio::time::timeout(bound, connect(address, settings)).await;
         match connected.unwrap_or_else(|_| Err(format!("not connected within {bound:?}"))) {
@@ -257,7 +257,7 @@ fn split(address: &str) -> Option<(String, u16)> {
     Some((host.to_owned(), port.parse().ok()?))
 }
 
-/// Where a sentinel says that the master is.
+/// The address of the master according to a sentinel.
 async fn master_of(
     host: &str,
     port: u16,
@@ -289,7 +289,7 @@ async fn open(
     greet(stream, settings).await
 }
 
-/// Says who it is, and has the connection driven.
+/// Authenticates the connection, and spawns its driver.
 async fn greet(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     settings: &RedisSettings,

@@ -7,7 +7,7 @@ use weir_filter::{Answer, LocalResponse, Subrequest};
 
 use crate::http::{Answer as HttpAnswer, Ask, Pool};
 
-/// Longest body of an answer that goes to the client.
+/// The maximum length of an answer body that is passed to the client.
 const BODY_BYTES_MAX: usize = 1 << 20;
 /// Fields that are about a connection, not about an answer.
 const OF_CONNECTION: [&str; 7] = [
@@ -20,7 +20,7 @@ const OF_CONNECTION: [&str; 7] = [
     "upgrade",
 ];
 
-/// Sends the request and gives what comes back.
+/// Sends the request and returns the response.
 pub(super) async fn ask(question: &Subrequest, pool: &Pool) -> Answer {
     match send(question, pool).await {
         Ok(answer) => Answer::Response(Box::new(response(answer))),

@@ -1,4 +1,4 @@
-//! A definition of the store as it is written: the document, and where and how it is served.
+//! A definition in the store: the document, and the settings it is served with.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ const KEYS: &[&str] = &["name", "definition", "base-path", "host", "settings"];
 /// A definition as it came.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// What it is kept under.
+    /// The key in the store.
     pub name: String,
     /// `definition`, `base-path`, `host`, `settings`.
     pub members: Map<String, Value>,
@@ -76,13 +76,13 @@ impl Entry {
         Self::read(Some(name), Value::Object(members))
     }
 
-    /// What is stored.
+    /// The stored form.
     pub fn bytes(&self) -> Vec<u8> {
         // Writing a map of JSON cannot fail: its keys are text.
         serde_json::to_vec(&self.members).unwrap_or_default()
     }
 
-    /// What it is served as.
+    /// The mount that serves it.
     ///
     /// # Errors
     /// All that is wrong with it, with places.
@@ -98,7 +98,7 @@ impl Entry {
         self.mount_of(api.map_err(|errors| told(&errors, name, self.members.get("definition"))))
     }
 
-    /// The same of an entry of the store, which was right when it was written.
+    /// The mount of an entry of the store, which was valid when it was written.
     ///
     /// # Errors
     /// What is wrong with it, as another version of weir may find.
@@ -150,7 +150,7 @@ impl Entry {
     }
 }
 
-/// `mount` with what is said of all definitions and means it.
+/// `mount`, with the common settings applied.
 pub fn with_common(mount: &Mount, common: &CommonMocks) -> Mount {
     let mut mount = mount.clone();
     let all = common.settings.overrides.iter();
@@ -159,7 +159,7 @@ pub fn with_common(mount: &Mount, common: &CommonMocks) -> Mount {
     mount
 }
 
-/// What is wrong with a definition, with lines where it is text, or would be as JSON.
+/// The errors of a definition, with line numbers for text, or for its form as JSON.
 fn told(errors: &ReadErrors, name: &str, definition: Option<&Value>) -> Vec<Problem> {
     let text = match definition {
         Some(Value::String(text)) => Cow::Borrowed(text.as_str()),
@@ -170,8 +170,11 @@ fn told(errors: &ReadErrors, name: &str, definition: Option<&Value>) -> Vec<Prob
     each.map(|(place, message)| Problem::new(place, message)).collect()
 }
 
-/// A name is one segment of a path and one value of a header.
-fn check_name(name: &str) -> Result<(), Problem> {
+/// Whether a definition may have this name: one segment of a path, one value of a header.
+///
+/// # Errors
+/// It may not, and what it may have.
+pub fn check_name(name: &str) -> Result<(), Problem> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let is_path = name == "." || name == "..";
     if !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.bytes().all(is_plain) && !is_path {

@@ -1,9 +1,8 @@
-//! API definitions of the store: the one place that changes them.
+//! API definitions of the store, and their only writer.
 //!
-//! A change is checked whole, then what is to serve is made, then it is written durably, then made
-//! visible with one swap below the routes, which do not change. What does not change is shared with
-//! what served before, so that the cost does not grow with the number of definitions. All methods
-//! may block.
+//! A change is validated as a whole and compiled, then written durably, then published with one
+//! swap below the routes, which do not change. Unchanged definitions are shared with the previous
+//! version, so that the cost does not grow with their number. All methods may block.
 
 mod entry;
 mod shelf;
@@ -18,12 +17,12 @@ use weir_mock::{MockTable, Mocks, Sorted};
 use weir_store::{AuditAction, AuditEntry, Store, StoreError};
 
 use crate::table::{Condition, Done, Problem, Refusal};
-pub use entry::Entry;
+pub use entry::{Entry, check_name};
 use shelf::too_many_shapes;
 pub use shelf::{Kept, Served, Shelf};
 use stored::read;
 
-/// How often, and how long each time, it is waited until no request uses what served before.
+/// The attempts, and the wait between them, to free replaced definitions once no request uses them.
 const FREE_TRIES: u32 = 100;
 const FREE_WAIT: Duration = Duration::from_millis(1);
 
@@ -32,11 +31,11 @@ pub struct Apis {
     store: Arc<Store>,
     table: Arc<MockTable>,
     shelf: ArcSwap<Shelf>,
-    /// Held by whoever changes something.
+    /// Held by the writer.
     writing: Mutex<()>,
 }
 
-/// Who changes something, and when.
+/// The author and the time of a change.
 #[derive(Clone, Debug)]
 pub struct By {
     /// As the audit log names them.
@@ -45,14 +44,14 @@ pub struct By {
     pub at_ms: i64,
 }
 
-/// Definitions that are checked, to be written in one change.
+/// Definitions that have been checked, to be written in one change.
 pub struct Checked {
     entry: Entry,
     served: Served,
 }
 
 impl Apis {
-    /// Serves what `store` has through `table`. What is wrong there is told and left out.
+    /// Serves the definitions of `store` through `table`. Invalid ones are logged and left out.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -67,7 +66,7 @@ impl Apis {
         Ok(apis)
     }
 
-    /// What there is.
+    /// The current definitions.
     pub fn shelf(&self) -> Arc<Shelf> {
         self.shelf.load_full()
     }
@@ -80,12 +79,12 @@ impl Apis {
         self.store.api(name)
     }
 
-    /// What serves.
+    /// The mocks that serve requests.
     pub fn served(&self) -> Arc<Mocks> {
         self.table.current()
     }
 
-    /// Checks a definition by itself.
+    /// Checks a definition on its own.
     ///
     /// # Errors
     /// All that is wrong with it.
@@ -218,13 +217,13 @@ impl Apis {
         });
         if let Err(error) = &written {
             tracing::error!(%error, remedy = error.remedy(), "the store failed");
-            // What of it counts is known only once the store is open again.
+            // After a failed commit its outcome is known only once the store has been reopened.
             let _ = self.recover();
         }
         Ok(written?)
     }
 
-    /// Opens the store again if a failure has shut it, and serves what it turns out to hold.
+    /// Reopens the store if a failure has closed it, and serves its content.
     fn recover(&self) -> Result<(), StoreError> {
         self.store.reopen()?;
         let shelf = self.shelf.load_full();

@@ -1,4 +1,4 @@
-//! The definitions of one moment, and what serves them.
+//! A consistent set of definitions, with their mounts.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use weir_mock::{Mocks, Mount, Mounted, Sorted};
 use super::entry::with_common;
 use crate::table::Problem;
 
-/// The definitions of one moment.
+/// A consistent set of definitions.
 #[derive(Clone, Default)]
 pub struct Shelf {
     /// The revision at which any of them last changed.
@@ -22,13 +22,13 @@ pub struct Shelf {
 pub struct Kept {
     /// Revision of the definitions at which it last changed.
     pub revision: u64,
-    /// What serves; or what is wrong with it, as a later version of weir may find.
+    /// The served definition; or its errors, as a later version of weir may reject it.
     pub served: Result<Served, Vec<Problem>>,
 }
 
 /// A definition that serves.
 pub struct Served {
-    /// Where and how.
+    /// The place and settings it is served with.
     pub mount: Mount,
     pub(super) mounted: Arc<Mounted>,
 }
@@ -61,7 +61,7 @@ impl Served {
     }
 }
 
-/// What is wrong with a definition that makes the paths too many to be looked for.
+/// The error for a definition with more path shapes than the router looks up.
 pub(super) fn too_many_shapes(why: String) -> Problem {
     Problem::new("", why).help("give one of them another base path, host or path")
 }

@@ -1,5 +1,5 @@
-//! The definitions that the store has, made ready to be served by all cores: it is most of the time
-//! that a start with many of them takes.
+//! Reads the definitions of the store and prepares them on all cores: preparation dominates the
+//! start with many definitions.
 
 use std::num::NonZeroUsize;
 
@@ -10,8 +10,8 @@ use weir_store::{Store, StoreError};
 use super::{Entry, Served, Shelf};
 use crate::table::Problem;
 
-/// Definitions, and bytes of them, that are read before they are made ready: what is read and not
-/// ready yet takes memory besides.
+/// Limits, in definitions and bytes, of a batch to prepare; a batch takes memory in addition to the
+/// prepared definitions.
 const BATCH_MAX: usize = 2_000;
 const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Threads at most.
@@ -24,10 +24,10 @@ struct Record {
     bytes: Vec<u8>,
 }
 
-/// What serves a definition, or what is wrong with it.
+/// A served definition, or its errors.
 type Ready = Result<Served, Vec<Problem>>;
 
-/// All that the store has, and what serves it.
+/// All definitions of the store, and the mocks that serve them.
 pub(super) fn read(store: &Store, common: &CommonMocks) -> Result<(Shelf, Mocks), StoreError> {
     let mut all = All {
         shelf: Shelf { common: common.clone(), kept: Sorted::default(), revision: 0 },
@@ -49,7 +49,7 @@ pub(super) fn read(store: &Store, common: &CommonMocks) -> Result<(Shelf, Mocks)
     Ok((all.shelf, all.mocks))
 }
 
-/// What was read so far.
+/// The definitions read so far.
 struct All {
     shelf: Shelf,
     mocks: Mocks,
@@ -69,7 +69,7 @@ impl All {
     }
 }
 
-/// What serves each of `batch`, in its order.
+/// Prepares each of `batch`, in its order.
 fn ready_all(batch: &[Record], common: &CommonMocks) -> Vec<Ready> {
     let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let share = batch.len().div_ceil(threads.min(THREADS_MAX)).max(1);

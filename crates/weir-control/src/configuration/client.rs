@@ -1,4 +1,4 @@
-//! The client of any one configuration server.
+//! The client of a configuration server, whatever its kind.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl<'s> Client<'s> {
         }
     }
 
-    /// What the server says now; of two parts the later one wins.
+    /// The current answer of the server; later parts override earlier ones.
     pub async fn look(&mut self) -> Looked<Vec<Fetched>> {
         match self {
             Self::Spring(server) => spring::look(server).await,

@@ -1,4 +1,4 @@
-//! Consul's keys and values: `GET /v1/kv/…`, with a blocking query for each folder to be told of
+//! Consul's key-value store: `GET /v1/kv/…`, with a blocking query for each folder to detect
 //! changes.
 
 use base64::Engine as _;
@@ -10,7 +10,7 @@ use weir_config::{ConsulFormat, ConsulServer, Content, Fetched, Format};
 use crate::discovery::{encoded, path_segment, token_header};
 use crate::http::{Answer, Ask, Failure, Looked, text};
 
-/// An answer that is not held must be whole within this time.
+/// The time limit for an answer to a query that does not block.
 const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// One client's view of the agent.
@@ -69,7 +69,7 @@ impl Client {
     }
 }
 
-/// Keys and values at or below `context`, and their index; held while the index is `after`.
+/// Keys and values at or below `context`, and their index; blocks while the index is `after`.
 async fn get(server: &ConsulServer, context: &str, after: Option<u64>) -> Looked<(u64, Vec<Pair>)> {
     let is_folder = server.format == ConsulFormat::KeyValue;
     let mut key = context.to_owned();
@@ -120,7 +120,7 @@ fn pairs(answer: &Answer) -> Looked<Vec<Pair>> {
     Ok(pairs)
 }
 
-/// What the keys below `context` mean; `None` if there is nothing.
+/// The content of the keys below `context`; `None` without keys.
 fn content(server: &ConsulServer, context: &str, pairs: Vec<Pair>) -> Option<Content> {
     let format = match server.format {
         ConsulFormat::KeyValue => {

@@ -1,4 +1,5 @@
-//! Answers on disk, for a start while a server is away: `configuration.json`.
+//! A cache on disk of the servers' answers, for a start while a server is away:
+//! `configuration.json`.
 //!
 //! Others may not read it: answers hold passwords.
 
@@ -19,7 +20,7 @@ const BYTES_MAX: u64 = 512 << 20;
 /// The file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct File {
-    /// By what was asked of whom.
+    /// The answers by server and request.
     servers: BTreeMap<String, Vec<Part>>,
 }
 
@@ -42,7 +43,7 @@ enum Kind {
     Pairs(Vec<(String, String)>),
 }
 
-/// What the file at `path` holds; `None` if there is none or it cannot be read.
+/// The answers in the file at `path`; `None` if it is absent or unreadable.
 pub(super) fn read(path: &Path) -> Option<Answers> {
     if std::fs::metadata(path).ok()?.len() > BYTES_MAX {
         return None;
@@ -64,7 +65,7 @@ pub(super) fn read(path: &Path) -> Option<Answers> {
 /// Writes `answers`, readable by its owner alone.
 pub(super) fn write(path: &Path, answers: &Answers) -> std::io::Result<()> {
     if answers.is_empty() {
-        // What no server says any more must not come back.
+        // Properties that were removed from the servers must not reappear.
         return match std::fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             _ => Ok(()),

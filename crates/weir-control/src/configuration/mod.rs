@@ -1,4 +1,4 @@
-//! Configuration servers: asked at a start and at each reload, watched in between.
+//! Configuration servers: read at start and at each reload, and watched in between.
 //!
 //! What a server answered last, and was not refused, is kept in memory and on disk: it serves while
 //! the server is away. Nothing here applies anything; a change is only told.
@@ -26,7 +26,7 @@ use state::State;
 /// Longest wait of a running gateway for a server whose last answer it has.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Asks and watches the servers of a configuration.
+/// The client and watcher of the servers of a configuration.
 #[derive(Debug)]
 pub struct Configuration {
     state: Arc<State>,
@@ -45,13 +45,13 @@ struct Running {
 }
 
 impl Configuration {
-    /// Nothing is asked yet. `changed` counts changes that servers tell.
+    /// Creates the client without sending a request. `changed` counts changes reported by servers.
     pub fn new(plane: &Arc<Plane>, changed: tokio::sync::watch::Sender<u64>) -> Self {
         Self { state: Arc::default(), changed, running: Mutex::default(), plane: Arc::clone(plane) }
     }
 
-    /// A configuration is about to be read; `data` is the folder for what starts need while a
-    /// server is away, if there is one.
+    /// Begins the reading of a configuration; `data` is the folder for the cache that a start needs
+    /// while a server is away, if there is one.
     pub fn begin(&self, data: Option<&Path>) {
         let mut kept = self.state.lock();
         kept.pending.clear();
@@ -59,8 +59,8 @@ impl Configuration {
         kept.file = data.map(|data| data.join("configuration.json"));
     }
 
-    /// What `server` says. Waits for it, at a start as often as its `retry` has it. While it is
-    /// away, its last good answer counts.
+    /// The answer of `server`. Blocks; at start it retries as `retry` says. While the server is
+    /// away, its last good answer is used.
     pub fn fetch(&self, server: &Server) -> Outcome {
         let name = server.to_string();
         let (known, file) = {
@@ -68,7 +68,7 @@ impl Configuration {
             (kept.good.get(&name).cloned(), kept.file.clone())
         };
         let answer = self.plane.handle().block_on(async {
-            // A running gateway has an answer, and is not held up for long.
+            // A running gateway has an answer already, so it tries once only.
             let asking = ask(server, if known.is_some() { 1 } else { server.retry().attempts_max });
             if known.is_none() {
                 return asking.await;
@@ -126,8 +126,8 @@ impl Configuration {
         }
     }
 
-    /// Watches `servers`, and no others. Those that are not watched and were away are asked until
-    /// they answer.
+    /// Watches `servers`, and no others. Servers that are not watched and were away are retried
+    /// until they answer.
     pub fn watch(&self, servers: &[Server]) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         for task in running.waiting.drain(..) {
@@ -166,7 +166,7 @@ impl Drop for Configuration {
     }
 }
 
-/// Asks until there is an answer, `tries` times at most.
+/// Retries until there is an answer, `tries` times at most.
 async fn ask(server: &Server, tries: u32) -> Looked<Vec<Fetched>> {
     let retry = server.retry();
     let mut client = Client::of(server);

@@ -1,7 +1,6 @@
 //! Nacos' configuration API, version 1 and, where a server no longer has that, version 3.
 //!
-//! Changes are told by a request that version 1 holds; where that fails, the server is asked again
-//! and again.
+//! A request that version 1 holds reports changes; where that fails, the server is polled.
 
 use std::time::Duration;
 
@@ -13,15 +12,15 @@ use weir_config::{Content, DataId, Fetched, NacosServer};
 use crate::discovery::{Api, Form, Session};
 use crate::http::{Answer, Failure, Looked, shown, text};
 
-/// How long Nacos may hold a request while nothing changes.
+/// The time for which Nacos may hold a request while nothing changes.
 const HOLD: Duration = Duration::from_secs(30);
 /// Between two looks where the server holds no requests.
 const POLL: Duration = Duration::from_secs(5);
-/// Between two held requests, so that a server that answers at once is not flooded.
+/// The pause between two held requests, so that a server that answers at once is not flooded.
 const REST: Duration = Duration::from_millis(200);
-/// What a server says of a data id that it does not have.
+/// The answer of Nacos for an unknown data id.
 const ABSENT: &str = "config data not exist";
-/// The same in version 3.
+/// The corresponding code in version 3.
 const ABSENT_CODE: u64 = 20_004;
 
 /// One client's view of the server.
@@ -34,7 +33,7 @@ pub(super) struct Client {
     sums: Vec<Option<String>>,
 }
 
-/// What the server has of one data id.
+/// The server's answer for one data id.
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
     content: Option<String>,
@@ -111,7 +110,7 @@ impl Client {
         found
     }
 
-    /// Returns when the server tells of a change, or it is time to look again.
+    /// Returns when the server reports a change, or it is time to read again.
     pub async fn wait(&mut self) -> Looked<()> {
         let Some(form) = self.form().filter(|_| self.session.api == Api::V1) else {
             tokio::time::sleep(POLL).await;
@@ -122,7 +121,8 @@ impl Client {
         let answer = self.session.send_form(target, &[], Some(&form), max).await;
         match answer.and_then(Answer::success) {
             Ok(_) => tokio::time::sleep(REST).await,
-            // Held by a proxy in between that gave up, or not known: asking again tells.
+            // A proxy in between gave up, or held requests are unsupported: the next read shows
+            // which.
             Err(failure) => {
                 tracing::debug!("no held request: {failure}");
                 tokio::time::sleep(POLL).await;
@@ -131,7 +131,7 @@ impl Client {
         Ok(())
     }
 
-    /// `dataId^2group^2md5^2tenant^1` for each item; `None` if the server told no sum of one.
+    /// `dataId^2group^2md5^2tenant^1` for each item; `None` if the server sent no checksum for one.
     fn form(&self) -> Option<Form> {
         let (field, end) = ('\u{2}', '\u{1}');
         let mut list = String::new();

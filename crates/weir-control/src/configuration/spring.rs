@@ -15,7 +15,7 @@ use crate::http::{Ask, Failure, Looked, shown};
 /// Deepest nesting of a value that a server did not flatten.
 const DEPTH_MAX: usize = 32;
 
-/// What the server says, the part that wins last.
+/// The server's answer; the part with the highest precedence is last.
 pub(super) async fn look(server: &ConfigServer) -> Looked<Vec<Fetched>> {
     let labels: Vec<Option<&str>> = match server.labels.is_empty() {
         true => vec![None],
@@ -29,7 +29,7 @@ pub(super) async fn look(server: &ConfigServer) -> Looked<Vec<Fetched>> {
                 Err(failure) => last = failure,
             }
         }
-        // Another label is tried only where a server says that it does not know this one.
+        // Another label is tried only where a server does not know this one.
         if !matches!(&last, Failure::Status(status) if status.as_u16() == 404) {
             return Err(last);
         }
@@ -60,7 +60,7 @@ async fn ask(server: &ConfigServer, uri: &str, label: Option<&str>) -> Looked<Ve
         ask.headers.push((known, value.expose().to_owned()));
     }
     let answer = ask.send().await?.success()?;
-    // Its own message could show a part of the answer.
+    // The parser's message could reveal a part of the answer.
     let body: Value = serde_json::from_slice(&answer.body).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         Failure::Nonsense(format!("it is not JSON (line {line}, column {column})"))
@@ -127,7 +127,8 @@ fn parts(body: &Value, name: &str, profiles: &[String]) -> Looked<Vec<Fetched>> 
     Ok(parts)
 }
 
-/// As Spring tells it, by the name alone (class `ConfigServerConfigDataLoader`).
+/// Whether a source is specific to a profile, by its name alone, as in Spring (class
+/// `ConfigServerConfigDataLoader`).
 fn is_specific(name: &str, profiles: &[String]) -> bool {
     let after = |mark: char, profile: &str| name.contains(&format!("{mark}{profile}"));
     profiles.iter().any(|profile| after('-', profile) || after(',', profile))

@@ -1,4 +1,4 @@
-//! What configuration servers answered, as fetching and watching share it.
+//! Answers of configuration servers, shared by fetching and watching.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir_config::Fetched;
 
-/// Answers by what was asked of whom.
+/// Answers by server and request.
 pub(super) type Answers = BTreeMap<String, Vec<Fetched>>;
 
 #[derive(Debug, Default)]
@@ -16,15 +16,15 @@ pub(super) struct State {
 
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    /// What serves.
+    /// The answers of the configuration in effect.
     pub good: Answers,
-    /// What the configuration that is being read was made of.
+    /// The answers of the configuration that is being read.
     pub pending: Answers,
     /// Number of the answer that was fetched last, as a watcher sees it.
     pub seen: HashMap<String, u64>,
     /// Servers that failed since the round began, and why.
     pub failures: BTreeMap<String, String>,
-    /// Where good answers are kept for a start.
+    /// The file that caches good answers for a start.
     pub file: Option<PathBuf>,
 }
 
@@ -33,7 +33,7 @@ impl State {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a watcher's look differs from what was fetched last; from now on it does not.
+    /// Whether the answer differs from the last one recorded for `name`; records it.
     pub fn is_news(&self, name: &str, digest: u64) -> bool {
         self.lock().seen.insert(name.to_owned(), digest) != Some(digest)
     }

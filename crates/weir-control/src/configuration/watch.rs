@@ -1,4 +1,5 @@
-//! Watches one server: looks, waits for a hint, looks again, and tells when the answers differ.
+//! The watcher of one server: reads it, waits for a hint or a pause, reads it again, and reports a
+//! difference.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
@@ -11,7 +12,7 @@ use super::nacos;
 use super::state::State;
 use crate::backoff::{BACKOFF_MAX, BACKOFF_MIN};
 
-/// Whether a change at `server` is to be told.
+/// Whether `server` is configured to be watched.
 pub(super) fn is_watched(server: &Server) -> bool {
     match server {
         Server::Spring(server) => server.watch.is_some(),
@@ -20,7 +21,7 @@ pub(super) fn is_watched(server: &Server) -> bool {
     }
 }
 
-/// A number that differs where what is watched does.
+/// A digest of the watched answers of a server.
 pub(super) fn digest(server: &Server, parts: &[Fetched]) -> u64 {
     match server {
         Server::Nacos(server) => {
@@ -30,7 +31,7 @@ pub(super) fn digest(server: &Server, parts: &[Fetched]) -> u64 {
     }
 }
 
-/// A number that differs where what was answered does.
+/// A digest of the answers.
 fn digest_of<'a>(parts: impl Iterator<Item = &'a Fetched>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for part in parts {
@@ -38,7 +39,7 @@ fn digest_of<'a>(parts: impl Iterator<Item = &'a Fetched>) -> u64 {
         match &part.content {
             Content::Text(text, _) => text.hash(&mut hasher),
             Content::Pairs(pairs) => {
-                // Not every server gives them in one order.
+                // The order of properties differs between answers of some servers.
                 let mut pairs: Vec<_> = pairs.iter().collect();
                 pairs.sort();
                 pairs.hash(&mut hasher);
@@ -93,7 +94,7 @@ pub(super) async fn watch(
     }
 }
 
-/// Asks a server that was away until it answers, and tells that once.
+/// Retries a server that was away until it answers, and reports that once.
 pub(super) async fn wait_for(server: Server, changed: tokio::sync::watch::Sender<u64>) {
     let mut client = Client::of(&server);
     let mut pause = BACKOFF_MIN;

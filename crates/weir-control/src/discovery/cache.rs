@@ -1,4 +1,5 @@
-//! Lists of services on disk, for a start while a registry is away: `services.json`.
+//! A cache on disk of the services of the registries, for a start while a registry is away:
+//! `services.json`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
@@ -29,7 +30,7 @@ struct KeptInstance {
     metadata: BTreeMap<String, String>,
     #[serde(default = "one")]
     weight: u32,
-    /// It took no requests.
+    /// It accepts no requests.
     #[serde(default)]
     unused: bool,
 }
@@ -38,7 +39,7 @@ fn one() -> u32 {
     1
 }
 
-/// What the file at `path` lists, by registry; `None` if there is none or it cannot be read.
+/// The services in the file at `path`, by registry; `None` if it is absent or unreadable.
 pub(super) fn read(path: &Path) -> Option<HashMap<&'static str, Report>> {
     if std::fs::metadata(path).ok()?.len() > BYTES_MAX {
         return None;
@@ -53,7 +54,7 @@ pub(super) fn read(path: &Path) -> Option<HashMap<&'static str, Report>> {
         }
     };
     let mut reports = HashMap::new();
-    for name in ["eureka", "nacos", "consul", "kubernetes", "dns"] {
+    for name in ["eureka", "nacos", "consul", "zookeeper", "kubernetes", "dns"] {
         let Some(services) = kept.registries.get(name) else { continue };
         let report = services.iter().map(|(service, list)| {
             let list = list.iter().filter(|one| Instance::is_host(&one.host));

@@ -1,11 +1,11 @@
-//! The client of any one registry.
+//! The client of a registry, whatever its kind.
 
 use std::time::Duration;
 
 use weir_balance::Report;
 
 use super::shared::Shared;
-use super::{consul, dns, eureka, kubernetes, nacos};
+use super::{consul, dns, eureka, kubernetes, nacos, zookeeper};
 use crate::http::Looked;
 
 /// The client of one registry.
@@ -13,6 +13,7 @@ pub(super) enum Client {
     Eureka(eureka::Client),
     Nacos(nacos::Client),
     Consul(Box<consul::Client>),
+    Zookeeper(Box<zookeeper::Client>),
     Kubernetes(Box<kubernetes::Client>),
     Dns(dns::Client),
 }
@@ -25,6 +26,7 @@ impl Client {
             "eureka" => Self::Eureka(eureka::Client::new(&settings.eureka)),
             "nacos" => Self::Nacos(nacos::Client::new(&settings.nacos)),
             "consul" => Self::Consul(Box::new(consul::Client::new(&settings.consul))),
+            "zookeeper" => Self::Zookeeper(Box::new(zookeeper::Client::new(&settings.zookeeper))),
             "kubernetes" => Self::Kubernetes(Box::new(kubernetes::Client::new(
                 &settings.kubernetes,
                 settings.answer_bytes_max,
@@ -34,23 +36,24 @@ impl Client {
         })
     }
 
-    /// What the registry lists; may take as long as a blocking query.
+    /// The services of the registry; may take as long as a blocking query.
     pub async fn next(&mut self, shared: &Shared) -> Looked<Report> {
         match self {
             Self::Eureka(client) => client.next(shared).await,
             Self::Nacos(client) => client.next(shared).await,
             Self::Consul(client) => client.next(shared).await,
+            Self::Zookeeper(client) => client.next(shared).await,
             Self::Kubernetes(client) => client.next().await,
             Self::Dns(client) => client.next(shared).await,
         }
     }
 
-    /// How long to wait after a good answer.
+    /// The pause after a good answer.
     pub fn pause(&self, shared: &Shared) -> Duration {
         match self {
             Self::Eureka(_) => shared.settings.eureka.interval,
             Self::Nacos(_) => shared.settings.nacos.interval,
-            Self::Consul(_) | Self::Kubernetes(_) => Duration::ZERO,
+            Self::Consul(_) | Self::Zookeeper(_) | Self::Kubernetes(_) => Duration::ZERO,
             Self::Dns(client) => client.pause(),
         }
     }

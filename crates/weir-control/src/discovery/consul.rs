@@ -1,5 +1,5 @@
-//! Consul's HTTP API: one blocking query for each service, so that a change is known at once and
-//! nothing is asked while nothing changes.
+//! Consul's HTTP API: one blocking query for each service, so that a change arrives at once without
+//! polling.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::nacos::encoded;
 use super::shared::Shared;
 use crate::http::{Answer, Ask, Failure, Looked};
 
-/// How long Consul may hold a query while nothing changes.
+/// The time for which Consul may hold a query while nothing changes.
 const HOLD: Duration = Duration::from_secs(55);
 /// Longer than Consul holds it: it adds a sixteenth, so that not all return at once.
 const TIMEOUT: Duration = Duration::from_secs(75);
@@ -55,11 +55,11 @@ impl Client {
         }
     }
 
-    /// Waits for a change, or for routes to ask for other services.
+    /// Waits for a change, or for routes to name further services.
     pub async fn next(&mut self, shared: &Shared) -> Looked<Report> {
         let wanted = shared.wanted.notified();
         tokio::pin!(wanted);
-        // From here on no new name is missed, also one that comes while the names are read.
+        // From here on no new name is missed, not even one that is added while the names are read.
         wanted.as_mut().enable();
         self.watch(shared);
         let first = tokio::select! {
@@ -78,14 +78,15 @@ impl Client {
         if let Some(failure) = failure {
             return Err(failure);
         }
-        // Before each service has answered once, a list would lack what is not yet known.
+        // Until each service has answered once, the list would be incomplete.
         if self.known.len() < self.asked.len().saturating_sub(1) {
             return Box::pin(self.next(shared)).await;
         }
         Ok(self.known.iter().map(|(name, list)| (name.clone(), list.clone())).collect())
     }
 
-    /// Asks for what is wanted and not yet asked for, and no more for the rest.
+    /// Starts queries for the wanted services that have none, and stops those that are no longer
+    /// wanted.
     fn watch(&mut self, shared: &Shared) {
         let mut names = vec![String::new()];
         let wanted = shared.directory.wanted();
@@ -122,7 +123,7 @@ impl Client {
         self.asked.insert(name, running);
     }
 
-    /// Takes an answer and asks again.
+    /// Handles an answer and sends the next query.
     fn take(
         &mut self,
         done: Option<Result<Done, tokio::task::JoinError>>,

@@ -11,7 +11,7 @@ use weir_snapshot::Eureka as Settings;
 use super::shared::Shared;
 use crate::http::{Answer, Ask, Failure, Looked, shown};
 
-/// Where a Eureka server is looked for without a URL.
+/// The default URL of the Eureka server.
 const DEFAULT_URL: &str = "http://localhost:8761/eureka/";
 
 /// One client's view of the registry.
@@ -37,7 +37,7 @@ impl Client {
         if settings.delta && self.known.is_some() {
             match self.delta(shared).await {
                 Ok(true) => return Ok(report(self.known.as_ref(), settings)),
-                // What was added up is not what the server has: it is read anew.
+                // The merged deltas differ from the registry: it is read in full.
                 Ok(false) => {}
                 Err(Failure::Status(_)) => {}
                 Err(failure) => return Err(failure),
@@ -50,14 +50,15 @@ impl Client {
         Ok(report(self.known.as_ref(), settings))
     }
 
-    /// Applies what has changed. Whether the result is what the server has.
+    /// Applies the delta. Returns whether the result agrees with the server's counts.
     async fn delta(&mut self, shared: &Shared) -> Looked<bool> {
         let answer = self.ask(shared, "apps/delta").await?;
         let applications = applications(&answer)?;
         Ok(self.known.as_mut().is_some_and(|known| add_up(known, &applications)))
     }
 
-    /// Asks the servers, the one that answered last first, until one answers.
+    /// Sends the request to the servers, starting with the last one that answered, until one
+    /// answers.
     async fn ask(&mut self, shared: &Shared, path: &str) -> Looked<Answer> {
         let settings = &shared.settings;
         let mut last = Failure::Unreachable("no server is named".to_owned());
@@ -81,8 +82,7 @@ impl Client {
     }
 }
 
-/// The servers in the order in which they are asked: those of the own zone first (class
-/// `EndpointUtils`).
+/// The servers in the order of trial: those of the own zone first (class `EndpointUtils`).
 pub(super) fn servers(settings: &Settings) -> Vec<String> {
     let own = settings.zones.iter().find(|(region, _)| *region == settings.region);
     let zones = own.map(|(_, zones)| zones.as_slice()).unwrap_or_default();
@@ -114,8 +114,8 @@ fn applications(answer: &Answer) -> Looked<Value> {
     }
 }
 
-/// Takes over what the server sends, the whole or what has changed. Whether the result is what the
-/// server has, by its count of instances.
+/// Applies the registry or a delta from the server. Returns whether the result agrees with the
+/// server's counts of instances.
 fn add_up(known: &mut Known, applications: &Value) -> bool {
     for (app, instance) in instances(applications) {
         let Some(id) = id(&instance) else { continue };
@@ -129,7 +129,8 @@ fn add_up(known: &mut Known, applications: &Value) -> bool {
     text(applications, "apps__hashcode") == Some(&hashcode(known))
 }
 
-/// Every instance with the name of its application. Old servers write a list of one as the one.
+/// Every instance with the name of its application. Old servers write a list of one as a single
+/// value.
 fn instances(applications: &Value) -> impl Iterator<Item = (String, Value)> {
     let apps = list(applications.get("application"));
     apps.into_iter().flat_map(|app| {
@@ -154,7 +155,7 @@ fn id(instance: &Value) -> Option<String> {
     text(instance, "instanceId").or_else(|| text(instance, "hostName")).map(str::to_owned)
 }
 
-/// How many instances have which status: `DOWN_1_UP_2_` (class `Applications`).
+/// The number of instances by status: `DOWN_1_UP_2_` (class `Applications`).
 fn hashcode(known: &Known) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for instance in known.values().flat_map(BTreeMap::values) {
@@ -281,7 +282,7 @@ mod tests {
         add_up(&mut whole, &read(include_str!("../../tests/eureka/apps-after.json")));
         let settings = Settings::default();
         assert_eq!(report(Some(&known), &settings), report(Some(&whole), &settings));
-        // What was missed is noticed.
+        // A missed delta is noticed.
         let mut late = Known::new();
         assert!(!add_up(&mut late, &read(r#"{"applications":{"apps__hashcode":"UP_1_"}}"#)));
     }

@@ -1,6 +1,5 @@
-//! weir as a member of others' registries: registered, kept registered, and taken out at a drain.
+//! Self-registration of weir in registries: registered, renewed, and removed at a drain.
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use http::Method;
@@ -8,7 +7,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use weir_snapshot::{Consul, Discovery as Settings, Eureka};
 
+use super::here::{Here, host_name, own_address};
 use super::nacos::Session;
+use super::zookeeper::Membership;
 use super::{consul, eureka};
 use crate::backoff::{BACKOFF_MAX, BACKOFF_MIN};
 use crate::http::{Answer, Ask, Failure, Looked};
@@ -17,22 +18,13 @@ use crate::http::{Answer, Ask, Failure, Looked};
 const BYTES_MAX: usize = 1 << 20;
 /// An answer must be whole within this time.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How often Nacos is told that weir is there.
+/// The interval of heartbeats to Nacos.
 const BEAT: Duration = Duration::from_secs(5);
-/// How often Consul is told anew, for an agent that has forgotten.
+/// The interval of renewed registrations at Consul, for an agent that has lost its state.
 const CONSUL_RENEWAL: Duration = Duration::from_secs(60);
-/// What may stand in a path as it is.
+/// Characters that need no encoding in a path segment.
 const SEGMENT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
-
-/// Where this gateway can be reached, for registries that it registers itself at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Here {
-    /// Where requests are taken.
-    pub address: SocketAddr,
-    /// Port of the management endpoints, if it is another one.
-    pub management: Option<u16>,
-}
 
 /// Membership of one registry.
 #[derive(Clone, Debug)]
@@ -40,6 +32,7 @@ pub(super) enum Member {
     Eureka { servers: Vec<String>, app: String, id: String, body: Value, settings: Eureka },
     Consul { base: String, id: String, body: Value, settings: Consul },
     Nacos { session: Session, query: Vec<(&'static str, String)> },
+    Zookeeper(Box<Membership>),
 }
 
 /// A text as one segment of a path.
@@ -48,7 +41,7 @@ pub(crate) fn path_segment(text: &str) -> String {
 }
 
 impl Member {
-    /// Every membership that `settings` ask for.
+    /// Every membership that `settings` configure.
     pub fn all(settings: &Settings, here: Here) -> Vec<Self> {
         let mut all = Vec::new();
         let e = &settings.eureka;
@@ -63,6 +56,10 @@ impl Member {
         if n.configured && n.enabled && n.register {
             all.push(Self::nacos(settings, here));
         }
+        let z = &settings.zookeeper;
+        if z.configured && z.enabled && z.register {
+            all.push(Self::Zookeeper(Box::new(Membership::new(settings, here))));
+        }
         all
     }
 
@@ -72,6 +69,7 @@ impl Member {
             Self::Eureka { .. } => "eureka",
             Self::Consul { .. } => "consul",
             Self::Nacos { .. } => "nacos",
+            Self::Zookeeper(_) => "zookeeper",
         }
     }
 
@@ -200,6 +198,8 @@ impl Member {
             Self::Eureka { settings, .. } => settings.renewal,
             Self::Consul { .. } => CONSUL_RENEWAL,
             Self::Nacos { .. } => BEAT,
+            // Renewal itself takes as long as the session lasts.
+            Self::Zookeeper(_) => Duration::ZERO,
         }
     }
 
@@ -218,11 +218,12 @@ impl Member {
                     .await?
                     .success()?;
             }
+            Self::Zookeeper(member) => member.join().await?,
         }
         Ok(true)
     }
 
-    /// Whether the registry still knows it.
+    /// Renews the registration; returns whether the registry still has it.
     async fn renew(&mut self) -> Looked<bool> {
         match self {
             Self::Eureka { servers, app, id, .. } => {
@@ -234,6 +235,12 @@ impl Member {
                 }
             }
             Self::Consul { .. } => self.join().await,
+            Self::Zookeeper(member) => {
+                let failure = member.keep().await;
+                tracing::warn!(registry = "zookeeper", %failure, "weir registers again");
+                tokio::time::sleep(BACKOFF_MIN).await;
+                Ok(false)
+            }
             Self::Nacos { session, query } => {
                 let (name, ip, port) =
                     (value(query, "serviceName"), value(query, "ip"), value(query, "port"));
@@ -267,7 +274,7 @@ impl Member {
         }
     }
 
-    /// Takes it out of the registry.
+    /// Removes the registration.
     pub async fn leave(&self) -> Looked<()> {
         match self.clone() {
             Self::Eureka { servers, app, id, .. } => {
@@ -282,6 +289,7 @@ impl Member {
                 let paths = ["v1/ns/instance", "v3/client/ns/instance"];
                 nacos(&mut session, &query, Method::DELETE, paths).await?.success()?;
             }
+            Self::Zookeeper(member) => member.leave().await?,
         }
         Ok(())
     }
@@ -343,36 +351,10 @@ fn value<'q>(query: &'q [(&'static str, String)], name: &str) -> &'q str {
     query.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
 }
 
-/// The address that this machine reaches `server` from, where weir listens on all of them.
-fn own_address(server: Option<&String>, here: Here) -> IpAddr {
-    let ip = here.address.ip();
-    if !ip.is_unspecified() {
-        return ip;
-    }
-    let host_port = server.and_then(|url| {
-        let uri: http::Uri = url.parse().ok()?;
-        let host = uri.host()?.trim_start_matches('[').trim_end_matches(']').to_owned();
-        Some((host, uri.port_u16().unwrap_or(80)))
-    });
-    // Nothing is sent: the system only chooses a way.
-    let found = host_port.and_then(|(host, port)| {
-        let any = SocketAddr::from(([0, 0, 0, 0], 0));
-        let socket = UdpSocket::bind(any).ok()?;
-        socket.connect((host.as_str(), port)).ok()?;
-        Some(socket.local_addr().ok()?.ip())
-    });
-    found.unwrap_or(IpAddr::from([127, 0, 0, 1]))
-}
-
-/// The machine's name.
-fn host_name() -> String {
-    let name = rustix::system::uname();
-    let name = name.nodename().to_string_lossy().into_owned();
-    if name.is_empty() { "localhost".to_owned() } else { name }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
 
     #[test]

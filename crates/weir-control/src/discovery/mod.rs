@@ -1,14 +1,16 @@
-//! Service registries: asked in turn, believed within bounds, never waited for by a request.
+//! Service registries: read in the background, so that no request waits for one.
 
 mod cache;
 mod client;
 mod consul;
 mod dns;
 mod eureka;
+mod here;
 mod kubernetes;
 mod member;
 mod nacos;
 mod shared;
+mod zookeeper;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,17 +25,17 @@ use crate::backoff::{BACKOFF_MAX, BACKOFF_MIN};
 use crate::plane::Plane;
 use client::Client;
 pub(crate) use consul::token_header;
-pub use member::Here;
+pub use here::Here;
 use member::Member;
 pub(crate) use member::path_segment;
 pub(crate) use nacos::{Api, Form, Session, encoded};
 pub use shared::RegistryStatus;
 use shared::Shared;
 
-/// How long leaving all registries may take.
+/// The time limit for leaving all registries.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What watches the registries of the configuration.
+/// The watchers of the configured registries.
 #[derive(Debug)]
 pub struct Discovery {
     directory: Arc<Directory>,
@@ -54,8 +56,8 @@ struct Running {
 }
 
 impl Discovery {
-    /// Starts to watch the registries of `settings`; `data` is where lists are kept for a start
-    /// while a registry is away. `changed` counts changes of the set of services, or of the
+    /// Starts to watch the registries of `settings`; `data` is the folder of the cached lists for a
+    /// start while a registry is away. `changed` counts changes of the set of services, or of the
     /// metadata of one.
     pub fn start(
         plane: &Arc<Plane>,
@@ -75,7 +77,7 @@ impl Discovery {
         discovery
     }
 
-    /// Goes over to other settings; nothing happens if they say the same.
+    /// Switches to other settings; does nothing if they are equal.
     pub fn apply(&self, settings: &Settings) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if running.shared.is_some() && running.settings == *settings {
@@ -124,7 +126,7 @@ impl Discovery {
         let Some(shared) = shared else { return };
         let time = shared.settings.start_timeout;
         self.plane.handle().block_on(async {
-            // Not in time: what is on disk serves, and the rest comes later.
+            // On a timeout the cached services are used, and the rest is added later.
             let _ = tokio::time::timeout(time, shared.settled()).await;
         });
     }
@@ -148,8 +150,8 @@ impl Discovery {
         }
     }
 
-    /// Takes this gateway out of every registry, so that nobody sends it new requests. Waits for
-    /// the answers, within a bound.
+    /// Takes this gateway out of every registry, so that clients stop sending it new requests.
+    /// Waits for the answers, within a bound.
     pub fn leave(&self) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         for task in running.tasks.drain(..) {
@@ -179,14 +181,14 @@ impl Discovery {
         });
     }
 
-    /// How each registry is.
+    /// The status of each registry.
     pub fn statuses(&self) -> Vec<RegistryStatus> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.shared.as_ref().map(|shared| shared.statuses()).unwrap_or_default()
     }
 }
 
-/// Asks one registry for ever.
+/// Watches one registry for ever.
 async fn watch_registry(source: Source, shared: Arc<Shared>) {
     let Some(mut client) = Client::of(source.1, &shared) else { return };
     let mut pause = BACKOFF_MIN;
@@ -197,7 +199,7 @@ async fn watch_registry(source: Source, shared: Arc<Shared>) {
                 shared.take(source, report);
                 tokio::select! {
                     () = tokio::time::sleep(client.pause(&shared)) => {}
-                    // Routes may ask for services that have not been looked for.
+                    // Routes may name services that have not been looked up.
                     () = shared.wanted.notified() => {}
                 }
             }

@@ -1,4 +1,4 @@
-//! Nacos' HTTP API, version 1 and, where a server no longer has that, version 3.
+//! Nacos' HTTP API: version 1, or version 3 where a server no longer supports version 1.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use weir_snapshot::{Nacos as Settings, Secret};
 use super::shared::Shared;
 use crate::http::{Answer, Ask, Failure, Looked};
 
-/// Where a Nacos server is looked for without an address.
+/// The default address of the Nacos server.
 const DEFAULT_SERVER: &str = "127.0.0.1:8848";
 /// An answer must be whole within this time.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 /// Services of one page of the list.
 const PAGE: usize = 1_000;
-/// Pages that are read at most.
+/// The maximum number of pages read.
 const PAGES_MAX: usize = 100;
 
-/// Which API a server has.
+/// The version of a server's API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Api {
     V1,
@@ -59,13 +59,13 @@ impl Client {
         Self { session: Session::new(settings) }
     }
 
-    /// Looks once: at the services that routes ask for; at all of them for the locator.
+    /// Reads once: the services that routes name; all of them for the locator.
     pub async fn next(&mut self, shared: &Shared) -> Looked<Report> {
         let mut names = shared.directory.wanted();
         if shared.settings.locator {
             for name in self.all(shared).await? {
                 match names.iter_mut().find(|known| known.eq_ignore_ascii_case(&name)) {
-                    // Nacos tells upper from lower case; the uri of a route does not.
+                    // Nacos distinguishes case; the uri of a route does not.
                     Some(known) => *known = name,
                     None => names.push(name),
                 }
@@ -116,7 +116,7 @@ impl Client {
         let paths = ("v1/ns/instance/list", "v3/client/ns/instance/list");
         match self.session.get(paths, &query, shared).await {
             Ok(answer) => Ok(hosts(&answer)),
-            // Nobody has ever registered it.
+            // The service was never registered.
             Err(Failure::Status(status)) if status.as_u16() == 404 => Ok(Vec::new()),
             Err(failure) => Err(failure),
         }
@@ -167,7 +167,7 @@ impl Session {
         answer?.json()
     }
 
-    /// Sends a request to the servers, the one that answered last first, until one answers.
+    /// Sends a request to the servers, starting with the last one that answered, until one answers.
     pub async fn send(
         &mut self,
         method: Method,
@@ -178,7 +178,7 @@ impl Session {
         self.send_form((method, path), query, None, bytes_max).await
     }
 
-    /// The same with a form, which the server may hold.
+    /// Sends a form in the same way; the server may hold the request.
     pub async fn send_form(
         &mut self,
         (method, path): (Method, &str),
@@ -261,8 +261,7 @@ impl Session {
     }
 }
 
-/// Whether an answer with an error is one of version 1's own, rather than of a path that is not
-/// there.
+/// Whether an error answer comes from version 1 itself, rather than from a missing path.
 fn is_v1(answer: &Answer) -> bool {
     let text = String::from_utf8_lossy(&answer.body);
     text.contains("service not found") || text.contains("caused:")
@@ -274,7 +273,7 @@ fn base(server: &str) -> String {
     if whole.ends_with("/nacos") { format!("{whole}/") } else { format!("{whole}/nacos/") }
 }
 
-/// A query, without what is empty.
+/// A query, without empty values.
 pub(crate) fn encoded(query: &[(&str, &str)]) -> String {
     let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     let filled = query.iter().filter(|(_, value)| !value.is_empty());
@@ -289,7 +288,7 @@ fn service_names(answer: &Value) -> Vec<String> {
     let v3 = answer.pointer("/data/pageItems").and_then(Value::as_array);
     let name = |value: &Value| {
         let text = value.as_str().or_else(|| value.get("name")?.as_str())?;
-        // Some versions put the group in front.
+        // Some versions put the group before the name.
         Some(text.rsplit_once("@@").map_or(text, |(_, name)| name).to_owned())
     };
     v1.or(v3).into_iter().flatten().filter_map(name).collect()
@@ -323,7 +322,7 @@ fn instance(host: &Value) -> Option<Instance> {
         (false, true) => Some(Unused::NotUp),
         (true, true) => None,
     };
-    // Nacos' weights are fractions; hundredths are enough to tell them apart.
+    // Nacos' weights are fractions; hundredths are precise enough.
     let weight = (weight.clamp(0.0, 10_000.0) * 100.0) as u32;
     Some(Instance { metadata, weight, unused: new.unused.or(unused), ..new })
 }

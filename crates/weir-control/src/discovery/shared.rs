@@ -15,12 +15,12 @@ use crate::http::Failure;
 /// Changes within this time are written together.
 const BATCH: Duration = Duration::from_secs(1);
 
-/// What the tasks of all registries share.
+/// State shared by the tasks of all registries.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub settings: Settings,
     pub directory: Arc<Directory>,
-    /// Routes may ask for other services than before.
+    /// Signals that routes may name other services than before.
     pub wanted: Notify,
     /// A list has changed: the file is to be written.
     pub dirty: Notify,
@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     told: Notify,
 }
 
-/// What is known of one registry.
+/// The state of one registry.
 #[derive(Debug, Default)]
 struct Status {
     answered: Option<Instant>,
@@ -45,16 +45,16 @@ struct Status {
     instances: usize,
 }
 
-/// One registry as it is shown.
+/// The status of a registry, for display.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistryStatus {
-    /// `eureka`, `nacos`, `consul`, `kubernetes` or `dns`.
+    /// `eureka`, `nacos`, `consul`, `zookeeper`, `kubernetes` or `dns`.
     pub registry: String,
     /// `up`; `away` after a failure; `doubted` while an empty list is not believed; `waiting`
     /// before the first answer.
     pub state: String,
-    /// What went wrong last, while it is away.
+    /// The last failure, while the registry is away.
     pub failure: Option<String>,
     /// Seconds since the last good answer.
     pub answered_seconds_ago: Option<u64>,
@@ -62,7 +62,7 @@ pub struct RegistryStatus {
     pub answers: u64,
     /// Failures so far.
     pub failures: u64,
-    /// What serves comes from the disk: it has not answered since the start.
+    /// Whether the services come from the disk: the registry has not answered since the start.
     pub from_disk: bool,
     /// Services with an instance.
     pub services: usize,
@@ -141,7 +141,7 @@ impl Shared {
         self.told.notify_waiters();
     }
 
-    /// A look failed: what was listed before serves on.
+    /// Records a failed look-up: the services listed before stay in use.
     pub fn failed(&self, source: Source, failure: &Failure) {
         let mut statuses = self.lock();
         let status = statuses.entry(source).or_default();

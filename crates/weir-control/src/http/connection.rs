@@ -12,8 +12,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use super::failure::Failure;
+use super::reach::Reach;
 use super::tls::tls;
 
 /// A server, as far as connections to it are alike.
@@ -36,24 +38,18 @@ impl Connection {
     pub(super) async fn open(
         target: &Target,
         timeout: Duration,
+        reach: Option<Reach>,
         tls_of_its_own: Option<TlsConnector>,
     ) -> Result<Self, Failure> {
-        let stream = TcpStream::connect((target.name.as_str(), target.port));
-        let stream = tokio::time::timeout(timeout, stream).await;
-        let stream = stream.map_err(|_| Failure::TimedOut(timeout))?;
-        let stream = stream.map_err(|error| unreachable(&error))?;
-        stream.set_nodelay(true).map_err(|error| unreachable(&error))?;
+        let stream = connected(target, timeout, reach).await?;
         if !target.is_secure {
             return Self::on(stream).await;
         }
-        let name =
-            ServerName::try_from(target.name.clone()).map_err(|error| unreachable(&error))?;
         let connector = match tls_of_its_own {
             Some(connector) => connector,
             None => tls().map_err(Failure::Unreachable)?.clone(),
         };
-        let stream = connector.connect(name, stream).await.map_err(|error| unreachable(&error))?;
-        Self::on(stream).await
+        Self::on(secured(target, stream, &connector).await?).await
     }
 
     async fn on(
@@ -61,11 +57,40 @@ impl Connection {
     ) -> Result<Self, Failure> {
         let handshake = http1::handshake(TokioIo::new(stream)).await;
         let (sender, connection) = handshake.map_err(|error| unreachable(&error))?;
-        // Ends with the connection: one that is given up is closed.
+        // The driver ends with the connection: an abandoned connection is closed.
         let mut driver = JoinSet::new();
         driver.spawn(connection);
         Ok(Self { sender, made: Instant::now(), _driver: driver })
     }
+}
+
+/// A TCP connection to `target`, within `reach` if there is one.
+pub(super) async fn connected(
+    target: &Target,
+    timeout: Duration,
+    reach: Option<Reach>,
+) -> Result<TcpStream, Failure> {
+    let connect = async {
+        let (name, port) = (target.name.as_str(), target.port);
+        match reach {
+            Some(reach) => reach.connect(name, port).await,
+            None => TcpStream::connect((name, port)).await.map_err(|error| unreachable(&error)),
+        }
+    };
+    let stream = tokio::time::timeout(timeout, connect).await;
+    let stream = stream.map_err(|_| Failure::TimedOut(timeout))??;
+    stream.set_nodelay(true).map_err(|error| unreachable(&error))?;
+    Ok(stream)
+}
+
+/// TLS on a connection to `target`.
+pub(super) async fn secured(
+    target: &Target,
+    stream: TcpStream,
+    connector: &TlsConnector,
+) -> Result<TlsStream<TcpStream>, Failure> {
+    let name = ServerName::try_from(target.name.clone()).map_err(|error| unreachable(&error))?;
+    connector.connect(name, stream).await.map_err(|error| unreachable(&error))
 }
 
 pub(super) fn unreachable(error: &dyn fmt::Display) -> Failure {

@@ -1,23 +1,25 @@
-//! Why a server did not answer.
+//! The failures of a request to a server.
 
 use std::fmt;
 use std::time::Duration;
 
 use http::StatusCode;
 
-/// Why there is no answer. The texts hold no user or password.
+/// The reason for the lack of an answer. The texts contain no user or password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Nobody was reached, or the connection broke.
+    /// No connection could be made, or it broke.
     Unreachable(String),
     /// Not within the time.
     TimedOut(Duration),
     /// The answer is longer than allowed.
     TooLong(usize),
-    /// This status.
+    /// An answer with this status.
     Status(StatusCode),
     /// The credentials do not suffice: the status, for what, and what to do.
     Forbidden(String),
+    /// It leads to this address, which must not be asked.
+    OutOfReach(String),
     /// What was answered makes no sense.
     Nonsense(String),
 }
@@ -36,10 +38,11 @@ impl fmt::Display for Failure {
                 _ => write!(f, "it answered {status}"),
             },
             Self::Forbidden(what) => write!(f, "it answered {what}"),
+            Self::OutOfReach(where_to) => write!(f, "it leads to {where_to}"),
             Self::Nonsense(why) => write!(f, "its answer is not understood: {why}"),
         }
     }
 }
 
-/// What one look at a server came to.
+/// The result of one request to a server.
 pub(crate) type Looked<T> = Result<T, Failure>;

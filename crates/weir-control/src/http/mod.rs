@@ -1,9 +1,12 @@
 //! A small HTTP client for registries, issuers and configuration servers: one request on one
 //! connection, or on one of a [`Pool`], with or without TLS, bounded in time and bytes.
+//! Calls of gRPC methods share the HTTP/2 connections of [`Channels`].
 
 mod connection;
 mod failure;
+mod http2;
 mod pool;
+mod reach;
 mod tls;
 
 use std::time::Duration;
@@ -18,9 +21,12 @@ use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use tokio_rustls::TlsConnector;
 
-use connection::{Connection, Target, unreachable};
+pub(crate) use connection::Target;
+use connection::{Connection, unreachable};
 pub(crate) use failure::{Failure, Looked};
+pub(crate) use http2::{Channels, told};
 pub(crate) use pool::Pool;
+pub(crate) use reach::Reach;
 pub(crate) use tls::{tls, tls_of};
 
 /// A request to a registry.
@@ -31,7 +37,7 @@ pub(crate) struct Ask<'a> {
     pub headers: Vec<(HeaderName, String)>,
     /// Further fields, whatever bytes they have.
     pub fields: Vec<(HeaderName, Vec<u8>)>,
-    /// JSON unless a header says otherwise, or nothing.
+    /// The body: JSON, unless a header says otherwise, or none.
     pub body: Option<String>,
     /// Content of any other kind, where there is no `body`.
     pub content: Vec<u8>,
@@ -42,11 +48,13 @@ pub(crate) struct Ask<'a> {
     pub bytes_max: usize,
     /// Asking twice does no harm, whatever the method.
     pub is_repeatable: bool,
+    /// Where it may lead; anywhere if `None`.
+    pub reach: Option<Reach>,
     /// Whom an `https` URL is believed by; those that the system trusts if `None`.
     pub tls: Option<TlsConnector>,
 }
 
-/// What a registry answered.
+/// The answer of a server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub status: StatusCode,
@@ -88,6 +96,7 @@ impl<'a> Ask<'a> {
             timeout,
             bytes_max,
             is_repeatable: false,
+            reach: None,
             tls: None,
         }
     }
@@ -101,7 +110,7 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// The same on a connection of `pool`, which keeps it for the next question.
+    /// Sends the request on a connection of `pool`, which keeps it for the next one.
     pub async fn send_by(self, pool: &Pool) -> Result<Answer, Failure> {
         let time = self.timeout;
         match tokio::time::timeout(time, self.exchange_by(pool)).await {
@@ -117,7 +126,7 @@ impl<'a> Ask<'a> {
     }
 
     async fn exchange_by(self, pool: &Pool) -> Result<Answer, Failure> {
-        let (max, connect_timeout) = (self.bytes_max, self.connect_timeout);
+        let (max, connect_timeout, reach) = (self.bytes_max, self.connect_timeout, self.reach);
         let is_repeatable = self.is_repeatable || self.method.is_safe();
         let (target, mut request) = self.prepared()?;
         if let Some(mut kept) = pool.take(&target) {
@@ -131,7 +140,7 @@ impl<'a> Ask<'a> {
                 },
             }
         }
-        let mut connection = Connection::open(&target, connect_timeout, None).await?;
+        let mut connection = Connection::open(&target, connect_timeout, reach, None).await?;
         let response = connection.sender.send_request(request).await;
         let response = response.map_err(|error| unreachable(&error))?;
         answered(response, connection, (pool, target), max).await
@@ -140,15 +149,15 @@ impl<'a> Ask<'a> {
     /// Sends it and reads the head of the answer; the body is read as it comes. The caller bounds
     /// the time.
     pub async fn open(mut self) -> Result<Opened, Failure> {
-        let (connect_timeout, tls) = (self.connect_timeout, self.tls.take());
+        let (connect_timeout, reach, tls) = (self.connect_timeout, self.reach, self.tls.take());
         let (target, request) = self.prepared()?;
-        let mut connection = Connection::open(&target, connect_timeout, tls).await?;
+        let mut connection = Connection::open(&target, connect_timeout, reach, tls).await?;
         let response = connection.sender.send_request(request).await;
         let (head, body) = response.map_err(|error| unreachable(&error))?.into_parts();
         Ok(Opened { status: head.status, headers: head.headers, body, _connection: connection })
     }
 
-    /// Where it goes, and what is sent there.
+    /// The target and the request to send.
     fn prepared(self) -> Result<(Target, Request<Full<Bytes>>), Failure> {
         let place = Place::of(self.url)?;
         let mut request = Request::builder()
@@ -180,7 +189,7 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// Reads an answer; its connection then goes to the pool.
+/// Reads an answer; then returns its connection to the pool.
 async fn answered(
     response: Response<Incoming>,
     connection: Connection,
@@ -219,7 +228,7 @@ impl Answer {
     }
 }
 
-/// Where a URL leads.
+/// The target of a URL.
 struct Place {
     target: Target,
     host: String,
@@ -265,7 +274,7 @@ pub(crate) fn shown(url: &str) -> String {
     format!("{scheme}://{authority}/{path}")
 }
 
-/// What was answered, as text.
+/// The body as text.
 pub(crate) fn text(body: &[u8]) -> Looked<String> {
     let text = std::str::from_utf8(body);
     let text = text.map_err(|_| Failure::Nonsense("it is not UTF-8".to_owned()))?;

@@ -1,5 +1,5 @@
-//! Connections to other servers that are used again: ForwardAuth, Mirror, TokenRelay and the keys
-//! of issuers ask the same few servers all the time.
+//! A pool of connections: ForwardAuth, Mirror, TokenRelay and the keys of issuers send requests to
+//! the same few servers.
 //!
 //! The connections themselves are hyper's; here is only which of them lie idle. A connection that
 //! the server closes meanwhile is noticed by its task, so it is not handed out.
@@ -14,11 +14,11 @@ use super::connection::{Connection, Target};
 const PER_TARGET_MAX: usize = 32;
 /// Idle connections to all servers.
 const IDLE_MAX: usize = 256;
-/// How long one lies idle.
+/// The maximum idle time of a connection.
 const IDLE: Duration = Duration::from_secs(15);
-/// How long one is used at most, so that a name that leads elsewhere now is looked up again.
+/// The maximum lifetime of a connection, so that names are resolved again.
 const LIFE: Duration = Duration::from_secs(300);
-/// How long a connection may take to be ready for another request once its answer was read.
+/// The time for a connection to become ready for another request once its answer was read.
 const READY: Duration = Duration::from_secs(1);
 
 /// Idle connections, by server.
@@ -27,9 +27,9 @@ pub(crate) struct Pool(Arc<Mutex<Idle>>);
 
 #[derive(Debug, Default)]
 struct Idle {
-    /// The one that was used last is the last. No list is empty.
+    /// Idle connections by target, the most recently used last. No list is empty.
     connections: HashMap<Target, Vec<(Connection, Instant)>>,
-    /// A task that closes what lies idle for too long is running.
+    /// Whether the task that closes connections after their idle time is running.
     is_swept: bool,
 }
 
@@ -84,7 +84,7 @@ impl Pool {
         }
     }
 
-    /// Closes what has been idle for too long, until nothing is left.
+    /// Closes connections after their idle time, until the pool is empty.
     async fn sweep(self) {
         loop {
             tokio::time::sleep(IDLE).await;
@@ -132,7 +132,7 @@ mod tests {
     use super::{IDLE, PER_TARGET_MAX, Pool};
     use crate::http::Ask;
 
-    /// What a server does with the requests of one connection after the first.
+    /// The reaction of a server to further requests on a connection.
     #[derive(Clone, Copy)]
     enum Then {
         Answers,
@@ -140,11 +140,11 @@ mod tests {
         SaysClose,
         /// Closes at once without a word.
         Closes,
-        /// Takes the next request and closes without an answer.
+        /// Reads the next request and closes without an answer.
         Breaks,
     }
 
-    /// A server at a port of its own, and how many connections it has accepted.
+    /// A server on a port of its own, and the number of connections it has accepted.
     async fn server(then: Then) -> (String, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}/", listener.local_addr().expect("an address"));
@@ -211,8 +211,7 @@ mod tests {
             ask(&url, Method::POST).send_by(&pool).await.expect("an answer");
             assert_eq!(accepted.load(Ordering::Relaxed), count);
         }
-        // Whether the close is noticed before the next question or only by it: a safe one is asked
-        // again.
+        // A safe request is sent again, whether the close is noticed before it or by it.
         let (url, _) = server(Then::Closes).await;
         for _ in 0..20 {
             ask(&url, Method::GET).send_by(&pool).await.expect("an answer");

@@ -29,6 +29,16 @@ fn connector(roots: RootCertStore) -> Result<TlsConnector, String> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
+/// The same as [`tls`] for servers that are to speak HTTP/2 (RFC 7301, `h2`).
+pub(super) fn tls_of_http2() -> Result<&'static TlsConnector, String> {
+    static CONNECTOR: LazyLock<Result<TlsConnector, String>> = LazyLock::new(|| {
+        let mut config = ClientConfig::clone(tls()?.config());
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Ok(TlsConnector::from(Arc::new(config)))
+    });
+    CONNECTOR.as_ref().map_err(Clone::clone)
+}
+
 /// TLS by the certificates that the system trusts (or `SSL_CERT_FILE` names), read once.
 pub(crate) fn tls() -> Result<&'static TlsConnector, String> {
     static CONNECTOR: LazyLock<Result<TlsConnector, String>> = LazyLock::new(|| {

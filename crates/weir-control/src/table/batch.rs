@@ -12,8 +12,8 @@ use super::writer::Prepared;
 /// Longest route id in bytes.
 const ID_BYTES_MAX: usize = 1_024;
 
-/// Routes on their way into the store. Each is compiled as it comes, so that only what is kept of
-/// it takes memory.
+/// A batch of routes to be written. Each is compiled as it is read, so that only the result takes
+/// memory.
 pub struct Batch {
     table: Arc<Table>,
     prepared: Vec<Prepared>,
@@ -31,7 +31,7 @@ impl Batch {
         self.count
     }
 
-    /// Takes one more route, or notes what is wrong with it.
+    /// Adds a route, or notes its errors.
     pub fn add(&mut self, definition: RouteDefinition) {
         let n = self.count;
         self.count += 1;

@@ -1,6 +1,6 @@
-//! When a change may be made, and what it did.
+//! The condition of a change, and its result.
 
-/// When a change may be made, from `If-Match` and `If-None-Match`.
+/// The precondition of a change, from `If-Match` and `If-None-Match`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Condition {
     /// Always.
@@ -24,10 +24,10 @@ impl Condition {
     }
 }
 
-/// What a change did.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Revision of the table after it; of a single put, of the route.
+    /// The revision of the table after the change; for a single put, of the route.
     pub revision: u64,
     /// Routes that were not there before.
     pub created: u64,

@@ -1,8 +1,8 @@
-//! Which routes a search or a removal means.
+//! The selection of routes by a search or a removal.
 
 use weir_route::RouteDefinition;
 
-/// Where a route comes from.
+/// The origin of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A configuration file.
@@ -38,12 +38,12 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether nothing is asked for, so that every route matches.
+    /// Whether the filter is empty, so that every route matches.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether `route` is meant.
+    /// Whether `route` matches.
     pub fn matches(&self, route: &RouteDefinition) -> bool {
         let holds = |wanted: &Option<String>, test: &dyn Fn(&str) -> bool| {
             wanted.as_deref().is_none_or(test)

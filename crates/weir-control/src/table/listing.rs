@@ -18,21 +18,21 @@ const BATCH: usize = 256;
 pub struct Entry {
     /// The route that serves.
     pub route: Arc<Route<RouteTarget>>,
-    /// What it was made from.
+    /// The definition that the route was compiled from.
     pub definition: RouteDefinition,
-    /// Its revision, if it is one of the store.
+    /// Its revision, if it belongs to the store.
     pub revision: Option<u64>,
     /// The definition with what its group adds; `None` without a group.
     grouped: Option<Box<RouteDefinition>>,
 }
 
 impl Entry {
-    /// The definition as it works: with what the route's group adds, if it is in one.
+    /// The definition in effect: with the additions of the route's group, if it is in one.
     pub fn effective(&self) -> &RouteDefinition {
         self.grouped.as_deref().unwrap_or(&self.definition)
     }
 
-    /// Where it comes from.
+    /// The origin of the route.
     pub fn origin(&self) -> Origin {
         origin(&self.route)
     }
@@ -42,8 +42,8 @@ fn origin(route: &Route<RouteTarget>) -> Origin {
     if route.position < STORE_POSITION { Origin::File } else { Origin::Store }
 }
 
-/// The route table of one moment. Definitions of the store are read when they are asked for, so a
-/// route removed since then is left out.
+/// A version of the route table. Definitions of the store are read on demand, so a route removed
+/// since then is left out.
 pub struct View {
     table: Arc<Table>,
     store: Arc<Store>,
@@ -54,7 +54,7 @@ impl View {
         Self { table, store }
     }
 
-    /// What serves.
+    /// The current snapshot.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.table.snapshot
     }
@@ -84,8 +84,8 @@ impl View {
         self.entries(&routes)
     }
 
-    /// The routes that `filter` means in order of trial, given to `visit` until it says `false`; of
-    /// those, `skip` are left out and no more than `limit` are given.
+    /// Passes the routes that match `filter` to `visit`, in order of trial, until it returns
+    /// `false`; the first `skip` are left out, and at most `limit` are passed.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -129,8 +129,9 @@ impl View {
         routes.filter(move |route| from.is_none_or(|from| from == origin(route)))
     }
 
-    /// All definitions in the order they were written, files first, given to `visit` until it says
-    /// `false`. Those included that do not serve, except for `enabled: false` in a file.
+    /// Passes all definitions to `visit` in the order they were written, files first, until it
+    /// returns `false`. Routes that are not served are included, except for `enabled: false` in a
+    /// file.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -160,7 +161,7 @@ impl View {
         Ok(())
     }
 
-    /// How many routes `filter` means.
+    /// The number of routes that match `filter`.
     ///
     /// # Errors
     /// The store cannot be read.

@@ -1,4 +1,4 @@
-//! The route table's control: the one place that changes it.
+//! The control of the route table, and its only writer.
 //!
 //! [`Control`] merges the routes of the configuration files with those of the store, as SCG merges
 //! its sources, and publishes the result for the data plane. Every change is validated whole,
@@ -24,6 +24,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Semaphore, oneshot};
 use weir_limit::Valves;
 use weir_route::RouteDefinition;
+use weir_server::Recorder;
 use weir_snapshot::Snapshot;
 use weir_store::{AuditEntry, Store, StoreError};
 
@@ -55,10 +56,11 @@ pub struct Control {
     places: Arc<Semaphore>,
     writer: Mutex<Option<JoinHandle<()>>>,
     apis: Arc<Apis>,
+    recorder: Arc<Recorder>,
 }
 
 impl Control {
-    /// Compiles files and store into the first snapshot, then takes changes.
+    /// Compiles files and store into the first snapshot, then accepts changes.
     ///
     /// # Errors
     /// Routes that do not compile (unless the configuration skips them), or a store that cannot be
@@ -91,10 +93,11 @@ impl Control {
             places: Arc::new(Semaphore::new(QUEUE_MAX)),
             writer: Mutex::new(Some(thread)),
             apis,
+            recorder: Arc::default(),
         })
     }
 
-    /// Where the data plane finds the snapshot of the moment.
+    /// The published snapshot, for the data plane.
     pub fn published(&self) -> Arc<ArcSwap<Snapshot>> {
         Arc::clone(&self.published)
     }
@@ -104,12 +107,17 @@ impl Control {
         &self.apis
     }
 
+    /// What is recorded of the traffic; it is lost with the process.
+    pub fn recorder(&self) -> &Arc<Recorder> {
+        &self.recorder
+    }
+
     /// The limits that routes in force name.
     pub fn limits(&self) -> Arc<Valves> {
         Arc::clone(self.table.load().loaded.compiler.limits())
     }
 
-    /// What changes have taken so far.
+    /// The durations of changes so far.
     pub fn change_times(&self) -> ChangeTimes {
         *self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -159,7 +167,7 @@ impl Control {
         self.edit(Edit::Delete(id, condition), who).await
     }
 
-    /// Removes the routes of the store that `filter` means, in one swap.
+    /// Removes the routes of the store that match `filter`, in one swap.
     ///
     /// # Errors
     /// See [`Refusal`].
@@ -167,7 +175,7 @@ impl Control {
         self.edit(Edit::DeleteMatching(filter), who).await
     }
 
-    /// Replaces the configuration and its routes; those of the store are compiled anew under it.
+    /// Replaces the configuration and its routes; routes of the store are recompiled under it.
     ///
     /// # Errors
     /// See [`Refusal`]; the running configuration goes on.
@@ -187,7 +195,7 @@ impl Control {
         self.store.audit(before, count)
     }
 
-    /// Whether the store takes changes, as far as is known.
+    /// Whether the store accepts changes, as far as is known.
     pub fn store_is_open(&self) -> bool {
         !self.store.is_closed()
     }

@@ -9,7 +9,7 @@ use weir_snapshot::Snapshot;
 
 use super::source::Table;
 
-/// What changes of the table have taken, since the start.
+/// The durations of changes to the table since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChangeTimes {
     /// Durable transactions; changes that arrive together share one.
@@ -23,7 +23,7 @@ pub struct ChangeTimes {
     pub publish_max: Duration,
     /// Longest such time of an import.
     pub publish_import_max: Duration,
-    /// How many such times, imports included, were below 2ⁿ µs and not below half of that.
+    /// Histogram of these times, imports included: bucket n counts those from 2ⁿ⁻¹ up to 2ⁿ µs.
     publish_counts: [u64; 32],
 }
 
@@ -63,7 +63,7 @@ impl ChangeTimes {
     }
 }
 
-/// Where the data plane and readers find the table. Belongs to the writer.
+/// The published table, as the data plane and readers see it. Owned by the writer.
 pub(crate) struct Publisher {
     table: Arc<ArcSwap<Table>>,
     published: Arc<ArcSwap<Snapshot>>,

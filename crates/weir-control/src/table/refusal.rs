@@ -1,18 +1,18 @@
-//! Why a change of the route table was not made.
+//! The reasons for refusing a change of the route table.
 
 use std::fmt;
 
 use weir_store::StoreError;
 
-/// One thing that is wrong with a route definition.
+/// An error in a route definition.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Problem {
-    /// Where in the definition, such as `filters[0].args.status`; of several routes with
+    /// The place in the definition, such as `filters[0].args.status`; among several routes, with
     /// `route 'id': ` before it.
     pub at: String,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What to do instead.
+    /// The remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
 }
@@ -23,13 +23,13 @@ impl Problem {
         Self { at: at.into(), message: message.into(), help: None }
     }
 
-    /// The same with a remedy.
+    /// Adds a remedy.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The same, told as one of route `id`.
+    /// Adds the id of the route.
     pub fn of_route(mut self, id: &str) -> Self {
         self.at = format!("route '{id}': {}", self.at);
         self
@@ -77,7 +77,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Most problems reported of one change.
+    /// The maximum number of problems reported for one change.
     pub const PROBLEMS_MAX: usize = 100;
 }
 

@@ -12,7 +12,7 @@ use super::refusal::Problem;
 /// before its in-memory repository.
 pub const STORE_POSITION: u64 = 1 << 32;
 
-/// What the control needs of a configuration that was read and not refused.
+/// The parts of an accepted configuration that the control needs.
 pub struct Loaded {
     /// Compiles routes as this configuration has them compiled.
     pub compiler: Arc<Compiler>,
@@ -23,7 +23,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// What `config` says, with the routes that its `compile` gave.
+    /// The parts of `config`, with the routes that its `compile` returned.
     pub fn new(config: &weir_config::Loaded, compiled: Compiled) -> Self {
         Self {
             compiler: Arc::clone(&config.compiler),
@@ -43,7 +43,7 @@ impl Loaded {
     }
 }
 
-/// The route table of one moment: what serves, and what it was made from.
+/// A version of the route table: the snapshot, and the definitions it was compiled from.
 pub(crate) struct Table {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) loaded: Arc<Loaded>,
@@ -56,7 +56,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The same table after a change of the store.
+    /// The same configuration with the snapshot after a change of the store.
     pub(crate) fn with(&self, snapshot: Snapshot, revision: u64) -> Self {
         Self {
             snapshot: Arc::new(snapshot),

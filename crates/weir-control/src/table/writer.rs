@@ -1,4 +1,4 @@
-//! The one writer: changes that arrive together share one durable transaction and one swap.
+//! The writer thread: changes that arrive together share one durable transaction and one swap.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use super::refusal::{Problem, Refusal};
 use super::source::{Loaded, STORE_POSITION, Table};
 use crate::apis::Apis;
 
-/// Most changes in one transaction.
+/// The maximum number of changes in one transaction.
 const BATCH_MAX: usize = 1_000;
-/// How often retired tables are dropped if nothing uses them any more.
+/// The interval at which unused retired tables are dropped.
 const FREE_EVERY: Duration = Duration::from_millis(100);
 
-/// A definition, ready to be stored, with what it compiles to.
+/// A definition, ready to be stored, with its compiled route.
 pub(crate) struct Prepared {
     pub(crate) encoded: Encoded,
     pub(crate) route: Arc<Route<RouteTarget>>,
@@ -33,7 +33,7 @@ pub(crate) struct Prepared {
     pub(crate) generation: u64,
 }
 
-/// What to do to the routes of the store.
+/// An edit of the routes in the store.
 pub(crate) enum Edit {
     Put(Prepared, Condition),
     Import(Vec<Prepared>),
@@ -46,8 +46,8 @@ pub(crate) struct Job {
     pub(crate) who: String,
     pub(crate) at_ms: i64,
     pub(crate) reply: Reply,
-    /// Its place among those that wait. Counted beside the queue, which takes memory for what is
-    /// in it: one with a bound of its own takes it for all that might be.
+    /// Its place in the queue. The limit is a semaphore beside an unbounded queue: a bounded queue
+    /// would allocate memory for its whole capacity.
     pub(crate) _place: OwnedSemaphorePermit,
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum Work {
     Recover,
 }
 
-/// An edit and who asks for it.
+/// An edit, and its author.
 struct Asked {
     edit: Edit,
     who: String,
@@ -203,10 +203,10 @@ impl Writer {
         Ok(Done { revision, ..Done::default() })
     }
 
-    /// After a failed commit: opens the store again and shows what it turns out to hold.
+    /// After a failed commit: reopens the store and serves its content.
     fn recover(&self) {
         match self.store.reopen() {
-            // Whoever else changes the store may have opened it before.
+            // Another writer of the store may have reopened it already.
             Ok(()) => self.resync(),
             Err(error) => {
                 tracing::error!(%error, remedy = error.remedy(), "the store stays closed");
@@ -281,7 +281,8 @@ impl Step<'_, '_> {
         &mut self,
         routes: Vec<Prepared>,
     ) -> Result<(AuditAction, Vec<String>, Done), Refusal> {
-        // All are brought up to date before the first is written: all or nothing.
+        // All routes are compiled for the current configuration before the first is written: all or
+        // nothing.
         let routes: Result<Vec<_>, _> =
             routes.into_iter().map(|prepared| self.current(prepared)).collect();
         let routes = routes?;
@@ -328,7 +329,7 @@ impl Step<'_, '_> {
 
     fn put(&mut self, prepared: Prepared) -> Result<Done, Refusal> {
         let Prepared { encoded, mut route, .. } = prepared;
-        // The place is known only now; nobody else holds the route yet.
+        // The place is known only now; nothing else refers to the route yet.
         let position = STORE_POSITION + self.transaction.slot_for(encoded.id())?;
         match Arc::get_mut(&mut route) {
             Some(route) => route.position = position,

@@ -4,7 +4,6 @@
 /// Name and reason, sorted by name.
 pub const LATER: &[(&str, &str)] = &[
     ("Hystrix", "SCG itself dropped it in version 3; its successor is CircuitBreaker"),
-    ("JsonToGrpc", "translation to gRPC needs HTTP/2 towards the upstream, which is planned"),
     ("ModifyRequestBody", "it runs Java code and cannot be written in a configuration file"),
     ("ModifyResponseBody", "it runs Java code and cannot be written in a configuration file"),
 ];

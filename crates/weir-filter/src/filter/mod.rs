@@ -26,6 +26,7 @@ mod fallback_headers;
 mod fault_injection;
 mod forward_auth;
 mod ip_access;
+mod json_to_grpc;
 mod later;
 mod local_response_cache;
 mod map_request_header;
@@ -68,6 +69,7 @@ pub use crate::same::Same;
 pub use authorize::denied;
 pub use circuit_breaker::CircuitBreaker;
 pub use compress::Compress;
+pub use json_to_grpc::JSON_TO_GRPC;
 pub use later::LATER;
 pub use local_response_cache::LocalResponseCache;
 pub use mirror::Mirror;
@@ -129,6 +131,7 @@ filters! {
     fault_injection::FaultInjection,
     forward_auth::ForwardAuth,
     ip_access::IpAccess,
+    json_to_grpc::JsonToGrpc,
     local_response_cache::LocalResponseCache,
     map_request_header::MapRequestHeader,
     mirror::Mirror,

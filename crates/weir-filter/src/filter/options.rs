@@ -8,6 +8,7 @@ use weir_limit::{Breaker, BreakerSettings, LimitSettings, Valve, Valves};
 use weir_mock::ApiSources;
 use weir_route::pattern::RegexCache;
 
+use crate::descriptors::Descriptors;
 use crate::limits::{KeySource, LimitDefinition};
 use crate::oauth::OAuthClient;
 use crate::redis::RedisSettings;
@@ -33,6 +34,8 @@ pub struct FilterOptions {
     pub nobody_is_known: bool,
     /// API definitions; `None` without a configuration.
     pub definitions: Option<ApiSources>,
+    /// Descriptor sets of gRPC services; `None` where there is no configuration.
+    pub descriptors: Option<Descriptors>,
     /// `weir.limits`.
     pub limits: Vec<LimitDefinition>,
     /// `weir.key-resolvers`: key of a request by the name of a Java bean.

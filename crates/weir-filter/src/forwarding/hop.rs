@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::context::Target;
+use crate::target::Target;
 
 /// Properties of both connections of a forwarded request.
 #[derive(Clone, Copy, Debug)]

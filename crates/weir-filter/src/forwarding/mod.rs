@@ -18,7 +18,7 @@ use weir_route::ArgError;
 use weir_route::pattern::{JavaRegex, RegexCache};
 use weir_wire::{Fields, RequestHead, ResponseHead, list_members};
 
-use crate::context::Target;
+use crate::target::Target;
 pub use hop::Hop;
 use hop_by_hop::HopByHop;
 pub use options::{ForwardingOptions, Part, Untrusted, XForwarded};

@@ -4,7 +4,7 @@ use weir_route::pattern::RegexCache;
 use weir_wire::Fields;
 
 use super::{Forwarding, ForwardingOptions, Hop, Part, Untrusted, XForwarded};
-use crate::context::{Scheme, Target};
+use crate::target::{Scheme, Target};
 use crate::test_exchange::{request_head, response_head};
 
 const TARGET: &str = "Host: up.example:81";

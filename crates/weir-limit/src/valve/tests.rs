@@ -215,7 +215,7 @@ fn a_limit_that_is_not_enforced_counts_what_it_would_do_and_no_more() {
         valve.arrive(one(1), 0);
     }
     assert_eq!(valve.counts().shadowed, 999);
-    // All that could have waited has passed by now, so that nobody waits.
+    // All that could have waited have passed by now, so that the queue is empty.
     valve.arrive(one(1), 2 * SECOND);
     assert_eq!(valve.counts().shadowed, 999);
 }
@@ -233,12 +233,12 @@ fn a_rate_that_comes_anew_owes_nothing_to_who_waits() {
     assert_eq!(valve.counts().admitted, 2, "one at once, and one by the new rate");
 }
 
-/// When the next one may pass.
+/// Time at which the next request may pass.
 fn next(valve: &Valve) -> u64 {
     valve.lock().schedule.as_ref().expect("a rate").at(0)
 }
 
-/// A slot of one that has to wait.
+/// The slot of a request that has to wait.
 fn waits(valve: &Valve, arrival: Arrival, now_ns: u64) -> Arc<Slot> {
     match valve.arrive(arrival, now_ns) {
         Admission::Wait(slot, _) => slot,
@@ -256,7 +256,7 @@ fn who_costs_more_takes_as_many_turns() {
         costs[1..].iter().map(|cost| waits(&valve, arrival(*cost), 0)).collect();
     let mut taken = costs[0];
     for (slot, cost) in slots.iter().zip(&costs[1..]) {
-        // Each passes when what all before it cost is paid, and not a nanosecond earlier.
+        // Each passes once the cost of all before it is paid, and not a nanosecond earlier.
         valve.release(taken * 10 * MS - 1);
         assert!(!passes(slot), "{cost}");
         valve.release(taken * 10 * MS);
@@ -412,7 +412,7 @@ proptest! {
         burst in 1_u64..5,
         steps in proptest::collection::vec((0_u64..3_000_000, 1_u64..4, 0_u8..12), 1..80),
     ) {
-        // Intervals are whole: what is rounded elsewhere is a nanosecond at most.
+        // Intervals are whole nanoseconds: rounding elsewhere is a nanosecond at most.
         let per_second = 2_u64.pow(twos) * 5_u64.pow(fives);
         let settings = |per_second: u64| LimitSettings {
             burst,

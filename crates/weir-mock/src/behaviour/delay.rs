@@ -1,11 +1,11 @@
-//! How long answers wait.
+//! Delays of answers.
 
 use crate::chance::Chance;
 
 /// Longest wait, in milliseconds.
 pub(crate) const DELAY_MS_MAX: u64 = 600_000;
 
-/// How long an answer waits; never more than ten minutes.
+/// The delay of an answer; never more than ten minutes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Delay {
     /// As long each time, in milliseconds.

@@ -1,4 +1,4 @@
-//! What all answers of an API are wrapped in, as `{ "errcode": 0, "data": … }`.
+//! The envelope around all answers of an API, such as `{ "errcode": 0, "data": … }`.
 
 use std::cell::RefCell;
 
@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::problem::Fault;
 
-/// What is put around answers. Texts hold `{{status}}`, `{{name}}`, `{{title}}`, `{{detail}}`,
-/// `{{violations}}` and `{{body}}`; one that stands alone keeps its type.
+/// The envelope around answers. Texts contain `{{status}}`, `{{name}}`, `{{title}}`, `{{detail}}`,
+/// `{{violations}}` and `{{body}}`; a placeholder that is the whole text keeps its type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Envelope {
     /// Around JSON bodies of responses below 400; `None` leaves them as they are.
@@ -15,16 +15,17 @@ pub struct Envelope {
     /// Instead of problem documents. Responses that the definition itself has for errors stay as
     /// they are.
     pub failure: Option<Value>,
-    /// Status of what was a problem document: 200 for clients that look at the body only.
+    /// Status of answers that replace a problem document: 200 for clients that look at the body
+    /// only.
     pub failure_status: Option<u16>,
 }
 
 impl Envelope {
-    /// What may stand between `{{` and `}}`.
+    /// The placeholder names allowed between `{{` and `}}`.
     pub(crate) const NAMES: &'static [&'static str] =
         &["status", "name", "title", "detail", "violations", "body"];
 
-    /// The first name in a template that stands for nothing.
+    /// The first unknown name in a template.
     pub(crate) fn unknown(template: &Value) -> Option<String> {
         let unknown = RefCell::new(None);
         let find = |name: &str| {

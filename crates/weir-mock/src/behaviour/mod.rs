@@ -1,5 +1,6 @@
-//! How operations behave beyond their definition: chosen answers, waits, faults, sequences. What
-//! takes time or a connection is told to the server as data; it is not done here.
+//! Behaviour of operations beyond their definition: chosen answers, delays, faults, sequences.
+//! Delays and faults of the connection are returned to the server as data; they are not executed
+//! here.
 
 mod delay;
 mod envelope;

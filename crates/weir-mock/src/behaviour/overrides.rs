@@ -1,17 +1,17 @@
-//! What may be said of how an operation behaves.
+//! Overrides of the behaviour of operations.
 
 use serde_json::Value;
 
 use super::delay::Delay;
 use crate::request::{Condition, Enforcement};
 
-/// How an operation behaves, if a request is such.
+/// The behaviour of an operation for requests that match a condition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Override {
     /// `operationId`, or method and path as written (`GET /pets/{id}`), or `*` for all.
     pub operation: String,
-    /// What a request must hold. The override that asks for most is taken; of equal ones, that of
-    /// one operation before that of all, and the first one before others.
+    /// The condition on the request. The override with the most demanding condition wins; among
+    /// equals, one for a single operation wins over one for all, then the first one.
     pub when: Condition,
     /// Status of the response, which the operation declares.
     pub code: Option<u16>,
@@ -20,19 +20,19 @@ pub struct Override {
     /// Fields of the answer, instead of those of the definition; texts are templates.
     pub headers: Vec<(String, String)>,
     /// The body, instead of one of the definition: a template of mock.js, with `{{query.a}}` for
-    /// what the request holds. A status that nobody declares may go with it.
+    /// values of the request. It is also used with a status that the definition does not declare.
     pub body: Option<Value>,
-    /// Whether bodies are made by chance.
+    /// Whether bodies are generated at random.
     pub dynamic: Option<bool>,
-    /// What becomes of requests that are wrong.
+    /// The handling of invalid requests.
     pub validation: Option<Enforcement>,
-    /// How long the answer waits.
+    /// The delay of the answer.
     pub delay: Option<Delay>,
     /// Over how many milliseconds the body is sent.
     pub body_ms: u64,
     /// Faults, each with its share in ten thousand answers; the rest is sound.
     pub faults: Vec<(u32, InjectedFault)>,
-    /// Responses one after the other, from the start again behind the last one.
+    /// A sequence of responses, repeated from the start after the last one.
     pub sequence: Vec<Step>,
 }
 
@@ -43,11 +43,11 @@ pub struct Step {
     pub code: Option<u16>,
     /// Example; else that of the override.
     pub example: Option<String>,
-    /// How often; 0 is once.
+    /// The number of repetitions; 0 means once.
     pub times: u32,
 }
 
-/// What is wrong with an answer on purpose.
+/// A fault injected into an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InjectedFault {
     /// A problem document with this status, which is in the answer already.

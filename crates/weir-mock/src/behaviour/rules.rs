@@ -1,4 +1,4 @@
-//! Overrides as they are kept for the operations of a definition, and which one a request means.
+//! The overrides of a definition by operation, and the choice of the one that applies to a request.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -74,7 +74,7 @@ impl Rules {
         Ok(Self { all: all.collect::<Result<_, _>>()?, by_operation })
     }
 
-    /// The override that a request means.
+    /// The override that applies to a request.
     pub(crate) fn find(&self, operation: usize, asked: &Asked<'_>) -> Option<&Rule> {
         let mut best: Option<(usize, &Rule)> = None;
         for at in self.by_operation.get(operation)? {
@@ -126,7 +126,7 @@ impl Rule {
         (own.code, own.example.clone())
     }
 
-    /// The fault of an answer, if it has one.
+    /// The injected fault of an answer, if any.
     pub(crate) fn fault(&self, chance: Chance) -> Option<InjectedFault> {
         let mut dice = chance.below("fault", 0, 10_000);
         for (share, fault) in &self.own.faults {

@@ -1,4 +1,4 @@
-//! How one definition is served, where that is not as all are.
+//! Settings of one definition where it differs from the common ones.
 
 use super::delay::Delay;
 use super::envelope::Envelope;
@@ -6,8 +6,8 @@ use super::overrides::Override;
 use crate::request::Enforcement;
 use crate::respond::Options;
 
-/// What is said of a definition; what is not said is as for all. It is written below `x-weir-mock`
-/// of a definition, or in the configuration ([`Settings::read`]).
+/// The settings of one definition; absent ones fall back to the common settings. They are written
+/// below `x-weir-mock` of a definition, or in the configuration ([`Settings::read`]).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// See [`Options::dynamic`].
@@ -24,12 +24,12 @@ pub struct Settings {
     pub envelope: Option<Envelope>,
     /// See [`Options::stateful`].
     pub stateful: Option<bool>,
-    /// How operations behave.
+    /// Overrides of the behaviour of operations.
     pub overrides: Vec<Override>,
 }
 
 impl Settings {
-    /// `options` with what is said here instead.
+    /// `options`, overridden by these settings.
     pub fn over(&self, options: &Options) -> Options {
         Options {
             dynamic: self.dynamic.unwrap_or(options.dynamic),
@@ -40,6 +40,7 @@ impl Settings {
             stateful: self.stateful.unwrap_or(options.stateful),
             select_header: options.select_header.clone(),
             envelope: self.envelope.clone().or_else(|| options.envelope.clone()),
+            callbacks: options.callbacks.clone(),
         }
     }
 }

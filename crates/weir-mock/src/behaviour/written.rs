@@ -1,5 +1,5 @@
-//! Settings as they are written: in a definition below `x-weir-mock`, or in the configuration.
-//! Everything that is wrong is told, each with its JSON pointer.
+//! The parser of settings: from a definition below `x-weir-mock`, or from the configuration. It
+//! reports every error, each with its JSON pointer.
 
 use serde_json::{Map, Value};
 
@@ -29,14 +29,14 @@ const WHEN: &[&str] = &["path", "query", "headers", "cookies", "body", "body-is"
 /// Overrides of one definition, faults and steps of one override, at most.
 const LIST_MAX: usize = 10_000;
 
-/// What is wrong with settings, and where.
+/// An error in settings, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
     /// JSON pointer to it, from where the settings begin.
     pub pointer: String,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What to write instead.
+    /// The correction to make.
     pub help: String,
 }
 
@@ -44,7 +44,7 @@ impl Settings {
     /// The names of what [`Settings::read`] understands.
     pub const NAMES: &'static [&'static str] = SETTINGS;
 
-    /// Reads settings; what is wrong is added to `found`. Texts stand for numbers and truth values
+    /// Reads settings; errors are added to `found`. Strings are accepted for numbers and booleans
     /// too, as properties and environment variables have nothing else.
     pub fn read(value: &Value, found: &mut Vec<Misfit>) -> Self {
         let mut reader = Reader { found };
@@ -67,7 +67,7 @@ impl Settings {
 }
 
 impl Override {
-    /// Reads what is written at `operation` itself: one override or a list of them.
+    /// Reads the value at `operation` itself: one override or a list of them.
     pub(crate) fn read(value: &Value, operation: &str, found: &mut Vec<Misfit>) -> Vec<Self> {
         let mut reader = Reader { found };
         match value {
@@ -190,7 +190,7 @@ impl Reader<'_> {
         Some((self.share(members, at)?, fault))
     }
 
-    /// A share in percent, as one in ten thousand; all if nothing is said.
+    /// A share in percent, converted to ten-thousandths; all if absent.
     fn share(&mut self, members: &Members, at: &str) -> Option<u32> {
         let Some(written) = self.text(members, "share", at) else { return Some(10_000) };
         let percent = written.strip_suffix('%').unwrap_or(&written).trim().parse::<f64>();
@@ -265,7 +265,7 @@ impl Reader<'_> {
         match written.to_ascii_lowercase().as_str() {
             "enforce" | "true" => Some(Enforcement::Enforce),
             "report" => Some(Enforcement::Report),
-            // YAML takes the word for a truth value.
+            // YAML reads the word as a boolean.
             "off" | "false" => Some(Enforcement::Off),
             _ => {
                 let message = format!("`{written}` is not what `validate` takes");

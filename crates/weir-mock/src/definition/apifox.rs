@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::collect::{Collected, braces, form_schema, media, operation, parameter};
-use super::documents::{Place, ReadError};
+use super::documents::{Place, ReadError, ReadErrors};
 use super::model::{Api, Code, Example, Kind, Operation, ParameterPlace, RequestBody, Response};
 use super::schema::{Schema, Side, normalise};
 use super::yapi::plain;
@@ -14,7 +14,7 @@ use super::yapi::plain;
 const KEYS: &[&str] = &["apifoxProject", "$schema", "info", "apiCollection", "schemaCollection"];
 
 /// Reads the project `root`.
-pub(super) fn read(name: &str, file: &str, mut root: Value) -> Result<Api, ReadError> {
+pub(super) fn read(name: &str, file: &str, mut root: Value) -> Result<Api, ReadErrors> {
     let mut all = Collected::default();
     all.unknown(&root, "", KEYS);
     let mut schemas = BTreeMap::new();
@@ -31,7 +31,8 @@ pub(super) fn read(name: &str, file: &str, mut root: Value) -> Result<Api, ReadE
         let Some(item) = root.pointer_mut(&place.pointer) else { continue };
         let summary = item.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         if let Some(api) = item.get_mut("api") {
-            one(&mut all, api, &place.at("api"), &summary)?;
+            let read = one(&mut all, api, &place.at("api"), &summary);
+            all.noted(read);
         }
         let count = list(item, "items").count();
         waiting.extend((0..count).rev().map(|at| place.at("items").at(&at.to_string())));
@@ -45,7 +46,7 @@ fn list<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
     value.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// Where each schema is, by the reference that leads to it.
+/// Maps the reference of each schema to its place.
 fn named_schemas(folder: &Value, place: &Place, found: &mut BTreeMap<String, String>) {
     for (at, item) in list(folder, "items").enumerate() {
         let place = place.at("items").at(&at.to_string());
@@ -59,7 +60,7 @@ fn named_schemas(folder: &Value, place: &Place, found: &mut BTreeMap<String, Str
     }
 }
 
-/// Has references lead to where the schemas are, and brings schemas into one form.
+/// Rewrites references to the places of the schemas, and converts schemas to one form.
 fn lead(value: &mut Value, schemas: &BTreeMap<String, String>) {
     match value {
         Value::Object(members) => {
@@ -113,7 +114,7 @@ fn one(
         }
     }
     own.body = request_body(api, place);
-    responses(&mut own, api, place)?;
+    responses(all, &mut own, api, place);
     if all.has(&own.method, &own.path) {
         let message = format!("{} {} is there already", own.method, own.path);
         all.warn(&place.pointer, format!("{message}, and that one answers"));
@@ -151,7 +152,7 @@ fn request_body(api: &mut Value, place: &Place) -> Option<RequestBody> {
     Some(RequestBody { required: is_required(body), media })
 }
 
-fn responses(own: &mut Operation, api: &Value, place: &Place) -> Result<(), ReadError> {
+fn responses(all: &mut Collected, own: &mut Operation, api: &Value, place: &Place) {
     for (n, response) in list(api, "responses").enumerate() {
         let at = place.at("responses").at(&n.to_string());
         let code = response
@@ -159,7 +160,10 @@ fn responses(own: &mut Operation, api: &Value, place: &Place) -> Result<(), Read
             .and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
         let code = code.and_then(|code| u16::try_from(code).ok());
         let code = code.filter(|code| (100..=999).contains(code));
-        let code = code.ok_or_else(|| at.at("code").error("a response needs a status"))?;
+        let Some(code) = code else {
+            all.wrong(at.at("code").error("a response needs a status"));
+            continue;
+        };
         let range = match response.get("contentType").and_then(Value::as_str) {
             None | Some("json") => "application/json",
             Some("xml") => "application/xml",
@@ -188,5 +192,4 @@ fn responses(own: &mut Operation, api: &Value, place: &Place) -> Result<(), Read
         let media = if range.is_empty() { Vec::new() } else { vec![content] };
         own.responses.push(Response { code: Code::Exact(code), media, headers: Vec::new() });
     }
-    Ok(())
 }

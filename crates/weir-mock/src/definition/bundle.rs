@@ -1,19 +1,17 @@
-//! A definition of several files as one document: the others stand below `x-weir-files`, by their
-//! paths beside the first, and references lead there. Diagnostics give their places back.
+//! A definition of several files as one document: the other files are embedded below
+//! `x-weir-files`, keyed by their paths relative to the first, and references are rewritten to
+//! point there. Diagnostics map places back to the files.
 
 use serde_json::{Map, Value};
 
-use super::documents::{Documents, Load, Place, ReadErrors, parse};
+use super::documents::{Documents, FILES, Load, Place, ReadErrors, parse};
 use super::lines::line_of;
 use super::model::{Api, Kind};
 use super::read::kind;
 
-/// Where the other files are.
-const FILES: &str = "x-weir-files";
-
 impl Api {
-    /// The definition in `text`, that of the file `file`, with all the files that it refers to as
-    /// one document. `None` if it refers to no other file.
+    /// The definition in `text`, the content of `file`, with all the files that it refers to as one
+    /// document. `None` if it refers to no other file.
     ///
     /// # Errors
     /// A file that cannot be read, with the place that refers to it.

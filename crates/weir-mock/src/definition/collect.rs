@@ -1,5 +1,5 @@
-//! What definitions other than OpenAPI have in common: operations are added one by one, and what
-//! is not used is noted with its place.
+//! The common part of readers for definitions other than OpenAPI: operations are added one by one,
+//! and unused parts are noted with their place.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 
 use serde_json::{Value, json};
 
-use super::documents::{Documents, Place, ReadError};
+use super::documents::{Documents, Place, ReadError, ReadErrors};
 use super::model::{
     Api, Code, Example, Kind, Media, Operation, Parameter, ParameterPlace, Recording, Response,
     Style, Warning,
@@ -18,14 +18,15 @@ use crate::behaviour::Settings;
 
 /// Warnings of one definition that are kept.
 const WARNINGS_MAX: usize = 1_000;
-/// Answers of one operation that are kept.
+/// The maximum number of recorded answers of one operation.
 const RECORDINGS_MAX: usize = 1_000;
 
-/// Operations and warnings so far.
+/// Operations, warnings and errors so far.
 #[derive(Default)]
 pub(super) struct Collected {
     pub operations: Vec<Operation>,
     pub warnings: Vec<Warning>,
+    errors: ReadErrors,
     /// Where an operation is, by method and path.
     by_path: BTreeMap<(String, String), usize>,
 }
@@ -33,6 +34,16 @@ pub(super) struct Collected {
 impl Collected {
     pub(super) fn warn(&mut self, pointer: &str, message: impl Into<String>) {
         warn(&mut self.warnings, pointer, message);
+    }
+
+    /// Notes what is wrong, so that the rest can be read too; the definition will be refused.
+    pub(super) fn wrong(&mut self, error: ReadError) {
+        self.errors.push(error);
+    }
+
+    /// What was read, or nothing and a note of why.
+    pub(super) fn noted<T>(&mut self, read: Result<T, ReadError>) -> Option<T> {
+        read.map_err(|error| self.wrong(error)).ok()
     }
 
     /// Notes members of an object that nobody reads.
@@ -84,17 +95,25 @@ impl Collected {
     }
 
     /// The definition, `root` being where its schemas are.
+    ///
+    /// # Errors
+    /// All that was noted as wrong, and references that lead nowhere.
     pub(super) fn finish(
         mut self,
         (kind, name, file): (Kind, &str, &str),
         title: Option<&str>,
         bases: Vec<String>,
         root: Value,
-    ) -> Result<Api, ReadError> {
+    ) -> Result<Api, ReadErrors> {
         let has_field_rules = field_rules(&root, "", &mut self.warnings);
-        let documents = Documents::single(file, root)?;
+        let documents = Documents::single(file, root);
+        self.errors.0.extend(documents.nowhere().0);
+        self.errors.0.truncate(ReadErrors::MAX);
+        if !self.errors.0.is_empty() {
+            return Err(self.errors);
+        }
         check(&documents)?;
-        find_sources(&mut self.operations, documents);
+        find_sources(self.operations.iter_mut(), documents);
         Ok(Api {
             name: name.to_owned(),
             kind,
@@ -102,6 +121,7 @@ impl Collected {
             version: String::new(),
             bases,
             operations: self.operations,
+            webhooks: Vec::new(),
             warnings: self.warnings,
             settings: Settings::default(),
             has_field_rules,
@@ -124,7 +144,7 @@ pub(super) fn warn(warnings: &mut Vec<Warning>, pointer: &str, message: impl Int
     }
 }
 
-/// Whether properties have placeholders; those that are not understood are noted.
+/// Whether properties have placeholders; unknown ones are noted.
 pub(super) fn field_rules(root: &Value, pointer: &str, warnings: &mut Vec<Warning>) -> bool {
     let mut found = false;
     let mut waiting = vec![(root, Place { file: String::new(), pointer: pointer.to_owned() })];
@@ -162,6 +182,7 @@ pub(super) fn operation(method: &str, path: &str, summary: &str) -> Operation {
         responses: Vec::new(),
         security: Vec::new(),
         deprecated: false,
+        callbacks: Vec::new(),
         recordings: Vec::new(),
         in_turn: false,
         turns: AtomicUsize::new(0),

@@ -6,35 +6,37 @@ use std::sync::OnceLock;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
-/// Where documents live; what a file is called comes behind it.
+/// The base URI of documents; the file name is appended.
 pub(crate) const ROOT: &str = "weir:///";
-/// What a definition says to weir alone stands below this name.
+/// The member of a definition that holds settings for weir alone.
 pub(super) const EXTENSION: &str = "x-weir-mock";
+/// Where a bundle of several files has the others.
+pub(super) const FILES: &str = "x-weir-files";
 /// References that lead to references, at most.
 const HOPS_MAX: usize = 64;
 /// Files of one definition at most.
 const FILES_MAX: usize = 1_000;
-/// Values in one YAML file at most.
+/// The maximum number of values in one YAML file.
 const NODES_MAX: usize = 4_000_000;
-/// Bytes of a file that is kept as text: larger ones would take long to read once more.
+/// The maximum size of a file that is kept as text: larger ones would take long to parse again.
 const REST_BYTES_MAX: usize = 64 * 1024;
 /// Values within each other that can be read as JSON.
 pub(super) const DEPTH_MAX: usize = 100;
 /// Bytes of one file at most.
 pub(crate) const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Gives the text of a file that a definition refers to, by its path beside the first file, or says
-/// why there is none.
+/// Returns the text of a file that a definition refers to, by its path relative to the first file,
+/// or the reason why there is none.
 pub type Load<'l> = &'l dyn Fn(&str) -> Result<String, String>;
 
-/// What is wrong with a definition, and where.
+/// An error in a definition, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
     /// File.
     pub file: String,
     /// JSON pointer into it; empty for the whole.
     pub pointer: String,
-    /// What is wrong, and what to do.
+    /// The error and its remedy.
     pub message: String,
 }
 
@@ -48,14 +50,14 @@ impl std::fmt::Display for ReadError {
 impl std::error::Error for ReadError {}
 
 /// All that is wrong with a definition: at least one thing, at most [`ReadErrors::MAX`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadErrors(pub Vec<ReadError>);
 
 impl ReadErrors {
-    /// Things that are told of one definition.
+    /// The maximum number of errors reported for one definition.
     pub const MAX: usize = 100;
 
-    /// Adds one, unless there are too many.
+    /// Adds an error, unless there are too many.
     pub(crate) fn push(&mut self, error: ReadError) {
         if self.0.len() < Self::MAX {
             self.0.push(error);
@@ -84,7 +86,7 @@ impl std::error::Error for ReadErrors {}
 /// A place in a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
-    /// File, as its path beside the first one.
+    /// The file, as its path relative to the first one.
     pub file: String,
     /// JSON pointer.
     pub pointer: String,
@@ -113,7 +115,7 @@ impl Place {
     }
 }
 
-/// What cannot stand in the path of a URI.
+/// Characters that must be encoded in the path of a URI.
 const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -131,7 +133,7 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// A file, as a value or as the text that it is made of when it is asked for.
+/// A file, as a value or as the text that is parsed on demand.
 #[derive(Debug, Default)]
 struct Document {
     text: Box<str>,
@@ -168,53 +170,106 @@ pub(crate) struct Documents {
 
 impl Documents {
     /// The definition `first`, with every file it refers to.
-    pub(crate) fn read(file: &str, first: Value, load: Load<'_>) -> Result<Self, ReadError> {
+    ///
+    /// # Errors
+    /// Files that cannot be read, each with the place that refers to it.
+    pub(crate) fn read(file: &str, first: Value, load: Load<'_>) -> Result<Self, ReadErrors> {
         let mut all = Self { files: BTreeMap::new(), first: file.to_owned() };
+        let mut errors = ReadErrors::default();
         let mut waiting = vec![(file.to_owned(), first)];
         while let Some((name, root)) = waiting.pop() {
             let mut found = Vec::new();
             references(&root, &Place::root(&name), &mut found);
             all.files.insert(name.clone(), Document::new(root));
             for (place, reference) in found {
-                let target = all.target(&name, &reference).map_err(|why| place.error(why))?;
+                let target = match all.target(&name, &reference) {
+                    Ok(target) => target,
+                    Err(why) => {
+                        errors.push(place.error(why));
+                        continue;
+                    }
+                };
                 let known = all.files.contains_key(&target.file)
                     || waiting.iter().any(|(other, _)| *other == target.file);
                 if known {
                     continue;
                 }
                 if all.files.len() + waiting.len() >= FILES_MAX {
-                    return Err(place.error(format!("more than {FILES_MAX} files; bundle them")));
+                    let message = format!("more than {FILES_MAX} files; bundle them");
+                    return Err(place.error(message).into());
                 }
-                let text = load(&target.file)
-                    .map_err(|why| place.error(format!("`{reference}` cannot be read: {why}")))?;
-                waiting.push((target.file.clone(), parse(&target.file, &text)?));
+                let read = load(&target.file)
+                    .map_err(|why| place.error(format!("`{reference}` cannot be read: {why}")))
+                    .and_then(|text| parse(&target.file, &text));
+                match read {
+                    Ok(root) => waiting.push((target.file.clone(), root)),
+                    Err(error) => errors.push(error),
+                }
             }
         }
-        Ok(all)
+        if errors.0.is_empty() {
+            return Ok(all);
+        }
+        let told: Vec<_> = errors.0.iter().map(|one| one.pointer.clone()).collect();
+        let others = all.nowhere().0.into_iter().filter(|one| !told.contains(&one.pointer));
+        others.for_each(|one| errors.push(one));
+        Err(errors)
     }
 
-    /// A definition of one file, whose references lead to places in it.
-    pub(crate) fn single(file: &str, root: Value) -> Result<Self, ReadError> {
-        let mut found = Vec::new();
-        references(&root, &Place::root(file), &mut found);
+    /// A definition of one file.
+    pub(crate) fn single(file: &str, root: Value) -> Self {
         let files = BTreeMap::from([(file.to_owned(), Document::new(root))]);
-        let all = Self { files, first: file.to_owned() };
-        for (place, reference) in found {
-            let target = all.target(file, &reference).map_err(|why| place.error(why))?;
-            if all.value(&target).is_none() {
-                return Err(place.error(format!("`{reference}` leads nowhere")));
-            }
-        }
-        Ok(all)
+        Self { files, first: file.to_owned() }
     }
 
-    /// A file as text that is read once it is needed. References are not looked at.
+    /// Every reference that leads nowhere.
+    pub(crate) fn nowhere(&self) -> ReadErrors {
+        let mut errors = ReadErrors::default();
+        for (file, root) in self.files() {
+            let mut found = Vec::new();
+            references(root, &Place::root(file), &mut found);
+            for (place, reference) in found {
+                let target = self.target(file, &reference);
+                // Names of anchors are not pointers; the schemas that have them tell.
+                let is_name =
+                    |target: &Place| !matches!(target.pointer.as_bytes(), [] | [b'/', ..]);
+                match target {
+                    Ok(target) if is_name(&target) || self.value(&target).is_some() => {}
+                    _ if self.is_aside(&place) => {}
+                    Ok(_) => {
+                        let message = format!("`{reference}` leads nowhere: nothing is there");
+                        errors.push(place.error(message));
+                    }
+                    Err(why) => errors.push(place.error(why)),
+                }
+            }
+        }
+        errors
+    }
+
+    /// Whether a place is in an example or extension, where a reference may be data, or in a schema
+    /// with a base of its own (`$id`).
+    fn is_aside(&self, place: &Place) -> bool {
+        let parts: Vec<&str> = place.pointer.split('/').skip(1).collect();
+        let is_data = parts.iter().position(|key| *key == "examples");
+        let is_data = is_data.is_some_and(|at| parts.len() > at + 2);
+        let is_extension = parts.iter().any(|key| key.starts_with("x-") && *key != FILES);
+        let ends = place.pointer.match_indices('/').map(|(at, _)| at);
+        let mut ends = ends.chain([place.pointer.len()]);
+        let has_base = |end: usize| {
+            let pointer = place.pointer.get(..end)?.to_owned();
+            self.value(&Place { file: place.file.clone(), pointer })?.get("$id")?.as_str()
+        };
+        is_data || is_extension || ends.any(|end| has_base(end).is_some())
+    }
+
+    /// A file as text, parsed on demand. References are not looked at.
     pub(super) fn of_text(file: &str, text: String) -> Self {
         let document = Document { text: text.into(), value: OnceLock::new() };
         Self { files: BTreeMap::from([(file.to_owned(), document)]), first: file.to_owned() }
     }
 
-    /// The text of the first file, if it was made of one.
+    /// The text of the first file, if it is kept.
     pub(super) fn text(&self) -> &str {
         self.files.get(&self.first).map_or("", |document| &document.text)
     }
@@ -223,7 +278,7 @@ impl Documents {
         self.files.get(&self.first).map_or(&Value::Null, Document::value)
     }
 
-    /// The files by their paths beside the first one.
+    /// The files by their paths relative to the first one.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.files.iter().map(|(name, document)| (name.as_str(), document.value()))
     }
@@ -239,13 +294,13 @@ impl Documents {
         values.for_each(change);
     }
 
-    /// Keeps the files as text until one is asked for: most definitions of many never are, and
+    /// Keeps the files as text until one is needed: among many definitions most never are, and
     /// values take several times the memory.
     pub(crate) fn rest(&mut self) {
         self.files.values_mut().for_each(Document::rest);
     }
 
-    /// Where `reference` in `file` leads.
+    /// The target of `reference` in `file`.
     pub(crate) fn target(&self, file: &str, reference: &str) -> Result<Place, String> {
         let (path, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -269,7 +324,7 @@ impl Documents {
         self.files.get(&place.file)?.value().pointer(&place.pointer)
     }
 
-    /// What `place` is once references have been followed.
+    /// The value at `place` after following references.
     pub(crate) fn follow(&self, place: Place) -> Result<(Place, &Value), ReadError> {
         let mut here = place;
         for _ in 0..HOPS_MAX {
@@ -305,7 +360,7 @@ fn join(file: &str, other: &str) -> Result<String, String> {
     Ok(parts.join("/"))
 }
 
-/// Whether no more than `depth` values lie within each other.
+/// Whether values nest at most `depth` levels deep.
 pub(super) fn is_within(value: &Value, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     match value {
@@ -343,7 +398,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Value, ReadError> {
     })
 }
 
-/// Every `$ref` below `value` with its place, examples aside: what looks like one there is data.
+/// Every `$ref` below `value` with its place, except in examples: a `$ref` there is data.
 fn references(value: &Value, place: &Place, found: &mut Vec<(Place, String)>) {
     match value {
         Value::Object(members) => {
@@ -374,7 +429,7 @@ mod tests {
     #[test]
     fn a_file_at_rest_is_the_same() {
         let root = json!({ "z": [1, 2.5e-7, "\u{1}ü"], "a": { "$ref": "#/z/2" } });
-        let mut documents = Documents::single("f", root.clone()).expect("references lead there");
+        let mut documents = Documents::single("f", root.clone());
         documents.rest();
         assert!(documents.files.values().all(|one| one.value.get().is_none()), "it is text");
         assert_eq!(documents.root().to_string(), root.to_string());
@@ -386,7 +441,7 @@ mod tests {
     fn what_is_deep_or_large_stays_a_value() {
         let deep = (0..DEPTH_MAX).fold(json!(1), |inner, _| json!([inner]));
         for root in [deep, json!("x".repeat(REST_BYTES_MAX))] {
-            let mut documents = Documents::single("f", root.clone()).expect("no references");
+            let mut documents = Documents::single("f", root.clone());
             documents.rest();
             assert!(documents.files.values().all(|one| one.value.get() == Some(&root)));
         }

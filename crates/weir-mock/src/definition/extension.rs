@@ -1,12 +1,12 @@
-//! `x-weir-mock` in an OpenAPI document: at its root what is said of all of it, at an operation
-//! how that one behaves.
+//! `x-weir-mock` in an OpenAPI document: settings of the whole document at its root, and the
+//! behaviour of one operation at that operation.
 
 use serde_json::Value;
 
 use super::documents::{Documents, EXTENSION, Place, ReadError};
 use crate::behaviour::{Misfit, Override, Settings};
 
-/// What the root says.
+/// The settings at the root.
 pub(super) fn of_root(documents: &Documents) -> Result<Settings, ReadError> {
     let Some(value) = documents.root().get(EXTENSION) else { return Ok(Settings::default()) };
     let mut found = Vec::new();
@@ -15,7 +15,7 @@ pub(super) fn of_root(documents: &Documents) -> Result<Settings, ReadError> {
     Ok(settings)
 }
 
-/// What an operation, written at `place`, says of itself.
+/// The overrides of an operation, written at `place`.
 pub(super) fn of_operation(
     value: &Value,
     place: &Place,
@@ -28,7 +28,7 @@ pub(super) fn of_operation(
     Ok(overrides)
 }
 
-/// The first thing that is wrong, with how many there are.
+/// Reports the first error, with the number of all.
 fn told(found: &[Misfit], place: &Place) -> Result<(), ReadError> {
     let Some(first) = found.first() else { return Ok(()) };
     let at = Place { file: place.file.clone(), pointer: place.pointer.clone() + &first.pointer };

@@ -4,18 +4,19 @@ use base64::Engine;
 use serde_json::Value;
 
 use super::collect::Collected;
-use super::documents::{Place, ReadError};
+use super::documents::{Place, ReadError, ReadErrors};
 use super::model::{Api, Kind, Recording};
 use crate::request::{BodyCondition, Condition, form_pairs};
 
 /// Reads the archive `root`.
-pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadError> {
+pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadErrors> {
     let mut all = Collected::default();
     let place = Place::root(file).at("log").at("entries");
     let entries = root.pointer("/log/entries").and_then(Value::as_array);
     let mut first_host = None;
     for (at, value) in entries.into_iter().flatten().enumerate() {
-        let host = entry(&mut all, value, &place.at(&at.to_string()))?;
+        let read = entry(&mut all, value, &place.at(&at.to_string()));
+        let Some(host) = all.noted(read) else { continue };
         let first = first_host.get_or_insert_with(|| host.clone());
         if *first != host {
             let message = format!("`{host}` is served together with `{first}`, by path alone");
@@ -27,7 +28,7 @@ pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadErro
     all.finish((Kind::Har, name, file), None, vec![String::new()], Value::Null)
 }
 
-/// Adds one entry; gives its host.
+/// Adds one entry; returns its host.
 fn entry(all: &mut Collected, value: &Value, place: &Place) -> Result<String, ReadError> {
     let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
     let url = text("/request/url");
@@ -107,9 +108,20 @@ fn content(value: &Value, place: &Place) -> Result<Option<(String, Vec<u8>)>, Re
     Ok(Some((media_type, body)))
 }
 
-/// Fields of a recorded answer that are sent again: those of one connection are not, nor what the
-/// gateway itself says.
+/// Fields of a recorded answer that are sent again.
 pub(super) fn kept(fields: Option<&Value>, name: &str) -> Vec<(String, String)> {
+    let fields = fields.and_then(Value::as_array).into_iter().flatten();
+    let fields = fields.filter_map(|field| {
+        let text = |key: &str| field.get(key).and_then(Value::as_str);
+        let name = text(name)?.to_owned();
+        is_field_kept(&name).then(|| Some((name, text("value")?.to_owned())))?
+    });
+    fields.collect()
+}
+
+/// Whether a field of a recorded answer is sent again: those of one connection are not, nor what
+/// the gateway itself says.
+pub(crate) fn is_field_kept(name: &str) -> bool {
     const LEFT_OUT: &[&str] = &[
         "content-type",
         "content-length",
@@ -123,13 +135,7 @@ pub(super) fn kept(fields: Option<&Value>, name: &str) -> Vec<(String, String)> 
         "date",
         "alt-svc",
     ];
-    let fields = fields.and_then(Value::as_array).into_iter().flatten();
-    let fields = fields.filter_map(|field| {
-        let text = |key: &str| field.get(key).and_then(Value::as_str);
-        let name = text(name)?.to_owned();
-        let lower = name.to_ascii_lowercase();
-        let is_kept = !LEFT_OUT.contains(&lower.as_str()) && !lower.starts_with("access-control-");
-        is_kept.then(|| Some((name, text("value")?.to_owned())))?
-    });
-    fields.collect()
+    let lower = name.to_ascii_lowercase();
+    let is_made_anew = ["access-control-", "weir-mock"].iter().any(|own| lower.starts_with(own));
+    !is_made_anew && !LEFT_OUT.contains(&lower.as_str())
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Number, Value};
 
-/// Values within each other, at most.
+/// The maximum depth of nested values.
 const DEPTH_MAX: usize = 100;
 
 /// Reads a text as one value.
@@ -11,7 +11,7 @@ const DEPTH_MAX: usize = 100;
 /// # Errors
 /// What is wrong, with its line and column.
 pub(crate) fn read(text: &str) -> Result<Value, String> {
-    // What is plain JSON keeps its numbers as they are.
+    // Plain JSON keeps its numbers as written.
     if let Ok(value) = serde_json::from_str(text) {
         return Ok(value);
     }
@@ -173,7 +173,7 @@ impl<'t> Reader<'t> {
         Ok(number)
     }
 
-    /// What stands without quotes: a key, a number, `true`.
+    /// An unquoted token: a key, a number, `true`.
     fn bare(&mut self) -> &'t str {
         let rest = self.rest();
         let ends = |c: char| c.is_whitespace() || ",:{}[]\"'/".contains(c);

@@ -1,5 +1,5 @@
-//! In which line of a text a JSON pointer leads. The text is read once more for it, so only to tell
-//! what is wrong.
+//! The line of a JSON pointer in a text. It parses the text again, so it serves error messages
+//! only.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-/// Levels of a text that are looked at.
+/// The maximum depth that is searched.
 const DEPTH_MAX: usize = 64;
 
-/// The line of the value at `pointer`, from 1; that of the nearest one above if it is not there.
-/// `None` if the text is neither YAML nor JSON.
+/// The line of the value at `pointer`, from 1, or of its nearest existing ancestor. `None` if the
+/// text is neither YAML nor JSON.
 pub fn line_of(text: &str, pointer: &str) -> Option<u64> {
     let options = serde_saphyr::options! { strict_booleans: true };
     let root: Spanned<Located> = serde_saphyr::from_str_with_options(text, options).ok()?;

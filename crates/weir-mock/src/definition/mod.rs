@@ -1,4 +1,4 @@
-//! Definitions as they are read, whatever they are written as: one model comes of all.
+//! Readers of definitions: every format is read into one model.
 
 mod apifox;
 mod bundle;
@@ -19,11 +19,12 @@ mod yapi;
 
 pub use documents::{Load, ReadError, ReadErrors};
 pub use lines::line_of;
-pub use model::{Api, Kind, Operation, Warning};
+pub use model::{Api, Kind, Operation, Outgoing, Warning};
 
 pub(crate) use documents::{Documents, Place, ROOT};
+pub(crate) use har::is_field_kept;
 pub(crate) use model::{
     Challenge, Code, Example, Media, Parameter, ParameterPlace, Recording, RequestBody, Response,
     Style,
 };
-pub(crate) use schema::{Schema, Types};
+pub(crate) use schema::{Schema, Types, whole_numbers};

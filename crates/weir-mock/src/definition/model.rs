@@ -1,4 +1,4 @@
-//! A definition, ready to be asked.
+//! The model of a definition, ready to answer requests.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -8,10 +8,11 @@ use serde_json::Value;
 
 use super::schema::Schema;
 use crate::behaviour::Settings;
+use crate::callback::Expression;
 use crate::request::Condition;
 use crate::template::Template;
 
-/// What a definition is written as.
+/// The format of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// OpenAPI 3, or Swagger 2.0.
@@ -26,12 +27,12 @@ pub enum Kind {
     Apifox,
 }
 
-/// What a definition has and weir does not use.
+/// A part of a definition that weir does not use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// JSON pointer into the file.
     pub pointer: String,
-    /// What is not used, and what that means.
+    /// The unused part, and the effect of ignoring it.
     pub message: String,
 }
 
@@ -44,30 +45,32 @@ impl std::fmt::Display for Warning {
 /// One API.
 #[derive(Debug)]
 pub struct Api {
-    /// What it is called here.
+    /// The name of the definition in weir.
     pub name: String,
-    /// What it is written as.
+    /// The format.
     pub kind: Kind,
     /// `info.title`.
     pub title: String,
     /// `info.version`.
     pub version: String,
-    /// Paths in front of those of its operations, without a slash at the end; one is empty.
+    /// Path prefixes of its operations, without a trailing slash; one is empty.
     pub bases: Vec<String>,
     /// Its operations, in the order of the document.
     pub operations: Vec<Operation>,
+    /// What it sends on demand.
+    pub webhooks: Vec<Outgoing>,
     /// What it has and weir does not use.
     pub warnings: Vec<Warning>,
-    /// How it wants to be served: what it says below `x-weir-mock`.
+    /// Settings of the definition below `x-weir-mock`.
     pub(crate) settings: Settings,
     /// Whether properties have placeholders of their own.
     pub(crate) has_field_rules: bool,
-    /// The files it was read from, as their paths beside the first.
+    /// The files of the definition, as paths relative to the first.
     pub(crate) files: Box<[String]>,
 }
 
 impl Api {
-    /// The files it was read from, as their paths beside the first.
+    /// The files of the definition, as paths relative to the first.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(String::as_str)
     }
@@ -87,21 +90,34 @@ pub struct Operation {
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) body: Option<RequestBody>,
     pub(crate) responses: Vec<Response>,
-    /// Any of these is enough; all of one are needed.
+    /// Alternatives, each a set of credentials that are all required.
     pub(crate) security: Vec<Vec<Challenge>>,
     pub(crate) deprecated: bool,
+    /// What it sends once it has been answered.
+    pub(crate) callbacks: Vec<Outgoing>,
     /// Answers that were given before; where there are some, one of them is the answer.
     pub(crate) recordings: Vec<Recording>,
-    /// What is left to chance in a request that no recording fits: the next one instead of the
-    /// first good one.
+    /// For a request that matches no recording: whether the next recording is returned instead of
+    /// the first good one.
     pub(crate) in_turn: bool,
-    /// How many answers were given in turn.
+    /// The number of answers given in turn.
     pub(crate) turns: AtomicUsize,
+}
+
+/// A request that an API sends: a callback of an operation, or a webhook.
+#[derive(Debug)]
+pub struct Outgoing {
+    /// What it is called.
+    pub name: String,
+    /// Where a callback goes.
+    pub(crate) url: Option<Expression>,
+    /// The request, and what may be answered.
+    pub(crate) operation: Operation,
 }
 
 impl Operation {
     /// Its schemas.
-    pub(super) fn schemas_mut(&mut self) -> impl Iterator<Item = &mut Schema> {
+    pub(super) fn schemas_mut(&mut self) -> Box<dyn Iterator<Item = &mut Schema> + '_> {
         let parameters = self.parameters.iter_mut().filter_map(|one| one.schema.as_mut());
         let body = self.body.iter_mut().flat_map(|body| &mut body.media);
         let (mut media, mut headers) = (Vec::new(), Vec::new());
@@ -110,14 +126,18 @@ impl Operation {
             headers.extend(&mut response.headers);
         }
         let media = body.chain(media).filter_map(|one| one.schema.as_mut());
-        parameters.chain(media).chain(headers.into_iter().filter_map(|one| one.schema.as_mut()))
+        let headers = headers.into_iter().filter_map(|one| one.schema.as_mut());
+        let callbacks = self.callbacks.iter_mut().flat_map(|one| one.operation.schemas_mut());
+        Box::new(parameters.chain(media).chain(headers).chain(callbacks))
     }
 
-    /// Gives memory back that it took to read it.
+    /// Releases spare capacity that remains from parsing.
     pub(super) fn shrink(&mut self) {
         self.parameters.shrink_to_fit();
         self.responses.shrink_to_fit();
         self.recordings.shrink_to_fit();
+        self.callbacks.shrink_to_fit();
+        self.callbacks.iter_mut().for_each(|one| one.operation.shrink());
         let body = self.body.iter_mut().map(|body| &mut body.media);
         let media = self.responses.iter_mut().map(|response| {
             response.headers.shrink_to_fit();
@@ -150,11 +170,11 @@ pub(crate) enum Challenge {
     Http(String),
     /// A key in a header, query parameter or cookie.
     Key(ParameterPlace, String),
-    /// What cannot be seen from a request, such as a client certificate.
+    /// A credential that cannot be seen in a request, such as a client certificate.
     Unseen,
 }
 
-/// Where a parameter is.
+/// The location of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ParameterPlace {
     Path,
@@ -174,7 +194,7 @@ impl ParameterPlace {
     }
 }
 
-/// How a value is written (OpenAPI 3, "Style Values").
+/// The serialization of a value (OpenAPI 3, "Style Values").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     Simple,

@@ -1,30 +1,35 @@
 //! From the text of a definition to its model.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicUsize;
 
 use serde_json::Value;
 
-use super::collect::field_rules;
+use super::collect::{field_rules, warn};
 use super::documents::{Documents, Load, Place, ReadError, ReadErrors};
 use super::extension;
 use super::model::{
-    Api, Challenge, Code, Example, Header, Kind, Media, Operation, Parameter, ParameterPlace,
-    RequestBody, Response, Style,
+    Api, Challenge, Code, Example, Header, Kind, Media, Operation, Outgoing, Parameter,
+    ParameterPlace, RequestBody, Response, Style, Warning,
 };
 use super::schema::{Schema, Side, check, normalise};
 use super::source::find_sources;
 use super::swagger;
 use crate::behaviour::{Override, Settings};
+use crate::callback::Expression;
 
 const METHODS: &[&str] =
     &["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
+
+/// Callbacks of one operation at most: each of its answers sets them all off.
+const CALLBACKS_MAX: usize = 16;
 
 /// What is known of a definition before it is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
     None,
-    /// It was found to be right.
+    /// The definition was validated before.
     Known,
 }
 
@@ -37,6 +42,12 @@ pub(super) fn read(
     trust: Trust,
 ) -> Result<Api, ReadErrors> {
     let mut documents = Documents::read(file, root, load)?;
+    if trust == Trust::None {
+        let errors = documents.nowhere();
+        if !errors.0.is_empty() {
+            return Err(errors);
+        }
+    }
     let version = version(&documents)?;
     if version < (3, 0) {
         documents.change(swagger::upgrade);
@@ -47,9 +58,9 @@ pub(super) fn read(
     if trust == Trust::None {
         check(&documents)?;
     }
-    let reader = Reader { documents: &documents };
+    let reader = Reader { documents: &documents, warnings: RefCell::default() };
     let root = Place::root(file);
-    let (mut operations, mut errors) = (Vec::new(), ReadErrors(Vec::new()));
+    let (mut operations, mut errors) = (Vec::new(), ReadErrors::default());
     let mut settings = extension::of_root(&documents).unwrap_or_else(|error| {
         errors.push(error);
         Settings::default()
@@ -72,11 +83,9 @@ pub(super) fn read(
     if !errors.0.is_empty() {
         return Err(errors);
     }
-    let info = |key: &str| {
-        let text = documents.root().get("info").and_then(|info| info.get(key));
-        text.map(|text| text.as_str().map_or_else(|| text.to_string(), str::to_owned))
-    };
-    let mut warnings = Vec::new();
+    let info = |key| info(&documents, key);
+    let webhooks = reader.webhooks();
+    let mut warnings = reader.warnings.take();
     let mut api = Api {
         name: name.to_owned(),
         kind: Kind::OpenApi,
@@ -84,13 +93,21 @@ pub(super) fn read(
         version: info("version").unwrap_or_default(),
         bases: bases(documents.root()),
         operations,
+        webhooks,
         settings,
         has_field_rules: field_rules(documents.root(), "", &mut warnings),
         warnings,
         files: documents.names().map(str::to_owned).collect(),
     };
-    find_sources(&mut api.operations, documents);
+    let webhooks = api.webhooks.iter_mut().map(|one| &mut one.operation);
+    find_sources(api.operations.iter_mut().chain(webhooks), documents);
     Ok(api)
+}
+
+/// A text of the section `info`.
+fn info(documents: &Documents, key: &str) -> Option<String> {
+    let text = documents.root().get("info")?.get(key)?;
+    Some(text.as_str().map_or_else(|| text.to_string(), str::to_owned))
 }
 
 /// Major and minor version of OpenAPI.
@@ -131,36 +148,100 @@ fn bases(root: &Value) -> Vec<String> {
     bases
 }
 
-/// An operation with what it says of itself, or what is wrong with it.
+/// An operation with its own overrides, or its error.
 type ReadOperation = Result<(Operation, Vec<Override>), ReadError>;
 
 struct Reader<'d> {
     documents: &'d Documents,
+    /// What is not used.
+    warnings: RefCell<Vec<Warning>>,
 }
 
 impl Reader<'_> {
-    /// The operations of a path, each with how it behaves, or what is wrong with it.
+    /// The operations of a path, each with its overrides, or its error.
     fn path(&self, place: &Place, path: &str) -> Result<Vec<ReadOperation>, ReadError> {
         if !path.starts_with('/') {
             return Err(place.error(format!("the path `{path}` does not start with `/`")));
         }
         let (place, item) = self.documents.follow(place.clone())?;
         let common = self.parameters(&place, item)?;
-        let more = item.get("additionalOperations").and_then(Value::as_object);
-        let more = more
-            .into_iter()
-            .flatten()
-            .map(|(method, _)| (method.clone(), place.at("additionalOperations").at(method)));
-        let usual = METHODS
-            .iter()
-            .filter(|method| item.get(**method).is_some())
-            .map(|method| (method.to_ascii_uppercase(), place.at(method)));
-        let each = usual.chain(more).map(|(method, at)| {
+        let each = methods(&place, item).into_iter().map(|(method, at)| {
             let own = self.documents.value(&at).unwrap_or(&Value::Null);
             let overrides = extension::of_operation(own, &at, (&method, path))?;
-            Ok((self.operation(&at, path, method, &common)?, overrides))
+            let mut operation = self.operation(&at, path, method, &common)?;
+            operation.callbacks = self.callbacks(&at, own);
+            Ok((operation, overrides))
         });
         Ok(each.collect())
+    }
+
+    /// What an operation, written at `place`, sends once it has been answered.
+    fn callbacks(&self, place: &Place, value: &Value) -> Vec<Outgoing> {
+        let mut all = Vec::new();
+        let declared = value.get("callbacks").and_then(Value::as_object);
+        for name in declared.into_iter().flatten().map(|(name, _)| name) {
+            let at = place.at("callbacks").at(name);
+            let found = self.documents.follow(at.clone());
+            let Some((at, callback)) = self.or_warn(&at, found) else { continue };
+            let urls = callback.as_object().into_iter().flatten().map(|(url, _)| url);
+            for url in urls.filter(|url| !url.starts_with("x-")) {
+                let at = at.at(url);
+                let read = Expression::read(url).map_err(|why| at.error(why));
+                if let Some(read) = self.or_warn(&at, read) {
+                    self.outgoing(&at, name, Some(&read), &mut all);
+                }
+            }
+        }
+        if all.len() > CALLBACKS_MAX {
+            let message = format!("not sent: callbacks after the first {CALLBACKS_MAX}");
+            warn(&mut self.warnings.borrow_mut(), &place.at("callbacks").pointer, message);
+            all.truncate(CALLBACKS_MAX);
+        }
+        all
+    }
+
+    /// What is sent on demand; before 3.1 it stands at `x-webhooks`.
+    fn webhooks(&self) -> Vec<Outgoing> {
+        let mut all = Vec::new();
+        for key in ["webhooks", "x-webhooks"] {
+            let at = Place::root(&self.documents.first).at(key);
+            let declared = self.documents.value(&at).and_then(Value::as_object);
+            for name in declared.into_iter().flatten().map(|(name, _)| name) {
+                self.outgoing(&at.at(name), name, None, &mut all);
+            }
+        }
+        all
+    }
+
+    /// Adds the requests of the path item at `place`.
+    fn outgoing(
+        &self,
+        place: &Place,
+        name: &str,
+        url: Option<&Expression>,
+        all: &mut Vec<Outgoing>,
+    ) {
+        let found = self.documents.follow(place.clone()).and_then(|(at, item)| {
+            let common = self.parameters(&at, item)?;
+            let each = methods(&at, item).into_iter();
+            each.map(|(method, at)| self.operation(&at, name, method, &common)).collect()
+        });
+        let found: Vec<Operation> = self.or_warn(place, found).unwrap_or_default();
+        all.extend(found.into_iter().map(|operation| Outgoing {
+            name: name.to_owned(),
+            url: url.cloned(),
+            operation,
+        }));
+    }
+
+    /// What was read; else it is noted that it is not sent.
+    fn or_warn<T>(&self, place: &Place, read: Result<T, ReadError>) -> Option<T> {
+        let why = match read {
+            Ok(read) => return Some(read),
+            Err(why) => why,
+        };
+        warn(&mut self.warnings.borrow_mut(), &place.pointer, format!("not sent: {}", why.message));
+        None
     }
 
     fn operation(
@@ -203,6 +284,7 @@ impl Reader<'_> {
             responses,
             security: self.security(place, value)?,
             deprecated: value.get("deprecated") == Some(&Value::Bool(true)),
+            callbacks: Vec::new(),
             recordings: Vec::new(),
             in_turn: false,
             turns: AtomicUsize::new(0),
@@ -225,7 +307,7 @@ impl Reader<'_> {
             Some("query") => ParameterPlace::Query,
             Some("header") => ParameterPlace::Header,
             Some("cookie") => ParameterPlace::Cookie,
-            // The whole query as one value comes with 3.2, and is not looked at.
+            // A parameter for the whole query string (3.2) is ignored.
             Some("querystring") => return Ok(None),
             _ => return Err(place.error("`in` is none of path, query, header, cookie")),
         };
@@ -355,6 +437,20 @@ impl Reader<'_> {
         }
         Ok(all)
     }
+}
+
+/// The methods of the path item at `place`, each with the place of its operation.
+fn methods(place: &Place, item: &Value) -> Vec<(String, Place)> {
+    let more = item.get("additionalOperations").and_then(Value::as_object);
+    let more = more
+        .into_iter()
+        .flatten()
+        .map(|(method, _)| (method.clone(), place.at("additionalOperations").at(method)));
+    let usual = METHODS
+        .iter()
+        .filter(|method| item.get(**method).is_some())
+        .map(|method| (method.to_ascii_uppercase(), place.at(method)));
+    usual.chain(more).collect()
 }
 
 fn challenge(scheme: &Value) -> Challenge {

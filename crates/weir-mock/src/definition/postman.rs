@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::collect::{Collected, braces, operation};
-use super::documents::{Place, ReadError};
+use super::documents::{Place, ReadError, ReadErrors};
 use super::har::{body_condition, kept};
 use super::model::{Api, Code, Kind, Recording, Response};
 use crate::request::{Condition, form_pairs};
@@ -37,7 +37,7 @@ struct Url {
 }
 
 /// Reads the collection `root`.
-pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadError> {
+pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadErrors> {
     let mut all = Collected::default();
     let mut variables = Variables::new();
     for one in root.get("variable").and_then(Value::as_array).into_iter().flatten() {
@@ -48,7 +48,7 @@ pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadErro
     }
     let place = Place::root(file);
     scripts_and_credentials(&mut all, root, &place);
-    items(&mut all, root, &place, &variables)?;
+    items(&mut all, root, &place, &variables);
     let mut bases = vec![String::new()];
     for value in variables.values().filter(|value| value.contains("://")) {
         let path = path_of(value).0.trim_end_matches('/').to_owned();
@@ -61,12 +61,7 @@ pub(super) fn read(name: &str, file: &str, root: &Value) -> Result<Api, ReadErro
 }
 
 /// JSON that is read lies at most 128 deep, and so do folders.
-fn items(
-    all: &mut Collected,
-    folder: &Value,
-    place: &Place,
-    variables: &Variables,
-) -> Result<(), ReadError> {
+fn items(all: &mut Collected, folder: &Value, place: &Place, variables: &Variables) {
     let list = folder.get("item").and_then(Value::as_array);
     for (at, item) in list.into_iter().flatten().enumerate() {
         let place = place.at("item").at(&at.to_string());
@@ -74,12 +69,12 @@ fn items(
         let known: Vec<&str> = ITEM_KEYS.iter().copied().chain(["event", "auth"]).collect();
         all.unknown(item, &place.pointer, &known);
         if item.get("item").is_some() {
-            items(all, item, &place, variables)?;
+            items(all, item, &place, variables);
         } else {
-            request(all, item, &place, variables)?;
+            let read = request(all, item, &place, variables);
+            all.noted(read);
         }
     }
-    Ok(())
 }
 
 fn scripts_and_credentials(all: &mut Collected, value: &Value, place: &Place) {
@@ -112,7 +107,8 @@ fn request(
     let saved = item.get("response").and_then(Value::as_array);
     for (n, answer) in saved.into_iter().flatten().enumerate() {
         let at = place.at("response").at(&n.to_string());
-        let recording = answered(answer, &url, variables, &at)?;
+        let read = answered(answer, &url, variables, &at);
+        let Some(recording) = all.noted(read) else { continue };
         all.record((&method, &url.path, &summary), recording, false, &at.pointer);
     }
     if saved.is_none_or(Vec::is_empty) {
@@ -178,7 +174,7 @@ fn answered(
     })
 }
 
-/// What the variables of a path were in a request that was made.
+/// The values of the path variables in a saved request.
 fn values(template: &str, own: &Url) -> Vec<(String, String)> {
     let (names, texts): (Vec<&str>, Vec<&str>) =
         (template.split('/').collect(), own.path.split('/').collect());
@@ -235,7 +231,7 @@ fn pairs(query: &str, variables: &Variables) -> Vec<(String, String)> {
     all.into_iter().filter(|(_, value)| !value.contains("{{")).collect()
 }
 
-/// Path and query of a URL; what stands before the first slash is a host.
+/// Path and query of a URL; the text before the first slash is a host.
 fn path_of(url: &str) -> (&str, &str) {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let rest = rest.split('#').next().unwrap_or(rest);

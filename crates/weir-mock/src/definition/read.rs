@@ -1,4 +1,4 @@
-//! Which kind of definition a text is, by what is in it.
+//! Detection of the format of a definition by its content.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use super::openapi::{self, Trust};
 use super::{apifox, har, postman, yapi};
 
 impl Api {
-    /// Reads the definition in `text`, that of the file `file`; `load` gives the files that it
-    /// refers to. What it is written as shows in what it holds.
+    /// Reads the definition in `text`, the content of `file`; `load` supplies the files that it
+    /// refers to. The format is detected from the content.
     ///
     /// # Errors
     /// What is wrong with it, with its place.
@@ -17,7 +17,7 @@ impl Api {
         Self::of_value(name, file, parse(file, text)?, load)
     }
 
-    /// The same of a definition that is read as JSON or YAML.
+    /// Reads a definition that is already parsed from JSON or YAML.
     ///
     /// # Errors
     /// What is wrong with it, with its place.
@@ -27,8 +27,8 @@ impl Api {
         root: Value,
         load: Load<'_>,
     ) -> Result<Self, ReadErrors> {
-        let read = match kind(&root) {
-            Some(Kind::OpenApi) => return openapi::read(name, file, root, load, Trust::None),
+        match kind(&root) {
+            Some(Kind::OpenApi) => openapi::read(name, file, root, load, Trust::None),
             Some(Kind::YApi) => yapi::read(name, file, root),
             Some(Kind::Postman) => postman::read(name, file, &root),
             Some(Kind::Har) => har::read(name, file, &root),
@@ -36,13 +36,12 @@ impl Api {
             None => Err(Place::root(file).error(
                 "this is no API definition: there is neither `openapi: 3.x` nor `swagger: 2.0`, \
                  and it is no export of YApi, Apifox or Postman and no HAR",
-            )),
-        };
-        Ok(read?)
+            ).into()),
+        }
     }
 
-    /// The same of a definition of one file that was read without an error before. References
-    /// that nothing uses are not followed once more, which is most of the time that reading takes.
+    /// Reads a definition of one file that was read without an error before. Unused references are
+    /// not followed again, which would take most of the time.
     ///
     /// # Errors
     /// What is wrong with it, with its place.

@@ -1,5 +1,4 @@
-//! Schemas of OpenAPI 3.0 and Swagger 2.0, brought into the form of JSON Schema 2020-12, and what
-//! validates against them.
+//! Schemas of OpenAPI 3.0 and Swagger 2.0, converted to JSON Schema 2020-12, and their validators.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,8 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::documents::{Documents, EXTENSION, Place, ROOT, ReadError};
 
-/// Steps that matching one pattern may take.
+/// The maximum number of backtracking steps to match one pattern.
 const BACKTRACKS_MAX: usize = 100_000;
+
+/// Members that hold data, whatever it looks like.
+const DATA: [&str; 6] = ["example", "examples", "default", "enum", "const", EXTENSION];
 
 /// Which side a value is on: what is read-only is not required of requests, what is write-only is
 /// not in responses.
@@ -22,10 +24,11 @@ pub(crate) enum Side {
 /// A schema of a definition.
 #[derive(Debug)]
 pub(crate) struct Schema {
-    /// Where it is written.
+    /// The place of the schema.
     pub(crate) place: Place,
     pub(crate) side: Side,
-    /// What it means; found once the definition is read ([`super::source::find_sources`]).
+    /// The meaning of the schema; set once the definition is read
+    /// ([`super::source::find_sources`]).
     pub(super) source: Arc<Source>,
 }
 
@@ -40,7 +43,7 @@ impl Schema {
         followed.ok().map(|(_, value)| value)
     }
 
-    /// What it means.
+    /// The meaning of the schema.
     pub(crate) fn source(&self) -> &Source {
         &self.source
     }
@@ -90,12 +93,12 @@ impl Source {
         &self.schemas.documents
     }
 
-    /// Where it is there.
+    /// The place of the schema.
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
-    /// What validates against it; made at the first use.
+    /// The validator of the schema; built at the first use.
     ///
     /// # Errors
     /// Why the schema is none.
@@ -108,14 +111,15 @@ impl Source {
     }
 }
 
-/// Documents that schemas are in, as a validator sees them. That takes many times the memory of
-/// the documents, so it is made for the first validation.
+/// The documents that contain the schemas, prepared for a validator. This takes many times the
+/// memory of the documents, so it is done at the first validation.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
     pub(super) documents: Documents,
-    /// Whether a side does not see some properties.
+    /// Whether some properties are hidden from one side.
     is_one_sided: bool,
-    /// Whether there is one schema only; then nothing else needs what its validator was made from.
+    /// Whether there is only one schema; then the registry need not be kept once its validator is
+    /// built.
     is_alone: bool,
     request: OnceLock<RegistryOrWhy>,
     response: OnceLock<RegistryOrWhy>,
@@ -139,7 +143,7 @@ impl Schemas {
         self.is_one_sided
     }
 
-    /// What schemas are found in; `side` where sides differ.
+    /// The registry to look schemas up in; for one `side` where the sides differ.
     pub(super) fn registry(&self, side: Option<Side>) -> RegistryOrWhy {
         let (kept, mark) = match side {
             None => (&self.request, None),
@@ -154,7 +158,7 @@ impl Schemas {
     }
 }
 
-/// Whether every schema of `documents`, which are normalised, can be found.
+/// Checks that every schema of `documents`, which are normalised, can be found.
 ///
 /// # Errors
 /// A document that is no schema's place, or a reference that leads nowhere.
@@ -162,7 +166,7 @@ pub(super) fn check(documents: &Documents) -> Result<(), ReadError> {
     registry(documents, None).map(drop)
 }
 
-/// What validates against the schema at `place`.
+/// Builds the validator of the schema at `place`.
 ///
 /// # Errors
 /// Why it is none.
@@ -177,7 +181,7 @@ pub(super) fn build(registry: &Registry<'static>, place: &Place) -> Result<Valid
             .should_ignore_unknown_formats(true)
             .offline()
     };
-    // The engine that takes linear time, where the patterns allow.
+    // The linear-time engine, where the patterns permit it.
     let linear = options().with_pattern_options(PatternOptions::regex()).build(&schema);
     linear
         .or_else(|_| {
@@ -197,6 +201,7 @@ fn registry(
         if let Some(mark) = not_required {
             relax(&mut root, mark);
         }
+        bound(&mut root);
         let place = Place::root(file);
         let uri = place.uri();
         let uri = uri.trim_end_matches('#').to_owned();
@@ -216,7 +221,7 @@ pub(super) fn is_one_sided(value: &Value) -> bool {
     }
 }
 
-/// Takes properties that carry `mark` out of `required`.
+/// Removes properties that carry `mark` from `required`.
 fn relax(value: &mut Value, mark: &str) {
     if let Value::Object(members) = &mut *value
         && let Some(Value::Object(properties)) = members.get("properties")
@@ -237,6 +242,44 @@ fn relax(value: &mut Value, mark: &str) {
     }
 }
 
+/// Has the formats of whole numbers bound them, where the schema has no bounds of its own. Only
+/// validators see it: what is generated stays as readable as without bounds.
+fn bound(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            let format = members.get("format").and_then(Value::as_str);
+            if let Some((low, high)) = format.and_then(whole_numbers) {
+                let bounds =
+                    [("minimum", "exclusiveMinimum", low), ("maximum", "exclusiveMaximum", high)];
+                for (key, open, bound) in bounds {
+                    if !members.contains_key(key) && !members.contains_key(open) {
+                        members.insert(key.to_owned(), Value::from(bound));
+                    }
+                }
+            }
+            for (key, member) in members.iter_mut() {
+                if !DATA.contains(&key.as_str()) {
+                    bound(member);
+                }
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(bound),
+        _ => {}
+    }
+}
+
+/// The least and greatest number of a format of whole numbers.
+pub(crate) fn whole_numbers(format: &str) -> Option<(i64, i64)> {
+    match format {
+        "int64" => Some((i64::MIN, i64::MAX)),
+        "int32" => Some((i32::MIN.into(), i32::MAX.into())),
+        "int16" => Some((i16::MIN.into(), i16::MAX.into())),
+        "int8" => Some((i8::MIN.into(), i8::MAX.into())),
+        "uint8" => Some((0, u8::MAX.into())),
+        _ => None,
+    }
+}
+
 /// Brings every schema of a 3.0 document into the form of 2020-12.
 pub(crate) fn normalise(value: &mut Value) {
     match value {
@@ -247,8 +290,7 @@ pub(crate) fn normalise(value: &mut Value) {
                 schema(members);
             }
             for (key, member) in members.iter_mut() {
-                let is_data = ["example", "examples", "default", "enum", "const", EXTENSION];
-                if !is_data.contains(&key.as_str()) {
+                if !DATA.contains(&key.as_str()) {
                     normalise(member);
                 }
             }

@@ -1,6 +1,5 @@
-//! What a schema means apart from where it is written. Schemas that mean the same share one
-//! source, in however many definitions they are: the text, what is read from it, and what validates
-//! against it.
+//! The meaning of a schema, independent of its place. Schemas with the same meaning share one
+//! source, across all definitions: the text, the types read from it, and the validator.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -14,14 +13,14 @@ use super::documents::{DEPTH_MAX, Documents, EXTENSION, Place, is_within};
 use super::model::Operation;
 use super::schema::{Schema, Schemas, Side, Source, is_one_sided};
 
-/// What a schema with all that it refers to may weigh to be taken out of its document; what weighs
-/// more is looked up there.
+/// The maximum weight of a schema, with all that it refers to, to be copied out of its document;
+/// heavier ones are looked up in the document.
 const WEIGHT_MAX: usize = 32 * 1024;
-/// What a value weighs beyond its text.
+/// The weight of a value beyond its text.
 const VALUE_WEIGHT: usize = 8;
 /// Sources from which on it is looked for those that are gone.
 const SWEEP_MIN: usize = 1_024;
-/// Where the schema is in a document that was made for it alone.
+/// The pointer to the schema in a document made for it alone.
 const ENTRY: &str = "/schema";
 /// The file of such a document.
 const FILE: &str = "schema";
@@ -30,16 +29,22 @@ const NAMED: &[&str] =
     &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 /// Members that are no schemas.
 const DATA: &[&str] = &["example", "examples", "default", "enum", "const", EXTENSION];
-/// What gives a schema another meaning somewhere else.
+/// Keywords whose meaning depends on the surrounding document.
 const BOUND: &[&str] = &["$id", "$schema", "$anchor", "$dynamicAnchor", "$dynamicRef"];
 
 /// Gives each schema of `operations`, which are of `documents`, its source.
-pub(super) fn find_sources(operations: &mut [Operation], mut documents: Documents) {
+pub(super) fn find_sources<'o>(
+    operations: impl Iterator<Item = &'o mut Operation>,
+    mut documents: Documents,
+) {
     let weight: usize = documents.files().map(|(_, root)| weight(root)).sum();
     let mut budget = WEIGHT_MAX.saturating_add(weight.saturating_mul(4));
     let mut left: Vec<&mut Schema> = Vec::new();
-    operations.iter_mut().for_each(Operation::shrink);
-    for schema in operations.iter_mut().flat_map(Operation::schemas_mut) {
+    let schemas = operations.flat_map(|operation| {
+        operation.shrink();
+        operation.schemas_mut()
+    });
+    for schema in schemas {
         match Alone::document(&documents, &schema.place, &mut budget) {
             Some(document) => schema.source = shared(&document, schema.side),
             None => left.push(schema),
@@ -55,18 +60,18 @@ pub(super) fn find_sources(operations: &mut [Operation], mut documents: Document
     }
 }
 
-/// A schema with all that it refers to, as a document of its own: equal ones are equal texts.
+/// A schema with all that it refers to, as a document of its own: equal schemas give equal texts.
 struct Alone<'d, 'b> {
     documents: &'d Documents,
-    /// What places are referred to with.
+    /// The references used for places.
     references: HashMap<Place, String>,
-    /// How many places have a name.
+    /// The number of places for each name.
     counts: HashMap<String, usize>,
-    /// Group, name and place of what is still to be written.
+    /// Group, name and place of the schemas still to be written.
     waiting: Vec<(usize, String, Place)>,
     weight_left: usize,
-    /// What all schemas of the definition may weigh together, so that reading takes no longer
-    /// than its length.
+    /// The remaining weight for all schemas of the definition, so that the reading time stays
+    /// linear in its length.
     budget: &'b mut usize,
 }
 
@@ -122,7 +127,7 @@ impl<'d, 'b> Alone<'d, 'b> {
                 let mut made = members.clone();
                 let mapping = made.get_mut("mapping").and_then(Value::as_object_mut);
                 for (_, target) in mapping.into_iter().flatten() {
-                    // One without a slash is the name of a schema.
+                    // A target without a slash is the name of a schema.
                     if let Value::String(text) = target
                         && text.contains('/')
                     {
@@ -148,8 +153,8 @@ impl<'d, 'b> Alone<'d, 'b> {
         }
     }
 
-    /// What `reference` in `file` is in the document of its own. Its last part stays, as generated
-    /// values and XML go by it.
+    /// The rewritten `reference` in `file`, for the schema's own document. Its last part stays, as
+    /// generated values and XML go by it.
     fn reference(&mut self, file: &str, reference: &str) -> Option<String> {
         let target = self.documents.target(file, reference).ok()?;
         if let Some(known) = self.references.get(&target) {
@@ -168,7 +173,7 @@ impl<'d, 'b> Alone<'d, 'b> {
         Some(own)
     }
 
-    /// Counts a value without what is in it.
+    /// Counts a value without its members.
     fn weigh(&mut self, value: &Value) -> Option<()> {
         self.take(own_weight(value))
     }
@@ -204,11 +209,11 @@ const HASH: FixedState = FixedState::with_seed(0);
 /// Sources that are in use, of all definitions wherever they come from.
 static POOL: LazyLock<Mutex<Pool>> = LazyLock::new(Mutex::default);
 
-/// Holds no source by itself: what no definition has is freed.
+/// Known sources, held weakly: a source that no definition uses is freed.
 #[derive(Default)]
 struct Pool {
     known: HashMap<u64, Weak<Source>>,
-    /// How many are known when those that are gone are taken out.
+    /// The number of known sources at which freed ones are removed.
     sweep_at: usize,
 }
 
@@ -222,7 +227,7 @@ impl Pool {
     }
 }
 
-/// What a value weighs with all that is in it.
+/// The weight of a value with everything in it.
 fn weight(value: &Value) -> usize {
     let below: usize = match value {
         Value::Object(members) => members.values().map(weight).sum(),
@@ -246,7 +251,7 @@ mod tests {
     use super::*;
 
     fn source(root: &Value, pointer: &str, side: Side) -> Option<Arc<Source>> {
-        let documents = Documents::single("f", root.clone()).expect("references lead there");
+        let documents = Documents::single("f", root.clone());
         let place = Place { file: "f".to_owned(), pointer: pointer.to_owned() };
         let mut budget = usize::MAX;
         let document = Alone::document(&documents, &place, &mut budget)?;

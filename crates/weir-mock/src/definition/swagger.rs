@@ -1,9 +1,9 @@
-//! Swagger 2.0, brought into the form of OpenAPI 3.0.
+//! Swagger 2.0, converted to OpenAPI 3.0.
 
 use serde_json::{Map, Value, json};
 
 const METHODS: &[&str] = &["get", "put", "post", "delete", "options", "head", "patch"];
-/// What a parameter of 2.0 says of its value beside it, and one of 3 in its schema.
+/// Keywords that a parameter of 2.0 holds itself, and one of 3.0 holds in its schema.
 const SCHEMA_KEYS: &[&str] = &[
     "type",
     "format",
@@ -229,7 +229,7 @@ fn texts(list: Option<&Value>) -> Vec<String> {
     list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Moves references to where 3.0 has things.
+/// Rewrites references to the locations of 3.0.
 fn references(value: &mut Value) {
     match value {
         Value::Object(members) => {

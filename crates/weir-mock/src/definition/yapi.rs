@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::collect::{Collected, braces, form_schema, media, operation, parameter};
-use super::documents::{Place, ReadError};
+use super::documents::{Place, ReadError, ReadErrors};
 use super::lenient;
 use super::model::{Api, Code, Example, Kind, Media, ParameterPlace, RequestBody, Response};
 use super::schema::{Schema, Side, normalise};
@@ -24,7 +24,7 @@ const CATEGORY_KEYS: &[&str] = &[
     "parent_id",
     "proxy",
 ];
-/// What is used, and what only tells people something.
+/// Members that are used, or that only inform people.
 const KEYS: &[&str] = &[
     "title",
     "path",
@@ -65,16 +65,17 @@ const KEYS: &[&str] = &[
 ];
 
 /// Reads the export `root`.
-pub(super) fn read(name: &str, file: &str, mut root: Value) -> Result<Api, ReadError> {
+pub(super) fn read(name: &str, file: &str, mut root: Value) -> Result<Api, ReadErrors> {
     let mut all = Collected::default();
     let start = Place::root(file);
     for (at, category) in root.as_array_mut().into_iter().flatten().enumerate() {
         let place = start.at(&at.to_string());
         all.unknown(category, &place.pointer, CATEGORY_KEYS);
         let list = category.get_mut("list").and_then(Value::as_array_mut);
-        let list = list.ok_or_else(|| place.error("a category needs a `list`"))?;
-        for (n, one) in list.iter_mut().enumerate() {
-            interface(&mut all, one, &place.at("list").at(&n.to_string()))?;
+        let list = list.ok_or_else(|| place.error("a category needs a `list`"));
+        for (n, one) in all.noted(list).into_iter().flatten().enumerate() {
+            let read = interface(&mut all, one, &place.at("list").at(&n.to_string()));
+            all.noted(read);
         }
     }
     all.finish((Kind::YApi, name, file), None, vec![String::new()], root)
@@ -105,7 +106,8 @@ fn interface(all: &mut Collected, value: &mut Value, place: &Place) -> Result<()
         }
     }
     if !["GET", "HEAD"].contains(&own.method.as_str()) {
-        own.body = request_body(value, place)?;
+        let read = request_body(value, place);
+        own.body = all.noted(read).flatten();
     }
     let content = response_body(all, value, place)?;
     own.responses.push(Response {
@@ -117,7 +119,7 @@ fn interface(all: &mut Collected, value: &mut Value, place: &Place) -> Result<()
     Ok(())
 }
 
-/// `?a=b` of a path that is told apart by its query.
+/// The query `?a=b` that distinguishes paths.
 fn fixed_query(value: &Value) -> String {
     let pairs = value.pointer("/query_path/params").and_then(Value::as_array);
     let pairs = pairs.into_iter().flatten().filter_map(|pair| {
@@ -169,7 +171,7 @@ fn request_body(value: &mut Value, place: &Place) -> Result<Option<RequestBody>,
             let media = vec![media("application/json", Some(schema), None)];
             Ok(Some(RequestBody { required: false, media }))
         }
-        // YApi says nothing of other bodies that could be checked.
+        // YApi has no schema for other bodies.
         _ => Ok(None),
     }
 }
@@ -212,7 +214,7 @@ fn response_body(
     Ok(Some(media(range, None, Some(Example::Text(body)))))
 }
 
-/// The schema that stands as a text at `key`, which it replaces.
+/// The schema written as text at `key`; it replaces the text.
 fn schema_in(
     value: &mut Value,
     key: &str,
@@ -254,7 +256,7 @@ fn rebase(value: &mut Value, pointer: &str) {
     }
 }
 
-/// Takes out what would make a schema a document of its own, and references that lead nowhere.
+/// Removes keywords that would make a schema a document of its own, and dangling references.
 pub(super) fn plain(value: &mut Value) {
     match value {
         Value::Object(members) => {

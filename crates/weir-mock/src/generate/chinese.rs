@@ -2,7 +2,7 @@
 
 use crate::chance::Chance;
 
-/// A resident ID (GB 11643) of nobody: the date of birth lies in the future.
+/// A resident ID (GB 11643) that belongs to no person: the date of birth lies in the future.
 pub(crate) fn resident_id(chance: Chance, place: &str, n: u64) -> String {
     const REGIONS: &[&str] = &["110101", "310104", "440106", "510107", "330106"];
     let region = chance.pick(place, n, REGIONS).unwrap_or("110101");

@@ -1,10 +1,11 @@
-//! Two schemas as one that allows what both allow.
+//! The intersection of two schemas.
 
 use serde_json::{Map, Value, json};
 
 use crate::definition::Place;
 
-/// What both allow, as far as it can be told; what cannot is found out by trying.
+/// The intersection of two schemas as far as it can be computed; generated values are validated for
+/// the rest.
 pub(super) fn merge(one: Value, other: Value) -> Value {
     let (mut one, other) = match (one, other) {
         (Value::Bool(true), other) => return other,

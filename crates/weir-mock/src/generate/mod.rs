@@ -20,7 +20,7 @@ use crate::definition::{Documents, Place, Schema};
 use merge::{absolute, merge};
 pub(crate) use rule::field_rule;
 
-/// Values and schemas that are looked at for one answer, all tries together.
+/// The maximum number of values and schemas visited for one answer, in all attempts.
 const NODES_MAX: u32 = 50_000;
 /// From how many on what may be left out is.
 const NODES_OPTIONAL_MAX: u32 = 2_000;
@@ -31,13 +31,13 @@ const DEPTH_MAX: usize = 100;
 /// Values that are made and tried against the schema.
 const TRIES_MAX: u64 = 20;
 
-/// Tries in which a schema that names no type gets the usual one.
+/// The number of attempts in which a schema without a type gets the usual one.
 const PLAIN_TRIES_MAX: usize = 6;
 
-/// How values are made.
+/// The mode of generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// The same each time, plain: examples, defaults, `"string"`, 0.
+    /// Plain values, the same each time: examples, defaults, `"string"`, 0.
     Static,
     /// Realistic, by chance.
     Dynamic,
@@ -53,15 +53,15 @@ pub(crate) struct Generator<'a> {
     nodes: Rc<Cell<u32>>,
 }
 
-/// Where a value is made.
+/// The place and progress of a value being generated.
 #[derive(Clone)]
 struct Spot {
-    /// JSON pointer in the answer: what chance goes by.
+    /// JSON pointer in the answer, from which random values are derived.
     pointer: String,
     /// Name of the property, or of the one that the array is in.
     name: String,
     depth: usize,
-    /// Which try it is; later ones leave out what did not help.
+    /// The number of the attempt; later ones leave out parts that did not help.
     attempt: u64,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Generator<'a> {
         Self { schema, mode, chance, now_ms, nodes: Rc::default() }
     }
 
-    /// A value that the schema allows; `place` keeps apart what one answer is made of.
+    /// A value that the schema allows; `place` distinguishes the values of one answer.
     ///
     /// # Errors
     /// Why there is none, with its place in the definition.
@@ -106,7 +106,7 @@ impl<'a> Generator<'a> {
         let mut why = String::new();
         for attempt in 0..TRIES_MAX {
             let spot = Spot { pointer: place.to_owned(), name: String::new(), depth: 0, attempt };
-            // What is plain and does not fit is made by chance.
+            // A fixed value that does not fit is replaced by a random one.
             let by_chance = (attempt > 1).then(|| self.by_chance());
             let value = match by_chance.as_ref().unwrap_or(self).of_place(source.place(), &spot) {
                 Ok(value) => value,
@@ -143,7 +143,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Whether only what must be there is made.
+    /// Whether only required parts are generated.
     fn is_sparing(&self, spot: &Spot) -> bool {
         spot.depth > DEPTH_OPTIONAL_MAX || self.nodes.get() > NODES_OPTIONAL_MAX
     }
@@ -257,7 +257,7 @@ impl<'a> Generator<'a> {
             true => self.chance.below(&place, spot.attempt, count),
             false => spot.attempt % count.max(1),
         };
-        // Deep within, one that ends is better than one that goes on.
+        // Deep inside a value, a branch without recursion is preferred.
         let simple = branches.iter().find(|branch| {
             branch.get("$ref").is_none()
                 && branch.get("properties").is_none()
@@ -267,7 +267,7 @@ impl<'a> Generator<'a> {
         chosen.or_else(|| branches.get(usize::try_from(at).unwrap_or(0))).cloned()
     }
 
-    /// A value that the schema itself gives.
+    /// A value from the schema itself: an example, default or the like.
     fn given(&self, schema: &Value, spot: &Spot) -> Option<Value> {
         if let Some(fixed) = schema.get("const") {
             return Some(fixed.clone());
@@ -335,7 +335,7 @@ fn array_of(value: Value) -> Option<Vec<Value>> {
     }
 }
 
-/// The schema that fixes the property by which branches are told apart.
+/// The schema that fixes the discriminator property of a branch.
 fn discriminated(discriminator: &Value, branch: &Value) -> Option<Value> {
     let property = discriminator.get("propertyName")?.as_str()?;
     let reference = branch.get("$ref")?.as_str()?;

@@ -18,7 +18,7 @@ pub(crate) const FAMILY: &[&str] = &["王", "李", "张", "刘", "陈", "杨", "
 pub(crate) const GIVEN: &[&str] =
     &["伟", "芳", "娜", "敏", "静", "丽", "强", "磊", "洋", "艳", "勇", "杰"];
 
-/// A text for a field of this name, if the name tells what it holds.
+/// A text for a field whose name suggests its content.
 pub(super) fn text(name: &str, chance: Chance, place: &str, n: u64) -> Option<String> {
     let plain: String =
         name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();

@@ -3,6 +3,7 @@
 use serde_json::{Number, Value};
 
 use super::{Generator, Spot};
+use crate::definition::whole_numbers;
 
 impl Generator<'_> {
     pub(super) fn number(&self, schema: &Value, spot: &Spot, whole: bool) -> Result<Value, String> {
@@ -85,19 +86,14 @@ impl Bounds {
         let (high, open_high) = (number("maximum"), number("exclusiveMaximum"));
         let low_open = open_low.is_some_and(|open| low.is_none_or(|low| open >= low));
         let high_open = open_high.is_some_and(|open| high.is_none_or(|high| open <= high));
-        let format = match schema.get("format").and_then(Value::as_str) {
-            Some("int64") => (i128::from(i64::MIN), i128::from(i64::MAX)),
-            Some("uint8") => (0, 255),
-            Some("int8") => (-128, 127),
-            Some("int16") => (-32_768, 32_767),
-            _ => (i128::from(i32::MIN), i128::from(i32::MAX)),
-        };
+        let format = schema.get("format").and_then(Value::as_str).and_then(whole_numbers);
+        let (least, greatest) = format.unwrap_or((i32::MIN.into(), i32::MAX.into()));
         Self {
             low: if low_open { open_low } else { low },
             high: if high_open { open_high } else { high },
             low_open,
             high_open,
-            format,
+            format: (least.into(), greatest.into()),
         }
     }
 

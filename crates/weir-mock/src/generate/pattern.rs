@@ -1,4 +1,4 @@
-//! Texts that a regular expression matches.
+//! Generator of texts that match a regular expression.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
@@ -8,7 +8,7 @@ use crate::chance::Chance;
 /// Repetitions beyond the least that are made.
 const MORE_MAX: u32 = 8;
 
-/// Parts that are written for one text, all tries together.
+/// The maximum number of parts written for one text, in all attempts.
 const STEPS_MAX: u32 = 200_000;
 /// Bytes of a pattern at most.
 const PATTERN_MAX: usize = 10_000;
@@ -35,7 +35,7 @@ fn parse(pattern: &str) -> Result<Hir, String> {
     })
 }
 
-/// A text that `pattern` matches, with `least` to `most` characters if one is found soon.
+/// A text that matches `pattern`, with `least` to `most` characters if one is found soon.
 pub(crate) fn text(
     pattern: &str,
     chance: Chance,
@@ -55,7 +55,7 @@ pub(crate) fn text(
         if (least..=most).contains(&length) {
             return Some(writer.out);
         }
-        // A pattern matches anywhere in a text, so one that is too short may be made longer.
+        // A pattern matches anywhere in a text, so a text that is too short may be extended.
         let is_open = !pattern.ends_with('$') && length < least;
         if is_open {
             writer.out.extend(std::iter::repeat_n('x', least - length));
@@ -97,7 +97,7 @@ impl Writer<'_> {
             HirKind::Literal(literal) => self.out.push_str(std::str::from_utf8(&literal.0).ok()?),
             HirKind::Class(Class::Unicode(class)) => {
                 let ranges = class.ranges();
-                // What can be read comes first.
+                // Readable characters come first.
                 let readable: Vec<(u32, u32)> = ranges
                     .iter()
                     .map(|range| (range.start() as u32, range.end() as u32))

@@ -1,5 +1,5 @@
-//! Values by the placeholder that a schema has for them. The schema has the last word: what does
-//! not fit it is not used.
+//! Values from the placeholder that belongs to a schema. The schema has the last word: a value that
+//! violates it is discarded.
 
 use serde_json::{Number, Value};
 

@@ -17,7 +17,7 @@ impl Generator<'_> {
         if let Some(own) = schema.get("pattern").and_then(Value::as_str) {
             let most = most.min(least.saturating_add(64).max(256));
             let made = pattern::text(own, self.chance, &spot.pointer, spot.attempt, least, most);
-            // For one with look-ahead, there is only what the schema shows.
+            // For a pattern with look-ahead only the schema's examples are used.
             let made = made.map(Value::String).or_else(|| example(schema).cloned());
             return made.ok_or_else(|| {
                 format!("{}: no text was found that matches `{own}`", spot.pointer)

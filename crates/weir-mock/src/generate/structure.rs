@@ -21,7 +21,7 @@ impl Generator<'_> {
         let mut members = Map::new();
         let properties = schema.get("properties").and_then(Value::as_object);
         for (name, own) in properties.into_iter().flatten() {
-            // What is write-only is never in an answer.
+            // Write-only properties never appear in an answer.
             if own.get("writeOnly") == Some(&Value::Bool(true)) {
                 continue;
             }
@@ -32,7 +32,7 @@ impl Generator<'_> {
             match self.value(file, own, &spot.member(name)) {
                 Ok(value) => drop(members.insert(name.clone(), value)),
                 Err(why) if is_required => return Err(why),
-                // One that may be left out is, where none can be made.
+                // An optional property is left out if no value can be generated.
                 Err(_) => {}
             }
         }
@@ -76,13 +76,13 @@ impl Generator<'_> {
         all.get(usize::try_from(at).unwrap_or(0)).copied().unwrap_or(&Value::Bool(true))
     }
 
-    /// Whether a property that may be left out is made.
+    /// Whether an optional property is generated.
     fn is_wanted(&self, name: &str, spot: &Spot) -> bool {
         if self.is_sparing(spot) {
             return false;
         }
         let place = format!("{}/{name}:there", spot.pointer);
-        // Where objects do not come out right, smaller ones may.
+        // After several failed attempts, smaller objects are tried.
         let percent = if spot.attempt > FULL_TRIES_MAX { 30 } else { 85 };
         !self.is_dynamic() || self.chance.happens(&place, spot.attempt, percent)
     }
@@ -159,7 +159,7 @@ impl Generator<'_> {
         let items = schema.get("items").unwrap_or(&any);
         let contains = schema.get("contains");
         let wants = contains.map_or(0, |_| count("minContains").unwrap_or(1));
-        // What must be there is an element like all others, too.
+        // The contained element must also satisfy the schema of all elements.
         let contained = match contains {
             Some(own) if items.is_object() => json!({ "allOf": [items, own] }),
             Some(own) => own.clone(),
@@ -170,7 +170,7 @@ impl Generator<'_> {
             return Err(format!("{}: more than {ELEMENTS_HARD_MAX} elements", spot.pointer));
         }
         let most = count("maxItems").unwrap_or(u64::MAX).max(least);
-        // Where elements do not come out right, fewer of them may.
+        // After several failed attempts, fewer elements are tried.
         let few = self.is_sparing(spot) || spot.attempt > FULL_TRIES_MAX;
         let usual = if items == &Value::Bool(false) || few {
             least
@@ -237,7 +237,7 @@ fn with_dependent(schema: &Value, members: &Map<String, Value>) -> Option<Value>
     }
     let mut whole = schema.as_object()?.clone();
     whole.insert("dependentSchemas".to_owned(), Value::Object(other));
-    // The schema has none of its own any more: objects are made of what is resolved.
+    // The schema has no `allOf` any more: it has been resolved.
     whole.insert("allOf".to_owned(), needed.into_iter().map(|(_, own)| own).collect());
     Some(Value::Object(whole))
 }

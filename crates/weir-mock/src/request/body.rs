@@ -10,10 +10,10 @@ use super::violation::{Violation, violations};
 use crate::definition::{Media, RequestBody};
 use crate::problem::Fault;
 
-/// Elements of XML within each other, at most.
+/// The maximum depth of nested XML elements.
 const XML_DEPTH_MAX: usize = 128;
 
-/// What is wrong with the body of a request as far as its head tells.
+/// The violations in the body of a request that its head reveals.
 pub(super) fn check_head(
     declared: &RequestBody,
     call: &Call<'_>,
@@ -28,7 +28,7 @@ pub(super) fn check_head(
     media_of(declared, call).map(drop)
 }
 
-/// Whether the body that the head announces has to be read to know whether it is right.
+/// Whether the announced body must be read to validate it.
 pub(super) fn is_looked_at(declared: &RequestBody, call: &Call<'_>) -> bool {
     let media = media_of(declared, call).ok().filter(|_| call.announces_body());
     media.is_some_and(|(media, content_type)| media.schema.is_some() && is_read(&content_type))
@@ -51,25 +51,27 @@ fn media_of<'d>(declared: &'d RequestBody, call: &Call<'_>) -> Result<(&'d Media
     Ok((media, content_type))
 }
 
-/// The body as its schema sees it, if it is one that can be looked at.
+/// The body as a value for its schema, if its type can be inspected.
 pub(super) fn check(
     declared: &RequestBody,
     call: &Call<'_>,
     found: &mut Vec<Violation>,
 ) -> Result<Option<Value>, Fault> {
     let location = vec!["body".to_owned()];
-    if call.body.is_empty() {
-        if declared.required {
-            found.push(missing());
-        }
+    if call.body.is_empty() && declared.required {
+        found.push(missing());
+        return Ok(None);
+    }
+    // No bytes are a form without fields, if they are announced as a form.
+    if call.body.is_empty() && !is_form(&call.header("content-type").unwrap_or_default()) {
         return Ok(None);
     }
     let (media, content_type) = media_of(declared, call)?;
     Ok(check_content(media, &content_type, call.body, &location, found))
 }
 
-/// Content of a declared type as its schema sees it, if it is some that can be looked at; what is
-/// wrong with it is told below `location`.
+/// Content of a declared type, as a value for its schema, if the type can be inspected; violations
+/// are reported below `location`.
 pub(crate) fn check_content(
     media: &Media,
     content_type: &str,
@@ -90,7 +92,7 @@ pub(crate) fn check_content(
     Some(value)
 }
 
-/// Whether a declared range covers a media type; parameters do not count.
+/// Whether a declared range covers a media type; parameters are ignored.
 pub(crate) fn fits(range: &str, media_type: &str) -> bool {
     let essence =
         |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -113,13 +115,19 @@ pub(crate) fn is_json(media_type: &str) -> bool {
     essence == "application/json" || essence == "*/*" || essence.ends_with("+json")
 }
 
+/// The essence of a media type is a form as browsers write it into a URL.
+fn is_form(media_type: &str) -> bool {
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/x-www-form-urlencoded")
+}
+
 /// The essence of a media type is XML.
 pub(crate) fn is_xml(media_type: &str) -> bool {
     let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     matches!(essence.as_str(), "application/xml" | "text/xml") || essence.ends_with("+xml")
 }
 
-/// Whether bodies of this type are more than bytes to [`read`].
+/// Whether [`read`] parses bodies of this type.
 pub(crate) fn is_read(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let forms = ["application/x-www-form-urlencoded", "multipart/form-data"];
@@ -153,7 +161,7 @@ fn read(media: &Media, content_type: &str, body: &[u8]) -> Result<Option<Value>,
             let text = String::from_utf8_lossy(body);
             Ok(Some(coerce(&text, shape.as_ref())))
         }
-        // Bytes: a schema says nothing of them that could be looked at.
+        // Bytes cannot be validated against a schema.
         _ => Ok(None),
     }
 }

@@ -1,4 +1,4 @@
-//! A request as it came.
+//! A request as received.
 
 use weir_wire::Fields;
 
@@ -37,7 +37,7 @@ impl Call<'_> {
         })
     }
 
-    /// Whether the head says that content follows.
+    /// Whether the head announces content.
     pub(super) fn announces_body(&self) -> bool {
         let length = self.fields.get(b"content-length");
         length.is_some_and(|length| length.iter().any(|byte| !b"0 \t".contains(byte)))

@@ -1,4 +1,4 @@
-//! What a request must hold for a recording or an override to be meant.
+//! Conditions on requests, for recordings and overrides.
 
 use std::cell::OnceCell;
 
@@ -21,14 +21,14 @@ pub struct Condition {
     pub body: Option<BodyCondition>,
 }
 
-/// What a body must be.
+/// The condition on a body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BodyCondition {
     /// JSON with this value.
     Equal(Value),
-    /// JSON that holds this: members and elements may be there besides.
+    /// JSON that contains this value; further members and elements are allowed.
     Holds(Value),
-    /// This text.
+    /// Exactly this text.
     Text(String),
 }
 
@@ -53,7 +53,7 @@ impl<'c> Asked<'c> {
         self.body.get_or_init(|| serde_json::from_slice(self.call.body).ok()).as_ref()
     }
 
-    /// What `query.a`, `body.b.c`, `path.id`, `header.x` or `cookie.y` stands for.
+    /// The value of `query.a`, `body.b.c`, `path.id`, `header.x` or `cookie.y`.
     pub(crate) fn value(&self, path: &str) -> Option<Value> {
         let (place, name) = path.split_once('.')?;
         let text = match place {
@@ -79,7 +79,7 @@ impl<'c> Asked<'c> {
 }
 
 impl Condition {
-    /// How many things it asks for, if the request has them all.
+    /// The number of requirements, if the request meets them all.
     pub(crate) fn weight(&self, asked: &Asked<'_>) -> Option<usize> {
         let has = |wanted: &[(String, String)], find: &dyn Fn(&str, &str) -> bool| {
             wanted.iter().all(|(name, value)| find(name, value))

@@ -1,4 +1,4 @@
-//! A request, and whether it is what its definition says.
+//! Validation of requests against their operation.
 
 pub(crate) mod body;
 mod call;
@@ -20,8 +20,8 @@ pub(crate) use value::{Shape, array, coerce, form_pairs};
 pub(crate) use violation::violations;
 pub use violation::{Enforcement, Violation};
 
-/// What is wrong with a request: the first of credential, media type, and all else. With the
-/// bodies of requests that are right, what they hold.
+/// Validates a request. Reports the first of: credentials, media type, all other violations. For a
+/// valid request, returns the values of its body.
 pub(crate) fn check(
     operation: &Operation,
     path_values: &[(&str, String)],
@@ -35,8 +35,7 @@ pub(crate) fn check(
     if violations.is_empty() { Ok(body) } else { Err(Fault::Invalid(violations)) }
 }
 
-/// The same as far as the head of a request tells: of its body only whether it is there and of a
-/// declared type.
+/// Validates a request as far as its head permits: of its body only the presence and the type.
 pub(crate) fn check_all_but_content(
     operation: &Operation,
     path_values: &[(&str, String)],
@@ -49,12 +48,12 @@ pub(crate) fn check_all_but_content(
     if violations.is_empty() { Ok(()) } else { Err(Fault::Invalid(violations)) }
 }
 
-/// Whether the content of a request has to be read to know whether it is right.
+/// Whether the content of a request is needed to validate it.
 pub(crate) fn needs_content(operation: &Operation, call: &Call<'_>) -> bool {
     operation.body.as_ref().is_some_and(|declared| body::is_looked_at(declared, call))
 }
 
-/// What is wrong with the parameters of a request.
+/// The violations in the parameters of a request.
 ///
 /// # Errors
 /// It lacks a credential.

@@ -7,7 +7,7 @@ use super::value::{Shape, array, coerce, object};
 use super::violation::{Violation, violations};
 use crate::definition::{Parameter, ParameterPlace, Style};
 
-/// What a request has of a parameter.
+/// The form in which a request contains a parameter.
 pub(super) enum Written {
     Nothing,
     /// A text that stands for the whole value in the parameter's style.
@@ -137,6 +137,9 @@ fn read(parameter: &Parameter, text: &str, shape: Option<&Shape<'_>>) -> Result<
             _ => part,
         });
         return Ok(array(parts.filter(|_| !text.is_empty()), shape));
+    }
+    if is_object && text.is_empty() {
+        return Ok(object(std::iter::empty(), shape));
     }
     if is_object && !text.starts_with('{') {
         if parameter.explode {

@@ -1,5 +1,5 @@
-//! Whether the credentials are there that an operation asks for; what they are worth is not known
-//! to a mock.
+//! Checks that the credentials that an operation requires are present; a mock cannot check their
+//! validity.
 
 use super::call::Call;
 use crate::definition::{Challenge, Operation, ParameterPlace};

@@ -1,4 +1,4 @@
-//! Text that stands for a value: form pairs, and coercion to what a schema says.
+//! Values written as text: form pairs, and coercion to the types of a schema.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -9,8 +9,8 @@ use serde_json::{Map, Number, Value};
 
 use crate::definition::{Documents, Place, Schema, Types};
 
-/// Schemas that one schema is made of and that are looked at for a type or property; some are made
-/// of themselves.
+/// The maximum number of nested schemas searched for a type or property, as some schemas are
+/// recursive.
 const PARTS_MAX: usize = 1_000;
 
 /// Names and values of a form or query.
@@ -39,7 +39,7 @@ fn form_text(text: &[u8]) -> String {
 pub(crate) struct Shape<'a> {
     documents: &'a Documents,
     place: Place,
-    /// Where its types are kept, if it is a schema that many requests are read by.
+    /// The cache of its types, if many requests are read with this schema.
     types: Option<&'a OnceLock<Types>>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Shape<'a> {
         self.documents.follow(self.place.clone()).ok()
     }
 
-    /// Whether a value may be of this type, by `type` here or in what the schema is made of.
+    /// Whether a value may be of this type, according to `type` here or in a part of the schema.
     pub(crate) fn may_be(&self, name: &str) -> bool {
         self.types.map_or_else(|| self.types(), |kept| *kept.get_or_init(|| self.types())).has(name)
     }
@@ -86,7 +86,7 @@ impl<'a> Shape<'a> {
         types.get()
     }
 
-    /// What is found first in the schema, or in what `allOf`, `oneOf` and `anyOf` make it of.
+    /// The first result from the schema or from a part in `allOf`, `oneOf` and `anyOf`.
     fn first_part<T>(&self, find: impl Fn(&Place, &Value) -> Option<T>) -> Option<T> {
         let mut waiting = vec![self.place.clone()];
         let mut seen = Vec::new();

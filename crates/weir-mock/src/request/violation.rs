@@ -1,18 +1,18 @@
-//! How a request breaks its definition, and what becomes of it then.
+//! The violations of a request, and their consequences.
 
 use serde_json::{Value, json};
 
 use crate::definition::Schema;
 
-/// What becomes of a request that breaks its definition.
+/// The handling of a request that violates its definition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Enforcement {
-    /// It is refused.
+    /// The request is refused.
     #[default]
     Enforce,
-    /// It is answered, and the violations are told in the header `sl-violations`.
+    /// The request is answered, and the violations are listed in the header `sl-violations`.
     Report,
-    /// It is not looked at.
+    /// The request is not validated.
     Off,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn violations(
     location: &[String],
     found: &mut Vec<Violation>,
 ) {
-    /// Violations of one value that are told.
+    /// The maximum number of reported violations of one value.
     const TOLD_MAX: usize = 100;
     let validator = match schema.source().validator() {
         Ok(validator) => validator,

@@ -1,21 +1,23 @@
 //! The answer to a request, as Prism negotiates it.
 
+pub(crate) mod content;
 pub(crate) mod negotiate;
 mod options;
 mod prefer;
 mod recorded;
 mod stateful;
-mod text;
+pub(crate) mod text;
 mod xml;
 
 use serde_json::Value;
 
 use crate::behaviour::{DELAY_MS_MAX, Envelope, InjectedFault, Rule};
+use crate::callback::Callback;
 use crate::chance::Chance;
 use crate::definition::{Api, Code, Example, Media, Operation, Response, Schema};
 use crate::generate::{Generator, Mode};
 use crate::problem::Fault;
-use crate::request::body::{is_json, is_xml};
+use crate::request::body::is_json;
 use crate::request::{Asked, Call, Enforcement, Violation, check};
 use crate::state::{State, Subject};
 use crate::template::{Evaluator, Template};
@@ -24,7 +26,7 @@ pub use options::Options;
 use prefer::Prefer;
 use text::text_of;
 
-/// Whether a request asks what becomes of it: `Prefer: explain=true`, or `?__explain=true`.
+/// Whether a request asks for an explanation: `Prefer: explain=true`, or `?__explain=true`.
 pub(crate) fn asks_why(call: &Call<'_>) -> bool {
     Prefer::asks_why(call)
 }
@@ -38,14 +40,16 @@ pub struct Reply {
     pub fields: Vec<(String, Vec<u8>)>,
     /// Content.
     pub body: Vec<u8>,
-    /// How long to wait before it is sent, in milliseconds.
+    /// The delay before the answer is sent, in milliseconds.
     pub delay_ms: u64,
     /// Over how many milliseconds the body is spread.
     pub body_ms: u64,
-    /// What is wrong with it on purpose; the rest is the answer that it would have been.
+    /// The fault to inject; the other fields hold the answer without it.
     pub fault: Option<InjectedFault>,
-    /// Where the request went and why it is answered so, for a log.
+    /// The chosen operation and the reasons for the answer, for a log.
     pub why: String,
+    /// What is sent to others once it has been sent.
+    pub callbacks: Vec<Callback>,
 }
 
 impl Reply {
@@ -54,7 +58,7 @@ impl Reply {
     }
 
     fn finish(mut self) -> Self {
-        // A value that cannot stand in a head is left out, whatever made it.
+        // A value that is invalid in a header is left out.
         self.fields.retain(|(name, value)| {
             weir_wire::is_token(name.as_bytes()) && weir_wire::is_field_value(value)
         });
@@ -116,20 +120,29 @@ pub(crate) struct Matched<'a> {
     pub path_values: &'a [(&'a str, String)],
     pub call: &'a Call<'a>,
     pub options: &'a Options,
-    /// The override that it means.
+    /// The override that applies to it.
     pub rule: Option<&'a Rule>,
     pub asked: &'a Asked<'a>,
-    /// What is kept, if it is about a collection.
+    /// The stored items, if the operation is one on a collection.
     pub kept: Option<(&'a State, &'a Subject)>,
     pub dice: u64,
     pub now_ms: i64,
+}
+
+/// How bodies are made for one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// By chance instead of by examples.
+    pub dynamic: bool,
+    /// What chance starts from.
+    pub seed: u64,
 }
 
 /// The answer of an operation.
 ///
 /// # Errors
 /// The problem that is told instead.
-pub(crate) fn answer(matched: Matched<'_>) -> Result<Reply, Fault> {
+pub(crate) fn answer(matched: Matched<'_>) -> Result<(Reply, Manner), Fault> {
     let Matched { api, operation, options, rule, .. } = matched;
     let mut prefer = Prefer::read(matched.call).map_err(|wrong| Fault::Invalid(vec![wrong]))?;
     let chance = Chance::new(matched.dice);
@@ -139,7 +152,7 @@ pub(crate) fn answer(matched: Matched<'_>) -> Result<Reply, Fault> {
     }
     let own = rule.map(|rule| &rule.own);
     let (about, reported) = checked(matched, &prefer);
-    // What the client asks for goes first, and does not use up a step of a sequence.
+    // The client's preference comes first, and does not use up a step of a sequence.
     let is_free = about.is_none() && prefer.code.is_none() && prefer.example.is_none();
     let meant = rule.filter(|_| is_free);
     if let Some(rule) = meant {
@@ -152,7 +165,7 @@ pub(crate) fn answer(matched: Matched<'_>) -> Result<Reply, Fault> {
         Some(template) => made.overridden(template)?,
         None => {
             let reply = made.answer(about.as_ref(), options)?;
-            // What is chosen, by the client or an override, is not looked for.
+            // A response chosen by the client or an override is not negotiated.
             let is_chosen = prefer.code.is_some() || prefer.example.is_some();
             match matched.kept.filter(|_| about.is_none() && !is_chosen) {
                 Some((state, subject)) => made.stateful(state, subject, reply)?,
@@ -184,10 +197,10 @@ pub(crate) fn answer(matched: Matched<'_>) -> Result<Reply, Fault> {
     reply.delay_ms = prefer.delay_ms.unwrap_or_else(|| delay.ms(chance));
     reply.body_ms = own.map_or(0, |own| own.body_ms.min(DELAY_MS_MAX));
     reply.fault = fault;
-    Ok(reply.finish())
+    Ok((reply.finish(), Manner { dynamic, seed }))
 }
 
-/// What is wrong with a request if it is refused, and else what is told of it.
+/// The fault if the request is refused, and the violations to report otherwise.
 fn checked(matched: Matched<'_>, prefer: &Prefer) -> (Option<Fault>, Vec<Violation>) {
     let Matched { operation, options, rule, .. } = matched;
     let own = rule.and_then(|rule| rule.own.validation);
@@ -203,10 +216,10 @@ fn checked(matched: Matched<'_>, prefer: &Prefer) -> (Option<Fault>, Vec<Violati
     }
 }
 
-/// What is told of an answer that came of a template.
+/// The reason given for an answer made from a template.
 const TEMPLATE: &str = "template";
 
-/// What an answer is made from.
+/// The inputs of an answer.
 struct Making<'a> {
     matched: Matched<'a>,
     prefer: &'a Prefer,
@@ -370,7 +383,7 @@ impl Making<'_> {
         };
         let value = self.generator(schema).make("").map_err(Fault::NoBody)?;
         let source = if self.dynamic { "made from the schema" } else { "sample of the schema" };
-        Ok((self.written(&value, media, media_type), source.to_owned()))
+        Ok((content::write(&value, media, media_type), source.to_owned()))
     }
 
     fn example(
@@ -382,33 +395,12 @@ impl Making<'_> {
     ) -> Result<(Vec<u8>, String), Fault> {
         Ok(match example {
             Example::Value(sample) if is_json(media_type) => (sample.json().to_vec(), source),
-            Example::Value(sample) => (self.written(&sample.value, media, media_type), source),
+            Example::Value(sample) => (content::write(&sample.value, media, media_type), source),
             Example::Text(text) => (text.clone().into_bytes(), source),
             Example::Template(template) => {
                 let value = self.evaluated(template)?;
-                (self.written(&value, media, media_type), TEMPLATE.to_owned())
+                (content::write(&value, media, media_type), TEMPLATE.to_owned())
             }
         })
-    }
-
-    fn written(&self, value: &Value, media: &Media, media_type: &str) -> Vec<u8> {
-        match value {
-            Value::String(text) if !is_json(media_type) => text.clone().into_bytes(),
-            value if is_xml(media_type) => xml::write(media.schema.as_ref(), value).into_bytes(),
-            Value::Object(members) if media_type.starts_with("application/x-www-form-") => {
-                let pairs = members.iter().map(|(name, value)| {
-                    let encode = |text: &str| {
-                        percent_encoding::utf8_percent_encode(
-                            text,
-                            percent_encoding::NON_ALPHANUMERIC,
-                        )
-                        .to_string()
-                    };
-                    format!("{}={}", encode(name), encode(&text_of(value)))
-                });
-                pairs.collect::<Vec<_>>().join("&").into_bytes()
-            }
-            value => value.to_string().into_bytes(),
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Which response, and which of its media types.
+//! The choice of the response and of its media type.
 
 use crate::definition::{Code, Media, Operation, Response};
 use crate::problem::Fault;
@@ -76,7 +76,7 @@ pub(crate) fn listed(all: &[Response]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// What a client accepts of the content of a response, with the type to announce; `None` if the
+/// The media type of a response that the client accepts, with the type to announce; `None` if the
 /// response has no content.
 pub(super) fn media_for<'r>(
     response: &'r Response,
@@ -127,7 +127,7 @@ pub(super) fn media_for<'r>(
 }
 
 /// The media type of an answer: as declared, or what the client named where that is a range.
-fn announced(declared: &str, asked: &str) -> String {
+pub(crate) fn announced(declared: &str, asked: &str) -> String {
     let is_range = |text: &str| text.split(';').next().unwrap_or_default().contains('*');
     match (is_range(declared), is_range(asked)) {
         (false, _) => declared.to_owned(),

@@ -1,26 +1,29 @@
-//! How definitions answer.
+//! Options for the answers of definitions.
 
 use crate::behaviour::{Delay, Envelope};
+use crate::callback::CallbackTargets;
 use crate::request::Enforcement;
 
-/// How a set of definitions answers.
+/// Options for the answers of a set of definitions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Bodies are made from schemas, realistic and by chance, where nothing else is asked for.
+    /// Bodies are random, realistic values from schemas, unless the request asks otherwise.
     pub dynamic: bool,
-    /// What chance starts from; else each answer has a seed of its own, which it tells.
+    /// The seed of random values; without it each answer uses a seed of its own, and reports it.
     pub seed: Option<u64>,
     /// A request that is wrong always gets a problem document, even where the definition has a
     /// response for it.
     pub errors: bool,
-    /// What becomes of requests that break their definition.
+    /// The handling of invalid requests.
     pub validation: Enforcement,
-    /// How long each answer waits.
+    /// The delay of each answer.
     pub delay: Delay,
-    /// Whether what clients write to collections is kept and given back.
+    /// Whether items that clients write to collections are stored and returned.
     pub stateful: bool,
-    /// Name of the header that tells APIs with the same paths apart, by their names.
+    /// The name of the header that selects among APIs with the same paths, by their names.
     pub select_header: Option<String>,
-    /// What answers are wrapped in.
+    /// The envelope around answers.
     pub envelope: Option<Envelope>,
+    /// Where callbacks and webhooks may go.
+    pub callbacks: CallbackTargets,
 }

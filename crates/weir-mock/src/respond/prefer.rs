@@ -1,4 +1,4 @@
-//! What a client prefers: `Prefer: code=404, example=none` (RFC 7240), or `?__code=404`.
+//! Preferences of a client: `Prefer: code=404, example=none` (RFC 7240), or `?__code=404`.
 
 use crate::behaviour::{DELAY_MS_MAX, InjectedFault};
 use crate::request::{Call, Enforcement, Violation};
@@ -13,9 +13,9 @@ pub(super) struct Prefer {
     pub delay_ms: Option<u64>,
     pub validation: Option<Enforcement>,
     pub fault: Option<InjectedFault>,
-    /// Tell what becomes of the request, instead of answering it.
+    /// Explain the outcome instead of answering the request.
     pub explain: bool,
-    /// As written, to be told in `Preference-Applied`.
+    /// The preferences as written, for `Preference-Applied`.
     written: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ impl Prefer {
         Ok(prefer)
     }
 
-    /// Whether `call` asks what becomes of it. Costs next to nothing if it prefers nothing.
+    /// Whether `call` asks for an explanation. Costs next to nothing if it prefers nothing.
     pub(super) fn asks_why(call: &Call<'_>) -> bool {
         let query = call.query.unwrap_or_default();
         let may = call.fields.contains(b"prefer") || memchr::memmem::find(query, b"__").is_some();

@@ -1,4 +1,4 @@
-//! Which of the answers that were given before is given again.
+//! The choice among recorded answers.
 
 use std::sync::atomic::Ordering;
 
@@ -8,8 +8,8 @@ use crate::problem::Fault;
 use crate::request::body::fits;
 use crate::request::{Asked, Call};
 
-/// The recording for a request, and why: that which the client prefers, else the most specific
-/// that fits, else the next in turn or the first good one.
+/// The recording for a request, with the reason: the one that the client prefers, else the most
+/// specific match, else the next in turn or the first good one.
 pub(super) fn choose<'o>(
     operation: &'o Operation,
     asked: &Asked<'_>,

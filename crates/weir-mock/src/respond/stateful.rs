@@ -1,4 +1,4 @@
-//! Answers from what clients have written: a collection and its items.
+//! Answers from items that clients have written: a collection and its items.
 
 use serde_json::{Map, Value};
 
@@ -10,11 +10,11 @@ use crate::problem::Fault;
 use crate::request::body::is_json;
 use crate::state::{Identity, State, Subject};
 
-/// Members that tell how long a list is.
+/// Members that hold the length of a list.
 const COUNTS: &[&str] = &["total", "count", "totalCount", "total_count"];
 
 impl Making<'_> {
-    /// `reply`, which is that without state, with what is kept.
+    /// `reply`, the stateless answer, with the stored items in it.
     pub(super) fn stateful(
         &self,
         state: &State,
@@ -69,7 +69,8 @@ impl Making<'_> {
     ) -> Result<Reply, Fault> {
         let made: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
         let mut item = sent.clone();
-        // What the server would add is made; what the client may leave out stays out.
+        // Properties that the server would add are generated; optional ones that the client left
+        // out stay out.
         for name in self.required() {
             if let Some(value) = made.get(&name).filter(|_| !item.contains_key(&name)) {
                 item.insert(name, value.clone());
@@ -100,7 +101,7 @@ impl Making<'_> {
         Ok(shown(reply, &item))
     }
 
-    /// What the schema of the answer requires of it.
+    /// The properties that the schema of the answer requires.
     fn required(&self) -> Vec<String> {
         let Ok((_, response)) = choose(self.matched.operation, None) else { return Vec::new() };
         let schema = response.media.iter().find_map(|media| media.schema.as_ref());
@@ -110,7 +111,7 @@ impl Making<'_> {
         names.map(str::to_owned).collect()
     }
 
-    /// 201, where something new may be put and the definition has such a response.
+    /// 201 for a new item, if the definition has such a response.
     fn of_put(&self, is_new: bool, reply: Reply) -> Result<Reply, Fault> {
         let all = &self.matched.operation.responses;
         match all.iter().find(|response| response.code == Code::Exact(201)).filter(|_| is_new) {
@@ -129,7 +130,7 @@ impl Making<'_> {
     }
 }
 
-/// A list in the place of the one that was made: the body itself, or its first list.
+/// The reply with the items in place of the generated list: the body itself, or its first list.
 fn listed(mut reply: Reply, items: Vec<Value>) -> Reply {
     let mut body: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     let count = items.len();
@@ -157,7 +158,7 @@ fn shown(mut reply: Reply, item: &Value) -> Reply {
     reply
 }
 
-/// An item that is called as its path says.
+/// The item with the id in its path.
 fn named(subject: &Subject, mut item: Map<String, Value>, id: &str) -> Map<String, Value> {
     let key = match item.contains_key(&subject.variable) {
         true => subject.variable.as_str(),

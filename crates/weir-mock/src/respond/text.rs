@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// A value as it stands in a header or form.
-pub(super) fn text_of(value: &Value) -> String {
+pub(crate) fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::text::text_of;
 use crate::definition::{Documents, Place, Schema};
 
-/// Elements within each other at most.
+/// The maximum depth of nested elements.
 const DEPTH_MAX: usize = 128;
 
 /// A document.

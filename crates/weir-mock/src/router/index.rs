@@ -1,5 +1,5 @@
-//! The paths of all definitions together. Copies share what they have in common, and a change
-//! costs about the same however many definitions there are.
+//! The paths of all definitions together. Copies share their structure, so the cost of a change
+//! hardly depends on the number of definitions.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -24,14 +24,14 @@ type Shard = HashMap<Arc<[u8]>, Arc<Bucket>>;
 pub(crate) struct Index {
     /// None or [`SHARDS`], of as many each.
     shards: Vec<Arc<Vec<Arc<Shard>>>>,
-    /// How many definitions have paths of a shape, once for each prefix.
+    /// The number of definitions with paths of a shape, counted once for each prefix.
     shapes: Arc<BTreeMap<Shape, usize>>,
 }
 
 /// Paths of one key: groups of the same path, those first that are tried first.
 type Bucket = Vec<Group>;
 
-/// Those who have the same path; the first one answers.
+/// The definitions that have the same path; the first one answers.
 type Group = Sorted<Rank, Owner>;
 
 /// One path of a definition.
@@ -74,7 +74,7 @@ impl Index {
         Ok(())
     }
 
-    /// Removes what was added with the same arguments.
+    /// Removes the paths that were added with the same arguments.
     pub(crate) fn remove(&mut self, rank: &Rank, paths: &Paths, prefixes: &[Vec<u8>]) {
         for prefix in prefixes {
             for path in paths.iter() {
@@ -100,7 +100,7 @@ impl Index {
         }
     }
 
-    /// The operation of a request, and who has it.
+    /// The operation of a request, and the definition that has it.
     pub(crate) fn find(&self, prefix: &[u8], sought: &Sought<'_>) -> Found<'_, &Rank> {
         let mut methods = Vec::new();
         let mut key = Vec::new();
@@ -126,7 +126,7 @@ impl Index {
         self.shards.get(part)?.get(at).map(|shard| &**shard)
     }
 
-    /// The same, copied if it is shared.
+    /// The shard for `key`, copied first if it is shared.
     fn shard_mut(&mut self, key: &[u8]) -> Option<&mut Shard> {
         let (part, at) = shard_of(key);
         Arc::make_mut(self.shards.get_mut(part)?).get_mut(at).map(Arc::make_mut)

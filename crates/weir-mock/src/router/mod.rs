@@ -1,6 +1,6 @@
-//! Which operation a path belongs to: one hash probe for paths without variables, and one for each
-//! shape of path with some, however many definitions there are. Large public definitions have at
-//! most 21 shapes for each number of segments.
+//! The router of paths to operations: one hash probe for paths without variables, and one for each
+//! shape of path with variables, regardless of the number of definitions. Large public definitions
+//! have at most 21 shapes for each number of segments.
 
 mod index;
 mod path;
@@ -13,17 +13,18 @@ pub(crate) use path::Sought;
 use path::Values;
 pub(crate) use paths::Paths;
 
-/// Shapes for one number of segments, at most: templates made to have 2^n of them are refused.
+/// The maximum number of shapes for one number of segments: paths made to have 2^n of them are
+/// refused.
 const SHAPES_MAX: usize = 256;
 
-/// Where a definition is among others: by number, and of equal numbers by name.
+/// The rank of a definition among others: by number, then by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
     pub at: usize,
     pub name: Arc<str>,
 }
 
-/// What a path came to.
+/// The result of a look-up.
 pub(crate) enum Found<'r, T> {
     /// The operation of whom, with the values of its variables.
     Operation {
@@ -37,7 +38,7 @@ pub(crate) enum Found<'r, T> {
 }
 
 impl<'r, T> Found<'r, T> {
-    /// The same of another.
+    /// The same result for another type of owner.
     pub(crate) fn of<U>(self, change: impl FnOnce(T) -> U) -> Found<'r, U> {
         match self {
             Self::Operation { of, operation, values } => {

@@ -20,11 +20,11 @@ pub(crate) struct Path {
     query: Box<[(String, String)]>,
     /// Names of the variables, in the order of the path.
     names: Box<[Box<str>]>,
-    /// Which operation of the definition it is.
+    /// The index of the operation in its definition.
     pub(crate) operation: usize,
 }
 
-/// Which segments of how many are variables.
+/// The number of segments of a path, and which of them are variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Shape {
     pub segments: usize,
@@ -61,7 +61,7 @@ impl Path {
     /// `written` is no path.
     pub(super) fn parse(written: &str, method: &str, operation: usize) -> Result<Self, String> {
         let (path, query) = written.split_once('?').unwrap_or((written, ""));
-        // What is behind `#` tells variants of one path apart for readers only.
+        // The fragment distinguishes variants of one path for readers only.
         let path = path.split('#').next().unwrap_or(path);
         let query = query.split('#').next().unwrap_or_default();
         let pairs = query.split('&').filter(|pair| !pair.is_empty() && !pair.contains('{'));
@@ -102,12 +102,12 @@ impl Path {
         })
     }
 
-    /// Smaller is looked at first: more text within segments, then more of the query.
+    /// The order of trial: more text within segments first, then more of the query.
     pub(super) fn class(&self) -> impl Ord + use<> {
         std::cmp::Reverse((self.template.literal, self.query.len()))
     }
 
-    /// Whether each request that has one has the other.
+    /// Whether both match the same requests.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.method == other.method && self.query == other.query && self.template == other.template
     }
@@ -117,7 +117,7 @@ impl<'c> Sought<'c> {
     /// `None` for a path with more segments than any definition has.
     pub(crate) fn new(path: &'c [u8], query: Option<&'c [u8]>, method: &'c str) -> Option<Self> {
         let path = path.strip_prefix(b"/").unwrap_or(path);
-        // Each is decoded by itself.
+        // Each segment is decoded separately.
         let segments = path.split(|byte| *byte == b'/').take(SEGMENTS_MAX + 1);
         let segments: Vec<_> = segments.map(|segment| percent_decode(segment).into()).collect();
         let query = String::from_utf8_lossy(query.unwrap_or_default());
@@ -129,7 +129,7 @@ impl<'c> Sought<'c> {
         (self.method == "HEAD").then(|| Self { method: "GET", ..self.clone() })
     }
 
-    /// How many segments its path has.
+    /// The number of segments of the path.
     pub(super) fn segments(&self) -> usize {
         self.segments.len()
     }
@@ -214,7 +214,7 @@ fn variables(segment: &str, names: &mut Vec<Box<str>>) -> Option<Vec<Box<str>>> 
     }
 }
 
-/// What stands between `texts`, none of it empty.
+/// The values between `texts`; none may be empty.
 fn between(texts: &[Box<str>], segment: &str, values: &mut Vec<String>) -> Option<()> {
     let (first, others) = texts.split_first()?;
     let mut rest = segment.strip_prefix(&**first)?;

@@ -6,15 +6,15 @@ use super::{Found, SHAPES_MAX};
 /// All paths of a definition.
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
-    /// By key; those of one key in the order in which they are tried.
+    /// The paths by key; those with the same key in the order of trial.
     all: Box<[Path]>,
     /// In the order in which they are tried.
     shapes: Box<[Shape]>,
 }
 
 impl Paths {
-    /// Of paths as they are written, each with its method and operation. Of two that are the same
-    /// the first one counts.
+    /// Builds the table from paths as written, each with its method and operation. Among equal ones
+    /// the first counts.
     ///
     /// # Errors
     /// A path that is none, or too many shapes.
@@ -70,7 +70,7 @@ impl Paths {
     }
 }
 
-/// What is wrong with more shapes than can be looked for.
+/// The error for a definition with more shapes than the router looks up.
 pub(super) fn too_many(segments: usize) -> String {
     format!("there are more than {SHAPES_MAX} shapes of paths with {segments} segments")
 }

@@ -1,4 +1,4 @@
-//! What paths come to, of one definition and of many together.
+//! Look-ups of paths, in one definition and in many together.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn paths(written: &[(&str, &str)]) -> Arc<Paths> {
     Arc::new(Paths::new(each).expect("paths"))
 }
 
-/// What a request to `target` comes to: `NAME OPERATION key=value…`, `405 METHOD…` or `404`.
+/// The result of a request to `target`: `NAME OPERATION key=value…`, `405 METHOD…` or `404`.
 fn found(index: &Index, prefix: &[u8], method: &str, target: &str) -> String {
     let (path, query) = target.split_once('?').map_or((target, None), |(p, q)| (p, Some(q)));
     let sought = Sought::new(path.as_bytes(), query.map(str::as_bytes), method).expect("a path");
@@ -107,7 +107,7 @@ fn shapes_without_end_are_refused() {
     }
     let refused = index.add(&rank("more"), &of_one(256), &[Vec::new()]).expect_err("refused");
     assert!(refused.contains("more than 256 shapes"), "{refused}");
-    // What leaves makes room.
+    // A removed definition makes room for another.
     index.remove(&rank("7"), &of_one(7), &[Vec::new()]);
     index.add(&rank("more"), &of_one(256), &[Vec::new()]).expect("room");
 }

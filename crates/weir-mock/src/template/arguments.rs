@@ -1,5 +1,5 @@
-//! From a text to its placeholders, and from their arguments to values: literals only, nothing is
-//! ever run.
+//! The parser of placeholders in a text, and of their arguments: literals only, nothing is
+//! executed.
 
 use serde_json::{Number, Value};
 
@@ -14,7 +14,7 @@ const WRITTEN_MAX: usize = 1_024;
 /// Placeholders within the arguments of others, at most.
 const DEPTH_MAX: usize = 8;
 
-/// What the path of an echo begins with.
+/// The prefixes of the path of an echo.
 const PLACES: &[&str] =
     &["query.", "path.", "params.", "header.", "headers.", "cookie.", "cookies.", "body."];
 
@@ -59,13 +59,13 @@ fn pieces_within(text: &str, turns: &mut usize, depth: usize) -> Vec<Piece> {
     pieces
 }
 
-/// `{{query.a}}`, or `${query.a}` as YApi has it, if the text begins with one.
+/// `{{query.a}}`, or `${query.a}` as YApi has it, at the start of the text.
 fn echo(text: &str) -> Option<(Piece, usize)> {
     let (open, close) = if text.starts_with("{{") { ("{{", "}}") } else { ("${", "}") };
     let inside = text.strip_prefix(open)?;
     let end = inside.find(close).filter(|end| *end < WRITTEN_MAX)?;
     let path = inside.get(..end)?.trim().to_owned();
-    // Braces mean other things elsewhere.
+    // Other texts use double braces for other purposes.
     if open == "{{" && !PLACES.iter().any(|place| path.starts_with(place)) {
         return None;
     }
@@ -74,7 +74,7 @@ fn echo(text: &str) -> Option<(Piece, usize)> {
     Some((Piece::Echo { path, written }, length))
 }
 
-/// `@name`, `@name(…)`, `@/a/b` or `@../b`, if the text begins with one.
+/// `@name`, `@name(…)`, `@/a/b` or `@../b`, at the start of the text.
 fn placeholder(text: &str, turns: &mut usize, depth: usize) -> Option<(Piece, usize)> {
     let inside = text.strip_prefix('@')?;
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
@@ -85,7 +85,7 @@ fn placeholder(text: &str, turns: &mut usize, depth: usize) -> Option<(Piece, us
     if path.is_empty() {
         return None;
     }
-    // A name ends where a known one does, so that `@date-1` is a date and `-1`.
+    // A name ends where a known name does, so that `@date-1` is a date and `-1`.
     let plain = path.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(path.len());
     let name = path.get(..plain)?.to_ascii_lowercase();
     if is_known(&name) && !is_path {
@@ -105,7 +105,7 @@ fn placeholder(text: &str, turns: &mut usize, depth: usize) -> Option<(Piece, us
     Some((Piece::Reference { path: path.to_owned(), written }, length))
 }
 
-/// Where the parenthesis that the text begins with is closed.
+/// The index of the parenthesis that closes the first one.
 fn closing(text: &str) -> Option<usize> {
     if !text.starts_with('(') {
         return None;

@@ -1,4 +1,4 @@
-//! Basic values: booleans, numbers, letters, ranges. And what arguments are read as.
+//! Basic values: booleans, numbers, letters, ranges; and the parsing of arguments.
 
 use serde_json::{Number, Value};
 
@@ -19,7 +19,7 @@ pub(super) const NAMES: &[&str] = &[
     "range",
 ];
 
-/// Characters of one text, or elements of one list, at most.
+/// The maximum number of characters of one text, or elements of one list.
 pub(super) const LENGTH_MAX: i64 = 10_000;
 /// The greatest whole number that JavaScript is exact in.
 const WHOLE_MAX: i64 = 9_007_199_254_740_992;
@@ -74,7 +74,7 @@ impl Evaluator<'_> {
         }))
     }
 
-    /// How long something is: `(5)` or `(3, 7)`.
+    /// The length of a value: `(5)` or `(3, 7)`.
     pub(super) fn length(
         &mut self,
         arguments: &[Value],

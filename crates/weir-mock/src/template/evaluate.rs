@@ -1,4 +1,5 @@
-//! One answer from a template: what is random goes by seed and place, and all of it is bounded.
+//! The evaluation of a template to an answer: random values depend on seed and place only, and size
+//! is bounded.
 
 use std::collections::HashMap;
 
@@ -9,14 +10,14 @@ use super::node::{Node, Piece, Template};
 use super::rule::Rule;
 use crate::chance::Chance;
 
-/// Values and repetitions of one answer at most.
+/// The maximum number of values and repetitions in one answer.
 const VALUES_MAX: u32 = 50_000;
-/// Bytes of text of one answer at most.
+/// The maximum number of bytes of text in one answer.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 /// References that lead to references, at most.
 const REFERENCES_MAX: usize = 16;
 
-/// What `{{query.a}}` stands for.
+/// The look-up of the value of `{{query.a}}`.
 pub(crate) type Echo<'a> = &'a dyn Fn(&str) -> Option<Value>;
 
 /// Evaluates templates for one answer.
@@ -26,11 +27,12 @@ pub(crate) struct Evaluator<'a> {
     echo: Echo<'a>,
     values: u32,
     bytes: usize,
-    /// JSON pointer in the answer, which chance goes by, and the numbers drawn there so far.
+    /// JSON pointer in the answer, from which random values are derived, and the number of values
+    /// drawn there so far.
     pointer: String,
     rolls: u64,
     turns: HashMap<usize, u64>,
-    /// By what is counted: `@increment`, `@order(…)`.
+    /// Counters by placeholder: `@increment`, `@order(…)`.
     pub(super) counters: HashMap<String, i64>,
     scopes: Vec<Scope<'a>>,
     references: usize,
@@ -60,7 +62,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The value of a template; `pointer` is where it goes.
+    /// The value of a template; `pointer` is its place in the answer.
     ///
     /// # Errors
     /// It is too large.
@@ -109,7 +111,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A value within the one that is being made.
+    /// A value nested in the current one.
     fn within(&mut self, key: &str, node: &'a Node) -> Result<Value, String> {
         let (length, rolls) = (self.pointer.len(), self.rolls);
         self.pointer.push('/');
@@ -136,7 +138,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// How often a rule repeats.
+    /// The number of repetitions of a rule.
     fn times(&mut self, rule: &Rule) -> Option<u64> {
         let (low, high) = rule.range?;
         Some(u64::try_from(self.between(low, high)).unwrap_or(0))
@@ -155,7 +157,7 @@ impl<'a> Evaluator<'a> {
             self.spend(text.len())?;
             return Ok(Value::String(text));
         }
-        // One that stands alone keeps its type.
+        // A placeholder that is the whole text keeps its type.
         if let ([piece], None | Some(1)) = (pieces, times) {
             return self.piece(piece);
         }
@@ -183,7 +185,7 @@ impl<'a> Evaluator<'a> {
                 Ok(found.unwrap_or_else(|| Value::String(written.clone())))
             }
             Piece::Call { name, arguments, written } => {
-                // A property of that name goes first, unless arguments tell what is meant.
+                // A property with that name has priority, unless there are arguments.
                 if arguments.is_empty()
                     && let Some(found) = self.reference(written.get(1..).unwrap_or_default())?
                 {
@@ -334,7 +336,7 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Array(all))
     }
 
-    /// What `@key`, `@/a/b` or `@../b` leads to.
+    /// The value that `@key`, `@/a/b` or `@../b` refers to.
     fn reference(&mut self, path: &str) -> Result<Option<Value>, String> {
         if self.references >= REFERENCES_MAX || self.scopes.is_empty() {
             return Ok(None);

@@ -1,11 +1,11 @@
 //! The letters that texts are made of.
 
-/// Characters where no others are asked for.
+/// The default characters.
 pub(super) const ANY: &str =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!@#$%^&*()[]";
 pub(super) const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
 
-/// The characters that a name or text stands for.
+/// The characters for the name of a pool, or those of the text itself.
 pub(super) fn pool(name: &str) -> &str {
     match name {
         "lower" => LOWER,

@@ -32,7 +32,7 @@ pub(super) const NAMES: &[&str] = &[
 ];
 
 const SIZES: &[&str] = &["300x250", "250x250", "240x400", "336x280", "720x300", "468x60"];
-/// A picture of one transparent point.
+/// A picture of one transparent pixel.
 const POINT: &str =
     "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
 
@@ -105,7 +105,7 @@ impl Evaluator<'_> {
             url.push('/');
             url.push_str(color.trim_start_matches('#'));
         }
-        // The last of three or more is the text; before it may stand a format.
+        // Of three or more arguments the last is the text; a format may precede it.
         let (format, shown) = match arguments.len() {
             5.. => (text(arguments, 3), text(arguments, 4)),
             _ => (None, text(arguments, 3)),

@@ -23,14 +23,14 @@ pub(crate) use node::Template;
 use node::{NODES_MAX, Node, Piece};
 use rule::Rule;
 
-/// Repetitions that one rule may ask for.
+/// The maximum number of repetitions of one rule.
 const REPEAT_MAX: u64 = 10_000;
 
-/// What is wrong or not understood in a template: a JSON pointer below it, and a message.
+/// An error or an unknown part of a template: a JSON pointer below it, and a message.
 pub(crate) type Note = (String, String);
 
 impl Template {
-    /// Reads a template; `place` is where it stands. What is not understood is added to `notes`.
+    /// Reads a template; `place` is its place. Unknown parts are added to `notes`.
     ///
     /// # Errors
     /// What cannot be evaluated.

@@ -1,4 +1,4 @@
-//! A template once it is read.
+//! The tree of a parsed template.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ pub(super) const NODES_MAX: usize = 100_000;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Template {
     pub(super) root: Node,
-    /// Where it was written, for messages.
+    /// The place in the definition, for messages.
     pub(super) place: String,
 }
 
@@ -72,7 +72,7 @@ pub(super) enum Piece {
 }
 
 impl Template {
-    /// Whether it is the same each time.
+    /// Whether each evaluation gives the same value.
     pub(crate) fn is_plain(&self) -> bool {
         self.root.is_plain()
     }

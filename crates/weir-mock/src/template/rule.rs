@@ -11,7 +11,7 @@ pub(super) struct Rule {
     pub step: Option<i64>,
     /// Least and greatest.
     pub range: Option<(i64, i64)>,
-    /// Whether the range was one number.
+    /// Whether the range was written as one number.
     pub is_single: bool,
     /// Least and greatest number of digits behind the point.
     pub digits: Option<(u64, u64)>,

@@ -1,6 +1,6 @@
-//! A request in front of a limit: it passes, waits for its turn, or is refused.
+//! Admission of a request by a limit: it passes, waits for its turn, or is refused.
 //!
-//! While it waits it holds its head only: what the client sends of a body stays in the kernel.
+//! While it waits, only its head is held: body bytes stay in the kernel's receive buffer.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::error::{ErrorKind, ProxyError};
 use crate::pacer::{arm, arm_if, now_ns};
 use crate::worker::Worker;
 
-/// How often a client that waits is looked at, to see whether it has left.
+/// Interval at which a waiting client is checked for having disconnected.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// What a ticket came to at once.
+/// The immediate result of a ticket.
 pub(super) enum Admitted {
     /// The request goes on.
     Yes,
@@ -71,7 +71,7 @@ pub(super) async fn wait(
             if client.stream.has_hung_up() {
                 return Poll::Ready(Err(None));
             }
-            // Nobody awaits an answer any more.
+            // The client no longer awaits an answer.
             if slot.is_late(now_ns()) && ticket.valve.expire(&slot) {
                 return Poll::Ready(Err(Some(Reason::Deadline)));
             }
@@ -114,14 +114,14 @@ struct Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.worker.waiting.update(|count| count - 1);
-        // One that was let pass at this moment has used its turn, and gives back its place.
+        // A request admitted at this very moment has used its turn, but must give back its place.
         if !self.left && self.valve.leave(self.slot) && self.valve.holds() {
             arm_if(self.valve, self.valve.done(Ended::Unknown, now_ns()));
         }
     }
 }
 
-/// Notes that a request is in service, where that is limited, and paces its bodies.
+/// Records that a request is in service, where concurrency is limited, and paces its bodies.
 fn hold(worker: &Worker, x: &mut Exchange, ticket: &Ticket) {
     let valve = &ticket.valve;
     if valve.holds() {
@@ -147,8 +147,8 @@ pub(super) fn give_back(x: &mut Exchange) {
     }
 }
 
-/// What a request that was in service for `took_ns` tells of the upstream. Answers from 400 on are
-/// often quick, and made by the gateway itself: they tell nothing.
+/// Outcome that a request in service for `took_ns` reports about the upstream. Responses from 400
+/// on are ignored: they are often quick and made by the gateway itself.
 fn ended(record: &Record, took_ns: u64) -> Ended {
     use ErrorKind::{
         Connect, ConnectTimeout, PoolExhausted, ResponseTimeout, UpstreamClosed, UpstreamTooSlow,
@@ -166,7 +166,7 @@ fn ended(record: &Record, took_ns: u64) -> Ended {
     }
 }
 
-/// Says on the answer of one that passed what is left, if it is to.
+/// Adds the remaining quota to the response of an admitted request, if configured.
 fn tell(x: &mut Exchange, ticket: &Ticket) {
     if ticket.fields == RateFields::Always
         && let Some((left, wait_ns)) = ticket.valve.left(now_ns())
@@ -191,8 +191,8 @@ fn rate_fields(ticket: &Ticket, left: u64, wait_ns: u64) -> Option<[(&'static st
     Some([("RateLimit-Policy", policy.into_bytes()), ("RateLimit", left.into_bytes())])
 }
 
-/// 429 if the limit is one of a key, else 503, with what the client needs to come back in time
-/// (RFC 9110 section 10.2.3; draft-ietf-httpapi-ratelimit-headers).
+/// The refusal: 429 for a limit per key, else 503, with the fields from which the client learns
+/// when to retry (RFC 9110 section 10.2.3; draft-ietf-httpapi-ratelimit-headers).
 fn refused(ticket: &Ticket, refusal: Refusal) -> LocalResponse {
     let seconds = refusal.retry_ns.div_ceil(1_000_000_000);
     let mut fields = vec![("Retry-After".to_owned(), seconds.max(1).to_string().into_bytes())];

@@ -15,7 +15,7 @@ use crate::error::{ErrorKind, ProxyError};
 use crate::pacer::now_ns;
 use crate::worker::Worker;
 
-/// How often a client that waits is looked at, to see whether it has left.
+/// Interval at which a waiting client is checked for having disconnected.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Asks, and waits for the answer.

@@ -1,5 +1,5 @@
-//! A request whose route says what to do when its upstream fails: breaker around retries around
-//! attempts, and the way to another route within the gateway.
+//! Forwarding of a request whose route has a policy for upstream failures: breaker around retries
+//! around attempts, and forwarding to another route within the gateway.
 //!
 //! The order is fixed: breaker, then its time limit, then retries, then one attempt with its
 //! response timeout. Other requests never come here (`docs/decisions/0032-attempts.md`).
@@ -35,12 +35,12 @@ use crate::worker::Worker;
 /// An attempt with less time than this is not worth it: deadlines are coarse.
 const ATTEMPT_MS_MIN: u64 = 10;
 
-/// What attempts came to.
+/// Result of the attempts.
 pub(super) enum Done<'s> {
     Next(Next),
     /// The request, as it was before the first attempt, is answered from definitions.
     Mock(&'s MockSource, Outcome),
-    /// The request, as it was before the first attempt, goes to the route of this path.
+    /// The original request is forwarded to the route of this path.
     Fallback(String),
 }
 
@@ -54,13 +54,13 @@ pub(super) struct Attempts<'s> {
     breaker: Option<&'s CircuitBreaker>,
     retry: Option<&'s Retry>,
     mock: Option<&'s MockFallback>,
-    /// When all attempts must have come to a response head.
+    /// Deadline for a response head, over all attempts.
     until_ns: Option<u64>,
-    /// When no further attempt begins; one that runs goes on, as in SCG.
+    /// Deadline for starting another attempt; a running one goes on, as in SCG.
     again_until_ns: Option<u64>,
 }
 
-/// What a request is sent to.
+/// Target of a request.
 type To<'s> = (Arc<Target>, Option<Balancer<'s>>, bool);
 
 impl<'s> Attempts<'s> {
@@ -97,7 +97,7 @@ impl<'s> Attempts<'s> {
         x: &mut Exchange,
         to: To<'s>,
     ) -> Result<Done<'s>, ProxyError> {
-        // What cannot be sent again is not: a protocol that is switched, methods not listed.
+        // Not retried: protocol upgrades and methods that are not listed.
         self.retry =
             self.retry.filter(|retry| retry.takes(x.request.method()) && !self.framing.upgrade);
         if let Some(filter) = self.breaker {
@@ -125,7 +125,7 @@ impl<'s> Attempts<'s> {
         Ok(Done::Next(next))
     }
 
-    /// What answers the request as it was `before`, if its body is still there.
+    /// The mock response for the request as it was `before`, if its body is still there.
     fn mocked(
         &self,
         before: Option<&RequestHead>,
@@ -181,7 +181,7 @@ impl<'s> Attempts<'s> {
                 put_aside(self.worker, x, &outgoing, upstream, head);
                 ProxyError::with(ErrorKind::BreakerStatus(status), format!("status {status}"))
             }
-            // A client that left, or sent nonsense, says nothing of the upstream.
+            // A client that left, or sent an invalid body, is no evidence against the upstream.
             Err(error) if error.side == Side::Client => return Err(error),
             Err(error) => {
                 call.end(true);
@@ -215,7 +215,7 @@ impl<'s> Attempts<'s> {
         kept.map(|head| *head).or_else(|| has_fallback.then(|| x.request.clone()))
     }
 
-    /// What becomes of a request that the breaker does not let pass.
+    /// Fallback for a request that the breaker refuses.
     fn refused(&self, x: &Exchange, filter: &CircuitBreaker) -> Result<Done<'s>, ProxyError> {
         let source = self.mock.and_then(|mock| mock.source(&x.request, Outcome::Open));
         let source = source.ok_or_else(|| is_open(filter.breaker()))?;
@@ -240,7 +240,7 @@ impl<'s> Attempts<'s> {
         self.again_until_ns = retry_ns.map(|limit| now_ns().saturating_add(limit));
     }
 
-    /// Attempts until one comes to a response that is not to be had again.
+    /// Repeats attempts until the response is one that is not retried.
     async fn attempts(
         &self,
         client: &mut Client,
@@ -296,8 +296,8 @@ impl<'s> Attempts<'s> {
         }
     }
 
-    /// Finds an instance that can be reached, and has the request written for it. A connection
-    /// where one had to be made for that.
+    /// Finds a reachable instance and prepares the request for it. Returns the connection if one
+    /// had to be opened to find out.
     async fn ready(
         &self,
         client: &mut Client,
@@ -322,7 +322,7 @@ impl<'s> Attempts<'s> {
                 }
                 (ready, None)
             }
-            // Another attempt has to find the request as after any other.
+            // The next attempt must find the request in the same state as after any other.
             Err(error) if outcome_of(&error).is_some() => (None, Some(error)),
             Err(error) => return Err(error),
         };
@@ -341,7 +341,7 @@ impl<'s> Attempts<'s> {
         failed.map_or(Ok(ready), Err)
     }
 
-    /// How long to wait, in milliseconds, before another attempt; `None` if there is to be none.
+    /// Delay in milliseconds before the next attempt; `None` if there is no further attempt.
     fn next(
         &self,
         x: &Exchange,
@@ -373,7 +373,7 @@ impl<'s> Attempts<'s> {
         Some(wait_ms)
     }
 
-    /// One attempt, on another connection too if a kept one turns out stale.
+    /// One attempt; if a pooled connection turns out to be stale, it is repeated on another one.
     async fn attempt(
         &self,
         client: &mut Client,
@@ -425,12 +425,12 @@ impl<'s> Attempts<'s> {
         keep_body(self.worker, client, x, self.framing, settings, needed).await
     }
 
-    /// What an attempt that starts now may take.
+    /// Limits and settings of an attempt that starts now.
     fn outgoing(&self) -> Result<Outgoing<'s>, ProxyError> {
         let mut outgoing = Outgoing::new(self.snapshot, self.framing, self.route);
         if self.until_ns.is_some() {
-            // Counted from an old look at the clock it would end early, and leave time in which
-            // another attempt is begun for nothing.
+            // With an outdated clock it would end early, and the rest of the time would allow a
+            // useless further attempt.
             self.worker.deadlines.refresh();
             let own = outgoing.response_timeout.unwrap_or(Duration::MAX);
             outgoing.response_timeout = Some(self.left(own)?);
@@ -448,7 +448,7 @@ impl<'s> Attempts<'s> {
         })
     }
 
-    /// `time`, or what is left of the limit if that is less.
+    /// `time`, or the remaining time of the limit if that is less.
     fn left(&self, time: Duration) -> Result<Duration, ProxyError> {
         let Some(until_ns) = self.until_ns else { return Ok(time) };
         match until_ns.saturating_sub(now_ns()) {
@@ -458,8 +458,8 @@ impl<'s> Attempts<'s> {
     }
 }
 
-/// Brings the request back to what it was before the first attempt, body included, if there is all
-/// of that.
+/// Restores the request to its state before the first attempt, body included, if the whole body was
+/// kept.
 fn restore(
     client: &mut Client,
     x: &mut Exchange,
@@ -473,7 +473,7 @@ fn restore(
     true
 }
 
-/// What an error says of the upstream; `None` if it says nothing.
+/// Outcome that an error reports about the upstream; `None` if it reports nothing.
 fn outcome_of(error: &ProxyError) -> Option<Outcome> {
     match error.kind {
         ErrorKind::Resolve => Some(Outcome::Unresolved),
@@ -485,7 +485,7 @@ fn outcome_of(error: &ProxyError) -> Option<Outcome> {
     }
 }
 
-/// What the upstream wrote into `Retry-After`, in seconds; a date counts for nothing.
+/// Seconds of the upstream's `Retry-After`; a date is ignored.
 fn retry_after_s(x: &Exchange) -> Option<u64> {
     let value = x.response.fields.get(b"retry-after")?;
     std::str::from_utf8(value).ok()?.trim().parse().ok()

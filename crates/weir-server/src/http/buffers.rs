@@ -2,12 +2,12 @@
 
 use crate::pipe::Pipes;
 
-/// From this size on, what comes behind a head stays in the buffer it was read into.
+/// Minimum size at which bytes behind a head stay in the buffer they were read into.
 const LENT_BYTES_MIN: usize = 2048;
 /// Buffers kept for when the one in use is lent.
 const SPARE_MAX: usize = 4;
 
-/// What every read of a worker goes through: a buffer, or a pipe.
+/// Read buffers and pipes of a worker, used by every read.
 #[derive(Debug)]
 pub(crate) struct ReadBuffer {
     buffer: Vec<u8>,
@@ -16,17 +16,17 @@ pub(crate) struct ReadBuffer {
 }
 
 impl ReadBuffer {
-    /// One of `size` bytes, with as many as `pipes_max` pipes.
+    /// A read buffer of `size` bytes, with at most `pipes_max` pipes.
     pub(crate) fn new(size: usize, pipes_max: usize) -> Self {
         Self { buffer: vec![0; size], spare: Vec::new(), pipes: Pipes::new(pipes_max) }
     }
 
-    /// Where to read to.
+    /// The buffer to read into.
     pub(crate) fn buffer(&mut self) -> &mut [u8] {
         &mut self.buffer
     }
 
-    /// Where to read up to `max` bytes to.
+    /// The buffer to read into, cut to at most `max` bytes.
     pub(crate) fn buffer_of(&mut self, max: usize) -> &mut [u8] {
         let len = self.buffer.len().min(max);
         self.buffer.get_mut(..len).unwrap_or_default()
@@ -37,8 +37,8 @@ impl ReadBuffer {
         self.buffer.get(..count).unwrap_or_default()
     }
 
-    /// Puts the bytes from `start` to `end` of those read last into `carry`: much of it by handing
-    /// over the buffer, which must come back soon ([`ReadBuffer::take_back`]).
+    /// Moves the bytes from `start` to `end` of the last read into `carry`: large pieces by lending
+    /// the buffer, which must be returned soon ([`ReadBuffer::take_back`]).
     pub(crate) fn give(&mut self, carry: &mut Carry, start: usize, end: usize) {
         let bytes = self.buffer.get(start..end).unwrap_or_default();
         if bytes.len() < LENT_BYTES_MIN || !carry.is_empty() {
@@ -59,7 +59,7 @@ impl ReadBuffer {
         }
     }
 
-    /// Frees what is held only for speed.
+    /// Frees spare buffers.
     pub(crate) fn tidy(&mut self) {
         self.spare.truncate(1);
         self.pipes.tidy();
@@ -109,7 +109,7 @@ impl Carry {
             return;
         }
         self.bytes.truncate(self.end);
-        // What was used is let go of before it outweighs what was not.
+        // Consumed bytes are removed before they outnumber the unread ones.
         if self.start > 0 && self.start >= self.len() {
             self.bytes.drain(..self.start);
             self.start = 0;
@@ -139,7 +139,7 @@ impl Carry {
         self.bytes.capacity()
     }
 
-    /// Gives memory back while there is nothing to keep.
+    /// Frees the memory if it is empty.
     pub(crate) fn shrink(&mut self) {
         if self.is_empty() && self.bytes.capacity() > 0 {
             *self = Self::default();

@@ -18,14 +18,14 @@ use crate::error::{ErrorKind, ProxyError};
 use crate::pacer::now_ns;
 use crate::worker::Worker;
 
-/// How long a request waits for another one's fetch; then it is sent itself.
+/// How long a request waits for another request's fetch; after that it is forwarded itself.
 const WAIT: Duration = Duration::from_secs(10);
-/// How often a client that waits is looked at, to see whether it has left.
+/// Interval at which a waiting client is checked for having disconnected.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Answers a request from the cache of its route, if it can be; `None` if it is to be sent. Then
-/// the exchange knows whether its response is to be kept. Where `to` leads counts, unless that is
-/// an instance of the route's service: they all have the same.
+/// Answers a request from its route's cache if possible; `None` if it must be forwarded. Then the
+/// exchange records whether its response may be stored. The target `to` is part of the key, unless
+/// it is an instance of the route's service: all instances share their responses.
 pub(super) async fn look(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -80,7 +80,7 @@ pub(super) async fn look(
     }
 }
 
-/// Waits until somebody else's fetch is over.
+/// Waits until another request's fetch is over.
 async fn landed(
     worker: &Worker,
     client: &mut Client,

@@ -1,4 +1,4 @@
-//! Responses that a cache gives, and those that it may keep.
+//! Serving responses from the cache, and storing them.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) async fn give(
     finish_with(worker, client, x, framing, snapshot, route, content.to_vec()).await
 }
 
-/// Where a fetch failed: an answer that the cache may still give.
+/// The cached response that may be served in place of a failed fetch.
 pub(super) async fn rescue(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -62,8 +62,8 @@ fn usable_on_error(worker: &Worker, flight: &Flight) -> Option<Arc<Stored>> {
     Some(stored)
 }
 
-/// Whether the response whose head is there is an error in whose place an old response may be
-/// given.
+/// Whether the response is an error that a stale cached response may replace. Only its head has
+/// been read.
 pub(super) fn replaces_error(worker: &Worker, x: &mut Exchange) -> bool {
     let is_error = matches!(x.response.status, 500 | 502 | 503 | 504);
     let now_ms = worker.deadlines.wall_ms();
@@ -74,12 +74,12 @@ pub(super) fn replaces_error(worker: &Worker, x: &mut Exchange) -> bool {
             .is_some_and(|stored| stored.is_usable_on_error(now_ms))
 }
 
-/// Whether the response whose head is there may be kept, and how many bytes of content at most.
+/// Whether the response may be cached, by its head, and the maximum size of its content in bytes.
 pub(super) fn wants(worker: &Worker, x: &mut Exchange, body: BodyKind) -> Option<usize> {
     let storing = x.storing.as_ref()?;
     let max = storing.flight.cache().content_max();
     let fits = !matches!(body, BodyKind::Length(length) if length > max as u64);
-    // What has no end that is told may never end.
+    // A response without an announced end may never end.
     let ends = !matches!(body, BodyKind::UntilClose) && !is_endless(x);
     if fits && ends && lifetime(&x.response, storing.ttl_ms).is_some() {
         return Some(max);
@@ -88,7 +88,7 @@ pub(super) fn wants(worker: &Worker, x: &mut Exchange, body: BodyKind) -> Option
     None
 }
 
-/// A stream of events, which clients want as they come.
+/// An event stream, whose events clients want as they are sent.
 pub(super) fn is_endless(x: &Exchange) -> bool {
     let content_type = x.response.fields.get(b"content-type").unwrap_or_default();
     let starts = |name: &[u8]| {
@@ -106,7 +106,8 @@ pub(super) fn dismiss(worker: &Worker, x: &mut Exchange) {
     }
 }
 
-/// Keeps the response with this content, as it came from the upstream, and has it say so.
+/// Stores the response with this content, as received from the upstream, and adds the cache's
+/// fields to it.
 pub(super) fn keep(worker: &Worker, x: &mut Exchange, content: &[u8]) {
     let Some(storing) = x.storing.take() else { return };
     let Storing { flight, key, request, ttl_ms } = *storing;

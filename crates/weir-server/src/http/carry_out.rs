@@ -1,5 +1,5 @@
-//! A request with more to do than to be forwarded: it waits, is answered here, goes to another
-//! route within the gateway, through a cache, or by several attempts.
+//! Requests that are not just forwarded: they wait, are answered here, go to another route within
+//! the gateway, through a cache, or need several attempts.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -27,10 +27,10 @@ use super::steps::{Step, start, waited};
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
-/// How often a request may be sent to another route; beyond, routes lead in a circle.
+/// Maximum number of forwards of one request to another route; more means a loop of routes.
 const DISPATCHES_MAX: u32 = 8;
 
-/// Carries out what is to be done for a request, where it may take more than one attempt.
+/// Executes the steps of a request that may take more than one attempt.
 pub(super) async fn carry_out(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -118,17 +118,17 @@ async fn steps(
 
 /// Makes a request ready for the fallback of `route`.
 fn leave(x: &mut Exchange, route: &Route<RouteTarget>) {
-    // What another route answers is not this one's response.
+    // The response of another route must not be cached for this one.
     x.storing = None;
-    // Not what filters behind the breaker have put in, such as credentials. Content that was edited
-    // goes with the head that tells its length.
+    // The original request, without what filters behind the breaker added, such as credentials.
+    // Edited content stays with the head that gives its length.
     if let Some(kept) = x.kept.take().filter(|_| !route.target.chain.edits_request()) {
         x.request = *kept;
     }
     x.request.fields.remove(b"origin");
 }
 
-/// Looks for the route of `path`, as Spring's DispatcherHandler does once more: method, query,
+/// Finds the route of `path`, as Spring's DispatcherHandler does for a forward: method, query,
 /// fields and body stay.
 async fn dispatch<'s>(
     worker: &'s Worker,
@@ -185,7 +185,7 @@ async fn copy(
 /// Sends a copy on its way, if there is room for it.
 fn send_copy(worker: &Worker, copied: Box<Copied>) {
     let Some(inquiries) = &worker.inquiries else { return };
-    // Nobody waits for an answer.
+    // The answer to a mirrored request is discarded.
     let (sender, _) = oneshot::channel();
     let sent = inquiries.try_send((Question::Mirror(copied), sender));
     worker.counters.asked("mirror", sent.is_ok());

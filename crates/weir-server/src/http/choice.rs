@@ -12,7 +12,7 @@ use crate::error::Side;
 use crate::pacer::now_ns;
 use crate::worker::Worker;
 
-/// What the target of a request is one instance of.
+/// The balancer that chose the target of a request.
 #[derive(Clone, Copy)]
 pub(crate) enum Balancer<'s> {
     /// Instances take turns.
@@ -29,7 +29,7 @@ impl Balancer<'_> {
         }
     }
 
-    /// Notes that `target` could not be reached.
+    /// Records that `target` could not be reached.
     pub(super) fn unreached(&self, worker: &Worker, choice: &mut Chosen, target: &Target) {
         match (self, choice) {
             (Self::Service(service), _) => service.unreached(target, worker.deadlines.wall_ms()),
@@ -38,8 +38,8 @@ impl Balancer<'_> {
         }
     }
 
-    /// Another instance than those in `tried`; one of them again if there is no other and
-    /// `or_again`.
+    /// An instance that is not in `tried`; if there is no other and `or_again` is set, one of those
+    /// again.
     pub(super) fn next(
         &self,
         worker: &Worker,
@@ -76,7 +76,7 @@ pub(super) fn choose(
     Some(target)
 }
 
-/// What the rules of `cluster` look at.
+/// Properties of the request that the rules of `cluster` look at.
 fn asked(worker: &Worker, client: &Client, head: &RequestHead, cluster: &Cluster) -> Asked {
     let rules = cluster.rules();
     let hash = match &rules.hash {
@@ -111,7 +111,7 @@ fn pair(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((name.trim_ascii(), value.get(1..)?.trim_ascii()))
 }
 
-/// Tells the chosen instance its own id, where the rules have it (SCG class
+/// Adds the cookie with the instance's own id to the request, if configured (SCG class
 /// `LoadBalancerServiceInstanceCookieFilter`).
 pub(super) fn pass_on_cookie(x: &mut Exchange) {
     let Some((name, id)) = x.choice.as_ref().and_then(|choice| choice.cookie()) else { return };
@@ -141,15 +141,14 @@ pub(super) fn answered(x: &mut Exchange) {
     }
 }
 
-/// An attempt came to nothing.
+/// Records a failed attempt.
 pub(super) fn failed(x: &mut Exchange) {
     if let Some(choice) = &mut x.choice {
         choice.failed(now_ns() / 1_000_000);
     }
 }
 
-/// The end of a request: one that came to no response counts against its instance, if that is to
-/// blame.
+/// Ends a request: without a response it counts as a failure of its instance, if that is at fault.
 pub(super) fn end(x: &mut Exchange) {
     let Some(mut choice) = x.choice.take() else { return };
     if x.record.error.as_ref().is_some_and(|kind| kind.side() == Side::Upstream) {

@@ -22,7 +22,7 @@ pub(crate) struct Client {
     pub(crate) requests: u64,
     /// The client closed its side.
     pub(crate) ended: bool,
-    /// There is no room for it: it is told so.
+    /// All files are in use: the client only gets a 503.
     pub(crate) refused: bool,
 }
 

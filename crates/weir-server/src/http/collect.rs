@@ -15,8 +15,8 @@ use crate::error::{ErrorKind, ProxyError, body_error_text};
 use crate::net::poll_read;
 use crate::worker::Worker;
 
-/// Reads a response's body to its end, while what is left of the request is sent. `None` if it has
-/// more than `max` bytes of content; then all that came is still in the upstream's carry.
+/// Reads a response body to its end while the rest of the request is sent. `None` if its content
+/// exceeds `max` bytes; then everything received is still in the upstream's carry.
 pub(super) async fn collect(
     worker: &Worker,
     client: &mut Client,
@@ -48,7 +48,7 @@ struct Collecting {
 }
 
 impl Collecting {
-    /// Whether the body is whole (`true`) or has too much content.
+    /// Whether the body is complete (`true`) or its content exceeds the maximum.
     fn poll(
         &mut self,
         cx: &mut Context<'_>,

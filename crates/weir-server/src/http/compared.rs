@@ -11,7 +11,7 @@ use super::exchange::Exchange;
 use crate::metrics::Compared;
 use crate::worker::Worker;
 
-/// What becomes of a response.
+/// Decision about a response.
 pub(super) enum Fate {
     /// It is passed on.
     Passed,
@@ -21,15 +21,15 @@ pub(super) enum Fate {
     Refused(Box<LocalResponse>),
 }
 
-/// Compares the response whose head is there, as far as the head tells; `has_content` if some may
-/// follow.
+/// Validates the head of a response as far as possible without its content; `has_content` if a body
+/// may follow.
 pub(super) fn head(
     worker: &Worker,
     x: &Exchange,
     route: &Route<RouteTarget>,
     has_content: bool,
 ) -> Fate {
-    // A part of the content, or what the client has already; or what nobody reads to its end.
+    // Partial content, content the client already has, or an endless body.
     if matches!(x.response.status, 101 | 206 | 304) || is_endless(x) {
         return Fate::Passed;
     }
@@ -43,7 +43,7 @@ fn content_of_none(x: &Exchange) -> Content<'static> {
     if has_never { Content::Absent } else { Content::Read(b"") }
 }
 
-/// Compares a response with its content, as it came; `max` is how many bytes it may have decoded.
+/// Validates a response with its content as received; `max` bounds its decoded size in bytes.
 pub(super) fn whole(
     worker: &Worker,
     x: &Exchange,
@@ -61,12 +61,12 @@ pub(super) fn whole(
     }
 }
 
-/// Compares what the head tells of a response whose content cannot be read.
+/// Validates the head of a response whose content cannot be read.
 pub(super) fn unread(worker: &Worker, x: &Exchange, route: &Route<RouteTarget>) -> Fate {
     compare(worker, x, route, Content::Absent, Compared::Unread)
 }
 
-/// Compares and counts; a response that is right so far is counted as `sound`.
+/// Validates and counts a response; one without a fault is counted as `sound`.
 fn compare(
     worker: &Worker,
     x: &Exchange,

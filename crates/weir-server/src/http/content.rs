@@ -16,14 +16,15 @@ use super::exchange::{BodyRead, Exchange, Next};
 use super::local::answer;
 use super::outgoing::Outgoing;
 use super::pool::Upstream;
+use super::recorded;
 use super::replay::put_aside;
 use super::respond::relay;
 use super::whole::finish_with;
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
-/// Collects a response whose head is there, keeps it in the cache, has it changed, and sends it;
-/// one that nobody wants whole is relayed.
+/// Reads a whole response, caches it, runs the filters that edit its content, and sends it. A
+/// response that is needed by none of these is relayed.
 pub(super) async fn collected(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -35,6 +36,7 @@ pub(super) async fn collected(
 ) -> Result<Next, ProxyError> {
     let (framing, snapshot) = (outgoing.framing, outgoing.snapshot);
     if cached::replaces_error(worker, x) {
+        recorded::dismiss(x);
         put_aside(worker, x, outgoing, upstream, response);
         let error = ProxyError::new(ErrorKind::UpstreamClosed);
         return cached::rescue(worker, client, x, framing, snapshot, route, error).await;
@@ -76,6 +78,7 @@ pub(super) async fn collected(
     if reads && let Fate::Refused(local) = compared::whole(worker, x, route, &content, own_max) {
         return refuse(worker, client, x, outgoing, route, (upstream, response), &local).await;
     }
+    recorded::collected(x, &content);
     release(worker, x, outgoing, upstream, response);
     snapshot.forwarding.response(&mut x.response, false);
     worker.identity.pass_back(&mut x.response, &snapshot.settings.via);
@@ -121,6 +124,7 @@ async fn refuse(
     local: &LocalResponse,
 ) -> Result<Next, ProxyError> {
     cached::dismiss(worker, x);
+    recorded::dismiss(x);
     put_aside(worker, x, outgoing, upstream, response);
     x.record.body = if x.upload.is_done() { BodyRead::Whole } else { BodyRead::Partly };
     let (framing, snapshot) = (outgoing.framing, outgoing.snapshot);

@@ -1,4 +1,4 @@
-//! One direction of a connection whose bytes are passed on as they are.
+//! One direction of a connection whose bytes are relayed unchanged.
 
 use std::task::{Context, Poll};
 
@@ -9,7 +9,7 @@ use super::pace::Pace;
 use super::relay::{Framing, Relay};
 use crate::net::Socket;
 
-/// One direction of a connection that is passed on as it is, to its end.
+/// One direction of a connection whose bytes are relayed unchanged, until its end.
 #[derive(Debug)]
 pub(crate) struct Direction {
     pub(crate) relay: Relay,
@@ -24,8 +24,8 @@ impl Direction {
         Self { relay, over: false, failed: false }
     }
 
-    /// Moves what can be moved now; passes the end of one side on to the other, unless both
-    /// connections are closed next (`closes`).
+    /// Relays the bytes that are ready; forwards the end of one side to the other, unless both
+    /// connections are about to be closed (`closes`).
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -41,7 +41,7 @@ impl Direction {
         let polled = self.relay.poll(cx, source, carry, sink, scratch);
         let Poll::Ready(result) = polled else { return };
         self.over = true;
-        // What closes anyway sends its end by that.
+        // The close that follows signals the end.
         self.failed = result.is_err() || !closes && !sink.end();
     }
 }

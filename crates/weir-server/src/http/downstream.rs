@@ -24,19 +24,19 @@ use crate::metrics::OpenConnection;
 use crate::net::{Socket, poll_read};
 use crate::worker::{HeldSnapshot, Worker};
 
-/// How long an idle connection is kept once draining begins, for a request already on its way.
+/// How long an idle connection is kept once draining begins, for a request that may be in flight.
 const DRAIN_GRACE: Duration = Duration::from_millis(300);
-/// How long, and how much of, what a client still sends is read after the last answer, so that the
-/// answer is not lost to a reset (RFC 9112 section 9.6).
+/// How long, and how many bytes, a client's input is read after the last answer, so that the answer
+/// is not lost to a reset (RFC 9112 section 9.6).
 const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 1024 * 1024;
-/// How long a client that is not served may take to ask, and again to finish asking.
+/// How long a refused client may take to start a request, and again to finish it.
 const REFUSAL: Duration = Duration::from_secs(2);
 
 /// Requests that were sent ahead and are served before other connections have their turn.
 const AHEAD_MAX: u64 = 16;
 
-/// What reading a head came to.
+/// Result of reading a request head.
 enum Head {
     Request(RequestFraming),
     /// Closed between requests, or idle for too long.
@@ -67,7 +67,7 @@ pub(crate) async fn serve(
     while serve_request(&worker, &mut client).await {}
 }
 
-/// Serves one request; tells whether another may follow.
+/// Serves one request; returns whether another may follow.
 async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
     client.carry.shrink();
     let first = match client.carry.is_empty() {
@@ -113,7 +113,7 @@ async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
                 Some(next) => next,
                 None => {
                     let next = Box::pin(answer_panic(worker, client, &mut x)).await;
-                    // What it was at is not known: nothing of it is used again.
+                    // The exchange stopped at an unknown point: none of its state is reused.
                     x = Box::default();
                     next
                 }
@@ -139,7 +139,7 @@ async fn serve_request(worker: &Rc<Worker>, client: &mut Client) -> bool {
     }
 }
 
-/// What the first bytes of a request came to.
+/// Result of waiting for the first bytes of a request.
 enum First {
     /// Closed, idle for too long, or stopping.
     Closed,
@@ -192,7 +192,7 @@ fn first_head(
         Err(error) => First::Head(x, snapshot, Head::Refused(error.into())),
         Ok(Parsed::Complete { consumed, framing }) => {
             if consumed < count {
-                // Memory for what came with the head; given back behind the exchange.
+                // Buffer for the bytes behind the head; returned after the exchange.
                 std::mem::swap(&mut client.carry, &mut x.ahead);
                 match framing.body {
                     BodyKind::None | BodyKind::Length(0) => {
@@ -211,9 +211,9 @@ fn first_head(
     }
 }
 
-/// Reads one head into `x.request`. Parses again only when a line has ended, so that a client
-/// sending single bytes costs no more than one that does not: at most `fields_max` times
-/// `head_bytes_max` bytes are looked at in each of two ways, however they come.
+/// Reads one head into `x.request`. Parses again only at the end of a line, so that a client that
+/// sends single bytes costs no more than any other: at most `fields_max` times `head_bytes_max`
+/// bytes are scanned, twice.
 async fn read_head(
     worker: &Worker,
     client: &mut Client,

@@ -13,18 +13,18 @@ use super::outgoing::Outgoing;
 use super::prepare::prepare;
 use crate::error::ProxyError;
 
-/// What an upstream would get of the bytes on a client's connection.
+/// The requests that an upstream would receive for the bytes of a client's connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DryRun {
     /// Each whole request sent on, in order.
     pub sent: Vec<Vec<u8>>,
-    /// The beginning of one that did not come whole, or turned out wrong inside its body.
+    /// The beginning of a request that was incomplete, or invalid within its body.
     pub cut: Option<Vec<u8>>,
     /// Reading ended at something that is refused.
     pub refused: bool,
 }
 
-/// Where the client is.
+/// Address of the client.
 const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// Passes `bytes` on to `target` under the rules of `snapshot`, without filters, up to the first
@@ -60,8 +60,8 @@ pub fn dry_run(bytes: &[u8], snapshot: &Snapshot, target: &Target) -> DryRun {
     }
 }
 
-/// What the upstream gets of the request whose head is in `x` and whose body starts in `carry`, and
-/// whether it is all of it.
+/// The bytes that the upstream receives for the request with its head in `x` and the start of its
+/// body in `carry`, and whether the request is complete.
 fn upload(
     x: &mut Exchange,
     carry: &mut Carry,

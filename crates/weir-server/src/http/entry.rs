@@ -1,10 +1,13 @@
-//! What is never served, and the form of a path in which it is matched and sent. `weir explain`
-//! asks the same.
+//! Rejects methods that are never served and normalizes the path for matching and forwarding. Also
+//! called by `weir explain`.
 
 use weir_wire::RequestHead;
 use weir_wire::http1::canonical_path;
 
 use crate::error::{ErrorKind, ProxyError};
+
+/// What a refused method is told to be one of; others that upstreams know are sent on too.
+pub(super) const SERVED_METHODS: &[u8] = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /// Refuses what is never served and brings the path into the form that is matched and sent. Gives
 /// whether that is another one than the client's.

@@ -1,4 +1,4 @@
-//! What one exchange works on: a request, its response, and all that is noted between them.
+//! State of one exchange: a request, its response, and the notes taken between them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,24 +15,25 @@ use weir_wire::{Fields, RequestHead, ResponseHead};
 use super::buffers::Carry;
 use super::pool::Upstream;
 use super::relay::Relay;
+use super::tap::Tapped;
 use crate::error::ErrorKind;
 use crate::metrics::RouteNumber;
 
-/// What happens to the client's connection after an exchange.
+/// Fate of the client's connection after an exchange.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// Another request may follow.
     KeepAlive,
     /// Close, letting the answer arrive.
     Close,
-    /// Close at once: the client has said that it sends no more, the response is cut short, or
-    /// nobody is there to read it.
+    /// Close at once: the client has announced the close, the response is cut short, or the client
+    /// is gone.
     Abort,
     /// The protocol was switched: bytes flow both ways until either side ends.
     Tunnel(Box<Upstream>),
 }
 
-/// What one exchange works on; reused for many.
+/// State of one exchange; reused for many.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) request: RequestHead,
@@ -45,13 +46,13 @@ pub(crate) struct Exchange {
     /// How far the lookup path is prefetched.
     pub(crate) foreseen: Ahead,
     pub(crate) vars: Vars,
-    /// Fields for the response, whoever gives it.
+    /// Fields to add to the response, whatever its source.
     pub(crate) added: Fields,
     /// The request on its way to the upstream, head and body.
     pub(crate) upload: Relay,
     /// The upstream's response on its way to the client, head and body.
     pub(crate) download: Relay,
-    /// Buffer for what else goes to the client.
+    /// Buffer for other output to the client.
     pub(crate) down: Vec<u8>,
     /// Spare buffer for bytes that arrive behind the request head; empty.
     pub(crate) ahead: Carry,
@@ -65,14 +66,16 @@ pub(crate) struct Exchange {
     pub(crate) claims: Option<Arc<Claims>>,
     /// The failure that sent it to a fallback.
     pub(crate) failure: Option<Box<Failure>>,
-    /// The head as it came to a CircuitBreaker with a fallback.
+    /// The head before a CircuitBreaker with a fallback.
     pub(crate) kept: Option<Box<RequestHead>>,
-    /// How often it was forwarded to another route (`forward:`).
+    /// Number of forwards to another route (`forward:`).
     pub(crate) dispatches: u32,
     /// The copy for `Mirror`, sent once the request has been answered.
     pub(crate) copied: Option<Box<Copied>>,
     /// The cache entry that waits for its response.
     pub(crate) storing: Option<Box<Storing>>,
+    /// What is recorded of it.
+    pub(crate) tapped: Option<Box<Tapped>>,
     /// A cache refresh: there is no client.
     pub(crate) is_refresh: bool,
     pub(crate) record: Record,
@@ -81,7 +84,7 @@ pub(crate) struct Exchange {
 /// The choice of a cluster for a request, if it goes to one.
 pub(crate) type Chosen = Option<Box<Choice>>;
 
-/// What comes of a fetch, until its response is there.
+/// State of a fetch for the cache, until its response arrives.
 #[derive(Debug)]
 pub(crate) struct Storing {
     pub(super) flight: Flight,
@@ -91,10 +94,10 @@ pub(crate) struct Storing {
     pub(super) ttl_ms: u64,
 }
 
-/// What the log and the counters want to know at the end.
+/// Data of an exchange for the access log and the counters.
 #[derive(Debug)]
 pub(crate) struct Record {
-    /// When the head was complete, in nanoseconds since the worker started.
+    /// Time at which the head was complete, in nanoseconds since the worker started.
     pub(crate) started_ns: u64,
     pub(crate) peer: Option<SocketAddr>,
     /// Status sent to the client; 0 if none was.
@@ -106,15 +109,16 @@ pub(crate) struct Record {
     pub(crate) error: Option<ErrorKind>,
     /// Filters that ran on the request side.
     pub(crate) filters_ran: usize,
-    /// Under which the route is counted; noted when it is found, as it is in no cache at the end.
+    /// Number of the route's counters; stored when the route is found, as its memory is in no CPU
+    /// cache at the end.
     pub(crate) counted: RouteNumber,
     pub(crate) body: BodyRead,
     /// A filter has put another body in the place of the client's.
     pub(crate) is_replaced: bool,
 }
 
-/// How much of the request's body has been taken from the connection: nothing, and the carry is its
-/// start; some, and what comes next cannot be told from a request; or all.
+/// How much of the request body has been read from the connection: none, so that the carry is its
+/// start; a part, so that the next bytes cannot be told from a request; or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyRead {
     Untouched,
@@ -145,6 +149,7 @@ impl Default for Exchange {
             dispatches: 0,
             copied: None,
             storing: None,
+            tapped: None,
             is_refresh: false,
             record: Record::new(None, 0),
         }
@@ -169,8 +174,8 @@ impl Record {
 }
 
 impl Exchange {
-    /// Forgets the last exchange, keeping the memory. Heads and their parts are replaced by what
-    /// reads them.
+    /// Clears the last exchange but keeps its memory. Heads and their parts are overwritten by the
+    /// parsers.
     pub(crate) fn clear(&mut self) {
         self.client_host.clear();
         self.foreseen = Ahead::default();
@@ -183,10 +188,12 @@ impl Exchange {
         self.storing = None;
         self.is_refresh = false;
         self.copied = None;
+        self.tapped = None;
         self.down.clear();
         for relay in [&mut self.upload, &mut self.download] {
             relay.drop_pipe();
             relay.pace = None;
+            relay.tap = None;
         }
     }
 

@@ -9,7 +9,7 @@ use super::outgoing::Outgoing;
 use super::relay::{Relay, Waiting};
 use crate::error::{ErrorKind, ProxyError};
 
-/// What the one deadline of an exchange stands for at the moment.
+/// The current meaning of the exchange's one deadline.
 pub(super) struct ExchangeDeadline {
     /// The response timeout runs; otherwise a progress window does.
     for_response: bool,
@@ -50,7 +50,7 @@ impl ExchangeDeadline {
         }
     }
 
-    /// What is wrong if the deadline has come; a client that made progress gets another window.
+    /// The error if the deadline has passed; a client that made progress gets another window.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -88,7 +88,7 @@ impl ExchangeDeadline {
     }
 }
 
-/// Whether a limit held the body back within the window.
+/// Whether a bandwidth limit delayed the body within the window.
 fn is_held_up(relay: Option<&Relay>) -> bool {
     relay.and_then(|relay| relay.pace.as_ref()).is_some_and(|pace| pace.take_held_up())
 }

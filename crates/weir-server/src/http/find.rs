@@ -1,4 +1,4 @@
-//! Which route a request takes, and what the snapshot says of it besides.
+//! Lookup of a request's route and of the CORS rules that apply to it.
 
 use memchr::memchr2;
 use weir_filter::Answer;
@@ -17,16 +17,16 @@ use crate::metrics::RouteNumber;
 use crate::sys::{Caches, fetch};
 use crate::worker::Worker;
 
-/// What a snapshot says of a request.
+/// Result of a lookup in a snapshot.
 pub(super) struct Found<'s> {
     pub(super) route: Option<&'s Route<RouteTarget>>,
     pub(super) cors: CorsDecision,
-    /// Why the route must not serve the request after all.
+    /// The reason why the route must not serve the request.
     pub(super) ambiguity: Option<Ambiguity>,
 }
 
-/// Has the first place fetched that finding a route will read, if the path tells which. `bytes` are
-/// what there is of the request.
+/// Prefetches the first memory that the route lookup will read, if the path tells which. `bytes` is
+/// the part of the request received so far.
 pub(super) fn look_ahead_by_path(snapshot: &Snapshot, x: &mut Exchange, bytes: &[u8]) {
     if snapshot.index.is_large() {
         x.parts.path.read(asked_path(bytes));
@@ -34,14 +34,14 @@ pub(super) fn look_ahead_by_path(snapshot: &Snapshot, x: &mut Exchange, bytes: &
     }
 }
 
-/// Has fetched what [`find`] will read next, while other things are done.
+/// Prefetches the memory that [`find`] will read next, while other work is done.
 pub(super) fn look_ahead(snapshot: &Snapshot, client: &Client, x: &mut Exchange) {
     let asked = asked(client, &x.request, &x.parts);
     snapshot.index.look_ahead(&asked, &mut x.foreseen, &Caches);
 }
 
-/// The path in the request line that `bytes` begin with, as it is written there; nothing of a long
-/// line, which takes longer to read than what would be fetched.
+/// The path in the request line at the start of `bytes`, as written there; empty for a long line,
+/// which takes longer to read than the prefetch saves.
 fn asked_path(bytes: &[u8]) -> &[u8] {
     const LINE_MAX: usize = 1024;
     let line = bytes.get(..LINE_MAX).unwrap_or(bytes);
@@ -57,7 +57,7 @@ fn asked<'a>(client: &Client, head: &'a RequestHead, parts: &'a RequestParts) ->
     Request { head, parts, peer: client.peer.ip(), now_ms: 0, dice: 0 }
 }
 
-/// What is known of a body before it is read.
+/// Knowledge of a body before it is read.
 pub(super) fn unread(body: BodyKind) -> Content {
     match body {
         BodyKind::None | BodyKind::Length(0) => Content::Unusable,
@@ -65,16 +65,16 @@ pub(super) fn unread(body: BodyKind) -> Content {
     }
 }
 
-/// Whether the route that was found may not be that of the request: only its body tells. Of all
-/// routes that might match, the first was found; if it does not look at the body, it is the one
+/// Whether the route found may change once the body is read. It is the first of all routes that
+/// might match; if its predicates do not read the body, it is final
 /// (`docs/decisions/0042-route-by-body.md`).
 pub(super) fn awaits_content(found: &Found<'_>, x: &Exchange) -> bool {
     matches!(x.parts.content, Content::Unread)
         && found.route.is_some_and(|route| route.all_predicates().any(Predicate::reads_body))
 }
 
-/// Finds the route of a request anew once its body has been read, which is sent on as it came.
-/// There is none if it cannot be read.
+/// Finds the route again once the body, which is forwarded unchanged, has been read. None if it
+/// cannot be read.
 pub(super) async fn find_by_content<'s>(
     worker: &'s Worker,
     snapshot: &'s Snapshot,
@@ -96,7 +96,7 @@ pub(super) async fn find_by_content<'s>(
     Ok(())
 }
 
-/// The route of a request that was cut up, and what the rules for paths and origins say of it.
+/// Finds the route of a parsed request and the CORS decision for it.
 pub(super) fn find<'s>(
     worker: &'s Worker,
     snapshot: &'s Snapshot,
@@ -126,7 +126,7 @@ pub(super) fn find<'s>(
     if let Some(route) = route {
         x.record.counted = worker.counters.number_of(route);
     }
-    // Without an Origin too: what depends on it must say so (Vary).
+    // Also without an Origin: a response that depends on it needs Vary.
     let cors = snapshot.cors.decide(&request, false, route.is_some(), scratch);
     if let Some(route) = route
         && route.target.chain.needs_vars()

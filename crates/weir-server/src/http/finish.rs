@@ -8,6 +8,7 @@ use weir_snapshot::{RouteTarget, Snapshot};
 use super::admission::give_back;
 use super::choice::end;
 use super::exchange::Exchange;
+use super::recorded;
 use crate::access_log::Line;
 use crate::worker::Worker;
 
@@ -23,6 +24,9 @@ pub(crate) fn finish(
     }
     if x.choice.is_some() {
         end(x);
+    }
+    if x.tapped.is_some() {
+        recorded::keep(x);
     }
     let now_ns = worker.deadlines.now_ns();
     let now_ms = worker.deadlines.now_ms();

@@ -1,4 +1,4 @@
-//! From the filtered request to the relayed response.
+//! Forwarding: from the filtered request to the relayed response.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -21,6 +21,7 @@ use super::local::write_head;
 use super::outgoing::Outgoing;
 use super::pool::Upstream;
 use super::prepare::{local_ip, prepare, prepare_again};
+use super::recorded;
 use super::relay::{Relay, RelayError};
 use super::respond::relay;
 use super::upstream::{Wanted, acquire, kept, poll_gone};
@@ -37,7 +38,7 @@ const INSTANCES_MAX: usize = 16;
 /// Why an attempt ended without a final response head.
 pub(super) struct Failed {
     pub(super) error: ProxyError,
-    /// Not one byte of a response came, and the connection had served before: it was stale.
+    /// The connection was pooled and ended before the first byte of a response: it was stale.
     pub(super) stale: bool,
     /// Not one byte of the request was accepted by the connection.
     pub(super) unsent: bool,
@@ -74,7 +75,7 @@ pub(crate) async fn forward(
             Some(upstream) => upstream,
             None => {
                 x.upload.give_back(&mut worker.scratch.borrow_mut());
-                // Boxed, so that the task of a connection has no room for what is rarely needed.
+                // Boxed, so that a connection's task reserves no space for a rare case.
                 Box::pin(acquire(worker, client, &wanted)).await?
             }
         };
@@ -87,7 +88,7 @@ pub(crate) async fn forward(
     }
 }
 
-/// Sends what was prepared to `upstream` and waits for the head of its final response.
+/// Sends the prepared request to `upstream` and waits for the head of its final response.
 pub(super) async fn await_head(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -129,6 +130,9 @@ pub(super) async fn deliver(
     if x.is_refresh {
         return Box::pin(refreshed(worker, client, x, outgoing, upstream, response)).await;
     }
+    if x.tapped.is_some() {
+        recorded::answered(x);
+    }
     if route.target.chain.takes_response() {
         let all = collected(worker, client, x, outgoing, route, upstream, response);
         return Box::pin(all).await;
@@ -155,11 +159,10 @@ pub(super) fn wanted<'a>(
     }
 }
 
-/// A connection to an instance of a service, and the instance if it is not the one that was picked
-/// first.
+/// A connection to an instance, and the instance if it is not the first choice.
 pub(super) type Reached = (Option<Box<Upstream>>, Option<Arc<Target>>);
 
-/// Of several instances, one that can be reached is found before the head is written for it.
+/// Finds a reachable one of several instances before the head is written for it.
 pub(super) async fn reached(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -169,13 +172,13 @@ pub(super) async fn reached(
 ) -> Result<Reached, ProxyError> {
     match kept(worker, wanted) {
         Some(upstream) => Ok((Some(upstream), None)),
-        // Boxed, so that the task of a connection has no room for what is rarely needed.
+        // Boxed, so that a connection's task reserves no space for a rare case.
         None => Box::pin(reach(worker, client, choice, wanted, service)).await,
     }
 }
 
-/// Connects to the instance that was picked, or to the next one that can be reached. Nothing has
-/// been sent yet, so nothing can happen twice.
+/// Connects to the chosen instance, or to the next reachable one. As nothing has been sent yet, no
+/// request can take effect twice.
 async fn reach(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -201,7 +204,7 @@ async fn reach(
     }
 }
 
-/// Sends the request once more on a new connection, only if it cannot take effect twice.
+/// Resends the request on a new connection, only if it cannot take effect twice.
 fn resend(
     worker: &Worker,
     x: &mut Exchange,
@@ -229,7 +232,7 @@ fn is_repeatable(x: &Exchange, framing: RequestFraming) -> bool {
     idempotent && matches!(framing.body, BodyKind::None | BodyKind::Length(0))
 }
 
-/// What waiting for a response head came to.
+/// Result of waiting for a response head.
 enum Got {
     Final(ResponseFraming),
     Interim,
@@ -240,7 +243,7 @@ struct HeadWait {
     /// The upstream takes no more of the request; it may still answer.
     sink_failed: bool,
     deadline: ExchangeDeadline,
-    /// Interim responses so far.
+    /// Interim responses received.
     interims: usize,
 }
 
@@ -250,7 +253,7 @@ impl HeadWait {
         Self { sink_failed: false, deadline, interims: 0 }
     }
 
-    /// What it means for the attempt that waiting came to `error`.
+    /// Classifies the failure of an attempt whose wait ended with `error`.
     fn failed(&self, x: &mut Exchange, upstream: &Upstream, error: ProxyError) -> Failed {
         if x.upload.is_decoded() {
             x.record.body = BodyRead::Whole;
@@ -343,8 +346,7 @@ fn closed(upstream: &Upstream) -> ProxyError {
     ProxyError::with(ErrorKind::BadResponse, "the response head is incomplete")
 }
 
-/// Takes a response head from what the upstream sent so far, of which `count` bytes have just been
-/// read.
+/// Parses a response head from the bytes received so far, of which the last `count` are new.
 fn take_head(
     x: &mut Exchange,
     outgoing: &Outgoing<'_>,
@@ -355,7 +357,7 @@ fn take_head(
     let bytes = scratch.read(count);
     let whole = upstream.carry.is_empty();
     if whole {
-        // Memory for what follows the head; given back when the connection is kept.
+        // Buffer for the bytes behind the head; returned when the connection is kept.
         std::mem::swap(&mut upstream.carry, &mut x.spare);
     } else {
         upstream.carry.push(bytes);

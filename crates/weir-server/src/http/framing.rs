@@ -1,8 +1,8 @@
 //! Framing of forwarded messages: a length, chunks, or the end of the connection.
 //!
-//! The body's length was settled when its head was read; filters run in between and may have
-//! removed, changed or added framing fields. What is sent always fits the body, or the next message
-//! on the connection would be read from the wrong place.
+//! The body's length is known once its head is read; filters in between may remove, change or add
+//! framing fields. The framing sent always fits the body; otherwise the next message on the
+//! connection would be read from the wrong place.
 
 use weir_wire::http1::BodyKind;
 use weir_wire::{Fields, Version};
@@ -10,8 +10,8 @@ use weir_wire::{Fields, Version};
 use super::exchange::Exchange;
 use super::relay::Framing;
 
-/// Makes the framing fields fit `body`. A length that a filter has removed becomes chunked coding,
-/// as under SCG.
+/// Makes the framing fields fit `body`. If a filter has removed the length, chunked coding is used,
+/// as in SCG.
 pub(super) fn frame(fields: &mut Fields, body: BodyKind) -> Framing {
     match body {
         BodyKind::Length(length) => match fits(fields, length) {
@@ -34,7 +34,7 @@ pub(super) fn frame(fields: &mut Fields, body: BodyKind) -> Framing {
     }
 }
 
-/// Whether the one Content-Length says `length`; `None` if there is none.
+/// Whether the single Content-Length is `length`; `None` if there is none.
 fn fits(fields: &Fields, length: u64) -> Option<bool> {
     let mut told = fields.get_all(b"content-length");
     let first = told.next()?;
@@ -46,7 +46,7 @@ fn chunked(fields: &mut Fields) -> Framing {
     Framing::Chunked
 }
 
-/// Takes out all that tells where a body ends.
+/// Removes all framing fields.
 pub(super) fn unframe(fields: &mut Fields) {
     fields.retain(|name, _| {
         !name.eq_ignore_ascii_case(b"content-length")
@@ -54,8 +54,8 @@ pub(super) fn unframe(fields: &mut Fields) {
     });
 }
 
-/// How the response goes to the client: framing, what the upstream's body is read as, and whether
-/// the client's connection can be kept. Sets the framing fields.
+/// Framing of the response to the client, the kind of the upstream's body, and whether the client's
+/// connection can be kept. Sets the framing fields.
 pub(super) fn frame_response(x: &mut Exchange, body: BodyKind) -> (Framing, BodyKind, bool) {
     x.response.fields.remove(b"transfer-encoding");
     let bodiless = matches!(x.response.status, 204 | 304) || x.request.method() == b"HEAD";
@@ -66,8 +66,8 @@ pub(super) fn frame_response(x: &mut Exchange, body: BodyKind) -> (Framing, Body
         return (Framing::Discard, body, true);
     }
     if matches!(body, BodyKind::None | BodyKind::Length(0)) {
-        // Without a length, the client would wait for the end of the connection. None is of a
-        // status that has no body, which a filter has changed into one that has.
+        // Without a length, the client would wait for the end of the connection. `None` is the body
+        // of a status without one, which a filter has changed into a status with one.
         x.response.fields.set(b"content-length", b"0");
         return (Framing::Identity, body, true);
     }

@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use crate::net::{Socket, poll_write, poll_write_vectored};
 
-/// Runs of content in one write at most; what is more is copied.
+/// Maximum number of content runs in one write; further ones are copied.
 const RUNS_MAX: usize = 24;
 /// Shorter ones are copied.
 const RUN_BYTES_MIN: usize = 512;
@@ -16,7 +16,7 @@ const RUN_BYTES_MIN: usize = 512;
 /// Content that lies in the received bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
-    /// How much of our own comes before it.
+    /// Number of own bytes before it.
     behind: usize,
     from: usize,
     to: usize,
@@ -26,9 +26,9 @@ struct Run {
 #[derive(Debug, Default)]
 pub(super) struct Gather {
     own: Vec<u8>,
-    /// How much of `own` is written; 0 while there are runs.
+    /// Number of bytes of `own` already written; 0 while there are runs.
     sent: usize,
-    /// [`RUNS_MAX`] at most; apart, so that what has none takes few cache lines.
+    /// At most [`RUNS_MAX`]; on the heap, so that a buffer without runs takes few cache lines.
     runs: Vec<Run>,
 }
 
@@ -48,12 +48,12 @@ impl Gather {
         self.own.capacity() + self.runs.capacity() * size_of::<Run>()
     }
 
-    /// Where bytes of our own are added.
+    /// The buffer for own bytes, such as framing.
     pub(super) fn own(&mut self) -> &mut Vec<u8> {
         &mut self.own
     }
 
-    /// What is left to be written, where no content lies elsewhere.
+    /// The unwritten bytes, where no content lies elsewhere.
     pub(super) fn unwritten(&self) -> &[u8] {
         self.own.get(self.sent..).unwrap_or_default()
     }
@@ -68,8 +68,8 @@ impl Gather {
         self.own.extend_from_slice(input.get(from..to).unwrap_or_default());
     }
 
-    /// Writes what can be written, adding to `moved`; when not all of it can, `input` is not needed
-    /// any more.
+    /// Writes as much as possible, adding to `moved`. Unwritten content is copied, so that `input`
+    /// is no longer needed.
     pub(super) fn poll_write(
         &mut self,
         sink: &mut Socket,
@@ -111,7 +111,7 @@ impl Gather {
         }
     }
 
-    /// Keeps what is behind the first `written` bytes, with a copy of content from `input`.
+    /// Keeps the bytes behind the first `written`, with a copy of content from `input`.
     fn settle_rest(&mut self, input: &[u8], written: usize) {
         let mut slices = [IoSlice::new(&[]); RUNS_MAX * 2 + 1];
         let (count, all) = self.slices(input, &mut slices);

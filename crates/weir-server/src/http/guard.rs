@@ -1,8 +1,8 @@
 //! Authentication: checks the token of a request, if the configuration requires one.
 //!
-//! As Spring Security's resource server, it comes before everything else: who has no right to be
-//! here does not learn which routes there are. A preflight passes, as browsers send it without a
-//! token and no upstream sees it.
+//! As in Spring Security's resource server, it runs before routing: an unauthorized client does not
+//! learn which routes exist. A preflight passes, as browsers send it without a token and no
+//! upstream sees it.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -18,22 +18,22 @@ use super::exchange::Exchange;
 use super::find::Found;
 use crate::worker::Worker;
 
-/// As nearly everybody writes it.
+/// The usual spelling of the scheme.
 const SCHEME: &str = "Bearer ";
-/// How long a request waits for keys that nobody has yet.
+/// How long a request waits for keys that have not been loaded yet.
 const KEYS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whether a request may come in.
+/// Result of the check.
 pub(super) enum Guarded {
-    /// It may.
+    /// The request is allowed.
     Passes,
-    /// It may not.
+    /// The request is refused with this response.
     Denied(Box<LocalResponse>),
-    /// It is signed by a key that is not known: a try to fetch others has begun.
+    /// The token's key is unknown: a fetch of newer keys has begun.
     Unknown(u64),
 }
 
-/// Looks at the token of a request, and keeps in mind who it is.
+/// Checks the token of a request and keeps its identity.
 pub(super) fn guard(
     worker: &Worker,
     x: &mut Exchange,
@@ -55,7 +55,7 @@ pub(super) fn guard(
     let keys = security.keys.keys();
     let generation = security.generation(keys.generation);
     let now_s = worker.deadlines.wall_ms().div_euclid(1_000);
-    // What is remembered was found to be well formed.
+    // Cached tokens were found to be well formed.
     let whole = field.get(SCHEME.len()..).filter(|_| field.starts_with(SCHEME));
     let known = whole.and_then(|token| worker.tokens.borrow_mut().get(token, generation, now_s));
     if known.is_some() {
@@ -108,7 +108,7 @@ pub(super) async fn guard_again(
     wait(worker, &security.keys, since).await;
     match guard(worker, x, security, found) {
         Guarded::Unknown(_) => match security.keys.keys().set.is_empty() {
-            // It may be good: nobody can tell.
+            // The token may be valid, but the keys to check it are missing.
             true => {
                 let fields = vec![("Retry-After".to_owned(), b"5".to_vec())];
                 Err(Box::new(LocalResponse { status: 503, fields, body: Vec::new() }))

@@ -5,7 +5,7 @@ use weir_limit::{Breaker, Call};
 use crate::error::{ErrorKind, ProxyError};
 use crate::pacer::now_ns;
 
-/// A call that its breaker counts; one that is dropped says nothing of the upstream.
+/// A call counted by its breaker; if it is dropped, it has no result.
 pub(super) struct Counted<'s> {
     breaker: &'s Breaker,
     call: Option<Call>,
@@ -16,7 +16,7 @@ impl<'s> Counted<'s> {
         Self { breaker, call: Some(call) }
     }
 
-    /// Notes how the call ended.
+    /// Records the result of the call.
     pub(super) fn end(mut self, failed: bool) {
         if let Some(call) = self.call.take() {
             self.breaker.end(call, failed, now_ns());

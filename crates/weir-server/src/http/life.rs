@@ -34,7 +34,7 @@ pub(crate) async fn exchange(
     x.parts.path.read(x.request.path());
     x.parts.host.read(&x.client_host);
     x.parts.content = unread(framing.body);
-    // What was fetched for one request has come by the time that others were looked at.
+    // Memory prefetched for one request has arrived by the time that others were processed.
     if snapshot.index.is_large() {
         look_ahead(snapshot, client, x);
         if others_first().await {
@@ -92,8 +92,8 @@ pub(crate) async fn exchange(
     next
 }
 
-/// Whether an upgrade is passed on. Never one to cleartext HTTP/2, which would tunnel requests past
-/// every rule, nor one with content: servers do not agree on whether it is content then.
+/// Whether an upgrade is forwarded. Never one to cleartext HTTP/2, which would tunnel requests past
+/// every rule, nor one with content, as servers disagree on whether the bytes are content.
 fn may_upgrade(x: &Exchange, body: BodyKind) -> bool {
     let is_http2 = |one: &[u8]| one.trim_ascii().eq_ignore_ascii_case(b"h2c");
     let mut offered = x.request.fields.get_all(b"upgrade");
@@ -115,8 +115,8 @@ pub(crate) async fn refuse(
     next
 }
 
-/// Answers a request that panicked, if nothing was sent of an answer, and closes: what was read of
-/// the connection is not known any more.
+/// Answers a request that panicked, if no answer was begun, and closes: how much of the connection
+/// was read is unknown.
 pub(crate) async fn answer_panic(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -129,7 +129,7 @@ pub(crate) async fn answer_panic(
     next
 }
 
-/// Refuses what is never served and brings the path into the form that is matched and sent.
+/// Rejects methods that are never served and normalizes the path for matching and forwarding.
 pub(super) fn admit(x: &mut Exchange) -> Result<(), ProxyError> {
     x.client_host.clear();
     x.client_host.extend_from_slice(x.request.host());

@@ -1,25 +1,26 @@
-//! Requests that go round: Via against loops, Max-Forwards for OPTIONS (RFC 9110 section 7.6).
+//! Loop protection: Via against loops, Max-Forwards for OPTIONS (RFC 9110 section 7.6).
 //!
-//! Spring Cloud Gateway adds no Via. weir does where the request may come back to it: when the
-//! upstream's port is the one it listens on itself, and everywhere with `weir.forward.via`.
+//! Spring Cloud Gateway adds no Via. weir does if the request may come back to it, as the
+//! upstream's port is its own, and for all requests with `weir.forward.via`.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 
 use weir_filter::forwarding::via::{self, Via};
 use weir_filter::{LocalResponse, Target};
+use weir_snapshot::{is_admin, is_link_local};
 use weir_wire::{RequestHead, ResponseHead};
 
 use crate::error::{ErrorKind, ProxyError};
 
-/// How this process knows itself again.
+/// Identity of this process, by which it recognizes its own requests.
 #[derive(Debug)]
 pub(crate) struct Identity {
     /// Its pseudonym in Via; no other process has it, so gateways may follow one another.
     name: Box<str>,
     /// The port it listens on.
     port: u16,
-    /// Where the admin API listens.
+    /// Address of the admin API's listener.
     admin: Option<SocketAddr>,
 }
 
@@ -30,10 +31,10 @@ impl Identity {
         Self { name: format!("weir-{chance:016x}").into(), port, admin }
     }
 
-    /// Whether `address` may be an upstream. The admin API of this process never is: it would take
-    /// the gateway for a caller on its own machine. Where a filter took the target from the
-    /// request, link-local addresses are not either (they hold the credentials of machines in
-    /// clouds), unless `allowed` lists them. `local` is the address of this end, once connected.
+    /// Whether `address` may be an upstream. The admin API of this process never may: it would take
+    /// the gateway for a local caller. If a filter took the target from the request, link-local
+    /// addresses are refused too (cloud metadata services give out credentials there), unless
+    /// `allowed` lists them. `local` is the local address, once connected.
     pub(crate) fn may_reach(
         &self,
         address: SocketAddr,
@@ -41,35 +42,28 @@ impl Identity {
         allowed: Option<&[IpAddr]>,
     ) -> bool {
         let ip = address.ip().to_canonical();
-        let is_link_local = match ip {
-            IpAddr::V4(ip) => ip.is_link_local(),
-            IpAddr::V6(ip) => ip.is_unicast_link_local(),
-        };
-        if is_link_local && allowed.is_some_and(|allowed| !allowed.contains(&ip)) {
+        if is_link_local(ip) && allowed.is_some_and(|allowed| !allowed.contains(&ip)) {
             return false;
         }
-        let Some(admin) = self.admin.filter(|admin| admin.port() == address.port()) else {
-            return true;
-        };
-        let own = admin.ip().to_canonical();
-        let is_here = ip.is_loopback()
-            || ip.is_unspecified()
-            || local.is_some_and(|local| local.to_canonical() == ip);
-        // An address of all includes each of this machine's; an unspecified one leads to loopback.
-        !(ip == own || own.is_unspecified() && is_here || ip.is_unspecified() && own.is_loopback())
+        !self.admin.is_some_and(|admin| is_admin(admin, address, local))
     }
 
-    /// Whether a connection to `port` may be to the admin API, so that [`Self::may_reach`] has to
-    /// know both of its ends.
+    /// Where the admin API listens.
+    pub(crate) fn admin(&self) -> Option<SocketAddr> {
+        self.admin
+    }
+
+    /// Whether a connection to `port` may be to the admin API, so that [`Self::may_reach`] needs
+    /// the addresses of both its ends.
     pub(crate) fn is_admin_port(&self, port: u16) -> bool {
         self.admin.is_some_and(|admin| admin.port() == port)
     }
 
-    /// Says in `head` that it went through here on its way to `target`, if it may come back or
-    /// `setting` says so.
+    /// Adds this gateway to `head`'s Via on the way to `target`, if the request may come back or
+    /// `setting` requires it.
     ///
     /// # Errors
-    /// It did before.
+    /// The request has passed this gateway before.
     pub(super) fn pass(
         &self,
         head: &mut RequestHead,
@@ -87,14 +81,14 @@ impl Identity {
         Ok(())
     }
 
-    /// Takes back what [`Self::pass`] wrote, for a request that goes another way after all.
+    /// Removes what [`Self::pass`] added, for a request that is forwarded elsewhere after all.
     pub(super) fn take_back(&self, head: &mut RequestHead, setting: &Via) {
         let name = setting.name(&self.name).unwrap_or(&self.name);
         let is_own = |value: &[u8]| via::is_by(value, name);
         head.fields.retain(|field, value| !field.eq_ignore_ascii_case(b"via") || !is_own(value));
     }
 
-    /// Says in `head` that it went through here on its way to the client, if `setting` says so.
+    /// Adds this gateway to the response's Via, if `setting` requires it.
     pub(super) fn pass_back(&self, head: &mut ResponseHead, setting: &Via) {
         if let Some(name) = setting.name(&self.name) {
             via::append(&mut head.fields, head.version, name);
@@ -102,8 +96,8 @@ impl Identity {
     }
 }
 
-/// Takes one off the Max-Forwards of an OPTIONS request. The answer to give instead of passing the
-/// request on, if there was none left.
+/// Decrements the Max-Forwards of an OPTIONS request. Returns the response to send instead of
+/// forwarding it, if it was 0.
 pub fn spend_forward(head: &mut RequestHead) -> Option<LocalResponse> {
     if head.method() != b"OPTIONS" {
         return None;

@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
-use weir_filter::{LocalResponse, Outcome, Side};
-use weir_mock::{Call, InjectedFault, MockSource, Reply};
+use tokio::sync::oneshot;
+use weir_filter::{LocalResponse, Outcome, Question, Side};
+use weir_mock::{Call, Callback, InjectedFault, MockSource, Reply};
 use weir_route::Route;
 use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::http1::RequestFraming;
@@ -15,10 +16,10 @@ use super::replay::{Body, content_of, keep_body, pause};
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
-/// How long a client waits for an answer that never comes: until it gives up, or this.
+/// How long a mocked timeout stays silent, unless the client gives up first.
 const SILENCE_MS: u64 = 600_000;
 
-/// Reads the body, has the answer made, waits as long as it says, and sends it behind the route's
+/// Reads the body, generates the answer, waits for its delay, and sends it after the route's
 /// response filters.
 pub(super) async fn mocked(
     worker: &Rc<Worker>,
@@ -45,7 +46,7 @@ pub(super) async fn mocked(
         fields: &x.request.fields,
         body: &content,
     };
-    let reply = mocks.answer(&call, worker.roll(), worker.deadlines.wall_ms());
+    let mut reply = mocks.answer(&call, worker.roll(), worker.deadlines.wall_ms());
     tracing::debug!(
         target: "weir::mock",
         "{} {} → {} {}",
@@ -61,10 +62,37 @@ pub(super) async fn mocked(
     }
     let mut local = LocalResponse { status: reply.status, fields: reply.fields, body: reply.body };
     edit_local(&mut local, route, settings.kept_body_bytes_max)?;
-    answer(worker, client, x, framing, snapshot, Some(route), (&local, reply.body_ms)).await
+    let callbacks = std::mem::take(&mut reply.callbacks);
+    let to_answer = (&local, reply.body_ms);
+    let next = answer(worker, client, x, framing, snapshot, Some(route), to_answer).await?;
+    call_back(worker, callbacks);
+    Ok(next)
 }
 
-/// Tells, and counts, that a mock answers for an upstream whose call ended with `outcome`.
+/// Has the control plane send what an answer sets off, if there is room for it.
+fn call_back(worker: &Worker, callbacks: Vec<Callback>) {
+    let mut requests = Vec::with_capacity(callbacks.len());
+    for Callback { name, request } in callbacks {
+        match request {
+            Ok(request) => requests.push(request),
+            Err(why) => tracing::debug!(target: "weir::mock", "callback {name}: not sent: {why}"),
+        }
+    }
+    let Some(inquiries) = worker.inquiries.as_ref().filter(|_| !requests.is_empty()) else {
+        return;
+    };
+    // Nobody waits for an answer.
+    let (sender, _) = oneshot::channel();
+    let question = Question::Callbacks { requests, admin: worker.identity.admin() };
+    let kind = question.kind();
+    let sent = inquiries.try_send((question, sender));
+    if sent.is_err() {
+        tracing::debug!(target: "weir::mock", "callbacks dropped: too many questions wait");
+    }
+    worker.counters.asked(kind, sent.is_ok());
+}
+
+/// Marks and counts a mock answer in place of an upstream whose call ended with `outcome`.
 pub(super) fn tell_fallback(worker: &Worker, x: &mut Exchange, outcome: Outcome) {
     worker.counters.mocked();
     let cause = match outcome {
@@ -74,7 +102,7 @@ pub(super) fn tell_fallback(worker: &Worker, x: &mut Exchange, outcome: Outcome)
     x.added.append(b"Weir-Mock-Fallback", cause.as_bytes());
 }
 
-/// Has the filters of `route` change the body of an answer that was made in the gateway.
+/// Runs the filters of `route` that edit the body on a locally generated answer.
 fn edit_local(
     local: &mut LocalResponse,
     route: &Route<RouteTarget>,

@@ -1,4 +1,4 @@
-//! One HTTP connection after another: reading heads, the exchange, relaying bodies.
+//! HTTP connections: reading heads, the exchange, relaying bodies.
 
 mod admission;
 mod ask;
@@ -23,6 +23,7 @@ pub(crate) mod finish;
 pub(crate) mod forward;
 mod framing;
 mod gather;
+mod grpc;
 mod guard;
 mod guarded;
 mod life;
@@ -35,6 +36,7 @@ mod panic;
 pub(crate) mod pool;
 mod prepare;
 mod protection;
+mod recorded;
 mod refresh;
 pub(crate) mod relay;
 mod relay_error;
@@ -42,6 +44,7 @@ mod replay;
 mod request_body;
 mod respond;
 mod steps;
+mod tap;
 pub(crate) mod tunnel;
 pub(crate) mod upstream;
 mod whole;

@@ -1,4 +1,4 @@
-//! What one attempt to forward a request needs to know of its configuration.
+//! Configuration of one attempt to forward a request.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use weir_route::Route;
 use weir_snapshot::{RouteTarget, Snapshot};
 use weir_wire::http1::RequestFraming;
 
-/// One attempt's view of what an exchange forwards.
+/// One attempt's view of the exchange to forward.
 pub(super) struct Outgoing<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) framing: RequestFraming,

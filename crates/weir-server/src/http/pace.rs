@@ -10,7 +10,7 @@ use weir_limit::Stream;
 use crate::deadline::{Deadline, Deadlines};
 use crate::pacer::now_ns;
 
-/// How long a body waits at most before its bandwidth is looked at again, as it may have changed.
+/// Maximum wait of a body before its bandwidth is read again, as it may have been reconfigured.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The bandwidths that one body moves under.
@@ -37,7 +37,7 @@ impl Pace {
         self.streams.push(stream);
     }
 
-    /// How many bytes may move now; the task is woken when some may.
+    /// Number of bytes that may move now; the task is woken when some may.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
         let now_ns = now_ns();
         let (mut bytes, mut due_ns) = (u64::MAX, 0);
@@ -54,12 +54,12 @@ impl Pace {
         self.clock.refresh();
         let wait_ms = due_ns.saturating_sub(now_ns).div_ceil(1_000_000);
         self.deadline.set(Duration::from_millis(wait_ms).min(LOOK));
-        // It is in the future as of the look at the clock just now.
+        // It is in the future, by the clock just read.
         let _ = self.deadline.poll(cx);
         Poll::Pending
     }
 
-    /// Notes that bytes moved.
+    /// Records moved bytes.
     pub(crate) fn moved(&mut self, bytes: usize) {
         let now_ns = now_ns();
         for stream in &mut self.streams {
@@ -67,7 +67,7 @@ impl Pace {
         }
     }
 
-    /// Whether it was held up since this was asked last.
+    /// Whether it was held up since the last call.
     pub(crate) fn take_held_up(&self) -> bool {
         self.held_up.take()
     }

@@ -1,7 +1,7 @@
-//! A panic ends one request, and nothing else.
+//! A panic ends one request only.
 //!
-//! Nothing of ours is meant to panic, and lints see to it; but one fault in a filter must not cost
-//! a worker's other connections.
+//! Our code should not panic, and lints enforce that; but one bug in a filter must not cost a
+//! worker's other connections.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -11,10 +11,10 @@ use weir_wire::RequestHead;
 
 use crate::executor::caught;
 
-/// What `work` comes to; `None` if it panics, which is logged.
+/// Output of `work`; `None` if it panics, which is logged.
 ///
-/// What it worked on is left as it was then. Everything a worker shares holds through that: cells
-/// are borrowed for as long as a value lives, and scratch memory is cleared before use.
+/// Its state is left as it was at the panic. Shared worker state stays valid: cells are borrowed
+/// only while a value lives, and scratch memory is cleared before use.
 pub(super) async fn contained<T>(mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
     poll_fn(|cx| match caught("a request", || work.as_mut().poll(cx)) {
         Some(polled) => polled.map(Some),
@@ -23,7 +23,7 @@ pub(super) async fn contained<T>(mut work: Pin<&mut impl Future<Output = T>>) ->
     .await
 }
 
-/// Where tests let a request panic that names `place` in `X-Panic`; nothing otherwise.
+/// Panics in tests for a request that names `place` in `X-Panic`; otherwise a no-op.
 #[inline]
 pub(super) fn point(place: &str, head: &RequestHead) {
     #[cfg(test)]
@@ -60,7 +60,13 @@ mod tests {
         let snapshot = Arc::new(ArcSwap::from_pointee(snapshot));
         let server = Server::start(
             &snapshot,
-            &ServerOptions { seed: 1, reserved: None, admin: None, inquiries: None },
+            &ServerOptions {
+                seed: 1,
+                reserved: None,
+                admin: None,
+                inquiries: None,
+                recorder: Arc::default(),
+            },
         );
         server.expect("a server")
     }

@@ -19,11 +19,11 @@ use crate::net::{Socket, is_stale};
 #[derive(Debug)]
 pub(crate) struct Upstream {
     pub(crate) stream: Socket,
-    /// Where it is kept, while it is in use.
+    /// The pool it belongs to, while it is in use.
     pool: Option<Rc<Pool>>,
     /// Bytes received behind the head last parsed.
     pub(crate) carry: Carry,
-    /// It has served a request before, so it may turn out stale.
+    /// The connection has served a request before, so it may turn out to be stale.
     pub(crate) reused: bool,
     opened_ms: u64,
     pub(super) _permit: Option<OwnedSemaphorePermit>,
@@ -128,8 +128,8 @@ impl Pool {
         self.waiting.set(self.waiting.get().saturating_sub(1));
     }
 
-    /// Whether it is needed without an idle connection: by one in use, or by who waits for one or
-    /// may open one.
+    /// Whether the pool is needed without an idle connection: by a connection in use, or by a task
+    /// that waits for one or may open one.
     fn is_in_use(self: &Rc<Self>) -> bool {
         let permits = self.permits.get();
         Rc::strong_count(self) > 1 || permits.is_some_and(|permits| Arc::strong_count(permits) > 1)
@@ -140,11 +140,11 @@ impl Pool {
 pub(crate) fn keep(mut upstream: Box<Upstream>, settings: &PoolSettings, now_ms: u64) {
     let age = now_ms.saturating_sub(upstream.opened_ms);
     let old = settings.life_timeout.is_some_and(|life| age >= ms(life));
-    // Without its pool: one that is kept must not keep what keeps it.
+    // Without its pool, which would make a reference cycle with the idle connection.
     let Some(pool) = upstream.pool.take().filter(|_| settings.enabled && !old) else { return };
     upstream.carry.shrink();
     upstream.reused = true;
-    // A permit is for a connection in use: who waits must not wait for an idle one.
+    // A permit is for a connection in use: a waiting task must not wait for an idle one.
     upstream._permit = None;
     pool.idle_ms_max.set(ms(settings.idle_timeout));
     pool.idle.borrow_mut().push_back(Idle { upstream, since_ms: now_ms });

@@ -14,8 +14,8 @@ use super::local::unsound;
 use super::outgoing::Outgoing;
 use crate::error::{ErrorKind, ProxyError};
 
-/// Brings the head into its forwarded form and starts the upload with it. `peer` and `local` are
-/// the ends of the client's connection, `carry` what came on it behind the head.
+/// Edits the head for forwarding and starts the upload with it. `peer` and `local` are the ends of
+/// the client's connection, `carry` holds the bytes received behind the head.
 pub(super) fn prepare(
     (peer, local): (SocketAddr, IpAddr),
     carry: &mut Carry,
@@ -68,7 +68,7 @@ pub(super) fn local_ip(client: &Client, needed: bool) -> IpAddr {
     asked.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip())
 }
 
-/// The same request once more, as [`prepare`] left it; its body is in the carry, if it has one.
+/// Repeats the request as [`prepare`] left it; its body, if any, is in the carry.
 pub(super) fn prepare_again(
     x: &mut Exchange,
     framing: RequestFraming,

@@ -3,8 +3,8 @@
 use weir_snapshot::Security;
 use weir_wire::ResponseHead;
 
-/// What Spring Security adds to a response that has no such header (`ServerHttpSecurity`); those of
-/// [`CACHING`] only where it has none of the three.
+/// Fields that Spring Security adds to a response without them (`ServerHttpSecurity`); those of
+/// [`CACHING`] only if all three are missing.
 const PROTECTIVE: [(&[u8], &[u8]); 4] = [
     (b"X-Content-Type-Options", b"nosniff"),
     (b"X-Frame-Options", b"DENY"),

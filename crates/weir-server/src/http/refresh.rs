@@ -1,8 +1,8 @@
-//! A response of a cache that is no longer fresh: the client has it, another one is fetched in the
-//! background (`stale-while-revalidate`, RFC 5861).
+//! Refresh of a stale cached response in the background, after the client got the stale one
+//! (`stale-while-revalidate`, RFC 5861).
 //!
-//! The fetch is an exchange of its own, with the route's breaker, retries and choice of an
-//! instance, but without a client: its response goes to the cache and nowhere else.
+//! The fetch is an exchange with the route's breaker, retries and load balancing, but without a
+//! client: its response is only cached.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ use crate::worker::{HeldSnapshot, Worker};
 /// Refreshes of one worker at a time; beyond, the old response is given without one.
 const REFRESHES_MAX: usize = 64;
 
-/// Where a request goes on.
+/// Destination of a request.
 #[derive(Clone, Copy)]
 pub(super) struct Onward<'s> {
     pub(super) route: &'s Route<RouteTarget>,
@@ -39,7 +39,7 @@ pub(super) struct Onward<'s> {
     pub(super) preserve_host: bool,
 }
 
-/// Starts a refresh of what `storing` is for, unless as many run as may.
+/// Starts a refresh of `storing`'s cache entry, unless the maximum number of refreshes is running.
 pub(super) fn begin(
     worker: &Rc<Worker>,
     client: &Client,
@@ -58,7 +58,7 @@ pub(super) fn begin(
     }
     let mut own = worker.take_exchange();
     own.request = x.request.clone();
-    // All who ask get it: it is not about what this client has.
+    // Unconditional: the response is cached for all clients, not only for this one.
     own.request.fields.remove(b"if-none-match");
     own.request.fields.remove(b"if-modified-since");
     own.client_host.clone_from(&x.client_host);
@@ -81,7 +81,7 @@ pub(super) fn begin(
     let _ = spawn(refresh);
 }
 
-/// The route as a task of its own may hold it; `None` if it does not lead to an upstream.
+/// An owned copy of the route for a spawned task; `None` if it does not lead to an upstream.
 fn kept_of(route: &Route<RouteTarget>) -> Option<Route<RouteTarget>> {
     let upstream = match &route.target.upstream {
         RouteUpstream::Http(target) => RouteUpstream::Http(Arc::clone(target)),
@@ -97,7 +97,7 @@ fn kept_of(route: &Route<RouteTarget>) -> Option<Route<RouteTarget>> {
         position: route.position,
         order: route.order,
         target: RouteTarget { chain, upstream, policy, series },
-        // It has matched.
+        // The route has already matched.
         predicates: Predicates::default(),
         id: Arc::clone(&route.id),
     })
@@ -127,7 +127,7 @@ async fn run(
             tracing::debug!(route = %route.id, "no fresh response for the cache: {error:?}");
             x.record.error = Some(error.kind);
         }
-        // What it was at is not known: nothing of it is used again.
+        // The exchange stopped at an unknown point: none of its state is reused.
         None => return,
     }
     if x.choice.is_some() {

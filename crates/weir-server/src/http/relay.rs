@@ -1,4 +1,4 @@
-//! One direction of body traffic: decoded on one side, framed anew on the other, never collected.
+//! One direction of body traffic: decoded at the source, framed anew for the sink, never collected.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -10,13 +10,14 @@ use super::buffers::{Carry, ReadBuffer};
 use super::gather::Gather;
 use super::pace::Pace;
 pub(crate) use super::relay_error::RelayError;
+use super::tap::Tap;
 use crate::net::{Socket, poll_read, poll_splice_from, poll_splice_to, poll_writable};
 use crate::pipe::{Pipe, Pipes};
 
-/// Bytes read in a row before other connections have their turn: no more than one read with a
-/// buffer of the default size may bring. A turn costs next to nothing beside the copying; with
-/// several reads each, hundreds of large bodies that move at once had everybody else wait for as
-/// many times a megabyte.
+/// Maximum number of bytes read in a row before other connections have their turn: one read with a
+/// buffer of the default size. A turn costs almost nothing compared with the copying. With several
+/// reads per turn, hundreds of large bodies delayed all other connections by as many megabytes of
+/// copying.
 const TURN_BYTES_MAX: usize = 64 * 1024;
 
 /// Content is spliced where at least so many bytes of it are still to come, and
@@ -27,7 +28,7 @@ const BULK_BYTES_MIN: usize = 16 * 1024;
 /// many than with half of them.
 const SPLICE_BYTES_MAX: usize = 256 * 1024;
 
-/// How a body is framed towards the receiver.
+/// Framing of a body towards the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// Content as it is: a length was announced, or the end of the connection ends it.
@@ -38,7 +39,7 @@ pub(crate) enum Framing {
     Discard,
 }
 
-/// What a relay is waiting for.
+/// The end of the connection that a relay waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     Source,
@@ -46,17 +47,17 @@ pub(crate) enum Waiting {
     Pace,
 }
 
-/// One direction of one body.
+/// One direction of a body.
 #[derive(Debug)]
 pub(crate) struct Relay {
     decoder: BodyDecoder,
     framing: Framing,
     pending: Gather,
-    /// What `pending` has content of, in a buffer that is given back within a turn.
+    /// Buffer for the content of `pending`; returned within a turn.
     held: Carry,
-    /// Content on its way that the system holds; it comes behind `pending`.
+    /// Spliced content in a kernel pipe, to be sent after `pending`.
     piped: Option<Pipe>,
-    /// Much came at once the last time.
+    /// The last read was large.
     is_bulk: bool,
     decoded: bool,
     /// Names of trailers that are for this hop only.
@@ -65,14 +66,16 @@ pub(crate) struct Relay {
     encoder: Option<Box<Encoder>>,
     /// Content bytes allowed at most.
     pub(crate) content_max: Option<u64>,
-    /// Content bytes taken from the sender so far.
+    /// Content bytes taken from the sender.
     pub(crate) content: u64,
-    /// Bytes given to the receiver so far, framing included.
+    /// Bytes given to the receiver, framing included.
     pub(crate) moved: u64,
-    /// What the last poll waited for.
+    /// The end that the last poll waited for.
     pub(crate) waiting: Waiting,
-    /// What paces the bodies of an exchange, where something does.
+    /// Bandwidth limits of the exchange's bodies, if any.
     pub(crate) pace: Option<Box<Pace>>,
+    /// Who is shown the content, where somebody is.
+    pub(crate) tap: Option<Box<Tap>>,
 }
 
 impl Relay {
@@ -92,6 +95,7 @@ impl Relay {
             moved: 0,
             waiting: Waiting::Source,
             pace: None,
+            tap: None,
         }
     }
 
@@ -110,9 +114,12 @@ impl Relay {
         self.content = 0;
         self.moved = 0;
         self.waiting = Waiting::Source;
+        if let Some(tap) = &mut self.tap {
+            tap.clear();
+        }
     }
 
-    /// The same body once more, framed as before, with the same trailers withheld.
+    /// Relays the same body again, framed as before, with the same trailers withheld.
     pub(crate) fn rewind(&mut self, kind: BodyKind) {
         let (withheld, content_max) = (std::mem::take(&mut self.withheld), self.content_max);
         self.restart(kind, self.framing);
@@ -130,7 +137,7 @@ impl Relay {
         self.held.is_lent()
     }
 
-    /// Closes a pipe that holds what will not be sent any more.
+    /// Closes a pipe whose bytes will not be sent any more.
     pub(crate) fn drop_pipe(&mut self) {
         self.piped = None;
     }
@@ -145,7 +152,7 @@ impl Relay {
         self.decoded
     }
 
-    /// Where a head in front of the body is written; the relay sends it first.
+    /// The buffer for a head in front of the body; the relay sends it first.
     pub(crate) fn lead(&mut self) -> &mut Vec<u8> {
         self.pending.own()
     }
@@ -160,7 +167,7 @@ impl Relay {
         self.encoder = Some(Box::new(encoder));
     }
 
-    /// What has been framed for the receiver and not been written yet.
+    /// Bytes framed for the receiver but not yet written.
     pub(crate) fn unwritten(&mut self) -> &[u8] {
         self.pending.settle(self.held.as_slice());
         self.pending.unwritten()
@@ -171,7 +178,7 @@ impl Relay {
         self.moved == 0
     }
 
-    /// Decodes what `carry` holds: the part of a body that travels in one write with its head.
+    /// Decodes the bytes in `carry`: the part of a body that travels in one write with its head.
     pub(crate) fn fill(&mut self, carry: &mut Carry) -> Result<(), RelayError> {
         if self.decoded || carry.is_empty() {
             return Ok(());
@@ -190,7 +197,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Gives back the buffer that a body has been left in, before a wait.
+    /// Returns the borrowed buffer of pending content, before a wait.
     pub(crate) fn give_back(&mut self, scratch: &mut ReadBuffer) {
         if self.held.is_lent() {
             self.pending.settle(self.held.as_slice());
@@ -198,7 +205,7 @@ impl Relay {
         }
     }
 
-    /// Moves what can be moved now. `Ready(Ok(()))` when the body is complete at the receiver.
+    /// Moves as many bytes as possible. `Ready(Ok(()))` when the body is complete at the receiver.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -269,7 +276,7 @@ impl Relay {
         }
     }
 
-    /// Takes content into a pipe; `None` if it is to be read, as it is or as there is no pipe.
+    /// Splices content into a pipe; `None` if it must be read instead, or there is no pipe.
     fn poll_splice(
         &mut self,
         source: &mut Socket,
@@ -279,7 +286,9 @@ impl Relay {
     ) -> Option<Poll<io::Result<usize>>> {
         self.waiting = Waiting::Source;
         let bare = self.decoder.bare();
-        if !self.is_bulk || bare < SPLICED_BYTES_MIN || self.framing != Framing::Identity {
+        let is_seen = self.tap.as_ref().is_some_and(|tap| tap.is_open());
+        if is_seen || !self.is_bulk || bare < SPLICED_BYTES_MIN || self.framing != Framing::Identity
+        {
             return None;
         }
         let mut pipe = pipes.take()?;
@@ -305,7 +314,7 @@ impl Relay {
         Some(polled)
     }
 
-    /// Notes that `count` bytes of content are in the pipe.
+    /// Records `count` bytes of content in the pipe.
     fn pass(&mut self, count: usize) -> Result<(), RelayError> {
         self.count(count).inspect_err(|_| self.drop_pipe())?;
         self.decoder.pass(count as u64);
@@ -313,8 +322,8 @@ impl Relay {
         Ok(())
     }
 
-    /// Decodes bytes just read; content is written at once where that is possible and copied only
-    /// when the receiver does not take it. What follows the body goes to `carry`.
+    /// Decodes bytes just read. Content is written at once where possible and copied only when the
+    /// receiver does not take it. Bytes behind the body go to `carry`.
     fn take(
         &mut self,
         bytes: &[u8],
@@ -323,18 +332,18 @@ impl Relay {
     ) -> Result<(), RelayError> {
         let decoded = self.decode(bytes);
         if decoded.is_err() {
-            // What came before the fault still goes out.
+            // Content in front of the fault is still sent.
             self.pending.settle(bytes);
         }
         carry.push(bytes.get(decoded?..).unwrap_or_default());
         match self.pending.poll_write(sink, bytes, &mut self.moved) {
             Poll::Ready(Err(_)) => Err(RelayError::Sink),
-            // What is left is tried again by the caller, who tells which end is waited for.
+            // The caller tries the rest again and notes which end is waited for.
             Poll::Ready(Ok(())) | Poll::Pending => Ok(()),
         }
     }
 
-    /// Decodes `input`, framing its content; gives the bytes used.
+    /// Decodes `input` and frames its content; returns the number of bytes used.
     fn decode(&mut self, input: &[u8]) -> Result<usize, RelayError> {
         let mut at = 0;
         while at < input.len() && !self.decoded {
@@ -342,6 +351,9 @@ impl Relay {
             let step = self.decoder.step(rest).map_err(RelayError::Body)?;
             let (from, to) = (at + step.content.0, at + step.content.1);
             self.count(to - from)?;
+            if let Some(tap) = &mut self.tap {
+                tap.take(input.get(from..to).unwrap_or_default());
+            }
             match self.framing {
                 Framing::Identity => self.pending.add(input, from, to),
                 Framing::Chunked if from < to && self.encoder.is_some() => {
@@ -366,7 +378,7 @@ impl Relay {
         Ok(at)
     }
 
-    /// Codes content; little of it goes on at once, as somebody may wait for it.
+    /// Encodes content; a small piece is flushed at once, as the receiver may be waiting for it.
     fn encode_part(&mut self, content: &[u8], is_last: bool) {
         let Some(encoder) = &mut self.encoder else { return };
         encoder.write(content);
@@ -420,7 +432,7 @@ impl Relay {
         }
     }
 
-    /// Gives the receiver what is in the pipe.
+    /// Writes the content of the pipe to the receiver.
     fn poll_drain(&mut self, sink: &mut Socket, pipes: &mut Pipes) -> Poll<Result<(), RelayError>> {
         while let Some(mut pipe) = self.piped.take() {
             let polled = poll_splice_to(sink, &mut pipe);
@@ -462,12 +474,12 @@ fn is_empty(kind: BodyKind) -> bool {
     matches!(kind, BodyKind::None | BodyKind::Length(0))
 }
 
-/// Whether much of such a body is expected to come at once.
+/// Whether such a body is expected to arrive in large pieces.
 fn is_bulk(kind: BodyKind) -> bool {
     matches!(kind, BodyKind::Length(_))
 }
 
-/// Whether the system does not splice these connections at all, or forbids it.
+/// Whether the kernel cannot splice these connections, or forbids it.
 fn is_refusal(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
     matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported)

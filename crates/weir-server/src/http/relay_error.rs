@@ -1,10 +1,10 @@
-//! Why the relay of a body failed, and on which side.
+//! Errors in relaying a body, and the side at fault.
 
 use weir_wire::http1::BodyError;
 
 use crate::error::{ErrorKind, ProxyError, body_error_text};
 
-/// Why a relay ended before its end.
+/// Error in relaying a body.
 #[derive(Debug)]
 pub(crate) enum RelayError {
     /// The sender's coding is broken.
@@ -20,7 +20,7 @@ pub(crate) enum RelayError {
 }
 
 impl RelayError {
-    /// What it means in a request's body, which may hold `content_max` bytes.
+    /// The error for a request body, which may hold `content_max` bytes.
     pub(crate) fn of_upload(&self, content_max: Option<u64>) -> ProxyError {
         match self {
             Self::Body(body) => ProxyError::with(ErrorKind::BadBody, body_error_text(*body)),
@@ -32,7 +32,7 @@ impl RelayError {
         }
     }
 
-    /// What it means in a response's body.
+    /// The error for a response body.
     pub(crate) fn of_download(&self) -> ProxyError {
         match self {
             Self::Sink => ProxyError::new(ErrorKind::ClientGone),

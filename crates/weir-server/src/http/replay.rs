@@ -21,16 +21,16 @@ use crate::error::{ErrorKind, ProxyError, body_error_text};
 use crate::net::poll_read;
 use crate::worker::Worker;
 
-/// A request's body, where it can be sent once more.
+/// A request body that can be sent again.
 pub(super) enum Body {
-    /// There is none, or it is kept as it came.
+    /// There is none, or its raw bytes are kept.
     Kept(Vec<u8>),
     /// Only the connection has it.
     Once,
 }
 
 impl Body {
-    /// Puts what an attempt has used up back in front of what else the client sent.
+    /// Puts the bytes that an attempt consumed back in front of the client's other input.
     pub(super) fn put_back(&self, x: &Exchange, carry: &mut Carry) {
         if let Self::Kept(kept) = self
             && x.record.body != BodyRead::Untouched
@@ -41,8 +41,8 @@ impl Body {
     }
 }
 
-/// Reads the body to its end and keeps it as it came, if it may be needed again and is not
-/// larger than what is kept.
+/// Reads the whole body and keeps its raw bytes, if it may be needed again and is within the limit
+/// for kept bodies.
 pub(super) async fn keep_body(
     worker: &Worker,
     client: &mut Client,
@@ -92,7 +92,7 @@ pub(super) async fn keep_body(
     }
 }
 
-/// A body as it came without its framing.
+/// The content of a raw body, without its framing.
 pub(super) fn content_of(framing: RequestFraming, raw: &[u8]) -> Result<Vec<u8>, ProxyError> {
     let mut decoder = BodyDecoder::new(framing.body);
     let (mut content, mut used) = (Vec::with_capacity(raw.len()), 0);
@@ -111,7 +111,7 @@ pub(super) fn content_of(framing: RequestFraming, raw: &[u8]) -> Result<Vec<u8>,
     Ok(content)
 }
 
-/// Reads what the client sends next into its carry.
+/// Reads the client's next bytes into its carry.
 async fn read_on(worker: &Worker, client: &mut Client) -> Result<(), ProxyError> {
     poll_fn(|cx| {
         let mut scratch = worker.scratch.borrow_mut();

@@ -1,4 +1,4 @@
-//! Bodies of requests that filters look at or change.
+//! Request bodies for filters that read or edit them.
 
 use std::rc::Rc;
 
@@ -13,8 +13,8 @@ use super::replay::{Body, content_of, keep_body};
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
-/// Has the filters of `route` change the body of a request, and puts it back in front of what else
-/// the client sent. Gives how it is framed now.
+/// Runs the filters of `route` that edit the request body and puts the result back in front of the
+/// client's other input. Returns its new framing.
 pub(super) async fn edit_request(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -39,7 +39,7 @@ pub(super) async fn edit_request(
     let edited = edited.map_err(ProxyError::from)?;
     client.carry.consume(raw.len());
     client.carry.put_back(&edited);
-    // What lies there is not what the client's framing tells of.
+    // The carry no longer matches the framing that the client announced.
     x.record.is_replaced = true;
     x.request.fields.remove(b"content-encoding");
     x.request.fields.set(b"content-length", edited.len().to_string().as_bytes());
@@ -47,8 +47,8 @@ pub(super) async fn edit_request(
     Ok(RequestFraming { body, expect_continue: false, ..framing })
 }
 
-/// Reads the content of a request for a filter that looks at it. The body stays where it is, and
-/// is sent on as it came.
+/// Reads the content of a request for a filter that inspects it. The body stays in the carry and is
+/// forwarded unchanged.
 pub(super) async fn look(
     worker: &Worker,
     client: &mut Client,

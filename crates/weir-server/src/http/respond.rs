@@ -1,4 +1,4 @@
-//! From an upstream's response head to the last byte at the client.
+//! The response: from the upstream's head to the last byte sent to the client.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -53,7 +53,7 @@ pub(super) async fn relay(
 
 /// A response on its way to the client.
 struct Responding {
-    /// How the upstream framed it.
+    /// Framing used by the upstream.
     framing: ResponseFraming,
     /// Another request may follow.
     keep: bool,
@@ -123,7 +123,7 @@ fn compressed(x: &mut Exchange, route: &Route<RouteTarget>, body: BodyKind) -> O
 }
 
 impl Responding {
-    /// Relays the response, and what is left of the request, until the response is complete.
+    /// Relays the response, and the rest of the request, until the response is complete.
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -168,12 +168,12 @@ impl Responding {
         }
     }
 
-    /// What ended the response early, if anything did.
+    /// The fault that ended the response early, if any.
     fn fault(&mut self) -> Option<RelayError> {
         self.fault.take()
     }
 
-    /// What follows a response that is complete; `upstream` is kept if it can be.
+    /// Fate of the client's connection after a complete response; `upstream` is pooled if possible.
     fn end(
         &self,
         worker: &Worker,
@@ -187,10 +187,9 @@ impl Responding {
             && x.download.is_decoded()
             && read
             && self.framing.body != BodyKind::UntilClose
-            // Bytes behind a complete response belong to nobody (http-checklist row 16).
+            // Bytes behind a complete response belong to no request (http-checklist row 16).
             && upstream.carry.is_empty()
-            // Servers that decline an upgrade do not agree on what follows: Node.js may wait for
-            // ever.
+            // Servers that decline an upgrade disagree on what follows: Node.js may wait for ever.
             && !outgoing.framing.upgrade
             && !worker.files.is_short();
         if reusable {
@@ -205,7 +204,7 @@ impl Responding {
     }
 }
 
-/// Ends a response that cannot go on: what came before a fault in its body still goes out.
+/// Ends a response that cannot be completed: content in front of a fault in its body is still sent.
 async fn cut_short(
     client: &mut Client,
     x: &mut Exchange,

@@ -1,4 +1,4 @@
-//! From a route to what is done: the filters of a request, its waits, and where it goes.
+//! The steps of a request after routing: filters, waits and the destination.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,13 +19,15 @@ use super::choice::{Balancer, choose};
 use super::client::Client;
 use super::exchange::Exchange;
 use super::find::Found;
+use super::grpc;
 use super::loop_guard::spend_forward;
 use super::mocked::tell_fallback;
+use super::recorded;
 use super::request_body::look;
 use crate::error::{ErrorKind, ProxyError};
 use crate::worker::Worker;
 
-/// What is to be done for a request.
+/// The next action for a request.
 pub(super) enum Step<'s> {
     /// Send it on.
     Forward {
@@ -63,15 +65,15 @@ pub(super) struct Waiting<'s> {
     from: usize,
 }
 
-/// What a request waits for.
+/// The event that a request waits for.
 enum Awaited {
     /// Its turn at a limit.
     Turn(Ticket, Arc<Slot>),
-    /// An answer to what a filter asked.
+    /// An answer to a filter's question.
     Answer(Box<Question>),
 }
 
-/// What is to be done for a request that has waited.
+/// The next action for a request whose wait is over.
 pub(super) async fn waited<'s>(
     worker: &Worker,
     client: &mut Client,
@@ -89,14 +91,23 @@ pub(super) async fn waited<'s>(
         },
         Awaited::Answer(question) => Some(match *question {
             Question::Content => look(worker, client, x, framing, &snapshot.settings).await?,
+            Question::Grpc(call) => {
+                // Never where a filter would send it, as in SCG.
+                let To::Target(target, service) = pick(worker, client, x, route)? else {
+                    let what = "JsonToGrpc has no server to call";
+                    return Err(ProxyError::with(ErrorKind::Filter, what));
+                };
+                let to = (target.into_owned(), service);
+                grpc::call(worker, client, x, snapshot, route, to, call).await?
+            }
             question => ask(worker, client, question).await?,
         }),
     };
     run_filters(worker, client, x, snapshot, route, filtering, (from, answer))
 }
 
-/// Applies to a request the rules for origins and forwarding, and the filters of its route.
-/// Waits for nothing, so that the task of a connection has no room for it.
+/// Applies the CORS and forwarding rules and the filters of its route to a request. Not `async`, so
+/// that it takes no space in the connection's task.
 pub(super) fn decide<'s>(
     worker: &Worker,
     client: &Client,
@@ -141,8 +152,8 @@ pub(super) fn start<'s>(
     run_filters(worker, client, x, snapshot, route, filtering, (0, None))
 }
 
-/// Runs the filters of a route from number `from` on, once the one in front of it has got its
-/// answer, and finds out where the request goes.
+/// Runs the filters of a route from number `from` on, once the one before has its answer, and
+/// determines the destination of the request.
 fn run_filters<'s>(
     worker: &Worker,
     client: &Client,
@@ -204,10 +215,13 @@ fn run_filters<'s>(
         },
     };
     worker.identity.pass(&mut x.request, &target, &snapshot.settings.via)?;
+    if worker.recorder.is_on() {
+        recorded::begin(worker, x, &route.id);
+    }
     Ok(Step::Forward { route, target, service, preserve_host })
 }
 
-/// What the filters from number `from` on say, once the one in front has got its answer.
+/// Verdict of the filters from number `from` on, once the filter before them has its answer.
 fn verdict(
     chain: &Chain,
     from: usize,
@@ -224,7 +238,7 @@ fn verdict(
     verdict.map_err(|error| ProxyError::with(ErrorKind::Filter, error.0))
 }
 
-/// Where a route sends a request.
+/// Destination of a route.
 enum To<'s> {
     /// A target, and the service that it is an instance of.
     Target(Cow<'s, Arc<Target>>, Option<Balancer<'s>>),

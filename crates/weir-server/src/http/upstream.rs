@@ -1,4 +1,4 @@
-//! Connections to upstreams: one that is kept or a new one, bounded, and thrown away when in doubt.
+//! Connections to upstreams: pooled or new, bounded, and closed when in doubt.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -24,7 +24,7 @@ use crate::worker::Worker;
 /// Bytes a client may send ahead while its request waits; beyond, they stay in the kernel.
 const AHEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// What a connection is wanted for.
+/// Requirements on an upstream connection.
 pub(crate) struct Wanted<'a> {
     pub(crate) target: &'a Arc<Target>,
     pub(crate) pool: &'a PoolSettings,
@@ -33,11 +33,11 @@ pub(crate) struct Wanted<'a> {
     pub(crate) workers: usize,
     /// Do not use a kept connection: one has just turned out stale.
     pub(crate) fresh: bool,
-    /// Where a filter has set the target: link-local addresses that it may be all the same.
+    /// Set if a filter chose the target: link-local addresses that are allowed nevertheless.
     pub(crate) chosen: Option<&'a [IpAddr]>,
 }
 
-/// A kept connection to `wanted.target`, where none has to be waited for.
+/// A pooled connection to `wanted.target`, if one is idle and their number is not limited.
 pub(crate) fn kept(worker: &Worker, wanted: &Wanted<'_>) -> Option<Box<Upstream>> {
     if wanted.pool.connections_max.is_some() || wanted.fresh {
         return None;
@@ -45,8 +45,8 @@ pub(crate) fn kept(worker: &Worker, wanted: &Wanted<'_>) -> Option<Box<Upstream>
     worker.pools.take(wanted.target, wanted.pool, worker.deadlines.now_ms())
 }
 
-/// A connection to `wanted.target`, kept or new, where it may take time. Ends early when the client
-/// goes away.
+/// A connection to `wanted.target`, pooled or new, where this may have to wait. Ends early when the
+/// client disconnects.
 pub(crate) async fn acquire(
     worker: &Rc<Worker>,
     client: &mut Client,
@@ -190,7 +190,7 @@ async fn within<T>(
     result
 }
 
-/// Whether the client closed its connection; what it sent ahead is kept, up to a bound.
+/// Whether the client closed its connection; bytes sent ahead are kept, up to a bound.
 pub(crate) fn poll_gone(worker: &Worker, client: &mut Client) -> bool {
     while client.carry.len() < AHEAD_BYTES_MAX {
         let mut scratch = worker.scratch.borrow_mut();

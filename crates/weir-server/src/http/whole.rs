@@ -13,7 +13,7 @@ use super::local::{filter_response, send};
 use crate::error::ProxyError;
 use crate::worker::Worker;
 
-/// Has the content of a response changed, the response filters act on its head, and sends it.
+/// Runs the filters on a response's content and head, and sends it.
 pub(super) async fn finish_with(
     worker: &Rc<Worker>,
     client: &mut Client,

@@ -1,8 +1,8 @@
 //! Timers by route, status and method, with the labels that Micrometer gives them for SCG.
 //!
-//! A route gets a number at its first request, which is noted with it; each worker has a timer for
-//! each number, and finds it without looking for anything. What a route answers beside its first
-//! status is looked for: mostly it is rare.
+//! A route gets a number at its first request, which is stored with the route. Each worker has one
+//! timer per number, found by index. Further combinations of status and method are searched for:
+//! most routes rarely need them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use super::own::add;
 use crate::sys::fetch;
 use weir_filter::constant;
 
-/// Routes that have timers of their own; what goes through others is counted together.
+/// Routes with timers of their own; all further routes share one.
 pub(super) const ROUTES_MAX: usize = 10_000;
 /// Timers of a worker beside the first of each route.
 const MORE_MAX: usize = 10_000;
@@ -91,7 +91,7 @@ impl Listed {
         number
     }
 
-    /// Gives those of `routes`, all that were read again, the numbers of the routes they replace.
+    /// Gives each of the reloaded `routes` the number of the route it replaces.
     pub(super) fn recognise<'r>(&self, routes: impl Iterator<Item = &'r Arc<Route<RouteTarget>>>) {
         if !self.full.load(Ordering::Relaxed) {
             // Each is found at its first request.
@@ -141,7 +141,7 @@ impl Kind {
     }
 }
 
-/// How often and how long. One worker writes it, so it needs no atomic additions.
+/// Count and durations. Only one worker writes it, so it needs no atomic additions.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Timer {
@@ -154,7 +154,7 @@ struct Timer {
 }
 
 impl Timer {
-    /// Whether it is of `kind`, or can be.
+    /// Whether the timer counts `kind`, or is unused.
     fn takes(&self, kind: Kind) -> bool {
         match self.kind.load(Ordering::Relaxed) {
             0 => {
@@ -177,7 +177,7 @@ impl Timer {
         }
     }
 
-    /// Goes on to another window.
+    /// Starts another window.
     fn turn(&self, window: u64) {
         let max_ns: [u64; WINDOWS] = std::array::from_fn(|age| {
             let before = window.checked_sub(age as u64);
@@ -206,7 +206,7 @@ impl Timer {
     }
 }
 
-/// What timers of one name have counted.
+/// Totals of the timers with one name.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Total {
     pub(super) count: u64,
@@ -217,9 +217,9 @@ pub(super) struct Total {
 /// The timers of one worker.
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// When the worker's clock was 0.
+    /// Start of the worker's clock.
     pub(super) origin: Instant,
-    /// Those of the first status and method of each route, by number.
+    /// Timers of the first status and method of each route, by number.
     first: Box<[OnceLock<Box<[Timer; BLOCK]>>]>,
     more: Mutex<HashMap<(RouteNumber, Kind), Box<Timer>>>,
 }
@@ -233,7 +233,7 @@ impl Default for Timers {
 }
 
 impl Timers {
-    /// Adds a request that ended at `now_ms`, by the worker's clock; tells whether it was counted
+    /// Adds a request that ended at `now_ms`, by the worker's clock; returns whether it was counted
     /// under `number`.
     pub(super) fn add(&self, number: RouteNumber, kind: Kind, took: Duration, now_ms: u64) -> bool {
         let took_ns = took.as_nanos() as u64;
@@ -266,7 +266,7 @@ impl Timers {
         self.first.get(at / BLOCK)?.get_or_init(Box::default).get(at % BLOCK)
     }
 
-    /// Gives labels and total of each timer to `take`.
+    /// Passes labels and total of each timer to `take`.
     pub(super) fn export(&self, listed: &Listed, now_ms: u64, mut take: impl FnMut(String, Total)) {
         let window = now_ms / WINDOW_MS;
         let blocks = self.first.iter().zip((0..).step_by(BLOCK));
@@ -356,7 +356,7 @@ mod tests {
         Route { group: None, position: 0, order: 0, target, predicates, id }
     }
 
-    /// What was counted and the maximum in milliseconds, by route and status.
+    /// Count and maximum in milliseconds, by route and status.
     fn totals(
         timers: &Timers,
         listed: &Listed,
@@ -386,7 +386,7 @@ mod tests {
         assert!(routes.iter().take(ROUTES_MAX).all(|route| ask(route, 200)));
         let (first, beyond) = (&routes[0], &routes[ROUTES_MAX..]);
         assert!(beyond.iter().all(|route| !ask(route, 200) && !ask(route, 404)));
-        // Another status of one that is listed, and the same route read again.
+        // Another status of a listed route, and the same route after a reload.
         let again = Arc::new(route("0"));
         assert!(ask(first, 404) && ask(first, 404) && !ask(&again, 200));
         listed.recognise([&again, &Arc::new(route("new"))].into_iter());

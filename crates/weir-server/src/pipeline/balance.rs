@@ -1,4 +1,4 @@
-//! From a group of upstreams to a connection to one of them.
+//! Connecting to one of a group of upstreams.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io;
@@ -19,9 +19,9 @@ use crate::worker::Worker;
 /// An upstream's side of a connection.
 pub(super) struct Far {
     pub(super) stream: Socket,
-    /// What it has sent and nobody has taken.
+    /// Bytes received but not yet taken.
     pub(super) carry: Carry,
-    /// Of whom it is one of the connections, if somebody counts.
+    /// Counts the connection at its upstream, where connections are counted.
     pub(super) _taken: Option<Taken>,
     pub(super) _file: UpstreamFile,
 }
@@ -96,8 +96,8 @@ pub(super) async fn dial(
     Err(last.unwrap_or_else(|| io::ErrorKind::NotFound.into()))
 }
 
-/// A connection to `address`, unless it is the admin API. Of one that `lasts`, however still it is,
-/// the system finds out when the peer vanishes.
+/// A connection to `address`, unless that is the admin API. If it `lasts`, the system detects that
+/// the peer has vanished even while it is idle.
 pub(super) async fn dial_one(
     worker: &Worker,
     address: SocketAddr,

@@ -1,11 +1,11 @@
-//! What a pipeline counts.
+//! Counters of a pipeline.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::traffic::Traffic;
 
-/// What a pipeline counts over all workers.
+/// Counters of a pipeline over all workers.
 #[derive(Debug, Default)]
 pub(crate) struct PipelineCounters {
     pub(crate) accepted: AtomicU64,
@@ -14,12 +14,16 @@ pub(crate) struct PipelineCounters {
     pub(crate) limited: AtomicU64,
     /// No upstream could be reached.
     pub(crate) unreached: AtomicU64,
-    /// Ended as nothing came for too long, or they were too old.
+    /// Connections closed because they were idle for too long or too old.
     pub(crate) expired: AtomicU64,
     /// Ended as they broke the rules of their protocol.
     pub(crate) broken: AtomicU64,
     /// Turned away by rules, or for want of the right credentials.
     pub(crate) denied: AtomicU64,
+    /// Ended as they did not read what came for them.
+    pub(crate) slow: AtomicU64,
+    /// Responses that nobody waits for any more.
+    pub(crate) late: AtomicU64,
     /// Messages and bytes.
     pub(crate) traffic: Arc<Traffic>,
 }
@@ -36,7 +40,7 @@ impl<'a> Tally<'a> {
         Self { counters, sent: 0, received: 0 }
     }
 
-    /// So many have passed by now, to and from upstreams; tells whether these are more.
+    /// Updates the totals sent to and received from upstreams; returns whether they have grown.
     pub(super) fn add(&mut self, sent: u64, received: u64) -> bool {
         let add = |counter: &AtomicU64, before: &mut u64, now: u64| {
             let more = now.saturating_sub(std::mem::replace(before, now));

@@ -1,4 +1,4 @@
-//! One end of a connection that carries messages.
+//! One side of a connection that carries messages.
 
 use std::task::{Context, Poll};
 
@@ -11,24 +11,24 @@ const BACKLOG_BYTES_MAX: usize = 64 * 1024;
 /// Memory that an end keeps though it has nothing to send.
 const KEPT_BYTES_MAX: usize = 16 * 1024;
 
-/// A connection with what came and what is to go.
+/// A connection with its unread input and unsent output.
 #[derive(Debug)]
 pub(super) struct End {
     stream: Socket,
-    /// What paces the bytes that come, where something does.
+    /// Bandwidth limit of the received bytes, if any.
     pace: Option<Box<Pace>>,
-    /// What came, and was not read yet.
+    /// Bytes received but not yet parsed.
     pub(super) carry: Carry,
     /// To be sent, from `sent` on.
     out: Vec<u8>,
     sent: usize,
     /// The peer sends nothing more.
     pub(super) is_over: bool,
-    /// The end is to be sent when nothing else is.
+    /// The end of the stream is to be sent once the output is empty.
     ending: Ending,
-    /// It broke.
+    /// The connection broke.
     pub(super) failed: bool,
-    /// Bytes of it so far.
+    /// Bytes sent.
     pub(super) sent_bytes: u64,
     pub(super) received_bytes: u64,
 }
@@ -41,7 +41,7 @@ enum Ending {
 }
 
 impl End {
-    /// An end whose bytes come at this pace.
+    /// A side whose input is paced by `pace`.
     pub(super) fn new(stream: Socket, carry: Carry, pace: Option<Box<Pace>>) -> Self {
         Self {
             stream,
@@ -62,29 +62,42 @@ impl End {
         self.out.extend_from_slice(bytes);
     }
 
+    /// Queues `bytes` for sending and leaves none.
+    pub(super) fn append(&mut self, bytes: &mut Vec<u8>) {
+        match self.out.is_empty() {
+            true => std::mem::swap(&mut self.out, bytes),
+            false => self.out.append(bytes),
+        }
+    }
+
+    /// Bytes that wait to be sent.
+    pub(super) fn unsent_bytes(&self) -> usize {
+        self.out.len() - self.sent
+    }
+
     /// What is written here is sent by and by.
     pub(super) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
 
-    /// Whether it takes more before it has sent what it has.
+    /// Whether it takes more output before the buffered output is sent.
     pub(super) fn has_room(&self) -> bool {
-        self.out.len() - self.sent < BACKLOG_BYTES_MAX
+        self.unsent_bytes() < BACKLOG_BYTES_MAX
     }
 
-    /// Sends the end of the stream behind all else.
+    /// Sends the end of the stream after all buffered output.
     pub(super) fn end(&mut self) {
         if self.ending == Ending::No {
             self.ending = Ending::Wanted;
         }
     }
 
-    /// Whether all has been sent, the end too if it is wanted.
+    /// Whether all output has been sent, including the end of the stream if requested.
     pub(super) fn is_empty(&self) -> bool {
         self.out.is_empty() && self.ending != Ending::Wanted
     }
 
-    /// Reads once; tells whether anything came, be it the end.
+    /// Reads once; returns whether bytes or the end arrived.
     pub(super) fn fill(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> bool {
         if self.is_over || self.failed {
             return false;
@@ -112,7 +125,7 @@ impl End {
         true
     }
 
-    /// Sends what can be sent now; tells whether that was anything.
+    /// Sends as much output as possible; returns whether any was sent.
     pub(super) fn flush(&mut self) -> bool {
         let before = self.sent_bytes;
         while let Some(rest) = self.out.get(self.sent..).filter(|rest| !rest.is_empty()) {

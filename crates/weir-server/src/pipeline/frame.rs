@@ -1,7 +1,7 @@
 //! A pipeline of messages that have a fixed length, or their length in front.
 //!
-//! Each client has a connection to an upstream of its own. Its messages go there one by one as the
-//! limit lets them; answers are looked at only if something depends on where they end.
+//! Each client has its own connection to an upstream. Its messages go there one by one as the limit
+//! admits them; responses are parsed only if something depends on where they end.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -67,16 +67,16 @@ struct Frames<'a> {
     client: End,
     upstream: End,
     waiting: VecDeque<Waiting>,
-    /// What went, or was turned away, and is to be answered; in the order it came.
+    /// Messages that were forwarded or rejected and await a response, in order of arrival.
     unanswered: VecDeque<Unanswered>,
-    /// Whether answers are to be told from each other.
+    /// Whether responses are parsed one by one.
     pairs: bool,
     counters: &'a PipelineCounters,
 }
 
 /// A message that is not at its turn.
 struct Waiting {
-    /// Of one that may pass and waits for those in front of it alone, there is none.
+    /// `None` if the message may pass and only waits for those in front of it.
     place: Option<Place>,
     message: Vec<u8>,
 }
@@ -84,7 +84,7 @@ struct Waiting {
 /// A message that is to be answered.
 struct Unanswered {
     key: Vec<u8>,
-    /// The answer of one that was turned away.
+    /// The response to a rejected message.
     refusal: Option<Vec<u8>>,
     _held: Option<Held>,
 }
@@ -100,7 +100,7 @@ impl Frames<'_> {
                 return Poll::Ready(Ok(()));
             }
             if self.upstream.is_over && self.upstream.carry.is_empty() {
-                // Whatever the client still wants, nobody is there to answer it.
+                // The upstream is gone: the client's other messages cannot be answered.
                 self.client.end();
                 self.client.flush();
                 return match self.client.is_empty() {
@@ -121,7 +121,7 @@ impl Frames<'_> {
         self.client.flush() | self.upstream.flush()
     }
 
-    /// From the client to the upstream; tells whether anything moved.
+    /// Relays messages from the client to the upstream; returns whether any bytes moved.
     fn requests(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
         let mut moved = self.pass(cx)?;
         let takes = self.upstream.has_room()
@@ -148,7 +148,7 @@ impl Frames<'_> {
                 self.client.carry.consume(frame.len);
                 moved = true;
                 match frame.is_poll {
-                    // It asks who is at the other end of its own connection.
+                    // It asks for the peer of its own connection.
                     true => self.client.push(&message),
                     false => self.arrive(message)?,
                 }
@@ -169,7 +169,7 @@ impl Frames<'_> {
         Ok(())
     }
 
-    /// Sends those whose turn it is, in the order they came.
+    /// Sends the messages whose turn has come, in order of arrival.
     fn pass(&mut self, cx: &Context<'_>) -> Result<bool, Cut> {
         let mut moved = false;
         while self.upstream.has_room()
@@ -201,7 +201,7 @@ impl Frames<'_> {
         self.upstream.push(&message);
     }
 
-    /// Says no in its turn: at once where answers have keys, else behind those of earlier
+    /// Rejects a message: at once if responses have keys, else after the responses to earlier
     /// messages.
     fn refuse(&mut self, message: &[u8]) -> Result<(), Cut> {
         let key = self.settings.requests.key(message).unwrap_or_default();
@@ -216,7 +216,7 @@ impl Frames<'_> {
         Ok(())
     }
 
-    /// From the upstream to the client; tells whether anything moved.
+    /// Relays responses from the upstream to the client; returns whether any bytes moved.
     fn replies(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
         if !self.client.has_room() {
             return Ok(false);

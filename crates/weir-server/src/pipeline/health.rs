@@ -1,4 +1,4 @@
-//! Looking at the upstreams of pipelines, whether or not anybody asks for them.
+//! Active health checks of the upstreams of pipelines, with or without traffic.
 
 use std::future::poll_fn;
 use std::rc::{Rc, Weak};
@@ -16,9 +16,9 @@ use crate::net::{Socket, poll_read, poll_write};
 use crate::pacer::now_ns;
 use crate::worker::Worker;
 
-/// How often it is asked which upstreams there are to be checked.
+/// Interval at which the list of upstreams to check is read again.
 const ASK: Duration = Duration::from_secs(1);
-/// Bytes of an answer that are looked at.
+/// Maximum size of a response to a check.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// A pipeline whose upstreams are checked for as long as it is there.
@@ -29,7 +29,7 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    /// How `member` is to be checked now, if it is.
+    /// The health check of `member` that now applies, if any.
     fn check_of(&self, member: &Arc<Member>) -> Option<HealthCheck> {
         let pipeline = self.current.load();
         let check = pipeline.check.clone()?;
@@ -39,7 +39,7 @@ impl Checked {
     }
 }
 
-/// Checks each upstream in its own task: one that hangs delays no other.
+/// Checks each upstream in its own task: a hanging one does not delay the others.
 pub(super) async fn watch(worker: Rc<Worker>, checked: Checked) {
     let mut tended: Vec<(Arc<Member>, Weak<()>)> = Vec::new();
     while checked.drain.phase() == Phase::Serving {
@@ -86,7 +86,7 @@ fn now_ms() -> u64 {
     now_ns() / 1_000_000
 }
 
-/// Looks at one upstream once.
+/// Checks one upstream once.
 async fn look(worker: &Rc<Worker>, member: &Member, check: &HealthCheck) -> Result<(), String> {
     tokio::select! {
         result = ask(worker, member, check) => result,

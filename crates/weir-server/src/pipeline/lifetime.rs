@@ -31,18 +31,18 @@ impl Lifetime {
         lifetime
     }
 
-    /// Something came or went.
+    /// Records that bytes moved.
     pub(super) fn moved(&mut self, now_ms: u64) {
         self.active_ms = now_ms;
     }
 
-    /// Whether it is over; the task is woken when it may be.
+    /// Whether the lifetime is over; the task is woken when it may be.
     pub(super) fn is_over(&self, cx: &mut Context<'_>, deadline: &Deadline, now_ms: u64) -> bool {
         while deadline.poll(cx) {
             if self.until_ms() <= now_ms {
                 return true;
             }
-            // Something came since it was set.
+            // Bytes have moved since it was set.
             self.arm(deadline, now_ms);
         }
         false
@@ -63,8 +63,8 @@ impl Lifetime {
     }
 }
 
-/// What a conversation came to when it was polled: its end, if it is over, and the bytes so far
-/// from the client and from upstreams.
+/// Result of polling a conversation: its end, if it is over, and the bytes received so far from the
+/// client and from upstreams.
 pub(super) type Polled = (Poll<Result<(), Cut>>, u64, u64);
 
 /// Polls a conversation of messages to its end, for as long as it may last.

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use weir_snapshot::{Pipeline, Protocol, Snapshot};
 
 use super::counters::PipelineCounters;
+use super::dubbo::SharedLinks;
 use super::health::Checked;
 use super::near::{Cut, Near};
 use super::{dubbo, frame, health, socks, tcp};
@@ -36,25 +37,25 @@ pub(crate) struct Opening {
     pub(crate) listening: Listening,
 }
 
-/// By what a listener's connections are served.
+/// The engine that serves a listener's connections.
 #[derive(Debug)]
 pub(crate) enum Serves {
-    /// The HTTP engine and a table of its own.
+    /// The HTTP engine with its own route table.
     Http(Arc<ArcSwap<Snapshot>>),
-    /// What the pipeline says at the time.
+    /// The pipeline's current configuration.
     Stream,
 }
 
-/// What a worker is told to do.
+/// Order to a worker.
 #[derive(Debug)]
 pub(crate) enum Order {
     /// To serve.
     Open(Box<Opening>),
-    /// To look at upstreams: one worker does it for all.
+    /// To check upstreams: one worker does it for all.
     Check(Checked),
 }
 
-/// Does what it is told for as long as orders may come.
+/// Executes orders until their channel is closed.
 pub(crate) async fn take_orders(worker: &Rc<Worker>, mut orders: UnboundedReceiver<Order>) {
     while let Some(order) = orders.recv().await {
         let worker = Rc::clone(worker);
@@ -68,14 +69,16 @@ pub(crate) async fn take_orders(worker: &Rc<Worker>, mut orders: UnboundedReceiv
     }
 }
 
-/// What becomes of each connection of one listener.
+/// The handler for connections of one listener.
 struct Entry {
     worker: Rc<Worker>,
-    /// Where HTTP is served by.
+    /// The worker state that serves HTTP, if the pipeline is an HTTP one.
     beside: Option<Rc<Worker>>,
     current: Arc<ArcSwap<Pipeline>>,
     counters: Arc<PipelineCounters>,
     drain: Arc<DrainState>,
+    /// Connections to Dubbo providers that its consumers share.
+    links: Rc<SharedLinks>,
 }
 
 async fn serve(worker: Rc<Worker>, opening: Opening) {
@@ -84,7 +87,8 @@ async fn serve(worker: Rc<Worker>, opening: Opening) {
         Serves::Http(table) => Some(worker.beside(table, Arc::clone(&drain), &counters.traffic)),
         Serves::Stream => None,
     };
-    let entry = Entry { worker: Rc::clone(&worker), beside, current, counters, drain };
+    let links = Rc::default();
+    let entry = Entry { worker: Rc::clone(&worker), beside, current, counters, drain, links };
     let take = |accepted, admission| {
         worker.deadlines.refresh();
         entry.take(accepted, admission);
@@ -105,7 +109,7 @@ async fn serve(worker: Rc<Worker>, opening: Opening) {
         () = tidying => {}
     }
     drop(listening);
-    // Those that are idle see that they are to go.
+    // Wakes idle connections, so that they notice the end.
     worker.deadlines.wake_all();
 }
 
@@ -132,8 +136,9 @@ impl Entry {
             None => {
                 let drain = Arc::clone(&self.drain);
                 let near = Near::new(worker, socket, peer, pipeline, drain);
+                let links = Rc::clone(&self.links);
                 spawn(async move {
-                    converse(near, active.counters()).await;
+                    converse(near, &links, active.counters()).await;
                     drop((admission, open, active));
                 })
             }
@@ -144,25 +149,30 @@ impl Entry {
     }
 }
 
-async fn speak(near: &mut Near, counters: &PipelineCounters) -> Result<(), Cut> {
+async fn speak(
+    near: &mut Near,
+    links: &Rc<SharedLinks>,
+    counters: &Arc<PipelineCounters>,
+) -> Result<(), Cut> {
     near.introduce().await?;
     let pipeline = Arc::clone(&near.pipeline);
     match &pipeline.protocol {
         Protocol::Tcp | Protocol::Http(_) => tcp::serve(near, counters).await,
         Protocol::Frame(settings) => frame::serve(near, settings, counters).await,
-        Protocol::Dubbo(body_max) => dubbo::serve(near, *body_max, counters).await,
+        Protocol::Dubbo(settings) => dubbo::serve(near, settings, links, counters).await,
         Protocol::Socks(rules) => socks::serve(near, rules, counters).await,
     }
 }
 
 /// Serves a connection by the protocol of its pipeline, and counts why it ended before its time.
-async fn converse(mut near: Near, counters: &PipelineCounters) {
-    let counter = match speak(&mut near, counters).await {
+async fn converse(mut near: Near, links: &Rc<SharedLinks>, counters: &Arc<PipelineCounters>) {
+    let counter = match speak(&mut near, links, counters).await {
         Ok(()) | Err(Cut::Gone) => return,
         Err(Cut::Limited) => &counters.limited,
         Err(Cut::Unreached) => &counters.unreached,
         Err(Cut::Expired) => &counters.expired,
         Err(Cut::Broken) => &counters.broken,
+        Err(Cut::Slow) => &counters.slow,
         Err(Cut::Denied) => &counters.denied,
     };
     counter.fetch_add(1, Ordering::Relaxed);
@@ -178,7 +188,7 @@ impl Active {
         Self(Arc::clone(counters))
     }
 
-    fn counters(&self) -> &PipelineCounters {
+    fn counters(&self) -> &Arc<PipelineCounters> {
         &self.0
     }
 }

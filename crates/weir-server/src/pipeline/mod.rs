@@ -1,7 +1,7 @@
-//! Pipelines: listeners of their own, for TCP and HTTP.
+//! Pipelines: additional listeners, for TCP and HTTP.
 //!
-//! Each worker listens for each pipeline. A reload swaps what a listener serves by, opens listeners
-//! that are new and closes those that are gone; connections go on as they began.
+//! Each worker listens for each pipeline. A reload swaps the configuration of a listener, opens new
+//! listeners and closes removed ones; open connections keep their configuration.
 
 mod balance;
 mod counters;

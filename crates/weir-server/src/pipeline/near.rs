@@ -17,41 +17,43 @@ use crate::http::buffers::Carry;
 use crate::net::{Socket, poll_read, poll_write};
 use crate::worker::Worker;
 
-/// How long it is read from a client that is told to go.
+/// How long input is read from a client whose connection is being closed.
 const PARTING_MS: u64 = 2_000;
-/// Bytes that a client may send before there is somebody to take them.
+/// Bytes that a client may send before an upstream is connected.
 const EARLY_BYTES_MAX: usize = 64 * 1024;
 
 /// A client's side of a connection.
 pub(super) struct Near {
     pub(super) worker: Rc<Worker>,
     pub(super) stream: Socket,
-    /// Who it is; what a trusted proxy says, where one is in front.
+    /// Address of the client, or the one that a trusted proxy announces.
     pub(super) peer: SocketAddr,
-    /// Where it connected to, and what else is known of it, if a proxy in front said so.
+    /// Destination address and further attributes, if a trusted proxy announces them.
     pub(super) target: Option<SocketAddr>,
     pub(super) tlvs: Vec<(u8, Vec<u8>)>,
-    /// What it has sent and nobody has taken.
+    /// Bytes received but not yet taken.
     pub(super) carry: Carry,
     pub(super) deadline: Deadline,
     pub(super) pipeline: Arc<Pipeline>,
     pub(super) drain: Arc<DrainState>,
 }
 
-/// Why a connection ends before its time.
+/// Reasons for cutting a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     /// The limit turns it away.
     Limited,
     /// No upstream could be reached.
     Unreached,
-    /// It took too long.
+    /// A timeout.
     Expired,
-    /// It broke the rules of its protocol.
+    /// A violation of the protocol.
     Broken,
+    /// It does not read what comes for it.
+    Slow,
     /// The rules do not let it.
     Denied,
-    /// The client went, or the gateway stops.
+    /// The client has left, or the gateway stops.
     Gone,
 }
 
@@ -77,14 +79,13 @@ impl Near {
         }
     }
 
-    /// When a client must have said what it wants, by the worker's clock.
+    /// Deadline for the client's hello, by the worker's clock.
     pub(super) fn hello_until_ms(&self) -> u64 {
         let hello = u64::try_from(self.pipeline.timeouts.hello.as_millis()).unwrap_or(u64::MAX);
         self.worker.deadlines.refresh().saturating_add(hello)
     }
 
-    /// What an upstream gets in front of all else: a PROXY header that says who the client is, if
-    /// it is to.
+    /// Bytes to send to an upstream first: a PROXY header with the client's address, if configured.
     pub(super) fn introduction(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let Some(version) = self.pipeline.proxy_protocol.send else { return out };
@@ -97,7 +98,7 @@ impl Near {
         out
     }
 
-    /// Reads the PROXY header that a trusted proxy sends in front. Nothing else may come from it.
+    /// Reads the PROXY header that a trusted proxy must send first.
     pub(super) async fn introduce(&mut self) -> Result<(), Cut> {
         if !self.pipeline.proxy_protocol.expects(self.peer.ip()) {
             return Ok(());
@@ -119,7 +120,7 @@ impl Near {
         }
     }
 
-    /// Whether everything is to end now.
+    /// Whether all connections are to be cut now.
     pub(super) fn is_over(&self) -> bool {
         self.drain.phase() == Phase::Stopped || self.worker.drain.phase() == Phase::Stopped
     }
@@ -147,8 +148,8 @@ impl Near {
         result
     }
 
-    /// Runs `work` for `time` at most, and no longer than the client is there. What it sends
-    /// meanwhile is kept.
+    /// Runs `work` for `time` at most, and only while the client is connected. Bytes it sends
+    /// meanwhile are kept.
     pub(super) async fn while_present<T>(
         &mut self,
         time: Duration,
@@ -177,7 +178,7 @@ impl Near {
         result
     }
 
-    /// Reads more of what the client sends, until `until_ms` by the worker's clock.
+    /// Reads more of the client's bytes, until `until_ms` by the worker's clock.
     pub(super) async fn more(&mut self, until_ms: u64) -> Result<(), Cut> {
         let Self { worker, stream, carry, deadline, drain, .. } = self;
         arm(worker, deadline, until_ms);
@@ -218,8 +219,8 @@ impl Near {
         result
     }
 
-    /// Ends a connection so that what was sent arrives: what still comes is read for a moment, or
-    /// the system would throw away with it what is under way.
+    /// Closes a connection so that sent bytes arrive: input is still read for a moment, as
+    /// otherwise the kernel resets the connection and discards bytes in flight.
     pub(super) async fn part(&mut self) {
         if !self.stream.end() {
             return;
@@ -236,7 +237,7 @@ fn arm(worker: &Worker, deadline: &Deadline, until_ms: u64) {
     deadline.set(Duration::from_millis(until_ms.saturating_sub(now_ms).max(1)));
 }
 
-/// Whether a wait is over as it took too long, or everything ends.
+/// Whether a wait is over because it timed out or all connections are cut.
 fn over<T>(
     cx: &mut Context<'_>,
     worker: &Worker,

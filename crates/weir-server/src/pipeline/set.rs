@@ -17,16 +17,16 @@ use crate::drain::{DrainState, Listening, Phase};
 use crate::listener::{Asked, BindError, bind};
 use crate::pacer::now_ns;
 
-/// What operators see of a pipeline.
+/// Status of a pipeline for operators.
 #[derive(Clone, Debug)]
 pub struct PipelineStatus {
     /// Its name.
     pub id: String,
-    /// What it speaks.
+    /// Protocol.
     pub protocol: &'static str,
-    /// Where it listens.
+    /// Listening addresses.
     pub listen: Vec<SocketAddr>,
-    /// What it has counted, each by its name.
+    /// Counters by name.
     pub counts: Vec<(&'static str, u64)>,
     /// Connections open now.
     pub active: u64,
@@ -36,14 +36,14 @@ pub struct PipelineStatus {
     pub limit: Option<String>,
 }
 
-/// One pipeline that runs.
+/// A running pipeline.
 #[derive(Debug)]
 struct Running {
-    /// As they were written, and where that led; a port of 0 is chosen.
+    /// Addresses as configured and as bound; port 0 becomes a free port.
     sockets: Vec<Socket>,
     /// The pipeline, and until when its upstreams are checked.
     checked: Checked,
-    /// Of one that speaks HTTP.
+    /// Route table of an HTTP pipeline.
     table: Option<Arc<ArcSwap<Snapshot>>>,
     counters: Arc<PipelineCounters>,
 }
@@ -60,7 +60,7 @@ struct Socket {
 #[derive(Debug)]
 pub(crate) struct PipelineSet {
     workers: Vec<UnboundedSender<Order>>,
-    /// Of the server: counts who listens.
+    /// Shared with the server: counts the listeners.
     drain: Arc<DrainState>,
     running: Mutex<Vec<Running>>,
 }
@@ -70,8 +70,8 @@ impl PipelineSet {
         Self { workers, drain: Arc::clone(drain), running: Mutex::default() }
     }
 
-    /// Goes over to `pipelines`: what stays keeps its listeners and connections. Gives what could
-    /// not be listened on.
+    /// Applies `pipelines`: unchanged ones keep their listeners and connections. Returns the
+    /// addresses that could not be bound.
     pub(crate) fn apply(
         &self,
         pipelines: &[Arc<Pipeline>],
@@ -84,7 +84,7 @@ impl PipelineSet {
             one.checked.current.load().id == pipeline.id
                 && one.table.is_some() == matches!(pipeline.protocol, Protocol::Http(_))
         };
-        // Sockets that nobody asks for any more are closed first: another one may want the address.
+        // Unused sockets are closed first: a new pipeline may use the same address.
         for one in &mut old {
             let kept = pipelines.iter().find(|pipeline| is_same(one, pipeline));
             one.sockets.retain(|socket| {
@@ -137,7 +137,8 @@ impl PipelineSet {
         asked: SocketAddr,
         settings: &Settings,
     ) -> Result<Socket, BindError> {
-        // The server may be the one that speaks first: connections are taken at once, but for HTTP.
+        // Without HTTP the server may speak first, so that only HTTP connections can wait for a
+        // request.
         let defer = match one.table {
             Some(_) => settings.defer_accept,
             None => std::time::Duration::ZERO,
@@ -226,6 +227,8 @@ impl Running {
                 ("expired", count(&counters.expired)),
                 ("broken", count(&counters.broken)),
                 ("denied", count(&counters.denied)),
+                ("slow", count(&counters.slow)),
+                ("late", count(&counters.late)),
                 ("messages", count(&counters.traffic.messages)),
                 ("sent_bytes", count(&counters.traffic.sent)),
                 ("received_bytes", count(&counters.traffic.received)),

@@ -21,7 +21,7 @@ pub(super) async fn serve(near: &mut Near, counters: &PipelineCounters) -> Resul
     relay::both_ways(near, &mut far, counters).await
 }
 
-/// Which way the connection goes: by what its TLS hello says, where that matters.
+/// The upstream group of a connection, by its TLS ClientHello if the routes need it.
 async fn way(near: &mut Near) -> Result<Arc<Group>, Cut> {
     let pipeline = Arc::clone(&near.pipeline);
     if pipeline.routes.is_empty() {
@@ -35,7 +35,7 @@ async fn way(near: &mut Near) -> Result<Arc<Group>, Cut> {
             Ok(None) | Err(_) => break None,
         }
     };
-    // What is no TLS fits no route.
+    // A connection without TLS matches no route.
     let group = hello.map_or(&pipeline.upstream, |hello| {
         let protocols: Vec<&[u8]> = hello.protocols.iter().map(Vec::as_slice).collect();
         pipeline.way_of_hello(hello.server_name.as_deref(), &protocols)

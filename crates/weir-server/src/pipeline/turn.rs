@@ -15,10 +15,10 @@ use crate::http::pace::Pace;
 use crate::pacer::{arm_if, now_ns};
 use crate::worker::Worker;
 
-/// How often a client that waits is looked at, to see whether it has gone.
+/// Interval at which a waiting client is checked for having disconnected.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// What a limit says to one that comes.
+/// Decision of a limit about a connection or message.
 pub(super) enum Ruling {
     /// It may pass.
     Pass,
@@ -47,12 +47,12 @@ fn key_of(limit: &PipelineLimit, peer: SocketAddr) -> Key {
     Key { hash, weight: 1 }
 }
 
-/// What paces the bytes of a connection one way, where its limit has a bandwidth.
+/// Bandwidth limit for one direction of a connection, if its limit has one.
 pub(super) fn pace(near: &Near, way: Way) -> Option<Box<Pace>> {
     pace_of(&near.worker, near.pipeline.limit.as_ref()?, near.peer, way)
 }
 
-/// The same, for a connection that serves `peer` under `limit`.
+/// Bandwidth limit for a connection with `peer` under `limit`.
 pub(super) fn pace_of(
     worker: &Worker,
     limit: &PipelineLimit,
@@ -65,7 +65,7 @@ pub(super) fn pace_of(
     Some(pace)
 }
 
-/// Takes a place in service, where the limit counts those.
+/// Takes a place in service, if concurrency is limited.
 pub(super) fn hold(limit: &PipelineLimit) -> Option<Held> {
     limit.valve.holds().then(|| Held(Arc::clone(&limit.valve)))
 }
@@ -81,7 +81,7 @@ pub(super) async fn turn(near: &mut Near) -> Result<Option<Held>, Cut> {
     Ok(hold(&limit))
 }
 
-/// What is in service at a limit of concurrency; it gives back its place.
+/// A place in a concurrency limit, given back on drop.
 #[derive(Debug)]
 pub(super) struct Held(Arc<Valve>);
 
@@ -91,7 +91,8 @@ impl Drop for Held {
     }
 }
 
-/// Waits in the queue. Who closed only its own side waits on: its upstream may have to answer.
+/// Waits in the queue. A client that closed only its own side keeps waiting: its upstream may still
+/// have to answer.
 async fn wait(near: &mut Near, mut place: Place) -> Result<(), Cut> {
     near.worker.deadlines.refresh();
     near.deadline.set(LOOK);
@@ -128,7 +129,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Whether it may pass, once that is known.
+    /// Whether it may pass, once that is decided.
     pub(super) fn poll(&mut self, cx: &Context<'_>) -> Poll<bool> {
         let polled = self.slot.poll(cx);
         self.is_over |= polled.is_ready();

@@ -1,5 +1,6 @@
 //! Parts of a [`Pipeline`](crate::Pipeline): routes, limits, protocol rules.
 
+mod dubbo;
 mod frame;
 mod proxy_protocol;
 mod routes;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use weir_limit::Valve;
 
+pub use dubbo::{DubboSettings, Sharing};
 pub use frame::FrameSettings;
 pub use proxy_protocol::{ProxyProtocol, ProxyVersion};
 pub use routes::{Fits, Pattern, PipelineRoute};

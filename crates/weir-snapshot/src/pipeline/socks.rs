@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 
+use crate::reach::is_link_local;
 use crate::secret::Secret;
 
 /// Users of a proxy, and the targets that it may connect to.
@@ -80,11 +81,7 @@ impl SocksRules {
 }
 
 fn is_local(ip: IpAddr) -> bool {
-    let is_link_local = match ip {
-        IpAddr::V4(ip) => ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_unicast_link_local(),
-    };
-    ip.is_loopback() || ip.is_unspecified() || is_link_local
+    ip.is_loopback() || ip.is_unspecified() || is_link_local(ip)
 }
 
 #[cfg(test)]

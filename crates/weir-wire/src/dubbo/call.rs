@@ -1,4 +1,4 @@
-//! What a request calls: the first strings of its body, and the group at its end.
+//! The target of a request: the first strings of its body, and the group at its end.
 //!
 //! A body holds the version of the protocol, service, version of the service, method, parameter
 //! descriptor, arguments and a map of attachments (`DubboCodec` in Apache Dubbo).
@@ -14,7 +14,7 @@ const ATTACHMENT_BYTES_MAX: usize = 64 * 1024;
 /// Most places at which a group is tried. Each costs a pass over the attachments.
 const GROUP_PLACES_MAX: usize = 8;
 
-/// What a request calls.
+/// The target of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call<'a> {
     /// Interface or path of the service.
@@ -22,8 +22,8 @@ pub struct Call<'a> {
     /// Version of the service. Consumers send `0.0.0` for a service without one, or null, which is
     /// empty here.
     pub version: Cow<'a, str>,
-    /// The method; of a generic call (`$invoke`, `$invokeAsync`) the one that its first argument
-    /// names.
+    /// The method; for a generic call (`$invoke`, `$invokeAsync`) the one named by its first
+    /// argument.
     pub method: Cow<'a, str>,
     /// Group of the service. Found as far as the attachments are strings and other scalars; not a
     /// proof that the consumer sent none.
@@ -31,8 +31,8 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Reads what the request with this whole body calls. `None` if the serialization is neither
-    /// [`HESSIAN2`] nor [`FASTJSON2`], or the body does not start as that of a call does.
+    /// Reads the target from a complete request body. `None` if the serialization is neither
+    /// [`HESSIAN2`] nor [`FASTJSON2`], or the body does not start like that of a call.
     pub fn peek(serialization: u8, body: &'a [u8]) -> Option<Self> {
         let format = match serialization {
             HESSIAN2 => Format::Hessian2,
@@ -51,6 +51,13 @@ impl<'a> Call<'a> {
         };
         Some(Self { service, version, method, group: format.group(input) })
     }
+}
+
+/// Whether a call with this body passes the provider something to call back, as
+/// `CallbackServiceCodec` in Apache Dubbo writes it. May be true of a call that only holds the name
+/// of that attachment.
+pub fn passes_callback(body: &[u8]) -> bool {
+    memchr::memmem::find(body, b"sys_callback_arg-").is_some()
 }
 
 #[derive(Clone, Copy)]

@@ -34,7 +34,7 @@ pub struct Head {
     pub two_way: bool,
     /// A heartbeat or another event of the connection, not a call.
     pub event: bool,
-    /// How the body is serialized: [`HESSIAN2`], [`FASTJSON2`] or another number up to 31.
+    /// Serialization of the body: [`HESSIAN2`], [`FASTJSON2`] or another number up to 31.
     pub serialization: u8,
     /// [`Status`] of a response as a number, 0 in requests.
     pub status: u8,
@@ -44,7 +44,7 @@ pub struct Head {
     pub body_len: usize,
 }
 
-/// What is wrong with a head. The connection cannot be read further.
+/// Error in a head. The connection cannot be read further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DubboError {
     /// Not Dubbo2: telnet commands, HTTP/2 (Triple) or HTTP/1 come to the same port of a provider.
@@ -71,8 +71,8 @@ impl fmt::Display for DubboError {
 
 impl std::error::Error for DubboError {}
 
-/// How a request went (`Response` in Apache Dubbo). Failures of the called method itself are
-/// [`Status::Ok`] with an exception as the body.
+/// Status of a response (`Response` in Apache Dubbo). If the called method itself fails, the status
+/// is [`Status::Ok`] with an exception as the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
@@ -112,8 +112,8 @@ impl Status {
 /// Reads the head at the start of `bytes`; `None` if more bytes are needed.
 ///
 /// # Errors
-/// [`DubboError::Magic`] with the first byte that differs, so that what waits for an answer to
-/// fewer than 16 bytes is refused at once. [`DubboError::BodyTooLong`] if the body has more than
+/// [`DubboError::Magic`] at the first byte that differs, so that a client that waits for an answer
+/// to fewer than 16 bytes is refused at once. [`DubboError::BodyTooLong`] if the body has more than
 /// `body_max` bytes. Dubbo's own bound is 8 MiB.
 pub fn parse_head(bytes: &[u8], body_max: usize) -> Result<Option<Head>, DubboError> {
     if bytes.iter().zip(&MAGIC).any(|(byte, magic)| byte != magic) {
@@ -146,8 +146,7 @@ pub fn set_id(head: &mut [u8; HEAD_BYTES], id: u64) {
 }
 
 impl Head {
-    /// Whether a response must come: the message is a request that waits for one. Nothing may
-    /// answer any other message.
+    /// Whether the message is a request that expects a response. No other message may be answered.
     pub fn wants_reply(&self) -> bool {
         self.is_request && self.two_way
     }
@@ -193,7 +192,7 @@ mod tests {
         assert_eq!(parse_head(bytes, MAX), expected, "{bytes:x?}");
     }
 
-    /// As a consumer of Dubbo 3.2 sends it.
+    /// A head as sent by a consumer of Dubbo 3.2.
     const BYTES: &[u8] = b"\xda\xbb\xc2\0\xbb\x16\x2b\xdf\x46\xd4\xd5\xff\0\0\0\x9b";
 
     #[test]

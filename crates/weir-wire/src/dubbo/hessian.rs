@@ -1,9 +1,9 @@
 //! Strings and scalars of Hessian 2, as hessian-lite and dubbo-go write them.
 //!
 //! A string is one final chunk, after any number of chunks marked `R`. Lengths count UTF-16 units;
-//! each unit is coded by itself in one to three bytes, so that Java writes a surrogate pair in six.
-//! dubbo-go writes it in four, as UTF-8 does. Every reader here takes bytes off the front of
-//! `input` and gives `None` if they end early or are something else.
+//! each unit is encoded separately in one to three bytes, so that Java writes a surrogate pair in
+//! six. dubbo-go writes it in four, as UTF-8 does. Every reader here takes bytes off the front of
+//! `input` and returns `None` if they end early or have another type.
 
 use std::borrow::Cow;
 
@@ -91,7 +91,7 @@ fn chunk_head(input: &mut &[u8]) -> Option<(usize, bool)> {
     }
 }
 
-/// Shows the units of one string to `visit` until it says no.
+/// Calls `visit` with each unit of one string until it returns `false`.
 fn each_unit(input: &mut &[u8], mut visit: impl FnMut(u16) -> bool) -> Option<()> {
     loop {
         let (mut left, last) = chunk_head(input)?;

@@ -1,8 +1,8 @@
 //! Strings and scalars of fastjson2's JSONB (`JSONB.Constants`), as Dubbo frames them: each value
-//! of a body has its length in front, four bytes, big-endian (`FastJson2ObjectOutput`).
+//! of a body is preceded by its length, four bytes, big-endian (`FastJson2ObjectOutput`).
 //!
-//! Every reader here takes bytes off the front of `input` and gives `None` if they end early or are
-//! something else.
+//! Every reader here takes bytes off the front of `input` and returns `None` if they end early or
+//! have another type.
 
 use std::borrow::Cow;
 

@@ -39,7 +39,7 @@ fn split<'a>(name: &str, bytes: &'a [u8]) -> (Head, &'a [u8]) {
     (head, &bytes[HEAD_BYTES..])
 }
 
-/// Takes a message out of `all`; what is left at the end was not looked at.
+/// Takes a message out of `all`; the test checks that none is left unused at the end.
 #[track_caller]
 fn take(all: &mut BTreeMap<String, Vec<u8>>, name: &str) -> Vec<u8> {
     all.remove(name).unwrap_or_else(|| panic!("{name} is not recorded"))
@@ -100,7 +100,7 @@ fn check_events(all: &mut BTreeMap<String, Vec<u8>>, suffix: &str, serialization
     assert!(heartbeat.event && heartbeat.wants_reply(), "{heartbeat:?}");
     assert_eq!(heartbeat.serialization, serialization);
     assert!(!is_readonly_event(body));
-    // What is made here is what a provider answers.
+    // The generated reply is the same as a provider's.
     let mut reply = Vec::new();
     super::write_heartbeat_reply(&mut reply, &heartbeat);
     assert_eq!(reply, take(all, &format!("heartbeat-{suffix}.response")));
@@ -122,7 +122,7 @@ fn a_provider_may_answer_in_another_serialization_than_it_was_asked_in() {
     }
 }
 
-/// A gateway that sees only the start of a large message knows what it calls, but not the group.
+/// The start of a large message is enough to read its target, but not the group.
 #[test]
 fn a_call_is_known_before_its_body_has_come() {
     let all = messages();

@@ -29,9 +29,9 @@ pub fn write_heartbeat(out: &mut Vec<u8>, id: u64) {
     out.extend_from_slice(&body);
 }
 
-/// Appends a response that says that the request failed, with a text for the caller. A text beyond
-/// 1023 UTF-16 units (Hessian 2) or 2047 bytes (fastjson2) is cut. Writes nothing if `head` is not
-/// a request that waits for an answer.
+/// Appends an error response with a text for the caller. A text beyond 1023 UTF-16 units (Hessian
+/// 2) or 2047 bytes (fastjson2) is cut. Writes nothing if `head` is not a request that expects a
+/// response.
 pub fn write_error(out: &mut Vec<u8>, head: &Head, status: Status, text: &str) {
     let mut body = Vec::new();
     match head.serialization {
@@ -41,14 +41,14 @@ pub fn write_error(out: &mut Vec<u8>, head: &Head, status: Status, text: &str) {
     write_reply(out, head, status, &body);
 }
 
-/// Whether this body of an event says that the sender takes no more calls ("R"): a provider that
-/// shuts down. Calls that wait for their response still get it.
+/// Whether this body of an event announces that the sender takes no more calls ("R"), as a provider
+/// does at shutdown. Calls in progress still get their response.
 pub fn is_readonly_event(body: &[u8]) -> bool {
     matches!(body, b"\x01R" | b"\0\0\0\x02\x4aR")
 }
 
-/// A caller reads any serialization that it knows, whatever its request had: Hessian 2 is the one
-/// that all know.
+/// Callers read any serialization they know, whatever their request used: all of them know Hessian
+/// 2.
 fn write_reply(out: &mut Vec<u8>, request: &Head, status: Status, body: &[u8]) {
     if !request.wants_reply() {
         return;

@@ -42,7 +42,7 @@ fn split_port(authority: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     (!host.is_empty()).then_some((host, port))
 }
 
-/// Where a name with percent-encoded bytes ends; `None` if it is not valid.
+/// End of a name with percent-encoded bytes; `None` if it is not valid.
 fn escaped_end(authority: &[u8]) -> Option<usize> {
     let end = memchr::memchr(b':', authority).unwrap_or(authority.len());
     let host = authority.get(..end)?;

@@ -1,12 +1,12 @@
-//! Message bodies: how long they are and where their content lies in the bytes received.
+//! Message bodies: their length, and the position of their content in the received bytes.
 //!
-//! The decoder never copies: it tells which part of the given bytes is content. Chunk extensions
-//! are skipped, trailers are collected apart and never merged into the head.
+//! The decoder never copies: it returns the range of the content within the given bytes. Chunk
+//! extensions are skipped, trailers are collected separately and never merged into the head.
 
 use super::chunk::ChunkReader;
 use super::step::{BodyError, BodyStep, Trailers};
 
-/// How a body is delimited (RFC 9112 section 6.3).
+/// Delimitation of a body (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyKind {
     /// No body.
@@ -56,7 +56,7 @@ impl BodyDecoder {
     }
 
     /// Decodes the next piece of `input`: call again with the rest until `consumed` is 0 or `done`.
-    /// One step gives one run of content at most; a fault after it is told by the next step.
+    /// One step yields one run of content at most; a fault behind it is returned by the next step.
     ///
     /// # Errors
     /// See [`BodyError`]; the decoder cannot be used after one.
@@ -93,15 +93,15 @@ impl BodyDecoder {
         }
     }
 
-    /// Notes that the next `count` bytes, [`BodyDecoder::bare`] at most, went by without being
-    /// looked at.
+    /// Records that the next `count` bytes, [`BodyDecoder::bare`] at most, were forwarded without
+    /// being decoded.
     pub fn pass(&mut self, count: u64) {
         if let State::Left(left) = &mut self.state {
             *left = left.saturating_sub(count);
         }
     }
 
-    /// What it means that the connection ended here.
+    /// Whether the connection may end here.
     ///
     /// # Errors
     /// [`BodyError::Truncated`] unless the body is complete or lasts until close.
@@ -156,8 +156,8 @@ mod tests {
     };
     use crate::http1::{EXTENSION_BYTES_MAX, TRAILER_BYTES_MAX, TRAILER_LINES_MAX};
 
-    /// Everything a decoder says about some bytes: content, trailers, outcome, and if that is good
-    /// the count of bytes after the body.
+    /// Result of decoding some bytes: content, trailers, outcome, and if there is no error the
+    /// number of bytes after the body.
     #[derive(Debug, PartialEq)]
     struct Decoded {
         content: Vec<u8>,

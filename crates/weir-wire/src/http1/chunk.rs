@@ -16,7 +16,7 @@ pub const TRAILER_BYTES_MAX: usize = 8 * 1024;
 /// Most trailer lines of one body.
 pub const TRAILER_LINES_MAX: usize = 32;
 
-/// Where in the coding the reader stands.
+/// State of the chunk reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
     /// Before the first digit of a size, or after some.
@@ -43,7 +43,7 @@ enum Phase {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ChunkReader {
     phase: Phase,
-    /// Size being read, then what is left of the chunk's data.
+    /// The size being read, then the rest of the chunk's data.
     left: u64,
     digits: u8,
     extension_bytes: usize,
@@ -98,7 +98,7 @@ impl ChunkReader {
         Ok(BodyStep { consumed: at, content, done: self.is_done() })
     }
 
-    /// Takes one byte of framing. A byte that is refused changes nothing.
+    /// Parses one byte of framing. A rejected byte changes nothing.
     fn advance(&mut self, byte: u8) -> Result<(), BodyError> {
         self.phase = match (self.phase, byte) {
             (Phase::Size, b'\r') if self.digits > 0 => Phase::SizeLf,

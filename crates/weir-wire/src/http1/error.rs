@@ -1,8 +1,8 @@
-//! What is wrong with a head, and the status that says so.
+//! Errors in a head, with the status of the response.
 
 use std::fmt;
 
-/// What is wrong with a head.
+/// Error in a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadError {
     /// Not a head as the grammar has it (400).

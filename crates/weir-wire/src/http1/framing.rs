@@ -1,4 +1,4 @@
-//! How a message is framed and what becomes of its connection (RFC 9112 sections 6.3, 7.8, 9.3).
+//! Framing of a message and persistence of its connection (RFC 9112 sections 6.3, 7.8, 9.3).
 //!
 //! Stricter than the RFC where two readers could disagree: Content-Length and Transfer-Encoding
 //! together, repeated lengths even if equal, and any coding but one `chunked` are refused.
@@ -10,7 +10,7 @@ use crate::fields::{Fields, NameSet};
 use crate::message::Version;
 use crate::syntax::{is_same_name, is_token, list_members, trim_blanks};
 
-/// What the Connection field and the version say about the connection's future.
+/// Persistence of the connection, by the Connection field and the version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
     /// May carry another message.
@@ -19,7 +19,7 @@ pub enum Connection {
     Close,
 }
 
-/// How a request is framed, and what its hop-by-hop fields ask for.
+/// Framing of a request, and the requests of its hop-by-hop fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestFraming {
     /// Body of the request (never close-delimited).
@@ -32,17 +32,17 @@ pub struct RequestFraming {
     pub upgrade: bool,
 }
 
-/// How a response is framed.
+/// Framing of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseFraming {
-    /// Body of the response, given the request's method: what follows the head on the wire. The
-    /// Content-Length of an answer to HEAD stays in its fields, but nothing follows.
+    /// Body of the response, given the request's method: the bytes that follow the head on the
+    /// wire. The Content-Length of an answer to HEAD stays in its fields, but no body follows.
     pub body: BodyKind,
     /// After this response.
     pub connection: Connection,
     /// A 1xx other than 101: the final response is still to come on this connection.
     pub interim: bool,
-    /// 101, or 2xx to CONNECT: what follows is no longer HTTP.
+    /// 101, or 2xx to CONNECT: the following bytes are no longer HTTP.
     pub tunnel: bool,
 }
 
@@ -54,7 +54,7 @@ const LOOKED_FOR: NameSet = NameSet::of(b"host")
     .with(NameSet::of(b"content-length"))
     .with(NameSet::of(b"transfer-encoding"));
 
-/// What the fields say that bear on framing.
+/// The fields that determine framing.
 #[derive(Debug, Default)]
 pub(super) struct FramingFields<'a> {
     hosts: usize,
@@ -99,7 +99,7 @@ impl<'a> FramingFields<'a> {
     }
 
     fn read_connection(&mut self, value: &[u8]) {
-        // What most say.
+        // The most frequent value.
         if is_same_name(value, b"keep-alive") {
             self.keep_alive = true;
             return;
@@ -147,7 +147,7 @@ impl<'a> FramingFields<'a> {
         match self.hosts {
             0 if version == Version::Http11 => Err(HeadError::Target("no Host")),
             0 => Ok(()),
-            // Empty is what a client sends for a target that has no authority.
+            // Clients send an empty Host for a target without an authority.
             1 if self.host.is_empty() || is_authority(self.host) => Ok(()),
             1 => Err(HeadError::Target("Host not valid")),
             _ => Err(HeadError::Target("repeated Host")),

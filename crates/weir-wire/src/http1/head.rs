@@ -1,9 +1,9 @@
 //! Request and response heads from bytes, strict as RFC 9112 allows.
 //!
-//! Tokens come from `httparse`; what it tolerates (line ends without CR, empty lines without end,
-//! any byte in a target) is refused here. Every framing decision (Content-Length,
+//! Tokens come from `httparse`; its leniencies (line ends without CR, any number of empty lines,
+//! any byte in a target) are refused here. Every framing decision (Content-Length,
 //! Transfer-Encoding, Host, Connection, Upgrade, Expect) is made once, by `framing`, so no later
-//! stage looks at those fields again.
+//! stage reads those fields again.
 
 use std::mem::MaybeUninit;
 
@@ -65,15 +65,15 @@ pub enum Parsed<T> {
     Complete {
         /// Bytes of the head, with the empty line (and leading empty lines skipped).
         consumed: usize,
-        /// How the message is framed.
+        /// Framing of the message.
         framing: T,
     },
 }
 
 /// Parses a request head at the start of `input` into `head` (cleared first).
 ///
-/// An absolute-form target overrules the Host field, which is set to the target's authority, so
-/// that no later stage can act on the other one (RFC 9112 section 3.2.2).
+/// An absolute-form target overrides the Host field, which is set to the target's authority, so
+/// that no later stage can act on the original one (RFC 9112 section 3.2.2).
 ///
 /// # Errors
 /// See [`HeadError`]; the connection cannot be used after any of them.
@@ -93,7 +93,7 @@ pub fn parse_request(
 }
 
 /// Parses a response head at the start of `input` into `head` (cleared first); `method` is that of
-/// the request it answers, since HEAD and CONNECT change what follows.
+/// the request, since HEAD and CONNECT change the meaning of the bytes behind it.
 ///
 /// Content-Length and Transfer-Encoding are removed where a response must not have them (1xx, 204,
 /// 2xx to CONNECT).
@@ -196,7 +196,7 @@ fn push_fields(text: &[u8], headers: &[httparse::Header<'_>], fields: &mut Field
     }
 }
 
-/// The version of which `httparse` tells the second number.
+/// The version, from the minor number that `httparse` returns.
 fn version(minor: Option<u8>) -> Version {
     if minor == Some(0) { Version::Http10 } else { Version::Http11 }
 }
@@ -211,7 +211,7 @@ fn check_lengths(line: &RequestLine, limits: &HeadLimits) -> Result<(), HeadErro
     Ok(())
 }
 
-/// Takes over a head whose field lines `head` has already.
+/// Completes a head whose field lines are already in `head`.
 fn accept_request(line: &RequestLine, head: &mut RequestHead) -> Result<RequestFraming, HeadError> {
     head.version = line.version;
     let parts = read_target(head.fields.slice(line.method), head.fields.slice(line.target))?;
@@ -270,7 +270,7 @@ fn read_response(
     }
 }
 
-/// Takes over a head whose field lines `head` has already.
+/// Completes a head whose field lines are already in `head`.
 fn accept_response(
     line: &StatusLine,
     method: &[u8],
@@ -291,7 +291,7 @@ fn accept_response(
     Ok(framing)
 }
 
-/// The reason phrase, which `httparse` gives up on when it is not ASCII: what lies between
+/// The reason phrase, where `httparse` gives up because it is not ASCII: the bytes between
 /// `HTTP/1.x SSS ` and the line's end.
 fn reason_in(text: &[u8]) -> Span {
     const START: usize = "HTTP/1.1 200 ".len();
@@ -299,7 +299,7 @@ fn reason_in(text: &[u8]) -> Span {
     Span { start: START as u32, len: end.saturating_sub(START) as u32 }
 }
 
-/// Where `part`, a piece of `text`, lies in it.
+/// The span of `part`, a piece of `text`, within it.
 fn span_in(text: &[u8], part: &[u8]) -> Span {
     if part.is_empty() {
         return Span::default();
@@ -308,8 +308,8 @@ fn span_in(text: &[u8], part: &[u8]) -> Span {
     Span { start: start as u32, len: part.len() as u32 }
 }
 
-/// Refuses lines that end in LF alone. Each line of a head that `httparse` accepted ends in its
-/// only LF, just before the next name; so one look before each name finds every one of them.
+/// Rejects lines that end in LF alone. Each line of a head accepted by `httparse` ends in its only
+/// LF, just before the next name; so checking the bytes before each name finds all of them.
 fn check_line_ends(text: &[u8], headers: &[httparse::Header<'_>]) -> Result<(), HeadError> {
     let ends_in_crlf = |end: usize| text.get(end.wrapping_sub(2)) == Some(&b'\r');
     let starts = headers.iter().map(|header| span_in(text, header.name.as_bytes()).start as usize);
@@ -335,7 +335,7 @@ fn check_request_line(text: &[u8], limits: &HeadLimits) -> Result<(), HeadError>
     Ok(())
 }
 
-/// What `httparse` takes for a target's byte; the valid ones among them are fewer.
+/// Bytes that `httparse` accepts in a target; fewer of them are valid.
 fn is_target_like(byte: u8) -> bool {
     byte > b' ' && byte != 0x7f
 }

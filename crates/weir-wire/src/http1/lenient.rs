@@ -1,15 +1,16 @@
-//! How the most lenient server would read a path: to find out whom a request could be meant for
-//! besides the one it is sent to. Nothing read here is ever sent.
+//! The path as the most lenient server would read it: to find other resources that a request could
+//! reach. The result is never sent.
 
 use crate::syntax::{is_plain_path, percent_byte};
 
 /// A canonical path as the most lenient server reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LenientPath {
-    /// As anybody does.
+    /// All servers read the path in the same way.
     Same,
-    /// As this one: decoded as often as it can be, `\` taken for `/`, without `;parameters`,
-    /// doubled slashes, blanks and dots at the end of names, and what follows a `?` or `#`.
+    /// The path as a lenient server reads it: decoded repeatedly, `\` read as `/`, without
+    /// `;parameters`, doubled slashes, blanks and dots at the end of names, and any part behind `?`
+    /// or `#`.
     Other(Vec<u8>),
     /// With `..` segments, as in `/a/..%2fb` and `/%252e%252e/b`: as a path that climbs.
     Climbing,
@@ -30,7 +31,7 @@ pub fn lenient_path(path: &[u8]) -> LenientPath {
     if lenient == read_plainly(path) { LenientPath::Same } else { LenientPath::Other(lenient) }
 }
 
-/// Whether anything in `path` might be read in two ways; few paths have any of it.
+/// Whether `path` has a part that can be read in two ways; few paths have.
 fn is_readable_otherwise(path: &[u8]) -> bool {
     let mut before = 0;
     for &byte in path {
@@ -43,12 +44,12 @@ fn is_readable_otherwise(path: &[u8]) -> bool {
     before == b'.'
 }
 
-/// Decodes what is percent-encoded, and what comes out of that, until nothing is; `\` becomes `/`.
+/// Decodes percent-encoding repeatedly, until none is left; `\` becomes `/`.
 fn decode_fully(path: &[u8]) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::with_capacity(path.len());
     for &byte in path {
         out.push(byte);
-        // Each round shortens what is there by two: linear in all.
+        // Each round shortens the path by two bytes: linear in total.
         while let Some(start) = out.len().checked_sub(3)
             && out.get(start) == Some(&b'%')
             && let Some(value) = percent_byte(out.get(start + 1..))
@@ -82,13 +83,13 @@ fn read_leniently(decoded: &[u8]) -> Vec<u8> {
     out
 }
 
-/// As a server does that decodes once and takes every character for itself.
+/// The path as read by a server that decodes once and takes every character literally.
 fn read_plainly(path: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(path.len());
     let mut rest = path;
     while let Some((&byte, tail)) = rest.split_first() {
         match percent_byte(tail.get(..2)) {
-            // What is a delimiter once decoded is none here.
+            // A decoded delimiter does not delimit.
             Some(b'/' | b'\\') if byte == b'%' => out.push(0),
             Some(value) if byte == b'%' => out.push(value),
             _ => {
@@ -102,7 +103,7 @@ fn read_plainly(path: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What is left of a name for a server that ends it, or the path, within it.
+/// The name as read by a server that ends the name or the path at a delimiter within it.
 fn as_if_last(segment: &[u8]) -> &[u8] {
     segment.split(|byte| matches!(byte, b';' | b'?' | b'#')).next().unwrap_or_default()
 }

@@ -1,10 +1,10 @@
-//! What one step of decoding a body gives.
+//! Result of one step of decoding a body.
 
 use std::fmt;
 
 use crate::fields::Fields;
 
-/// What is wrong with a body.
+/// Error in a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyError {
     /// The chunked coding is broken.
@@ -27,12 +27,12 @@ impl fmt::Display for BodyError {
 
 impl std::error::Error for BodyError {}
 
-/// One step of decoding.
+/// Result of one step of decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyStep {
     /// Bytes of the input used up by this step (framing and content).
     pub consumed: usize,
-    /// Where content lies within those bytes: `input[start..end]`; may be empty.
+    /// Range of the content within those bytes: `input[start..end]`; may be empty.
     pub content: (usize, usize),
     /// The body is complete; bytes after `consumed` belong to the next message.
     pub done: bool,

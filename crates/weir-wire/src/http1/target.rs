@@ -143,20 +143,20 @@ fn check_escapes(path: &[u8]) -> Result<(), PathError> {
     Ok(())
 }
 
-/// Whether two escaped bytes in a row start a UTF-8 sequence longer than its character needs.
+/// Whether two escaped bytes in a row start an overlong UTF-8 sequence.
 fn is_overlong(lead: Option<u8>, next: u8) -> bool {
     matches!((lead, next), (Some(0xc0 | 0xc1), 0x80..0xc0))
         || matches!((lead, next), (Some(0xe0), 0x80..0xa0) | (Some(0xf0), 0x80..0x90))
 }
 
-/// Where the parts of a target lie within it (RFC 9112 section 3.2).
+/// Ranges of the parts of a target (RFC 9112 section 3.2).
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    /// Of absolute-form and authority-form.
+    /// Only in absolute-form and authority-form.
     pub authority: Option<Range<usize>>,
     pub path: TargetPath,
-    /// The path is plain ([`is_plain_path`]). One that comes with a query or an authority is not
-    /// looked at.
+    /// The path is plain ([`is_plain_path`]). Not checked for a target with a query or an
+    /// authority.
     pub plain: bool,
     pub query: Option<Range<usize>>,
 }
@@ -171,7 +171,7 @@ pub(super) enum TargetPath {
     Asterisk,
 }
 
-/// Takes a target apart by its form; never corrects one.
+/// Splits a target by its form; never corrects it.
 pub(super) fn read_target(method: &[u8], target: &[u8]) -> Result<Target, HeadError> {
     if method == b"CONNECT" {
         if !is_authority_with_port(target) {
@@ -180,7 +180,7 @@ pub(super) fn read_target(method: &[u8], target: &[u8]) -> Result<Target, HeadEr
         let path = TargetPath::Written(0..0);
         return Ok(Target { authority: Some(0..target.len()), path, plain: false, query: None });
     }
-    // What most are, seen in one pass.
+    // The most frequent case, recognized in one pass.
     if is_plain_path(target) {
         let path = TargetPath::Written(0..target.len());
         return Ok(Target { authority: None, path, plain: true, query: None });

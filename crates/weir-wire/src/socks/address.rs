@@ -1,4 +1,4 @@
-//! Where a client wants to go.
+//! Destination of a client.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,9 +11,8 @@ const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
 
-/// Where a client wants to go. What an address means is the same however it was written: an IPv6
-/// address that maps an IPv4 one, and a name that is an address in text, are given as that address,
-/// so that rules on addresses see it.
+/// Destination of a client, in normal form: an IPv6 address that maps an IPv4 one, and a name that
+/// is an address in text, become that address, so that rules on addresses apply to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// An address and a port.

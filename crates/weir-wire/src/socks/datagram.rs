@@ -9,9 +9,9 @@ use super::input::{take_array, take_byte};
 /// A datagram from a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// Where its data shall go.
+    /// Destination of its data.
     pub address: Address,
-    /// What to send there; may be empty.
+    /// Data to send there; may be empty.
     pub data: &'a [u8],
 }
 
@@ -28,7 +28,7 @@ pub fn parse_datagram(bytes: &[u8]) -> Result<Datagram<'_>, SocksError> {
     }
 }
 
-/// Appends the head of a datagram to a client; the data that came from `source` follows it.
+/// Appends the head of a datagram to a client; the data from `source` follows it.
 pub fn write_datagram_head(out: &mut Vec<u8>, source: SocketAddr) {
     out.extend_from_slice(&[0, 0, 0]);
     write_address(out, source);

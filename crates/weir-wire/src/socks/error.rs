@@ -1,8 +1,8 @@
-//! What is wrong with what a client sent.
+//! Errors in a client's messages.
 
 use std::fmt;
 
-/// What is wrong with what a client sent.
+/// Error in a client's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocksError {
     /// Not a version of SOCKS that is expected here.

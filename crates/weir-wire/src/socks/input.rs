@@ -1,4 +1,4 @@
-//! Bytes from the front of what has come.
+//! Reads from the front of received bytes.
 
 use super::error::Stop;
 

@@ -1,5 +1,4 @@
-//! The server's side of SOCKS 4, 4a and 5 (RFC 1928, RFC 1929): what a client asks for, and the
-//! answers.
+//! The server's side of SOCKS 4, 4a and 5 (RFC 1928, RFC 1929): requests of a client, and replies.
 //!
 //! A client of version 5 sends a greeting, its credentials if it is told to, and a request; one of
 //! version 4 sends the request at once. Nothing here connects or looks up a name.

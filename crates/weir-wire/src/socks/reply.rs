@@ -1,4 +1,4 @@
-//! What the server answers.
+//! Replies of the server.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -6,13 +6,13 @@ use super::address::write_address;
 use super::error::SocksError;
 use super::request::{Method, Version};
 
-/// How a request went. `Granted` may be said only once the connection to the target stands; a
-/// client sends its data from then on.
+/// Result of a request. `Granted` may be sent only once the connection to the target is
+/// established; the client sends its data from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Done.
     Granted,
-    /// Failed without a code of its own.
+    /// Failed for a reason without a code of its own.
     GeneralFailure,
     /// The server's rules do not allow it.
     NotAllowed,
@@ -84,10 +84,10 @@ pub fn write_auth_reply(out: &mut Vec<u8>, accepted: bool) {
     out.extend_from_slice(&[1, u8::from(!accepted)]);
 }
 
-/// Appends the answer to a request. `bound` is the server's own address towards the target, where
-/// it listens for [`Command::Bind`](super::Command::Bind), or where it takes datagrams for
-/// [`Command::UdpAssociate`](super::Command::UdpAssociate); all zero is sent for `None`, and for
-/// an IPv6 address in SOCKS 4.
+/// Appends the reply to a request. `bound` is the server's own address towards the target, where it
+/// listens for [`Command::Bind`](super::Command::Bind), or where it receives datagrams for
+/// [`Command::UdpAssociate`](super::Command::UdpAssociate); all zero is sent for `None`, and for an
+/// IPv6 address in SOCKS 4.
 pub fn write_reply(out: &mut Vec<u8>, version: Version, reply: Reply, bound: Option<SocketAddr>) {
     let bound = bound.unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into());
     match version {
@@ -108,7 +108,7 @@ pub fn write_reply(out: &mut Vec<u8>, version: Version, reply: Reply, bound: Opt
 }
 
 impl SocksError {
-    /// What to tell the client before closing.
+    /// The reply to send before closing.
     pub fn reply(&self) -> Reply {
         match self {
             Self::Command(_) => Reply::CommandNotSupported,

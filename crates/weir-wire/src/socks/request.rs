@@ -1,7 +1,7 @@
-//! What a client sends: greeting, credentials, request.
+//! Messages of a client: greeting, credentials, request.
 //!
-//! Each function reads the message at the start of the bytes and gives it with its length, `None`
-//! if more bytes are needed. Bytes behind it are the next message, or data for the target.
+//! Each function reads the message at the start of the bytes and returns it with its length, or
+//! `None` if more bytes are needed. Bytes behind it are the next message, or data for the target.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -38,7 +38,7 @@ pub enum Greeting {
     V5(Methods),
 }
 
-/// The methods of authentication that a client offers. The server takes one of them or refuses.
+/// Authentication methods that a client offers. The server selects one of them or refuses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Methods {
     none: bool,
@@ -54,12 +54,12 @@ pub enum Method {
     Password,
 }
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// How it was asked, and is to be answered.
+    /// Version of the request, and so of the reply.
     pub version: Version,
-    /// What to do.
+    /// The command.
     pub command: Command,
     /// The target; for [`Command::UdpAssociate`] where the client sends its datagrams from, all
     /// zero if it does not know.
@@ -68,7 +68,7 @@ pub struct Request {
     pub user: Vec<u8>,
 }
 
-/// What to do.
+/// Command of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Connect to the address.
@@ -161,7 +161,7 @@ pub fn request(bytes: &[u8]) -> Result<Option<(Request, usize)>, SocksError> {
 }
 
 /// Reads the request of SOCKS 4 behind its version. In 4a an address `0.0.0.x` other than `0.0.0.0`
-/// says that a host name follows.
+/// means that a host name follows.
 fn request_v4(input: &mut &[u8]) -> Result<Request, Stop> {
     let command = match take_byte(input)? {
         1 => Command::Connect,

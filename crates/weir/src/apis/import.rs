@@ -19,8 +19,8 @@ pub(super) struct ImportArgs {
     files: Vec<PathBuf>,
 }
 
-/// Bytes that are written together at most: a little less than the gateway takes. More are written
-/// in several swaps.
+/// The maximum number of bytes written together: slightly less than the gateway accepts. More are
+/// written in several swaps.
 const BATCH_BYTES_MAX: usize = 240 * 1024 * 1024;
 
 /// Definitions on their way to the gateway.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::routes::client::{Ask, Client, escaped};
 use crate::routes::show::table;
 
-/// Definitions that are asked for together in an export.
+/// The page size of an export.
 const EXPORT_PAGE: usize = 1_000;
 
 #[derive(Debug, Args)]
@@ -165,5 +165,19 @@ pub(super) fn try_out(client: &Client, args: &TryArgs, as_json: bool) -> anyhow:
         println!("{}: {}", field[0].as_str().unwrap_or(""), field[1].as_str().unwrap_or(""));
     }
     println!("\n{}", text("body"));
+    for callback in told.get("callbacks").and_then(Value::as_array).into_iter().flatten() {
+        let text = |key: &str| callback.get(key).and_then(Value::as_str).unwrap_or_default();
+        match callback.get("notSent") {
+            Some(_) => println!("\ncallback {}: not sent: {}", text("name"), text("notSent")),
+            None => println!(
+                "\ncallback {}: {} {} ({})\n{}",
+                text("name"),
+                text("method"),
+                text("url"),
+                text("why"),
+                text("body")
+            ),
+        }
+    }
     Ok(())
 }

@@ -1,17 +1,17 @@
-//! Findings as `weir check` prints them: the worst first, each kind once, and what to paste.
+//! Findings as `weir check` prints them: the most severe first, each kind once, with text to paste.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use weir_config::{Category, Code, Diagnostic, Loaded, Severity, Style, render};
 
-/// Further findings of one kind that get a line each.
+/// The maximum number of further findings of one kind that get a line each.
 const MORE_MAX: usize = 8;
 /// Lines to paste.
 const PASTED_MAX: usize = 40;
 
 /// Everything but differences from Spring Cloud Gateway: errors, then warnings, then notes, each in
-/// the order of the texts. Findings of which only names and places differ are told as one.
+/// the order of the texts. Findings that differ only in names and places are merged.
 pub fn as_text(loaded: &Loaded, style: Style) -> String {
     let mut kinds: Vec<Vec<&Diagnostic>> = Vec::new();
     let mut known: HashMap<(Code, Severity, String), usize> = HashMap::new();
@@ -36,7 +36,7 @@ pub fn as_text(loaded: &Loaded, style: Style) -> String {
     out
 }
 
-/// What a finding advises, without the names that its message has: `set `x`` and `set `y`` are one
+/// The advice of a finding, without the names in its message: `set `x`` and `set `y`` are the same
 /// advice.
 fn advice(finding: &Diagnostic) -> String {
     let mut advice = finding.help.clone();
@@ -82,7 +82,7 @@ fn place(loaded: &Loaded, first: &Diagnostic, finding: &Diagnostic) -> String {
     }
 }
 
-/// One block with every property that settles a finding.
+/// A block with every property that settles a finding, to be pasted.
 fn paste(out: &mut String, loaded: &Loaded) {
     let mut lines: Vec<&str> = Vec::new();
     for line in loaded.diagnostics.iter().flat_map(|finding| &finding.paste) {

@@ -1,5 +1,5 @@
-//! `weir check --online`: what the network says: registries, and whether upstreams take
-//! connections. Nothing is registered, nothing is written.
+//! `weir check --online`: reads the registries, and checks whether upstreams accept connections.
+//! Nothing is registered, nothing is written.
 
 use std::collections::BTreeSet;
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -11,19 +11,19 @@ use weir_balance::Directory;
 use weir_config::Loaded;
 use weir_control::{Configuration, Discovery, Plane};
 
-/// How long an upstream may take to accept.
+/// The connect timeout of an upstream.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Most upstreams that are tried.
+/// The maximum number of upstreams that are tried.
 const UPSTREAMS_MAX: usize = 64;
 
-/// Who was tried, and why not if it did not answer.
+/// The result for one registry or upstream: its name, and the failure if there was one.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Tried {
     name: String,
     failure: Option<String>,
 }
 
-/// What asks the servers of a configuration.
+/// The client of configuration servers.
 ///
 /// # Errors
 /// The system gives no thread.
@@ -60,7 +60,7 @@ fn registries(loaded: &Loaded) -> anyhow::Result<Vec<Tried>> {
     }
     let plane = Arc::new(Plane::start()?);
     let directory = Arc::new(Directory::default());
-    // No folder: what a running gateway keeps there is left alone.
+    // No folder: the files of a running gateway stay untouched.
     let nowhere = std::path::Path::new("");
     let changed = tokio::sync::watch::Sender::new(0);
     let discovery = Discovery::start(&plane, settings, &directory, nowhere, changed);
@@ -79,7 +79,7 @@ fn registries(loaded: &Loaded) -> anyhow::Result<Vec<Tried>> {
 
 /// Names, hosts and ports of plain uris, each once.
 fn upstreams(loaded: &mut Loaded) -> BTreeSet<(String, String, u16)> {
-    // What is wrong with routes has been told.
+    // Errors in routes have been reported already.
     let told = loaded.diagnostics.len();
     let routes = loaded.definitions();
     loaded.diagnostics.truncate(told);
@@ -126,7 +126,7 @@ pub fn as_text(tried: &[Tried]) -> String {
     out
 }
 
-/// The same for programs.
+/// The results as JSON.
 pub fn as_json(tried: &[Tried]) -> Value {
     tried.iter().map(|one| json!({ "name": one.name, "failure": one.failure })).collect()
 }

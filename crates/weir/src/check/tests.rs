@@ -1,4 +1,4 @@
-//! What `weir check` prints for a small configuration.
+//! The output of `weir check` for a small configuration.
 
 use weir_config::{Checked, Format, Loader, Source, Style};
 

@@ -154,7 +154,7 @@ fn put(args: &DefineArgs, condition: Option<(header::HeaderName, String)>) -> an
     })
 }
 
-/// The file, if one is named, with what the arguments say in its place.
+/// The definition in the file, if one is named, overridden by the arguments.
 fn definition(args: &DefineArgs) -> anyhow::Result<Map<String, Value>> {
     let mut definition = match &args.file {
         Some(path) => one_of(path)?,

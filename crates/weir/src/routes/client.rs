@@ -24,7 +24,7 @@ pub(crate) struct Client {
     /// Path in front of `/actuator`.
     prefix: String,
     token: Option<String>,
-    /// What is asked for, and the command that shows one.
+    /// The noun for the requested objects, and the command that shows one.
     words: (&'static str, &'static str),
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Ask {
     pub(crate) condition: Option<(header::HeaderName, String)>,
 }
 
-/// What came back.
+/// The received answer.
 pub(crate) struct Reply {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -90,9 +90,14 @@ impl Client {
         })
     }
 
-    /// The same with messages about API definitions.
+    /// Uses messages about API definitions.
     pub(crate) fn of_definitions(self) -> Self {
         Self { words: ("definition", "weir apis show"), ..self }
+    }
+
+    /// The same with messages about recordings.
+    pub(crate) fn of_recordings(self) -> Self {
+        Self { words: ("recording", "weir apis record status"), ..self }
     }
 
     /// Asks, and takes every status under 400 as done.
@@ -110,7 +115,7 @@ impl Client {
         }
     }
 
-    /// The same for what may not be there: `None` is 404.
+    /// Sends a request for an object that may be absent: `None` is 404.
     pub(crate) fn find(&self, ask: Ask) -> anyhow::Result<Option<Reply>> {
         let (status, reply) = self.send(ask)?;
         match status {
@@ -120,7 +125,7 @@ impl Client {
         }
     }
 
-    /// Asks, whatever the answer.
+    /// Sends the request and returns any answer.
     pub(crate) fn send(&self, ask: Ask) -> anyhow::Result<(StatusCode, Reply)> {
         let request = self.request(ask)?;
         self.runtime.block_on(async {
@@ -220,7 +225,7 @@ impl Client {
     }
 }
 
-/// A 404 of the API itself has an empty body, or a message; another one comes from something else.
+/// Whether a 404 comes from something else: one of the API itself has an empty body, or a message.
 fn says_no_gateway(reply: &Reply) -> bool {
     let has_message = || reply.json().is_ok_and(|body| body["message"].is_string());
     !reply.body.is_empty() && !has_message()

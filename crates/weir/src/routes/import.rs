@@ -25,7 +25,8 @@ pub(super) struct ImportArgs {
     batch: usize,
 }
 
-/// Bytes written together at most, whatever `--batch` says: a quarter of what the gateway takes.
+/// The maximum number of bytes written together, whatever `--batch` says: a quarter of what the
+/// gateway accepts.
 const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Routes on their way to the gateway.
@@ -87,7 +88,7 @@ fn read(file: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// What is counted while files are read and written.
+/// The progress bar while files are read and written.
 pub(crate) fn progress(what: &str) -> ProgressBar {
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::stderr(),

@@ -13,7 +13,7 @@ use super::show;
 use super::source::Format;
 use super::which::Which;
 
-/// Routes asked for at once.
+/// The page size.
 const PAGE: usize = 10_000;
 
 #[derive(Debug, Args)]
@@ -139,7 +139,7 @@ pub(super) fn stats(client: &Client, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Why routes are tried one after the other.
+/// The reason why routes are tried one after the other.
 fn told_crowded(crowded: &Value) -> String {
     let strings = |key: &str| -> Vec<&str> {
         let list = crowded.get(key).and_then(Value::as_array).into_iter().flatten();
@@ -224,7 +224,7 @@ fn write_definition(
     Ok(())
 }
 
-/// Gives `visit` the entries that match, page by page, and says how many match in all.
+/// Passes the matching entries to `visit`, page by page, and returns their total number.
 fn each(
     client: &Client,
     query: &str,

@@ -40,7 +40,7 @@ fn shown_width(text: &str) -> usize {
 }
 
 fn cut(text: &str, width: usize) -> String {
-    // What a terminal would take for a command is no part of an id.
+    // Control characters in an id must not reach the terminal.
     let plain = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
     if shown_width(text) <= width {
         return plain.collect();
@@ -50,7 +50,7 @@ fn cut(text: &str, width: usize) -> String {
     out
 }
 
-/// A predicate or filter in its short form, as far as it has one.
+/// A predicate or filter in its short form, if it has one.
 pub(super) fn shortcut(named: &Value) -> String {
     let name = named.get("name").and_then(Value::as_str).unwrap_or_default();
     let args = named.get("args").and_then(Value::as_object);
@@ -77,7 +77,7 @@ spring:
         webflux:
           routes:
 ";
-/// How far the elements are in.
+/// The indentation of elements.
 const INDENT: usize = 10;
 
 /// One definition as an element of the list under [`YAML_HEAD`].
@@ -128,7 +128,7 @@ pub fn rows(value: &Value, key: &str, row: impl Fn(&Value) -> Vec<String>) -> Ve
     value[key].as_array().into_iter().flatten().map(row).collect()
 }
 
-/// What is under `key`, as a cell.
+/// The value at `key`, as a cell.
 pub fn text(value: &Value, key: &str) -> String {
     match &value[key] {
         Value::Null => String::new(),

@@ -19,7 +19,7 @@ pub(super) enum Format {
     Jsonl,
 }
 
-/// What a file is, by its name or how it starts.
+/// The format of a file, by its name or its first characters.
 pub(super) fn guess(path: &Path, text: &str) -> Format {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     match ending.to_ascii_lowercase().as_str() {
@@ -29,13 +29,13 @@ pub(super) fn guess(path: &Path, text: &str) -> Format {
     }
     match text.trim_start().as_bytes().first() {
         Some(b'[') => Format::Json,
-        // One object is a file of lines with one line, even if it takes several.
+        // A single object counts as JSON lines, even if it spans several lines.
         Some(b'{') => Format::Jsonl,
         _ => Format::Yaml,
     }
 }
 
-/// Gives `visit` every route of `text`. `name` is for messages.
+/// Passes every route of `text` to `visit`. `name` is for messages.
 ///
 /// # Errors
 /// The text is not of that form, or the first error of `visit`.
@@ -57,7 +57,7 @@ fn each_of_yaml(
     name: &str,
     mut visit: impl FnMut(Value) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    // A bare list stands for the routes themselves; one bare route for a list of it.
+    // A bare list is a list of routes; a bare route is a list with one element.
     let start = text.lines().find(|line| {
         let line = line.trim_end();
         !line.is_empty() && !line.starts_with('#') && line != "---"
@@ -119,7 +119,7 @@ fn each_of_array(
     }
 }
 
-/// Gives the elements of an array away one by one, so that a large file is not held twice.
+/// Passes the elements of an array on one by one, so that a large file is not in memory twice.
 struct Elements<'v, V> {
     visit: &'v mut V,
     failed: &'v mut Option<anyhow::Error>,

@@ -1,4 +1,4 @@
-//! `weir run` without any configuration: it says so, and nobody else reaches it before there is a
+//! `weir run` without any configuration: it says so, and listens on loopback only until there is a
 //! route.
 
 use super::control;
@@ -25,7 +25,7 @@ pub fn is_bare(config: &ConfigArgs) -> anyhow::Result<bool> {
         && !std::env::vars_os().any(configures))
 }
 
-/// Says what to do, and has a gateway without a route listen on this machine only.
+/// Says how to configure it, and makes a gateway without a route listen on loopback only.
 ///
 /// # Errors
 /// The store cannot be opened or read.

@@ -1,4 +1,4 @@
-//! The caches of LocalResponseCache: their metrics, what `/actuator/caches` shows, emptying them.
+//! The caches of LocalResponseCache: their metrics, `/actuator/caches`, and clearing them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

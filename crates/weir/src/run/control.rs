@@ -28,7 +28,7 @@ pub fn start(
     let Some(mut loaded) = compile(loaded, Severity::Warning) else { return Ok(None) };
     let path = &settings.store_path;
     let store = open(path)?;
-    // From here on it is known which services routes ask for.
+    // From here on the services that routes name are known.
     registries.apply(&settings)?;
     registries.wait_for_first();
     if settings.discovery.locator {
@@ -62,8 +62,7 @@ pub fn start(
 
 /// Opens the route store in a directory.
 ///
-/// # Errors
-/// Why it cannot be opened, who has it if somebody has, and what to do.
+/// # Errors The reason, the process that has it open, if there is one, and the remedy.
 pub fn open(directory: &Path) -> anyhow::Result<Store> {
     Store::open(directory, Options::default()).map_err(|error| {
         let place = directory.display();
@@ -72,7 +71,7 @@ pub fn open(directory: &Path) -> anyhow::Result<Store> {
 }
 
 /// Replaces the configuration of a running gateway, which `started` with its settings, or refuses
-/// the new one as a whole. Gives the properties of configuration servers that have changed.
+/// the new one as a whole. Returns the properties of configuration servers that have changed.
 ///
 /// # Errors
 /// Why the old configuration serves on, or which server's last answer does. It is in the log, too.

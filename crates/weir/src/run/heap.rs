@@ -5,14 +5,14 @@ use std::time::Duration;
 use weir_control::Control;
 use weir_server::{use_huge_pages, yield_to_traffic};
 
-/// How often the number of changes is looked at.
+/// The interval at which the number of changes is read.
 const PERIOD: Duration = Duration::from_secs(1);
-/// A table with fewer routes lies in a few pages anyway.
+/// A smaller table occupies few pages anyway.
 const ROUTES_MIN: usize = 10_000;
 /// After changes of this share of the routes it is done again.
 const CHANGED_SHARE: u64 = 8;
 
-/// What has been put on huge pages.
+/// The state of the last move to huge pages.
 #[derive(Default)]
 pub struct Heap {
     /// Changes made when it was done last; `None` if that was with another table.
@@ -39,12 +39,12 @@ impl Heap {
         }
     }
 
-    /// The table is another one.
+    /// Notes that the table was replaced.
     pub fn is_new(&mut self) {
         self.changes = None;
     }
 
-    /// Puts it on huge pages, in a thread of its own that leaves the cores to traffic.
+    /// Moves the table to huge pages, in a thread of its own at low priority.
     pub fn renew(&mut self, control: &Control) {
         self.changes = Some(control.change_times().changes);
         let moving = || {
@@ -52,7 +52,7 @@ impl Heap {
             let bytes = use_huge_pages();
             tracing::debug!(bytes, "on huge pages");
         };
-        // Without it all goes on as before.
+        // Without the thread the gateway runs on normal pages.
         let thread = std::thread::Builder::new().name("weir-heap".to_owned()).spawn(moving);
         drop(thread);
     }

@@ -1,4 +1,4 @@
-//! The admin API of a running gateway: its listeners, and what it may see of the process.
+//! The admin API of a running gateway: its listeners, and its access to the process.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use weir_admin::{
     Hooks, Refresh, Server, Site, SiteOptions, breakers_prometheus, limits_prometheus, on_main_port,
 };
-use weir_control::{Control, mirrors_prometheus};
+use weir_control::{Control, callbacks_prometheus, mirrors_prometheus};
 use weir_server::{ReservedPaths, Server as Gateway};
 use weir_snapshot::Settings;
 
@@ -21,7 +21,8 @@ use super::{caches, pipelines, upstreams};
 /// The listeners, bound before the data plane starts.
 pub struct Management {
     admin: Option<TcpListener>,
-    /// What the main port forwards `/actuator` to, unless management has a port of its own.
+    /// The listener to which the main port forwards `/actuator`, unless management has a port of
+    /// its own.
     main: Option<TcpListener>,
     refresh: mpsc::Sender<Refresh>,
 }
@@ -30,7 +31,7 @@ pub struct Management {
 const REFRESHES_MAX: usize = 4;
 
 impl Management {
-    /// Binds; also gives the refreshes that will be asked for.
+    /// Binds the listeners; also returns the receiver of refresh requests.
     ///
     /// # Errors
     /// An address is taken or not of this machine.
@@ -49,13 +50,14 @@ impl Management {
         Ok((Self { admin: admin.transpose()?, main: main.transpose()?, refresh }, refreshes))
     }
 
-    /// What the data plane reserves for management on the main port: the exposed endpoints.
+    /// The paths that the data plane reserves for management on the main port: those of the exposed
+    /// endpoints.
     pub fn on_main_port(&self, settings: &Settings) -> Option<ReservedPaths> {
         let address = self.main.as_ref()?.local_addr().ok()?;
         on_main_port(settings, address)
     }
 
-    /// Where the admin API listens.
+    /// The address of the admin API.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin.as_ref().and_then(|listener| listener.local_addr().ok())
     }
@@ -73,7 +75,8 @@ impl Management {
         ready: &Arc<AtomicBool>,
         loggers: Loggers,
     ) -> anyhow::Result<Server> {
-        let hooks = hooks(control, registries, gateway, ready, (loggers, self.refresh));
+        let admin = self.admin_address();
+        let hooks = hooks(control, registries, gateway, ready, (loggers, self.refresh, admin));
         let files_max = gateway.files().admin_max;
         let mut sites = Vec::new();
         let mut add = |listener: TcpListener, mut options: SiteOptions| {
@@ -96,7 +99,7 @@ fn hooks(
     registries: &Arc<Registries>,
     gateway: &Gateway,
     ready: &Arc<AtomicBool>,
-    (loggers, refresh): (Loggers, mpsc::Sender<Refresh>),
+    (loggers, refresh, admin): (Loggers, mpsc::Sender<Refresh>, Option<SocketAddr>),
 ) -> Hooks {
     let published = control.published();
     let metrics = gateway.metrics().clone();
@@ -114,6 +117,7 @@ fn hooks(
                 + &upstreams::prometheus(counting.directory())
                 + &caches::prometheus(&counting.lasting().caches)
                 + &mirrors_prometheus()
+                + &callbacks_prometheus()
                 + &pipelines::prometheus(&flowing())
                 + &limited.upgrade().map(|c| limits_prometheus(&c)).unwrap_or_default()
                 + &limited.upgrade().map(|c| breakers_prometheus(&c)).unwrap_or_default()
@@ -136,6 +140,7 @@ fn hooks(
         ),
         loggers: Arc::new(move || loggers.list()),
         set_logger: Arc::new(move |name, level| set.set(name, level)),
+        admin,
         refresh,
     }
 }

@@ -43,7 +43,7 @@ pub fn prometheus(all: &[PipelineStatus]) -> String {
     metrics_of(&counts, all)
 }
 
-/// What each metric of a pipeline is called and means.
+/// Names and meanings of a pipeline's metrics.
 pub fn metrics() -> String {
     let counts: Vec<&str> = COUNTS.iter().map(|(count, _)| *count).collect();
     metrics_of(&counts, &[])
@@ -76,7 +76,7 @@ fn metrics_of(counts: &[&str], all: &[PipelineStatus]) -> String {
     out
 }
 
-/// What is counted of a pipeline, and what it means.
+/// The counters of a pipeline, with their meanings.
 const COUNTS: &[(&str, &str)] = &[
     ("accepted", "Connections accepted."),
     ("limited", "Connections that the limit refused."),
@@ -85,6 +85,8 @@ const COUNTS: &[(&str, &str)] = &[
     ("broken", "Connections closed for protocol violations."),
     ("denied", "Connections denied by rules or missing credentials."),
     ("expired", "Connections ended by a timeout."),
+    ("slow", "Connections closed as clients did not read their responses."),
+    ("late", "Responses dropped as nobody waits for them any more."),
     ("sent_bytes", "Bytes from clients to upstreams."),
     ("received_bytes", "Bytes from upstreams to clients."),
 ];

@@ -1,4 +1,4 @@
-//! Why a running gateway reads its configuration again.
+//! The triggers of a reload of the configuration.
 
 use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
@@ -7,7 +7,7 @@ use weir_control::Control;
 
 use super::{registries, watch};
 
-/// What may ask for a reload.
+/// The sources of triggers.
 pub struct Reasons<'a> {
     pub hangup: Signal,
     pub files: watch::Watch<'a>,
@@ -16,16 +16,16 @@ pub struct Reasons<'a> {
     pub refreshes: mpsc::Receiver<Refresh>,
 }
 
-/// One reason.
+/// One trigger.
 pub struct Reason {
     /// In words, for the log.
     pub why: &'static str,
-    /// Who waits for what becomes of it.
+    /// The requester of the reload, to be told its result.
     pub asked: Option<Refresh>,
 }
 
 impl Reasons<'_> {
-    /// Waits for the next one. Nothing is lost if it is dropped before.
+    /// Waits for the next trigger. Dropping the future loses none.
     pub async fn next(&mut self, control: &Control) -> Reason {
         loop {
             let why = tokio::select! {

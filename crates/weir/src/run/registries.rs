@@ -23,10 +23,10 @@ use weir_snapshot::Settings;
 use super::upstreams;
 use crate::configuration::Lasting;
 
-/// Changes of the set of services within this time make one reload.
+/// Changes of the set of services within this time cause one reload.
 const BATCH: Duration = Duration::from_secs(1);
 
-/// The registries, what they list, and what else outlives configurations.
+/// The registries, their services, and other state that outlives configurations.
 #[derive(Default)]
 pub struct Registries {
     lasting: Lasting,
@@ -35,16 +35,16 @@ pub struct Registries {
     /// The thread that all of this runs on, once there is something to run.
     plane: Mutex<Option<Arc<Plane>>>,
     discovery: Mutex<Option<Discovery>>,
-    /// Where weir is registered to be reached, once it listens.
+    /// The address at which weir registers itself, once it listens.
     here: Mutex<Option<Here>>,
     changed: Changes,
     configuration: Mutex<Option<Arc<Configuration>>>,
-    /// Changes that configuration servers tell.
+    /// Changes reported by configuration servers.
     news: Changes,
-    /// What configuration servers said of the configuration that serves; each property with a
-    /// number that another value changes.
+    /// The properties of configuration servers in the configuration in effect, each with a hash of
+    /// its value.
     said: Mutex<BTreeMap<String, u64>>,
-    /// How many changes the route table that serves knows of.
+    /// The number of changes that the current route table includes.
     known: AtomicU64,
 }
 
@@ -62,7 +62,7 @@ impl Registries {
         &self.lasting.directory
     }
 
-    /// What outlives configurations.
+    /// State that outlives configurations.
     pub fn lasting(&self) -> &Lasting {
         &self.lasting
     }
@@ -75,7 +75,7 @@ impl Registries {
         Ok(Arc::clone(place.insert(Arc::new(Plane::start()?))))
     }
 
-    /// What asks configuration servers.
+    /// The client of configuration servers.
     ///
     /// # Errors
     /// The system gives no thread.
@@ -89,8 +89,8 @@ impl Registries {
         Ok(Arc::clone(place.insert(Arc::new(new))))
     }
 
-    /// A configuration serves: what servers said of it is kept, and they are watched. Gives the
-    /// properties that are not as they were, by name.
+    /// Accepts a configuration: keeps the answers of its servers, and watches the servers. Returns
+    /// the names of the properties that have changed.
     pub fn accept(&self, said: Said) -> Vec<String> {
         let configuration = self.configuration.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(configuration) = &*configuration {
@@ -113,7 +113,7 @@ impl Registries {
         configuration.as_ref().map(|all| all.failures()).unwrap_or_default()
     }
 
-    /// To be told of changes at configuration servers.
+    /// A watch on changes at configuration servers.
     pub fn watch_servers(&self) -> Watch {
         Watch { changes: self.news.0.subscribe(), handled: 0 }
     }
@@ -151,7 +151,7 @@ impl Registries {
         Ok(())
     }
 
-    /// Answers what filters ask, on a thread that starts with the first question.
+    /// Answers the questions of filters, on a thread that starts with the first one.
     pub fn answer(self: &Arc<Self>, mut questions: mpsc::Receiver<Inquiry>) {
         let registries = Arc::clone(self);
         tokio::spawn(async move {
@@ -163,7 +163,7 @@ impl Registries {
         });
     }
 
-    /// Waits for the first answers, within the bound that the settings give.
+    /// Waits for the first answers, within the configured bound.
     pub fn wait_for_first(&self) {
         if let Some(discovery) = &*self.lock() {
             discovery.wait_for_first();
@@ -188,12 +188,12 @@ impl Registries {
         }
     }
 
-    /// A route table is made of what is listed now.
+    /// Notes that a route table includes the services listed now.
     pub fn note(&self) {
         self.known.store(*self.changed.0.borrow(), Ordering::Relaxed);
     }
 
-    /// To be told of changes of the set of services that no route table knows of.
+    /// A watch on changes of the set of services that no route table includes yet.
     pub fn watch(&self) -> Watch {
         let handled = self.known.load(Ordering::Relaxed);
         Watch { changes: self.changed.0.subscribe(), handled }
@@ -245,7 +245,7 @@ impl Registries {
         if statuses.is_empty() { String::new() } else { Self::metrics_of(&statuses) }
     }
 
-    /// Metrics of registries; without one, what each is called and means.
+    /// Metrics of registries; without a status, only their names and meanings.
     pub fn metrics_of(statuses: &[RegistryStatus]) -> String {
         let mut out = String::new();
         type Read = fn(&RegistryStatus) -> u64;
@@ -292,7 +292,7 @@ fn shown(instance: &Instance, why: Option<&String>) -> Value {
     })
 }
 
-/// What configuration servers said of one configuration.
+/// The configuration servers of one configuration, and the properties they supplied.
 pub struct Said {
     servers: Vec<Server>,
     properties: BTreeMap<String, u64>,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use weir_balance::{Cluster, Directory, InstanceState, MemberState};
 
-/// Rows of one metric at most.
+/// The maximum number of rows of one metric.
 const ROWS_MAX: usize = 10_000;
 
 fn now_ms() -> u64 {
@@ -26,15 +26,15 @@ pub fn show(directory: &Directory, name: Option<&str>) -> Option<Value> {
     }
 }
 
-/// Why instances of a service are given nothing by its rules, by id; nothing without rules.
+/// The reasons why rules exclude instances of a service, by id; empty without rules.
 pub fn reasons(directory: &Directory, name: &str) -> HashMap<String, String> {
     let Some(cluster) = directory.cluster(name) else { return HashMap::new() };
     let states = cluster.states(now_ms());
     states.into_iter().filter_map(|one| Some((one.instance.id.clone(), one.why?))).collect()
 }
 
-/// Gives an instance nothing more, or something again; the upstream as it is then. `None` if there
-/// is no such upstream, or no such instance in it.
+/// Drains an instance, or ends the drain; returns the upstream's new state. `None` if there is no
+/// such upstream, or no such instance in it.
 pub fn drain(directory: &Directory, name: &str, instance: &str, drained: bool) -> Option<Value> {
     let cluster = directory.cluster(name)?;
     let is_meant = |one: &weir_balance::Instance| {
@@ -91,7 +91,7 @@ pub fn prometheus(directory: &Directory) -> String {
     if states.is_empty() { String::new() } else { metrics_of(&states) }
 }
 
-/// Metrics of instances; without one, what each is called and means.
+/// Metrics of instances; without a state, only their names and meanings.
 pub fn metrics_of(states: &[(String, InstanceState)]) -> String {
     let mut out = String::new();
     type Read = fn(&InstanceState) -> u64;

@@ -1,4 +1,4 @@
-//! Notices that a configuration file, or a file that it names, has changed.
+//! Detects a change of a configuration file, or of a file that it names.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 use crate::configuration::ConfigArgs;
 use crate::imports::{Trace, trace};
 
-/// How often the files are looked at. Looking, instead of being told, also sees files that are
-/// replaced, mounted or linked anew.
+/// The polling interval. Polling, unlike notification, also detects files that are replaced,
+/// mounted or linked anew.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// The files of a configuration as last seen.
 pub struct Watch<'a> {
     config: &'a ConfigArgs,
     seen: Vec<Trace>,
-    /// The same of API definitions: which they are is known once a configuration was read.
+    /// The traces of API definitions, known once a configuration was read.
     definitions: Vec<Trace>,
 }
 
@@ -45,8 +45,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Takes the definitions that were just read for those that are known. Of those looked at
-    /// before they were read, a change in between is not missed.
+    /// Records the definitions that were just read. For those traced before the reading, a change
+    /// in between is not missed.
     fn note_definitions(&mut self) {
         let before = std::mem::take(&mut self.definitions);
         let now = traces(self.config.watched_definitions());

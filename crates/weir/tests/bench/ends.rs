@@ -1,4 +1,4 @@
-//! How runs end that do not end by themselves: without descriptors, without ports, by Ctrl-C.
+//! Runs that end early: without file descriptors, without ports, by Ctrl-C.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -28,8 +28,8 @@ fn running_out_of_descriptors_is_a_verdict_of_its_own() {
     assert!(errors.contains(told), "{errors}");
 }
 
-/// A namespace of its own with twenty local ports. Where there is none to be had, the test says so
-/// and checks nothing.
+/// A network namespace with twenty local ports. Where none can be created, the test says so and
+/// checks nothing.
 #[test]
 fn running_out_of_ports_is_a_verdict_of_its_own() {
     let script = r#"
@@ -76,8 +76,8 @@ fn ctrl_c_ends_a_run_with_the_report_so_far() {
     assert!(text.contains("interrupted: this is the report so far"), "{text}");
 }
 
-/// A server that takes requests and never answers: what is waited for is told, and Ctrl-C shows the
-/// report without the rest of the wait.
+/// A server that reads requests and never answers: the wait is announced, and Ctrl-C ends it and
+/// shows the report.
 #[test]
 fn a_silent_server_is_waited_for_aloud_and_no_longer_than_wanted() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -99,8 +99,8 @@ fn a_silent_server_is_waited_for_aloud_and_no_longer_than_wanted() {
     assert!(text.contains("3 without an answer count as long as they were waited for"), "{text}");
 }
 
-/// Those that run more than once end with what the runs so far say, in the file too. They are
-/// interrupted in their second run, which a line on standard error announces.
+/// Commands with several runs print the result of the completed ones, and write it to the file too.
+/// They are interrupted in their second run, which a line on standard error announces.
 #[test]
 fn ctrl_c_ends_what_runs_many_times() {
     let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));

@@ -1,5 +1,5 @@
-//! Every bench command end to end: the binary against `weir origin`, what it prints, what it
-//! writes, and how it exits.
+//! Every bench command end to end: the binary against `weir origin`; its output, its files, and its
+//! exit code.
 
 mod ends;
 
@@ -70,7 +70,7 @@ fn weir(folder: &Path, line: &str) -> Output {
     command.current_dir(folder).args(line.split_whitespace()).output().expect("weir")
 }
 
-/// Runs `weir LINE` and looks for all of `expected` in what it prints.
+/// Runs `weir LINE` and looks for all of `expected` in its output.
 fn check(folder: &Path, line: &str, codes: &[i32], expected: &[&str]) -> String {
     let output = weir(folder, line);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -176,7 +176,7 @@ fn grids_searches_tables_and_comparisons() {
     check(here, "bench report c.json -o c.html", &[0], &["c.html"]);
     let page = |name: &str| std::fs::read_to_string(here.join(name)).expect(name);
     assert!(page("j.html").contains("<td>thrpt") && page("c.html").contains("<td>p99 response"));
-    // Nobody listens there: no table of failures, and not as if it had been measured.
+    // No server listens there: an error, without a table of failures or a result.
     let nobody = "http://127.0.0.1:1/";
     for line in [
         format!("sweep {nobody}"),
@@ -192,7 +192,7 @@ fn grids_searches_tables_and_comparisons() {
     }
 }
 
-/// What the gateway logged is asked for again, as often and in the same mix.
+/// The logged requests are replayed, as many and in the same mix.
 #[test]
 fn an_access_log_is_imported_and_replayed() {
     let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));
@@ -226,7 +226,7 @@ fn an_access_log_is_imported_and_replayed() {
     assert_eq!(json(here.join("r.json"))["requests"][0]["name"], "all");
 }
 
-/// Linux has all of 127.0.0.0/8 as addresses of its own.
+/// On Linux all of 127.0.0.0/8 are local addresses.
 #[test]
 fn connections_come_from_where_they_are_to_come_from() {
     let (origin, folder) = (Server::origin(), tempfile::tempdir().expect("a folder"));
@@ -306,7 +306,7 @@ fn other_tools_files_become_plans_that_run() {
     assert!(errors.contains("line 26: CookieManager \"Pause\": it is not"), "{errors}");
 }
 
-/// Runs `weir LINE`, which must be refused, and looks for `expected` in what it says.
+/// Runs `weir LINE`, which must be refused, and looks for `expected` in its message.
 fn refused(folder: &Path, line: &str, expected: &str) {
     refused_with(1, folder, line, expected);
 }
@@ -434,7 +434,7 @@ steps:
     check(here, "bench report lab-small/report.html -o again.html", &[0], &["again.html"]);
     let again = std::fs::read_to_string(here.join("again.html")).expect("a page");
     assert!(again.contains("<h1>Small") && again.contains("<th>req/s SCG"));
-    // What the servers say is kept apart.
+    // The output of the servers is kept apart.
     assert!(here.join("lab-small/gateway-2/log").is_file() && !text.contains("draining"));
     check(
         here,

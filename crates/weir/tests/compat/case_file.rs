@@ -1,10 +1,10 @@
-//! One fixture file, as the recorder's README describes it.
+//! A fixture file, in the format of the recorder's README.
 
 use std::path::{Path, PathBuf};
 
 use crate::message::{Block, to_text};
 
-/// A configuration, and what is sent to a gateway that runs with it.
+/// A configuration, and the exchanges with a gateway that runs it.
 #[derive(Debug, Default)]
 pub struct CaseFile {
     /// Path below `cases`, such as `filters/retry.txt`.
@@ -12,7 +12,7 @@ pub struct CaseFile {
     /// Sections that set the gateway up, with their titles: `config`, `file`, `profile`,
     /// `env`, `with`.
     pub sections: Vec<(String, Vec<String>)>,
-    /// Why the recorded gateway refused to start.
+    /// The message of the recorded gateway when it refused to start.
     pub start_failure: Option<Vec<String>>,
     pub cases: Vec<Case>,
 }
@@ -24,10 +24,10 @@ pub struct Case {
     pub exchanges: Vec<Exchange>,
 }
 
-/// One request, how the upstream answers, and what was recorded.
+/// One request, the upstream's answers, and the recording.
 #[derive(Debug, Default)]
 pub struct Exchange {
-    /// What stands after `-- request`.
+    /// The text after `-- request`.
     pub options: String,
     pub request: Vec<String>,
     pub answers: Vec<Vec<String>>,
@@ -54,7 +54,7 @@ impl CaseFile {
         file
     }
 
-    /// Whether it asks for `feature` in a section `with redis, security`.
+    /// Whether the file needs `feature`, by a section `with redis, security`.
     pub fn wants(&self, feature: &str) -> bool {
         let lists = self.sections.iter().filter_map(|(title, _)| title.strip_prefix("with "));
         lists.flat_map(|list| list.split(',')).any(|name| name.trim() == feature)
@@ -109,20 +109,20 @@ impl CaseFile {
 }
 
 impl Exchange {
-    /// What the upstream got when it was recorded.
+    /// The recorded requests at the upstream.
     pub fn recorded_requests(&self) -> Vec<Block> {
         let nothing = |block: &Block| matches!(block, Block::Note(note) if note == "(nothing)");
         let blocks = self.got.iter().map(|lines| Block::from_lines(lines));
         blocks.filter(|block| !nothing(block)).collect()
     }
 
-    /// What the client got when it was recorded.
+    /// The recorded responses at the client.
     pub fn recorded_responses(&self) -> Vec<Block> {
         self.responses.iter().map(|lines| Block::from_lines(lines)).collect()
     }
 }
 
-/// Which block lines belong to.
+/// The block that lines belong to.
 #[derive(Clone, Copy)]
 enum Place {
     Ignored,

@@ -1,4 +1,4 @@
-//! What differs between what was recorded and what weir did.
+//! The differences between a recording and weir's behaviour.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,13 +10,13 @@ use crate::message::{Block, Message, escape};
 use crate::player::Seen;
 use crate::rules::{Pair, RULES, Side};
 
-/// Most characters of a value that are shown; the rest is told by its length.
+/// The maximum length of a displayed value in characters; a longer one is cut, with its length.
 const SHOWN_MAX: usize = 160;
 
 /// One difference. All texts are printable ASCII on one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Where: `response status`, `exchange 2: upstream field x-a`.
+    /// The place: `response status`, `exchange 2: upstream field x-a`.
     pub place: String,
     pub scg: String,
     pub weir: String,
@@ -34,7 +34,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// All differences of one exchange; `used` gets the names of the rules that had a part in it.
+/// All differences of one exchange; the names of the applied rules are added to `used`.
 pub fn compare(
     exchange: &Exchange,
     seen: Seen,
@@ -123,7 +123,7 @@ pub fn json(body: &str) -> Option<Value> {
     (value.is_object() || value.is_array()).then_some(value)
 }
 
-/// Where two JSON values differ; a member that is not there is `none`.
+/// The differences of two JSON values; a missing member is `none`.
 fn values(place: &str, scg: &Value, weir: &Value, add: &mut impl FnMut(&str, String, String)) {
     let member = |value: Option<&Value>| {
         value.map_or_else(|| "none".to_owned(), |value| escape(&value.to_string()))
@@ -158,7 +158,7 @@ fn shown(text: &str) -> String {
     shortened(escape(text))
 }
 
-/// Long texts are told apart by their length and a sum over what is not shown.
+/// Long texts are distinguished by their length and a checksum of the hidden part.
 fn shortened(text: String) -> String {
     match text.char_indices().nth(SHOWN_MAX) {
         None => text,

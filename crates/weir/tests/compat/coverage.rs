@@ -1,4 +1,4 @@
-//! Whether every filter and predicate of Spring Cloud Gateway has a recording.
+//! Every filter and predicate of Spring Cloud Gateway has a recording.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use regex::Regex;
 
 use crate::case_file::CaseFile;
 
-/// Where the gateway itself lists its filters and predicates.
+/// The recording of the gateway's own list of filters and predicates.
 const LISTED: &str = "actuator/read.txt";
 
-/// Those that are not listed there, as they need libraries.
+/// Filters and predicates that are not listed there, as they need libraries.
 const OF_LIBRARIES: [&str; 4] =
     ["CircuitBreaker", "FallbackHeaders", "LocalResponseCache", "RequestRateLimiter"];
 
-/// Those that only Java code can configure.
+/// Filters and predicates that only Java code can configure.
 const JAVA_ONLY: [&str; 3] = ["ModifyRequestBody", "ModifyResponseBody", "ReadBody"];
 
 /// Names that no configuration of `files` has.

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use crate::comparison::Difference;
 use crate::rules::RULES;
 
-/// Stands for the case where a whole file cannot be played.
+/// The name of the case for a file that cannot be played at all.
 pub const START: &str = "start";
 
-/// Why weir differs.
+/// The reason for a difference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reason {
     pub text: String,
@@ -30,7 +30,7 @@ pub struct Entry {
 /// The whole list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deviations {
-    /// What stands before the first reason.
+    /// The text before the first reason.
     pub intro: String,
     pub reasons: BTreeMap<String, Reason>,
     pub entries: Vec<Entry>,
@@ -100,8 +100,8 @@ impl Deviations {
         self.entries.iter().find(|entry| entry.file == file && entry.case == case)
     }
 
-    /// The settings that bring SCG's behaviour back, as `key=value`; `None` if not all of the
-    /// entry's reasons have one.
+    /// The settings that restore SCG's behaviour, as `key=value`; `None` if one of the entry's
+    /// reasons has none.
     pub fn switches(&self, entry: &Entry) -> Option<Vec<String>> {
         let mut settings = Vec::new();
         for name in &entry.reasons {

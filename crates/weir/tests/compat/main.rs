@@ -1,4 +1,4 @@
-//! Replays what was recorded from Spring Cloud Gateway (`tests/compat/cases`) against weir.
+//! Replays recordings of Spring Cloud Gateway (`tests/compat/cases`) against weir.
 //!
 //! Every case gives the same, or is listed in `tests/compat/deviations.txt` with what differs and
 //! why.
@@ -38,13 +38,13 @@ const THREADS: usize = 4;
 const WITHOUT_BAD_ROUTES: &str =
     "spring.cloud.gateway.server.webflux.fail-on-route-definition-error=false";
 
-/// What came of one file.
+/// The result of one file.
 #[derive(Default)]
 struct Outcome {
     /// Cases in order, with what differs.
     cases: Vec<(String, Vec<Difference>)>,
     rules: BTreeSet<&'static str>,
-    /// What weir said when it refused the configuration.
+    /// The message of weir when it refused the configuration.
     refusal: String,
 }
 

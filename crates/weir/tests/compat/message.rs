@@ -1,5 +1,5 @@
-//! One HTTP/1 message as the fixtures have it: raw head lines and a decoded body. Knows how a
-//! message is spelled in a file and on the wire; judges nothing. The counterpart of the recorder's
+//! An HTTP/1 message in the form of the fixtures: raw head lines and a decoded body. Converts
+//! between files and bytes on the wire; compares nothing. The counterpart of the recorder's
 //! `Message`.
 //!
 //! Text is Latin-1 throughout: a `char` is a byte.
@@ -13,16 +13,17 @@ pub struct Message {
     pub head: Vec<String>,
     /// The body without chunked coding.
     pub body: String,
-    /// The connection ended before the framing said that the message did.
+    /// Whether the connection ended before the end of the message.
     pub is_cut: bool,
 }
 
-/// What stands in a recorded block.
+/// The content of a recorded block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {
     /// A message.
     Message(Message),
-    /// Instead of one: `(nothing)`, `(no answer)`, `(connection closed)`, `(connection reset)`.
+    /// A note instead of a message: `(nothing)`, `(no answer)`, `(connection closed)`, `(connection
+    /// reset)`.
     Note(String),
 }
 
@@ -116,7 +117,7 @@ impl Message {
         self.head.first().map_or("", String::as_str)
     }
 
-    /// The status of a response; 0 for what is none.
+    /// The status of a response; 0 if the message is none.
     pub fn status(&self) -> u16 {
         self.start_line().split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
     }
@@ -135,7 +136,7 @@ impl Message {
         self.fields().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// Drops the field lines for which `drop` holds; tells how many.
+    /// Drops the field lines for which `drop` holds; returns their number.
     pub fn drop_fields(&mut self, drop: impl Fn(&str, &str) -> bool) -> usize {
         let before = self.head.len();
         let mut is_start = true;
@@ -226,7 +227,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// What a fixture's text stands for.
+/// The bytes that a fixture's text denotes.
 pub fn unescape(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -245,7 +246,7 @@ pub fn unescape(text: &str) -> String {
     out
 }
 
-/// `{a*9000}` at the start of `text`: its length, and what it stands for.
+/// `{a*9000}` at the start of `text`: its length, and its expansion.
 fn repetition(text: &str) -> Option<(usize, String)> {
     let (inside, _) = text.strip_prefix('{')?.split_once('}')?;
     let (what, times) = inside.split_once('*')?;

@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::message::Message;
 
-/// What a text is looked for, and what stands there in the fixtures.
+/// Patterns of volatile values, with their placeholders in the fixtures.
 static VOLATILE: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let compile = |(pattern, with)| (Regex::new(pattern).expect("a regular expression"), with);
     [

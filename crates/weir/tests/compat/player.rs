@@ -14,10 +14,10 @@ use crate::message::{Block, Message};
 use crate::normal::Normal;
 use crate::upstream::Upstream;
 
-/// How long an answer is waited for, as the recorder does.
+/// The time limit for an answer, that of the recorder.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// What was seen of one exchange, with placeholders.
+/// The observed messages of one exchange, with placeholders.
 pub struct Seen {
     pub requests: Vec<Block>,
     pub responses: Vec<Block>,
@@ -29,7 +29,7 @@ pub struct Player {
     gateway: Gateway,
     /// For files `with redis`; ended with the player.
     _redis: Option<Redis>,
-    /// Where the file has the actuator, if it lets it change routes.
+    /// The base path of the actuator, if the file lets it change routes.
     writable: Option<String>,
     connection: Option<Connection>,
 }
@@ -127,7 +127,7 @@ impl Player {
         Connection { stream: BufReader::new(stream), port }
     }
 
-    /// Whether the request changes routes: SCG takes that on the main port, weir elsewhere.
+    /// Whether the request changes routes: SCG accepts that on the main port, weir on another.
     fn is_write(&self, request: &Message) -> bool {
         let mut words = request.start_line().split(' ');
         let changes = matches!(words.next(), Some("POST" | "DELETE"));

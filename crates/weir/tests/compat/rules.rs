@@ -1,17 +1,17 @@
-//! What is not compared, for all cases alike: one table, applied before two messages are compared,
-//! and printed in DEVIATIONS.md.
+//! The exemptions from comparison that hold for all cases: one table, applied before two messages
+//! are compared, and printed in DEVIATIONS.md.
 
 use serde_json::Value;
 
 use crate::comparison::json;
 use crate::message::Message;
 
-/// Which of the two messages of an exchange.
+/// The side of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// What the upstream got.
+    /// The request at the upstream.
     Upstream,
-    /// What the client got.
+    /// The response at the client.
     Response,
 }
 
@@ -27,7 +27,7 @@ impl Side {
 /// The recorded message and weir's, about to be compared.
 pub struct Pair<'a> {
     pub side: Side,
-    /// What the client sent.
+    /// The request that the client sent.
     pub request: &'a Message,
     pub recorded: &'a mut Message,
     pub weir: &'a mut Message,
@@ -46,7 +46,7 @@ impl Pair<'_> {
 pub struct Rule {
     pub what: &'static str,
     pub why: &'static str,
-    /// Makes the messages alike; tells whether it had anything to do.
+    /// Makes the messages equal; returns whether it changed any.
     pub apply: fn(&mut Pair) -> bool,
 }
 

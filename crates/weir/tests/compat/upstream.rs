@@ -1,5 +1,5 @@
-//! The server behind the gateway: keeps what it was sent, byte for byte, and answers what the case
-//! says. The counterpart of the recorder's `Upstream`.
+//! The server behind the gateway: records what it receives, byte for byte, and sends the case's
+//! answers. The counterpart of the recorder's `Upstream`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -11,8 +11,8 @@ use crate::message::{Message, without_blank_end};
 
 const DEFAULT_ANSWER: &[&str] = &["HTTP/1.1 200 OK", "Content-Length: 2", "", "ok"];
 
-/// How long requests that are not read when the answer is complete may still take: an answer of the
-/// gateway's own, such as a timeout, may come first.
+/// The time that requests may still take once the response is complete: an answer of the gateway
+/// itself, such as a timeout, may come before them.
 const READING_MAX: Duration = Duration::from_millis(500);
 
 /// A recording upstream on 127.0.0.1.
@@ -50,7 +50,7 @@ impl Upstream {
         Self { port, shared }
     }
 
-    /// Forgets what was sent before and answers with `answers` in order, the last one for ever.
+    /// Discards the recorded requests, and answers with `answers` in order, repeating the last one.
     pub fn prepare(&self, answers: Vec<Vec<String>>) {
         let default = || vec![DEFAULT_ANSWER.iter().map(|line| (*line).to_owned()).collect()];
         let mut state = self.shared.state();
@@ -58,8 +58,8 @@ impl Upstream {
         state.got.clear();
     }
 
-    /// What has come since [`Upstream::prepare`], with requests that are on their way, if fewer
-    /// than `expected` have come.
+    /// The requests received since [`Upstream::prepare`]; waits for those in progress if fewer than
+    /// `expected` have arrived.
     pub fn got(&self, expected: usize) -> Vec<Message> {
         let reading = |state: &mut State| state.busy > 0 || state.got.len() < expected;
         let state = self.shared.state();
@@ -97,7 +97,7 @@ impl Shared {
     }
 }
 
-/// Sends one answer; `false` when the connection is to end with it.
+/// Sends one answer; `false` if the connection must end with it.
 fn respond(mut stream: &TcpStream, request: &Message, answer: &[String]) -> bool {
     let mut lines = without_blank_end(answer);
     while let Some((action, rest)) = lines.split_first().filter(|(line, _)| line.starts_with('(')) {

@@ -1,4 +1,4 @@
-//! `spring.webflux.base-path`: what lies outside of it.
+//! `spring.webflux.base-path`, and paths outside of it.
 
 use weir_testkit::{Client, Origin, spawn_weir};
 

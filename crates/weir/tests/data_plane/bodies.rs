@@ -189,7 +189,7 @@ async fn events_arrive_one_by_one() {
     assert_eq!(client.read_exactly(10).await, b"data: two\n");
 }
 
-/// What is repeated in bodies that are spliced: no multiple of a page, or of a buffer.
+/// The repeated piece of spliced bodies: its length is no multiple of a page or of a buffer.
 fn piece() -> Vec<u8> {
     (0..65_521_u32).map(|n| (n % 251) as u8).collect()
 }
@@ -215,7 +215,7 @@ async fn large_bodies_are_spliced() {
         let mut seen = false;
         for n in 0..1_024 {
             assert!(client.read_exactly(piece.len()).await == piece, "piece {n}");
-            // The client takes no more than its buffers hold, and the rest waits.
+            // The client reads no more than its buffers hold, and the rest waits.
             seen |= pipes(&gateway) > before;
             if leaves && seen {
                 break;
@@ -245,7 +245,8 @@ async fn nothing_is_spliced_where_that_is_switched_off() {
     assert_eq!(pipes(&gateway), before);
 }
 
-/// All that came before the cut goes on to the client, who is not told that it is all.
+/// The bytes received before the cut reach the client, whose connection does not end as if the body
+/// were complete.
 #[tokio::test]
 async fn a_spliced_response_may_be_cut_short() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 67093504\r\n\r\n";
@@ -323,7 +324,7 @@ async fn a_body_that_is_cut_short_never_looks_whole() {
     old.send("GET / HTTP/1.0\r\n\r\n").await;
     let error = old.try_read_to_end().await.expect_err("a reset");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
-    // Chunks tell their end themselves, so nothing that was sent is lost.
+    // Chunks delimit themselves, so no sent byte is lost.
     let mut new = Client::connect(gateway.address()).await;
     new.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
     let got = new.try_read_to_end().await.expect("an end");

@@ -140,8 +140,8 @@ async fn buffers_are_told_as_the_system_grants_them() {
     assert_eq!(told.contains("raise net.core.wmem_max"), cut, "{told}");
 }
 
-/// Whether this machine has a connection between these ports, as far as they are given, whose
-/// keep-alive timer runs (`/proc/net/tcp`: columns 2 and 3 are the ends, 6 is the timer).
+/// Whether this machine has a connection between these ports, as far as given, with a running
+/// keep-alive timer (`/proc/net/tcp`: columns 2 and 3 are the ends, 6 is the timer).
 fn is_watched_over(from: Option<u16>, to: u16) -> bool {
     let table = std::fs::read_to_string("/proc/net/tcp").expect("a list of connections");
     let is_of = |end: Option<&&str>, port: Option<u16>| match port {

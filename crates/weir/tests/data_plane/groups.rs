@@ -57,10 +57,11 @@ async fn a_group_is_entered_by_its_predicates_and_shares_its_filters() {
     assert_eq!(seen, ["7", "group", "default"], "{response:?}");
     let got = &origin.requests()[0];
     assert_eq!((got.target().as_str(), got.field("X-Group")), ("/7", Some("shop".to_owned())));
-    // Its own uri goes before the group's.
+    // The route's own uri takes precedence over the group's.
     assert_eq!(status(&mut client, "shop.example.org", "/pay").await, 200);
     assert_eq!((origin.requests().len(), other.requests().len()), (1, 1));
-    // Another host does not enter; inside, what matches nothing goes on behind the group.
+    // Another host does not match the group; a request that matches no route inside continues after
+    // it.
     assert_eq!(status(&mut client, "else.example.org", "/cart/7").await, 200);
     assert_eq!(status(&mut client, "shop.example.org", "/cart/7/8").await, 200);
     assert_eq!(other.requests().len(), 3);
@@ -88,7 +89,7 @@ async fn a_route_of_the_store_joins_a_group_and_leaves_it() {
     assert!(shown.contains(r#""group":"shop""#), "{shown}");
     assert!(shown.contains("Hosts: [shop.example.org]) && Paths: [/blocked]"), "{shown}");
     assert!(shown.contains(&origin.uri()), "{shown}");
-    // A group with a higher order is behind the routes without one.
+    // A group with a higher order comes after the routes without one.
     let late = format!(r#"{{"group":"late","uri":"{}","predicates":["Path=/**"]}}"#, other.uri());
     assert_eq!(change("POST", "late", &late).await.status, 201);
     assert_eq!(status(&mut client, "else.example.org", "/blocked").await, 403);

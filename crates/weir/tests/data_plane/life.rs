@@ -1,4 +1,4 @@
-//! Start, reload, logs, probes and the end of a gateway.
+//! Start, reload, logs, probes and shutdown of a gateway.
 
 use weir_testkit::{Answer, Client, Gate, Gateway, Origin, spawn_weir};
 
@@ -101,7 +101,7 @@ async fn probes_are_answered_on_the_main_port() {
     assert!(health.text().contains("\"status\":\"UP\""), "{}", health.text());
     assert_eq!(client.get("/actuator/health/readiness").await.status, 200);
     assert!(origin.requests().is_empty());
-    // As in SCG, what is not exposed is nobody's and goes by the routes.
+    // As in SCG, paths of endpoints that are not exposed are matched against the routes.
     assert_eq!(client.get("/actuator/gateway/routes").await.text(), "ok");
     assert_eq!(origin.requests().len(), 1);
 }
@@ -215,7 +215,7 @@ async fn a_large_table_is_moved_to_huge_pages_and_serves_on() {
     );
     let arguments = ["run", "--log", "weir=debug", "{config}"];
     let gateway = spawn_weir(env!("CARGO_BIN_EXE_weir"), &arguments, &config);
-    // How much that is depends on the system; it may have none.
+    // The amount depends on the system; it may have no huge pages.
     gateway.wait_for_output("on huge pages");
     let mut client = Client::connect(gateway.address()).await;
     for path in ["r0", "r4711", "r9999"] {

@@ -40,7 +40,7 @@ async fn a_real_websocket_echo_works_through_the_gateway() {
     let (mut socket, _) = tokio_tungstenite::client_async(url, stream).await.expect("a handshake");
     use futures_util::{SinkExt, StreamExt};
     use tokio_tungstenite::tungstenite::Message;
-    // Much at once is spliced in a tunnel too, and what is little again is read.
+    // Large amounts are spliced in a tunnel too; small ones are then read again.
     let long: String = (0..3_000_000_u32).map(|n| char::from(b'a' + (n % 23) as u8)).collect();
     for text in ["one", &long, "two", &long, "three"] {
         socket.send(Message::text(text)).await.expect("sent");

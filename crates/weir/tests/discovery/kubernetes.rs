@@ -7,7 +7,7 @@ use weir_testkit::{Answer, Gate, Origin, Received};
 
 use crate::{gateway, route, services, until};
 
-/// Head of an answer that goes on for as long as the connection.
+/// Head of an answer that lasts as long as its connection.
 const STREAM: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
 
@@ -80,7 +80,7 @@ fn account() -> tempfile::TempDir {
     folder
 }
 
-/// The watches of slices so far, each by the version that it goes on from.
+/// The watches of slices so far, each by the version that it starts from.
 fn watched(server: &Origin) -> Vec<String> {
     let targets = server.requests().into_iter().map(|received| received.target());
     let watches = targets.filter(|t| t.contains("endpointslices") && t.contains("watch=1"));

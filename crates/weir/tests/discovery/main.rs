@@ -1,12 +1,14 @@
-//! Service registries end to end: the gateway as a process, registries that play answers of the
-//! real ones, and origins as instances. What Eureka answers was recorded from Spring Cloud's server
+//! Service registries end to end: the gateway as a process, mock registries and origins as
+//! instances. The answers of Eureka were recorded from Spring Cloud's server
 //! (`crates/weir-control/tests/eureka`).
 
+mod dns;
 mod eureka;
 mod kubernetes;
 mod others;
 mod registry;
 mod upstreams;
+mod zookeeper;
 
 use std::net::SocketAddr;
 
@@ -62,7 +64,11 @@ fn route(name: &str) -> String {
 ///
 /// # Panics
 /// If it does not come to that within [`weir_testkit::PATIENCE`].
-async fn until(address: SocketAddr, path: &str, holds: impl Fn(u16, &str) -> bool) -> String {
+async fn until(
+    address: SocketAddr,
+    path: &str,
+    mut holds: impl FnMut(u16, &str) -> bool,
+) -> String {
     let start = std::time::Instant::now();
     loop {
         let get = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -77,7 +83,7 @@ async fn until(address: SocketAddr, path: &str, holds: impl Fn(u16, &str) -> boo
     }
 }
 
-/// What the admin API tells of services.
+/// The services according to the admin API.
 async fn services(gateway: &Gateway, rest: &str) -> Value {
     let path = format!("/actuator/gateway/services{rest}");
     let text = until(gateway.admin(), &path, |status, _| status == 200).await;

@@ -1,4 +1,4 @@
-//! Consul, Nacos and DNS, as their documentation has their answers.
+//! Consul and Nacos, as their documentation has their answers.
 
 use weir_testkit::{Answer, Client, Origin, Received};
 
@@ -144,52 +144,6 @@ async fn a_service_that_a_new_route_asks_for_is_asked_for_at_once() {
     );
     assert_eq!(Client::connect(gateway.admin()).await.exchange(post).await.status, 201);
     until(gateway.address(), "/late", |status, _| status == 200).await;
-}
-
-#[tokio::test]
-async fn names_of_dns_are_services() {
-    let origin = Origin::start().await;
-    let config =
-        format!("weir.discovery.dns.services.svc: {}\n{}", origin.address(), route("svc"),);
-    let gateway = gateway(&config).await;
-    assert_eq!(Client::connect(gateway.address()).await.get("/x").await.status, 200);
-}
-
-/// A DNS server that has one SRV record for every name: `localhost` with this port.
-fn dns_server(port: u16) -> std::net::SocketAddr {
-    let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let address = socket.local_addr().expect("an address");
-    std::thread::spawn(move || {
-        let mut question = [0; 512];
-        while let Ok((count, from)) = socket.recv_from(&mut question) {
-            let mut reply = question[..count].to_vec();
-            reply[2..4].copy_from_slice(&[0x81, 0x80]);
-            reply[7] = 1;
-            reply.extend_from_slice(&[0xc0, 12, 0, 33, 0, 1, 0, 0, 0, 30, 0, 17, 0, 1, 0, 5]);
-            reply.extend_from_slice(&port.to_be_bytes());
-            reply.extend_from_slice(b"\x09localhost\x00");
-            let _ = socket.send_to(&reply, from);
-        }
-    });
-    address
-}
-
-#[tokio::test]
-async fn srv_records_of_dns_are_instances_and_may_be_checked() {
-    let origin = Origin::start().await;
-    let config = format!(
-        "weir.discovery.dns: {{ services.svc: _http._tcp.orders.example, servers: '{}' }}\n\
-         weir.upstreams.svc.check: {{ path: /health, interval: 100ms, fall: 1, status: 500 }}\n{}",
-        dns_server(origin.address().port()),
-        route("svc"),
-    );
-    let gateway = gateway(&config).await;
-    until(gateway.address(), "/x", |status, _| status == 200).await;
-    let path = "/actuator/gateway/services/svc";
-    let text = until(gateway.admin(), path, |_, text| text.contains("its check fails")).await;
-    assert!(text.contains("\"weight\":5") && text.contains("status 200"), "{text}");
-    // One that may be away is better than none.
-    until(gateway.address(), "/x", |status, _| status == 200).await;
 }
 
 #[tokio::test]

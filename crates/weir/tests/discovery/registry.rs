@@ -4,15 +4,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weir_testkit::{Answer, Origin, Received};
 
-/// How a registry behaves.
+/// The behaviour of a registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mood {
-    /// It answers.
+    /// Answers normally.
     #[default]
     Well,
-    /// It accepts connections and says nothing.
+    /// Accepts connections and sends nothing.
     Stalled,
-    /// It says what is no answer.
+    /// Sends an invalid answer.
     Garbage,
 }
 
@@ -25,7 +25,7 @@ pub struct State {
     pub asked: Vec<String>,
     /// Grows with each change.
     pub index: u64,
-    /// How long a query that waits for a change is held, in milliseconds.
+    /// The time for which a blocking query is held, in milliseconds.
     pub hold_ms: u64,
 }
 

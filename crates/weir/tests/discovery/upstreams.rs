@@ -28,7 +28,8 @@ fn instances(origins: &[Origin], metadata: &[&str]) -> String {
     format!("spring.cloud.discovery.client.simple.instances.svc:\n{list}")
 }
 
-/// Who answers `count` requests with this further line in the head.
+/// The origins that answer `count` requests with this additional header line, with the number of
+/// answers of each.
 async fn answers(gateway: &Gateway, line: &str, count: usize) -> BTreeMap<String, usize> {
     let mut all = BTreeMap::new();
     let mut client = Client::connect(gateway.address()).await;

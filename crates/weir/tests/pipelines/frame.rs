@@ -98,7 +98,8 @@ async fn polls_are_answered_here() {
 
 #[tokio::test]
 async fn over_the_limit_there_is_an_answer_too() {
-    // One is in service, nobody may wait: the upstream answers the first when a second has come.
+    // One request is in service, none may wait: the upstream answers the first when a second has
+    // arrived.
     let limits = "weir.limits: { one: { concurrency: 1, queue: 0 } }\nweir.pipelines:\n";
     let pipelines = config(upstream(1).await, r#", refusal: "\x00\x06{key}no""#);
     let config = format!("weir.admin.port: 0\n{limits}{pipelines}  limit: one\n");
@@ -158,7 +159,7 @@ async fn what_breaks_the_rules_is_closed_and_counted() {
         client.shutdown().await.expect("an end");
         let mut rest = Vec::new();
         let read = tokio::time::timeout(PATIENCE, client.read_to_end(&mut rest)).await;
-        // Bytes that nobody read may have it reset.
+        // Unread bytes may cause a reset.
         let _ = read.expect("in time");
         assert!(rest.is_empty(), "{rest:?}");
     }

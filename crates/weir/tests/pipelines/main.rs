@@ -29,7 +29,7 @@ fn ini(text: &str) -> Gateway {
     Gateway::launch(command, &["run", "{config}"], &[("proxy.ini", text.as_bytes())])
 }
 
-/// Whether a real peer is on this machine; a test without it says that it is left out.
+/// Whether a real peer is installed; a test without it reports that it was skipped.
 fn has(program: &str, flag: &str) -> bool {
     let found = std::process::Command::new(program).arg(flag).output();
     if let Err(error) = &found {
@@ -43,7 +43,7 @@ async fn get(address: SocketAddr, path: &str) -> Response {
     Client::connect(address).await.exchange(get).await
 }
 
-/// What the admin API tells of the pipeline `id`.
+/// The status of the pipeline `id` according to the admin API.
 async fn status(gateway: &Gateway, id: &str) -> Value {
     let path = format!("/actuator/gateway/pipelines/{id}");
     let found = get(gateway.admin(), &path).await;
@@ -83,7 +83,7 @@ async fn widen_once_it_is_short(gateway: &Gateway) {
     assert_eq!(Client::connect(gateway.admin()).await.exchange(post).await.status, 200);
 }
 
-/// A server that greets with its name and sends back what it gets, until the end.
+/// A server that greets with its name and echoes what it receives, until the end.
 async fn echo(name: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("its address");
@@ -109,11 +109,11 @@ async fn greeting(address: SocketAddr) -> (String, TcpStream) {
     (String::from_utf8_lossy(&name).into_owned(), stream)
 }
 
-/// What comes until the end.
+/// The bytes until the end of the stream.
 async fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let mut all = Vec::new();
     let read = tokio::time::timeout(weir_testkit::PATIENCE, stream.read_to_end(&mut all)).await;
-    // Who is cut off may see a reset.
+    // A connection that is cut off may be reset.
     let _ = read.expect("in time");
     all
 }

@@ -72,7 +72,7 @@ fn pipeline(upstream: SocketAddr, rules: &str) -> String {
 
 const FROM_HERE: &str = "receive: true, from: [ 127.0.0.0/8 ]";
 
-/// What curl gets from the pipeline, and its own port.
+/// The response that curl gets through the pipeline, and curl's own port.
 async fn curl(gateway: &Gateway, more: &[&str]) -> (String, String) {
     let mut command = Command::new("curl");
     command.args(["-s", "-m", "20", "-w", " %{local_port}"]).args(more);
@@ -116,14 +116,14 @@ async fn haproxy_takes_and_sends_them() {
     }
 }
 
-/// Sends `bytes` and gives what comes until the end.
+/// Sends `bytes` and returns everything received until the end.
 async fn said(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut client = TcpStream::connect(address).await.expect("a connection");
     client.write_all(bytes).await.expect("sent");
     client.shutdown().await.expect("an end");
     let mut got = Vec::new();
     let read = tokio::time::timeout(PATIENCE, client.read_to_end(&mut got)).await;
-    // Bytes that nobody read may have it reset.
+    // Unread bytes may cause a reset.
     let _ = read.expect("in time");
     got
 }
@@ -183,7 +183,7 @@ async fn a_hello_chooses_the_upstream() {
         let others = (0..3).filter(|other| *other != at);
         assert!(others.clone().all(|other| after[other] == before[other]), "{arguments:?}");
     }
-    // What is no TLS goes where no route fits.
+    // Bytes that are not TLS take the fallback.
     let _plain = greet(address).await;
     let mut got = upstreams[2].1.clone();
     let more = got.wait_for(|now| *now >= 3);

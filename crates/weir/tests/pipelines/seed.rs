@@ -79,6 +79,15 @@ async fn requests_have_their_turns() {
     assert!(counts["received_bytes"].as_u64() > Some(0), "{counts}");
 }
 
+/// Calls of Dubbo, with more lines for the pipeline and its decoder.
+fn dubbo(pipeline: &str, decoder: &str) -> String {
+    format!(
+        "[pipeline.proxy]\nlisten = 127.0.0.1:0\n{pipeline}\n[module.decode]\nname = \
+         dubbo-decoder\n{decoder}\n[module.encode]\nname = dubbo-encoder\n[module.upstream]\n\
+         name = proxy\nupstream = 127.0.0.1:1\n"
+    )
+}
+
 #[test]
 fn what_is_wrong_is_shown_at_its_place() {
     let wrong = [
@@ -94,6 +103,14 @@ fn what_is_wrong_is_shown_at_its_place() {
             "proxy.ini:5:8",
         ),
         (format!("limit = 5\n{TCP}"), "`limit` stands in no section", "proxy.ini:1:1"),
+        (dubbo("", "connections = 2"), "`connections` is for connections that", "proxy.ini:6:1"),
+        (dubbo("", "shared = maybe"), "`maybe` is not what `shared` takes", "proxy.ini:6:10"),
+        (dubbo("", "shared = true\ncalls = 0"), "`0` is not what `calls` takes", "proxy.ini:7:9"),
+        (
+            dubbo("proxy-protocol.send = v2", "shared = true"),
+            "a connection that consumers share cannot say who its client is",
+            "proxy.ini:6:1",
+        ),
     ];
     for (text, message, place) in wrong {
         let (code, output) = check(&text);

@@ -16,7 +16,7 @@ const GUARDED: &str = "\
   listen: 127.0.0.1:0
   socks: { users: { alice: s3cret }, allow: [ 127.0.0.0/8 ], deny: [ '*:9' ] }";
 
-/// What curl makes of `http://host:port/ok` through the proxy: its exit code and the status.
+/// The result of curl for `http://host:port/ok` through the proxy: its exit code and the status.
 async fn curl(gateway: &Gateway, how: &[&str], origin: &str) -> (Option<i32>, String) {
     let mut command = Command::new("curl");
     command.args(["-s", "-m", "20", "-o", "/dev/null", "-w", "%{http_code}", "--noproxy", ""]);
@@ -190,7 +190,7 @@ async fn what_is_no_socks_is_closed() {
         client.shutdown().await.expect("an end");
         let mut rest = Vec::new();
         let read = tokio::time::timeout(PATIENCE, client.read_to_end(&mut rest)).await;
-        // Bytes that nobody read may have it reset.
+        // Unread bytes may cause a reset.
         let _ = read.expect("in time");
         assert!(rest.is_empty() || rest == [5, 0xff], "{rest:?}");
     }

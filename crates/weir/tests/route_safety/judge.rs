@@ -1,4 +1,4 @@
-//! A slow judge of paths: every way in which some server might read one.
+//! A slow reference judge of paths: every way in which some server might interpret one.
 //!
 //! It shares nothing with the code it judges: readings are found by applying each liberty that
 //! servers are known to take, in any order and any number of times, until nothing new comes out.
@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// What a server that resolves dot segments makes of a path.
+/// The interpretation of a path by a server that resolves dot segments.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reading {
     /// It serves this path.
@@ -71,7 +71,7 @@ fn collapse(path: &str) -> String {
     path
 }
 
-/// Each byte becomes one character: what is no UTF-8 stays what it is.
+/// Each byte becomes one character: bytes that are not UTF-8 are kept.
 fn decode_once(path: &str) -> String {
     let mut out = String::new();
     let mut rest = path;

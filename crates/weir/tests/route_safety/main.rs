@@ -1,4 +1,4 @@
-//! No spelling of a path leads around a route.
+//! No spelling of a path bypasses a route.
 //!
 //! Cross product: hostile spellings × kinds of Path patterns × path filters × fields that pretend
 //! another target, through the functions that serve (`weir explain` calls them); a slice of it
@@ -112,7 +112,7 @@ fn sent(told: &Explanation) -> Option<&str> {
     Some(target.split('?').next().unwrap_or_default())
 }
 
-/// What is wrong with what became of `target`; nothing if it was refused.
+/// The fault in the handling of `target`, if any; a refusal is never one.
 fn wrong(
     snapshot: &Snapshot,
     target: &str,
@@ -215,7 +215,7 @@ fn every_path_filter_is_in_the_product() {
     }
 }
 
-/// What `explain` says, a running gateway does.
+/// A running gateway does what `explain` says.
 #[tokio::test]
 async fn a_running_gateway_does_what_was_judged() {
     let origin = Origin::start().await;

@@ -24,7 +24,7 @@ async fn imported_files_and_keys_are_read_and_watched() {
     let routes = gateway.directory().join("routes.yml");
     std::fs::write(routes, route("/c", &origin.uri())).expect("write");
     until(gateway.address(), "/c", 200).await;
-    // What was optional comes later.
+    // The optional file appears later.
     std::fs::write(gateway.directory().join("none.yml"), route("/d", &origin.uri()))
         .expect("write");
     until(gateway.address(), "/d", 200).await;

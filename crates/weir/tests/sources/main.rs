@@ -1,5 +1,5 @@
-//! Configuration from elsewhere, end to end: the gateway as a process, and servers that play the
-//! answers of the real ones. What Spring Cloud Config answers was recorded from its server
+//! Configuration servers end to end: the gateway as a process, and mock servers with the answers of
+//! the real ones. Those of Spring Cloud Config were recorded from its server
 //! (`crates/weir-control/tests/config-server`).
 
 mod consul;
@@ -13,7 +13,7 @@ use std::process::Command;
 
 use weir_testkit::{Client, Gateway, Response};
 
-/// What every gateway here has.
+/// The properties of every gateway here.
 const PORTS: &str = "server: { address: 127.0.0.1, port: 0 }\nweir.admin.port: 0\n\
                      weir.store.path: data\nspring.application.name: gate\n";
 
@@ -41,7 +41,7 @@ async fn gateway(files: &[(&str, &str)]) -> Gateway {
     .await
 }
 
-/// What a gateway that refuses to start says.
+/// The message of a gateway that refuses to start.
 async fn refusal(files: &[(&str, &str)]) -> String {
     let mut gateway = launch(files).await;
     aside(move || {
@@ -65,7 +65,7 @@ async fn said(gateway: Gateway, text: &'static str) -> Gateway {
     .await
 }
 
-/// A command of weir in the folder of `gateway`: its exit code and what it said.
+/// Runs a command of weir in the folder of `gateway`; returns its exit code and output.
 async fn weir(gateway: &Gateway, args: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
     command.args(args).current_dir(gateway.directory());

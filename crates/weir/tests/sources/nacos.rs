@@ -1,11 +1,11 @@
-//! Nacos, as its documentation has its answers: version 1 with held requests, and version 3.
+//! Nacos, with the answers in its documentation: version 1 with held requests, and version 3.
 
 use weir_testkit::{Answer, Origin, Received};
 
 use crate::server::{Server, State, json};
 use crate::{PORTS, gateway, refusal, route, said, status, until};
 
-/// What the server calls the content of a text: any name that differs where the text does.
+/// The server's checksum of a text: any string that differs where the text does.
 fn sum(text: &str) -> String {
     format!("{:032x}", text.bytes().fold(7_u64, |sum, b| sum.wrapping_mul(31) ^ u64::from(b)))
 }

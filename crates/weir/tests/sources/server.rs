@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weir_testkit::{Answer, Origin, Received};
 
-/// What a server has.
+/// The state of a server.
 #[derive(Debug, Default)]
 pub struct State {
     /// Texts by what the server calls them.
@@ -14,7 +14,7 @@ pub struct State {
     pub asked: Vec<String>,
     /// Grows with each change.
     pub index: u64,
-    /// It says what is no answer.
+    /// Whether it sends invalid answers.
     pub is_broken: bool,
 }
 
@@ -54,7 +54,7 @@ impl Server {
         state.index += 1;
     }
 
-    /// From now on it says what is no answer, or answers again.
+    /// Makes it send invalid answers from now on, or valid ones again.
     pub fn is_broken(&self, is_broken: bool) {
         self.state().is_broken = is_broken;
     }

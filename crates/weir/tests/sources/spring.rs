@@ -90,7 +90,7 @@ async fn garbage_and_bad_routes_leave_the_old_table_in_place() {
     assert_eq!((broken.status, status(&gateway, "/a").await), (500, 200));
     assert!(broken.text().contains("it is not JSON (line 1, column 1)"), "{}", broken.text());
 
-    // What was refused is not what serves on while the server is in trouble.
+    // A refused answer does not replace the last good one while the server fails.
     gateway.hang_up();
     let gateway = said(gateway, "its last answer stays in use").await;
     server.is_broken(false);

@@ -1,31 +1,32 @@
-//! What the gateway sent on, against what the judge reads in the client's bytes.
+//! Comparison of the bytes that the gateway forwarded with the judge's reading of the client's
+//! bytes.
 
 use std::fmt;
 
 use super::rig::Seen;
 use crate::judge::{End, Message, Reading, canonical, read_requests};
 
-/// How a case went that shows no fault.
+/// The outcome of a case without a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Requests that the judge reads in the client's bytes.
     pub judged: usize,
     /// Requests that the upstream got.
     pub sent_on: usize,
-    /// The judge stops at something no strict reader takes.
+    /// The judge stops at input that no strict reader accepts.
     pub refused_by_judge: bool,
-    /// The gateway answered something that the judge takes with an error.
+    /// The gateway answered with an error to input that the judge accepts.
     pub stricter: bool,
 }
 
-/// A fault: what the gateway sent on is not what it was sent.
+/// A fault: the forwarded requests differ from the received ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// What is wrong.
+    /// The difference.
     pub what: String,
-    /// What the client sent.
+    /// The bytes that the client sent.
     pub client: Vec<u8>,
-    /// What the upstream got, connection after connection.
+    /// The bytes that the upstream received, connection after connection.
     pub upstream: Vec<u8>,
 }
 
@@ -64,8 +65,8 @@ pub fn compare_upstream(client: &[u8], seen: &Seen) -> Result<(), String> {
     check_upstream(&read_requests(client), seen)
 }
 
-/// Requests that a gateway answers itself: it takes no CONNECT and no TRACE, and no route is for
-/// `*`.
+/// Requests that a gateway answers itself: it supports neither CONNECT nor TRACE, and no route is
+/// for `*`.
 fn is_local(message: &Message) -> bool {
     matches!(message.method.as_slice(), b"CONNECT" | b"TRACE")
         || canonical(&message.method, &message.target).is_some_and(|target| target == b"*")
@@ -90,7 +91,7 @@ fn check_upstream(reading: &Reading, seen: &Seen) -> Result<(), String> {
         [cut] => cut,
         _ => return Err("several requests were begun and cut off".to_owned()),
     };
-    // A head that was cut off too: nothing was said that a server could act on.
+    // Without a complete head a server could not act.
     let Some(cut) = cut else { return Ok(()) };
     let Some(message) = expected.next().or(reading.open.as_ref()) else {
         return Err("a request was begun that is not there".to_owned());
@@ -102,7 +103,7 @@ fn check_upstream(reading: &Reading, seen: &Seen) -> Result<(), String> {
     Ok(())
 }
 
-/// Method and target, the latter in canonical form; and none of the fields for one hop.
+/// Method and target, the latter in canonical form; and no hop-by-hop fields.
 fn same(sent: &Message, got: &Message) -> Result<(), String> {
     if got.method != sent.method {
         return Err("another method".to_owned());
@@ -130,8 +131,8 @@ fn same(sent: &Message, got: &Message) -> Result<(), String> {
     Ok(())
 }
 
-/// Each answer of the upstream reached the client once, in order; and whoever sent something that
-/// is not served was told so, or cut off.
+/// Each answer of the upstream reached the client once, in order; and a client whose request is not
+/// served received an error or was disconnected.
 fn check_client(reading: &Reading, seen: &Seen) -> Result<(), String> {
     if let Some(silent) = seen.stuck {
         return Err(format!("nothing happens any more {silent}"));

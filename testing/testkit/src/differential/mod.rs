@@ -1,5 +1,5 @@
-//! The same bytes through a gateway and through the judge, and what the gateway sent on through
-//! real servers: nobody may understand another number of requests, or another body.
+//! The same bytes through a gateway and through the judge, and the forwarded bytes through real
+//! servers: all must find the same number of requests, with the same bodies.
 
 mod comparison;
 mod requests;

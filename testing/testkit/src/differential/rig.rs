@@ -1,4 +1,4 @@
-//! A client and a recording upstream in one thread, so that what was seen when is certain.
+//! A client and a recording upstream in one thread, so that the order of events is certain.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::judge::{End, Message, read_requests};
 
-/// Longest silence before a connection is taken to be stuck: far longer than anything takes.
+/// The silence after which a connection is taken to be stuck: far longer than any step takes.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// A client of a gateway and the upstream behind it.
@@ -19,7 +19,7 @@ pub struct Rig {
     serial: usize,
 }
 
-/// What one client connection came to.
+/// The observed result of one client connection.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// Complete requests the upstream got, in the order they were complete.
@@ -28,13 +28,13 @@ pub struct Seen {
     pub raw: Vec<Vec<u8>>,
     /// Requests begun and cut off; `None` where not even the head was complete.
     pub cut: Vec<Option<Message>>,
-    /// What the upstream got that is no request.
+    /// Malformed bytes that the upstream received.
     pub malformed: Vec<(&'static str, Vec<u8>)>,
-    /// What the client got.
+    /// The bytes that the client received.
     pub answers: Vec<u8>,
     /// The number of the upstream's first answer.
     pub first_serial: usize,
-    /// Who waited in vain.
+    /// The side that waited in vain.
     pub stuck: Option<&'static str>,
 }
 
@@ -79,7 +79,7 @@ impl Rig {
         Self { listener, upstreams: Vec::new(), serial: 0 }
     }
 
-    /// Where the upstream listens.
+    /// The address of the upstream.
     ///
     /// # Panics
     /// If the system does not tell.
@@ -116,7 +116,8 @@ impl Rig {
             client.exchange(&mut seen);
         }
         drop(client);
-        // What the gateway sent before it closed has arrived: the loopback delivers at once.
+        // The bytes that the gateway sent before it closed have arrived: the loopback delivers at
+        // once.
         self.serve(&mut seen)?;
         self.settle(&mut seen)?;
         Ok(seen)
@@ -154,7 +155,7 @@ impl Rig {
         Ok(poll(&mut fds, Some(&silence))? > 0)
     }
 
-    /// Takes everything that has arrived at the upstream, and answers each complete request.
+    /// Reads all bytes that have arrived at the upstream, and answers each complete request.
     fn serve(&mut self, seen: &mut Seen) -> io::Result<()> {
         while let Ok((stream, _)) = self.listener.accept() {
             stream.set_nonblocking(true)?;
@@ -174,7 +175,7 @@ impl Default for Rig {
 }
 
 impl Upstream {
-    /// Takes what has arrived; tells whether the connection is still good.
+    /// Reads the bytes that have arrived; returns whether the connection is still usable.
     fn serve(&mut self, serial: &mut usize, seen: &mut Seen) -> bool {
         let open = read_all(&mut self.stream, &mut self.bytes);
         loop {
@@ -217,7 +218,7 @@ impl Client<'_> {
     }
 }
 
-/// Reads what has arrived; tells whether more can come.
+/// Reads the bytes that have arrived; returns whether more can come.
 fn read_all(stream: &mut TcpStream, into: &mut Vec<u8>) -> bool {
     let mut buffer = [0; 16 * 1024];
     loop {

@@ -1,7 +1,9 @@
-//! Real servers that tell how they understand requests. What they need is in `tests/differential`.
+//! Real servers that report how they interpret requests. The files they need are in
+//! `tests/differential`.
 //!
 //! Each answers a request with `x-seen: METHOD.TARGET.BODY` in hex. Servers that run programs do it
-//! themselves; nginx and Apache pass what they understood on to [`Echo`], which says it for them.
+//! themselves; nginx and Apache forward the request as they understood it to [`Echo`], which
+//! answers for them.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -13,12 +15,12 @@ use std::time::{Duration, Instant};
 use super::requests::SENTINEL;
 use crate::judge::{End, Message, read_requests};
 
-/// How long a server may take to answer: far longer than it does.
+/// The time limit for an answer: far longer than a server needs.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long it may take to start: some are compiled first.
+/// The time limit for a start: some servers are compiled first.
 const START: Duration = Duration::from_secs(240);
 
-/// An upstream for servers that only pass on: answers with what it got.
+/// An upstream for servers that only forward: it answers with the received request.
 #[derive(Debug)]
 pub struct Echo(SocketAddr);
 
@@ -68,16 +70,16 @@ fn echo(mut stream: TcpStream) {
 /// A running server. Killed when dropped.
 #[derive(Debug)]
 pub struct Server {
-    /// What it is.
+    /// The name.
     pub name: &'static str,
-    /// What it says of its version.
+    /// The version, as the server reports it.
     pub version: String,
     address: SocketAddr,
     joins_slashes: bool,
     child: Child,
 }
 
-/// How a server took bytes.
+/// A server's interpretation of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Understanding {
     /// As the judge did.
@@ -85,21 +87,21 @@ pub enum Understanding {
     /// As the judge did up to this request (from 0), which it answered with this status, or closed
     /// the connection instead (0).
     Refused(u16, usize),
-    /// As the judge did up to this request (from 0): with the answer before it the server said that
-    /// it closes the connection, and did.
+    /// The judge's, up to this request (from 0): with the answer before it the server announced
+    /// that it closes the connection, and did.
     Ended(usize),
-    /// Otherwise: what it understood, or how it failed.
+    /// A different interpretation, or a failure.
     Other(String),
 }
 
-/// How to start a server: its program, the one that tells its version, and the arguments, in which
-/// `{port}`, `{echo}`, `{files}`, `{dir}` and `{modules}` are replaced.
+/// The recipe to start a server: its program, the one that reports its version, and the arguments,
+/// in which `{port}`, `{echo}`, `{files}`, `{dir}` and `{modules}` are replaced.
 struct Recipe {
     name: &'static str,
     program: &'static str,
     version: &'static [&'static str],
     arguments: &'static [&'static str],
-    /// It sends `//a` on as `/a`: its way to pass on, not to read.
+    /// Whether it forwards `//a` as `/a`: a habit of forwarding, not of reading.
     joins_slashes: bool,
     /// A configuration file, written to `{dir}` with the same replacements.
     configuration: Option<&'static str>,
@@ -164,9 +166,9 @@ impl Server {
         Ok(servers)
     }
 
-    /// Sends `raw`, the bytes of each of `messages`, and [`SENTINEL`]; tells how they were taken.
-    /// All go out at once, but a request for another protocol waits for the answers before it and
-    /// is the last of its connection, as weir sends it.
+    /// Sends `raw`, the bytes of each of `messages`, and [`SENTINEL`]; returns the server's
+    /// interpretation. All are sent at once, except that a request for another protocol waits for
+    /// the answers before it and is the last of its connection, as weir sends it.
     ///
     /// # Errors
     /// The server cannot be reached.
@@ -183,7 +185,7 @@ impl Server {
                 continue;
             }
             for (piece, due) in [(batch.as_slice(), number), (bytes, number + 1)] {
-                // One that refuses closes early: what it said is what counts.
+                // A server that refuses closes early: its answers count.
                 let _ = stream.write_all(piece);
                 let enough = |answers: &[u8]| read_answers(answers).len() >= due;
                 if !read_until(&mut stream, &mut answers, enough)? {
@@ -248,9 +250,9 @@ fn read_until(
 #[derive(Debug)]
 struct Final {
     status: u16,
-    /// What its `x-seen` says.
+    /// The value of `x-seen`.
     seen: Option<String>,
-    /// It says that the connection ends with it.
+    /// Whether it announces the end of the connection.
     closes: bool,
 }
 
@@ -296,7 +298,7 @@ fn shown(method: &[u8], target: &[u8], body: &[u8]) -> String {
 }
 
 impl Recipe {
-    /// Where Apache's modules are: beside the directory of the program.
+    /// The directory of Apache's modules: beside that of the program.
     fn modules(&self) -> PathBuf {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut programs = std::env::split_paths(&path).map(|place| place.join(self.program));
@@ -305,7 +307,7 @@ impl Recipe {
         prefix.join("lib/apache2/modules")
     }
 
-    /// What the installed server says of its version; `None` if there is none.
+    /// The version that the installed server reports; `None` if it is not installed.
     fn version(&self) -> Option<String> {
         let output = Command::new(self.program).args(self.version).output().ok()?;
         let said = [output.stdout, output.stderr].concat();

@@ -12,7 +12,7 @@ pub(super) fn read(bytes: &[u8], message: &mut Message) -> Result<(), Stop> {
     }
 }
 
-/// Takes `length` bytes of content, or those that are there.
+/// Reads `length` bytes of content, or as many as there are.
 fn content(bytes: &[u8], message: &mut Message, length: u64) -> Result<(), Stop> {
     let rest = bytes.get(message.end..).unwrap_or_default();
     let there = usize::try_from(length).unwrap_or(usize::MAX).min(rest.len());

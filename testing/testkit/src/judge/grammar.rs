@@ -8,7 +8,7 @@ use super::message::Stop;
 /// are, and they bear on nothing but the text of the target.
 pub(super) const TOLERATED_IN_TARGETS: &[u8] = b"[]";
 
-/// `line CRLF` at `at`: the line, and the offset behind it. CR and LF stand nowhere else.
+/// `line CRLF` at `at`: the line, and the offset after it. CR and LF stand nowhere else.
 pub(super) fn line(bytes: &[u8], at: usize) -> Result<(&[u8], usize), Stop> {
     for (offset, byte) in bytes.iter().enumerate().skip(at) {
         match (byte, bytes.get(offset + 1)) {

@@ -62,7 +62,7 @@ fn read_request_line(text: &[u8]) -> Result<(Vec<u8>, Vec<u8>, u8), Stop> {
     Ok((method.to_vec(), target.to_vec(), minor - b'0'))
 }
 
-/// RFC 9112 section 3.2: one Host, valid, and not missing but in HTTP/1.0.
+/// RFC 9112 section 3.2: exactly one Host, which is valid; it may be missing in HTTP/1.0 only.
 fn check_host(fields: &[(Vec<u8>, Vec<u8>)], minor: u8) -> Result<(), Stop> {
     match values(fields, "host").as_slice() {
         [] if minor == 0 => Ok(()),

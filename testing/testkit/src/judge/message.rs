@@ -1,11 +1,11 @@
-//! A request as a strict reader understands it, and why a part of one could not be read.
+//! A request as a strict reader understands it, and the errors of malformed parts.
 
-/// How a request's body is delimited.
+/// The delimiter of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delimiter {
     /// There is none.
     Nothing,
-    /// Content-Length says so many bytes.
+    /// Content-Length with this value.
     Length(u64),
     /// Chunked transfer coding.
     Chunked,
@@ -16,7 +16,7 @@ pub enum Delimiter {
 pub struct Message {
     /// Offset of its first byte, empty lines before the request line left out.
     pub start: usize,
-    /// Offset behind its last byte; for one that is not complete, where reading stopped.
+    /// Offset after its last byte; for an incomplete message, where reading stopped.
     pub end: usize,
     /// Empty lines in front of it.
     pub empty_lines: usize,
@@ -28,7 +28,7 @@ pub struct Message {
     pub minor: u8,
     /// Field lines in order, values without blanks around them.
     pub fields: Vec<(Vec<u8>, Vec<u8>)>,
-    /// How the body is delimited.
+    /// The delimiter of the body.
     pub delimiter: Delimiter,
     /// The content, decoded.
     pub body: Vec<u8>,
@@ -38,7 +38,7 @@ pub struct Message {
     pub last: bool,
 }
 
-/// Why a part of a message could not be read.
+/// The reason why a part of a message could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     Inside,

@@ -1,4 +1,4 @@
-//! A reader of requests to judge others by: the grammar of RFC 9112 taken literally.
+//! The reference reader of requests: the grammar of RFC 9112 taken literally.
 //!
 //! It is slow and simple on purpose and shares nothing with weir-wire: the whole connection goes
 //! in, the messages on it come out, or the place where a strict reader stops. What two readers
@@ -14,14 +14,14 @@ use message::Stop;
 pub use message::{Delimiter, Message};
 pub use target::{canonical, split};
 
-/// Where the reading of a connection ended.
+/// The end of reading a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Behind a complete message, or at the start of an empty connection.
     Clean,
     /// Inside a message: more bytes could complete it.
     Inside,
-    /// At something no strict reader takes.
+    /// At input that no strict reader accepts.
     Refused(&'static str),
     /// Behind a message after which bytes are not HTTP (CONNECT) or not read (`close`).
     Last,
@@ -32,9 +32,9 @@ pub enum End {
 pub struct Reading {
     /// The complete ones, in order.
     pub messages: Vec<Message>,
-    /// One whose head is complete and whose body is not, or is refused.
+    /// A message with a complete head whose body is incomplete or refused.
     pub open: Option<Message>,
-    /// Where reading ended.
+    /// The end of reading.
     pub end: End,
 }
 

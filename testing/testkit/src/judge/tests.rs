@@ -1,4 +1,4 @@
-//! What the judge says of connections.
+//! The judge's reading of connections.
 
 use super::{End, canonical, read_requests};
 

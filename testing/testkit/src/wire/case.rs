@@ -7,7 +7,7 @@ use crate::received::latin1;
 /// The cases of one file, and the gateway they need.
 #[derive(Debug, Default)]
 pub struct Cases {
-    /// Routes in YAML flow form, in front of the one for everything; `ORIGIN` is the upstream.
+    /// Routes in YAML flow form, before the catch-all route; `ORIGIN` is the upstream.
     pub routes: Vec<String>,
     /// Further configuration.
     pub config: Vec<String>,
@@ -20,36 +20,36 @@ pub struct Cases {
 pub struct Case {
     /// File, line and title.
     pub title: String,
-    /// Why other gateways may do otherwise.
+    /// The reason why other gateways may behave differently.
     pub open: Option<String>,
-    /// What the client sends.
+    /// The bytes that the client sends.
     pub request: Vec<u8>,
-    /// It then sends FIN.
+    /// The client then sends FIN.
     pub finishes: bool,
-    /// What the upstream does with the first requests that reach it; the others it answers `ok`.
+    /// The upstream's scripts for the first requests; it answers further ones with `ok`.
     pub answers: Vec<Script>,
-    /// What the upstream must have got.
+    /// The expected requests at the upstream.
     pub upstream: Option<Upstream>,
     /// The responses the client must get, in order.
     pub responses: Vec<Response>,
-    /// What must become of the upstream's connection.
+    /// The expected fate of the upstream connection: pooled or dropped.
     pub pool: Option<Pool>,
 }
 
-/// What an upstream does with one request.
+/// The upstream's script for one request.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// It does not wait for the request's body.
+    /// The answer does not wait for the request's body.
     pub early: bool,
-    /// What it sends before it reads the request's body.
+    /// The bytes sent before the request's body is read.
     pub interim: Vec<u8>,
-    /// What it sends.
+    /// The bytes sent.
     pub bytes: Vec<u8>,
     /// And then.
     pub end: ScriptEnd,
 }
 
-/// What an upstream does after its answer.
+/// The upstream's action after its answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScriptEnd {
     /// Awaits the next request.
@@ -61,10 +61,10 @@ pub enum ScriptEnd {
     Reset,
 }
 
-/// What an upstream must have got.
+/// The expected requests at an upstream.
 #[derive(Clone, Debug)]
 pub enum Upstream {
-    /// Not one request, not even a part of one.
+    /// No request, not even a part of one.
     Nothing,
     /// No request to its end; its beginning perhaps, on a connection then cut.
     Aborted,
@@ -77,9 +77,9 @@ pub enum Upstream {
 pub struct Request {
     /// Its request line; anything if empty.
     pub line: String,
-    /// Its body must have been cut off.
+    /// The body must have been cut off.
     pub cut: bool,
-    /// What else holds of it.
+    /// Further checks.
     pub checks: Vec<Check>,
 }
 
@@ -88,38 +88,38 @@ pub struct Request {
 pub struct Response {
     /// 0: no response, the connection is closed.
     pub status: u16,
-    /// It answers HEAD.
+    /// It answers a HEAD request.
     pub to_head: bool,
-    /// What comes after it.
+    /// The expected continuation.
     pub end: End,
-    /// What else holds of it.
+    /// Further checks.
     pub checks: Vec<Check>,
 }
 
-/// What comes after a response.
+/// The expected continuation after a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
-    /// Whatever the next expectation says.
+    /// As the next expectation requires.
     #[default]
     Any,
     /// The connection serves another request.
     Keeps,
     /// The connection is closed without another byte.
     Closes,
-    /// The connection ends inside the response, so that the client can tell.
+    /// The connection ends inside the response, so that the client notices the truncation.
     Cut,
 }
 
-/// What must become of the upstream's connection.
+/// The expected fate of the upstream connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pool {
-    /// The next request goes over it.
+    /// The next request uses it.
     Kept,
     /// It carries no other request.
     Dropped,
 }
 
-/// What holds of a message.
+/// A check of a message.
 #[derive(Clone, Debug)]
 pub enum Check {
     /// It has exactly this field line.
@@ -238,7 +238,7 @@ impl Case {
         }
     }
 
-    /// Where a check goes: responses come after requests.
+    /// The list that a check belongs to: responses come after requests.
     fn checks(&mut self, place: &str) -> &mut Vec<Check> {
         if let Some(response) = self.responses.last_mut() {
             return &mut response.checks;
@@ -325,7 +325,7 @@ fn escape<'t>(text: &'t str, out: &mut Vec<u8>, place: &str) -> &'t str {
     &text[length..]
 }
 
-/// What is repeated, how often, and what follows; `text` starts behind the brace.
+/// The repeated text, the number of repetitions, and the rest; `text` starts behind the brace.
 fn run(text: &str) -> Option<(&str, usize, &str)> {
     let (inside, tail) = text.split_once('}')?;
     let (unit, count) = inside.rsplit_once('*')?;

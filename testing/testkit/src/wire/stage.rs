@@ -1,4 +1,4 @@
-//! Plays a case against a gateway and compares what both sides saw.
+//! Plays a case against a gateway and compares the observations of both sides.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -18,31 +18,31 @@ const NEIGHBOUR: &str = "/neighbour/";
 /// The script of the case being played.
 type Scripts = Arc<Mutex<VecDeque<Script>>>;
 
-/// How strictly expectations are taken.
+/// The strictness of the expectations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// As written.
     Exact,
-    /// What any gateway must do: the same requests and bodies upstream, an answer of the same class
-    /// (an error is an error, and may be left out), the connection closed or kept. How a gateway
-    /// words its own answers and what it adds to heads is its own matter.
+    /// The duties of any gateway: the same requests and bodies upstream, an answer of the same
+    /// class (an error is an error, and may be left out), the connection closed or kept. The
+    /// wording of its own answers and its additions to heads are not checked.
     AnyGateway,
 }
 
-/// What a gateway that deviates makes of a message.
+/// The kind of a gateway's deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Deviation {
-    /// A valid one is refused or changed, or what comes of the connection is not right.
+    /// A valid message is refused or changed, or the connection is handled wrongly.
     Wrong,
-    /// One that is not valid is passed on as it is.
+    /// An invalid message is forwarded as it is.
     PassedOn,
-    /// One that is not valid is taken and passed on in a form that is valid.
+    /// An invalid message is accepted and forwarded in a valid form.
     Repaired,
 }
 
 /// A gateway, its upstream, and the script of the case being played.
 pub struct Stage {
-    /// Where the gateway listens.
+    /// The address of the gateway.
     address: SocketAddr,
     /// weir, if this stage started it.
     _weir: Option<Gateway>,
@@ -54,7 +54,7 @@ pub struct Stage {
     plays: usize,
 }
 
-/// How the client's bytes are cut into writes.
+/// The division of the client's bytes into writes.
 #[derive(Clone, Copy, Debug)]
 pub enum Cut {
     /// One write.
@@ -82,7 +82,7 @@ impl Cut {
     }
 }
 
-/// An origin that goes by a script, and the script.
+/// A scripted origin, and its script.
 pub async fn answering() -> (Origin, Scripts) {
     let script = Scripts::default();
     let shared = Arc::clone(&script);
@@ -127,7 +127,7 @@ impl Stage {
         Self { address, _weir: None, origin, script, judgement, before: 0, plays: 0 }
     }
 
-    /// The same stage with expectations taken so strictly.
+    /// The same stage with this strictness.
     pub fn judged(self, judgement: Judgement) -> Self {
         Self { judgement, ..self }
     }
@@ -154,8 +154,8 @@ impl Stage {
         }
     }
 
-    /// The upstream's answers to `case`. A gateway may try a request again whose answer was cut
-    /// off: another one then gets the same.
+    /// The upstream's answers to `case`. A gateway may retry a request whose answer was cut off;
+    /// the retry then gets the same answer.
     fn scripts_for(&self, case: &Case) -> VecDeque<Script> {
         let again = match case.answers.as_slice() {
             [only] if self.judgement == Judgement::AnyGateway && only.end != ScriptEnd::Keep => 3,
@@ -164,9 +164,9 @@ impl Stage {
         case.answers.iter().flat_map(|script| std::iter::repeat_n(script.clone(), again)).collect()
     }
 
-    /// What the gateway made of the play that failed with `message`.
+    /// The gateway's deviation in the play that failed with `message`.
     pub fn deviation(&self, message: &str) -> Deviation {
-        // Bytes for the client that are no response, or that switch to what nobody asked for.
+        // Bytes for the client that are no response, or that switch protocols without a request to.
         let to_client = message.starts_with("cut: ") && message.contains(" after None, then \"H");
         if self.sent_on_broken().is_some() || to_client || message.starts_with("answered 101,") {
             return Deviation::PassedOn;
@@ -193,7 +193,7 @@ impl Stage {
             .await;
     }
 
-    /// Asks for what nobody else asks for.
+    /// Sends a request whose target no other request has.
     async fn ask_own(&self, client: &mut Client, what: &str) {
         let target = format!("{NEIGHBOUR}{}/{what}", self.plays);
         let response = client.get(&target).await;
@@ -246,13 +246,13 @@ impl Stage {
         }
     }
 
-    /// Whether a gateway must meet `check`.
+    /// Whether `check` applies to any gateway.
     fn concerns(&self, check: &Check) -> bool {
         let framing = ["content-length", "transfer-encoding", "connection"];
         match check {
             _ if self.judgement == Judgement::Exact => true,
             Check::Body(_) => true,
-            // A gateway may frame a body anew, and says of its own connections what it will.
+            // A gateway may change the framing of a body, and the fields about its own connections.
             Check::Lacks(name) => !framing.iter().any(|own| own.eq_ignore_ascii_case(name)),
             _ => false,
         }
@@ -312,7 +312,8 @@ impl Stage {
                     && got.is_empty()
                     && expected.iter().all(|request| request.cut)
                 {
-                    // One that collects a body first has nothing to send on when it is cut off.
+                    // A gateway that buffers a body first has nothing to forward when it is cut
+                    // off.
                     return;
                 }
                 let (count, due) = (got.len(), expected.len());
@@ -325,8 +326,8 @@ impl Stage {
     }
 }
 
-/// Whether a gateway reports a failure in another way: instead of a response cut off it may say so
-/// with an error, and instead of an error it may close the connection.
+/// Whether a gateway reports a failure in an accepted alternative way: an error instead of a
+/// truncated response, or a close instead of an error.
 fn fails_as_well(expected: &Response, result: &Result<crate::Response, crate::Cut>) -> bool {
     let fails = expected.status >= 400 || expected.end == End::Cut;
     match result {

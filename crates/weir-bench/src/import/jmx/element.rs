@@ -30,7 +30,7 @@ impl<'a> Element<'a> {
         self.0.tag_name().name()
     }
 
-    /// What the author called it.
+    /// The name given by the author.
     pub(super) fn label(&self) -> &'a str {
         self.0.attribute("testname").unwrap_or(self.name())
     }
@@ -129,7 +129,7 @@ impl<'a> Properties<'a> {
         self.0.iter().find(|node| node.attribute("name") == Some(name)).copied()
     }
 
-    /// Its text; empty if it is not there.
+    /// Its text; empty if absent.
     pub(super) fn text(&self, name: &str) -> String {
         let text = self.node(name).and_then(|node| node.text()).unwrap_or_default();
         text.trim().to_owned()

@@ -16,14 +16,14 @@ use element::Element;
 /// Elements that only show results.
 const LISTENERS: [&str; 2] = ["ResultCollector", "Summariser"];
 
-/// A pause in milliseconds: always, and at most that much more.
+/// A pause in milliseconds: a constant part, and a random part up to a range.
 #[derive(Clone, Copy, Default)]
 struct Pause {
     constant: f64,
     range: f64,
 }
 
-/// What holds for the samplers at and below a place of the tree.
+/// Settings that apply to the samplers at and below an element of the tree.
 #[derive(Clone, Default)]
 struct Scope {
     headers: Vec<(String, String)>,
@@ -57,8 +57,7 @@ struct Reading {
 
 /// The requests of a plan, and the lines before them.
 ///
-/// # Errors
-/// With the line of what is not understood.
+/// # Errors With the line of an unknown part.
 pub(super) fn plan(text: &str) -> anyhow::Result<(Head, Vec<Found>)> {
     let document = roxmltree::Document::parse(text).context("it is not XML, as a plan is")?;
     let root = Element::of(document.root_element());
@@ -158,7 +157,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Below the thread group: what holds for all samplers first, then each with its own.
+    /// Below the thread group: the settings of all samplers first, then each sampler with its own.
     fn samplers(&mut self, mut scope: Scope, below: Option<Element<'_>>) -> anyhow::Result<()> {
         let is_sampler = |element: &Element<'_>| element.name() == "HTTPSamplerProxy";
         let pairs = pairs(below);
@@ -175,7 +174,7 @@ impl Reading {
         Ok(())
     }
 
-    /// An element that says something about samplers.
+    /// An element that configures samplers.
     fn config(&mut self, scope: &mut Scope, element: &Element<'_>) -> anyhow::Result<()> {
         match element.name() {
             name if LISTENERS.contains(&name) => {}
@@ -284,7 +283,7 @@ impl Reading {
         if arguments.is_empty() {
             return Ok(());
         }
-        // A variable must stay one: what it stands for is encoded nowhere.
+        // A variable must remain one; its value is never encoded.
         let encoded = |text: &str| if text.contains("${") { text.to_owned() } else { encode(text) };
         let pairs = arguments.iter().map(|a| format!("{}={}", encoded(&a.name), encoded(&a.value)));
         let pairs = pairs.collect::<Vec<_>>().join("&");
@@ -303,7 +302,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Pauses lie before a sampler here and after a request in a plan: they move by one.
+    /// A pause precedes a sampler in JMeter and follows a request in a plan: pauses move by one.
     fn finish(mut self) -> anyhow::Result<(Head, Vec<Found>)> {
         if self.keep_alive == Some(false) {
             self.head.push("  keep_alive: false".to_owned());

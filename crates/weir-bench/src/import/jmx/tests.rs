@@ -1,4 +1,4 @@
-//! Plans as JMeter 5 writes them, and what is refused.
+//! Plans as JMeter 5 writes them, and refused ones.
 
 use super::super::{Format, Given, plan};
 use crate::arrival::{Arrival, Think};

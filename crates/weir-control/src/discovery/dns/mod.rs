@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Least time between two looks, whatever the settings say.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 
-/// What was found of each service, and when it is to be asked for again.
+/// The instances found for each service, and the time of its next query.
 #[derive(Debug, Default)]
 pub(super) struct Client {
     known: BTreeMap<String, Known>,
@@ -38,8 +38,8 @@ struct Known {
 type Found = (Vec<Arc<Instance>>, Duration);
 
 impl Client {
-    /// Asks for what is due. A service that cannot be resolved keeps its last list; the others are
-    /// published.
+    /// Queries all services that are due. A service that cannot be resolved keeps its last list;
+    /// the others are published.
     pub async fn next(&mut self, shared: &Shared) -> Looked<Report> {
         let dns = &shared.settings.dns;
         let failure = self.ask(dns).await;
@@ -55,14 +55,14 @@ impl Client {
         Err(failure)
     }
 
-    /// How long nothing is due.
+    /// The time until the next query is due.
     pub fn pause(&self) -> Duration {
         let next = self.known.values().map(|one| one.due).min();
         let pause = next.map_or(TIMEOUT, |due| due.saturating_duration_since(Instant::now()));
         pause.max(PAUSE_MIN)
     }
 
-    /// Brings up to date what is due; gives the last failure.
+    /// Updates the services that are due; returns the last failure.
     async fn ask(&mut self, dns: &Dns) -> Option<Failure> {
         let mut last = None;
         for (service, places) in &dns.services {
@@ -113,7 +113,7 @@ async fn addresses(place: &str) -> Looked<Vec<Arc<Instance>>> {
     Ok(found.map(|address| Arc::new(instance(address))).collect())
 }
 
-/// What SRV records come to: those of the least priority are used, as long as there are any.
+/// The instances of SRV records: only the records with the lowest priority value are used.
 fn records(answer: DnsAnswer, dns: &Dns) -> Found {
     let ttl_s = answer.records.iter().map(|record| record.ttl_s).min();
     // The name may be gone for good, or not there yet.
@@ -122,7 +122,7 @@ fn records(answer: DnsAnswer, dns: &Dns) -> Found {
     let keep = Duration::from_secs(u64::from(ttl_s.unwrap_or_default()));
     let least = answer.records.iter().map(|record| record.priority).min().unwrap_or_default();
     let instance = |record: &SrvRecord| {
-        // An empty target says that there is no service.
+        // An empty target means that the service does not exist (RFC 2782).
         if record.port == 0 || !Instance::is_host(&record.target) {
             return None;
         }
@@ -160,7 +160,7 @@ mod tests {
             client.known["a"].instances.iter().map(|one| one.id.clone()).collect()
         };
         assert_eq!(ids(&client), ["127.0.0.1:80", "127.0.0.2:81"]);
-        // What fails later keeps what there is.
+        // A later failure keeps the instances found before.
         client.known.get_mut("a").expect("a service").due = Instant::now();
         assert!(client.ask(&dns(&["no-port"])).await.is_some());
         assert_eq!(ids(&client).len(), 2);

@@ -14,15 +14,15 @@ use crate::http::{Failure, Looked};
 pub(super) const NXDOMAIN: u8 = 3;
 /// A server must answer within this time.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// How often each server is asked.
+/// The number of rounds over all servers.
 const ROUNDS: usize = 2;
-/// Servers that are asked at most, as the system's resolver does.
+/// The maximum number of servers, that of the system's resolver.
 const SERVERS_MAX: usize = 3;
 /// Longest answer by UDP without extensions is 512 bytes; some servers send more all the same.
 const UDP_BYTES: usize = 4_096;
 
-/// The SRV records of `name`, from `servers` or from those of the system. An answer that there are
-/// none is one; a server that fails is not.
+/// The SRV records of `name`, from `servers` or from those of the system. An answer without records
+/// is final; after a failure the next server is asked.
 pub(super) async fn srv(name: &str, servers: &[String]) -> Looked<DnsAnswer> {
     let servers = match servers {
         [] => of_system(),
@@ -42,7 +42,7 @@ pub(super) async fn srv(name: &str, servers: &[String]) -> Looked<DnsAnswer> {
 
 /// `nameserver` lines of the system.
 fn of_system() -> Vec<SocketAddr> {
-    // Without the file there is no server, which the failure tells.
+    // Without the file there are no servers, as the error then says.
     let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
     lines.filter_map(|rest| address(rest.trim())).take(SERVERS_MAX).collect()
@@ -55,7 +55,7 @@ fn address(text: &str) -> Option<SocketAddr> {
 }
 
 async fn ask(name: &str, server: SocketAddr) -> Result<DnsAnswer, String> {
-    // The system's secret keys make ids that nobody guesses; so is the port of the socket.
+    // The keys of the system's random hasher make ids unpredictable; the source port is random too.
     let id = (RandomState::new().build_hasher().finish() & 0xffff) as u16;
     let mut question = Vec::new();
     srv_question(id, name, &mut question).map_err(|_| "this is no name".to_owned())?;
@@ -71,7 +71,7 @@ async fn ask(name: &str, server: SocketAddr) -> Result<DnsAnswer, String> {
     let mut bytes = vec![0; UDP_BYTES];
     loop {
         let count = socket.recv(&mut bytes).await.map_err(text)?;
-        // What answers nothing that was asked is passed over; the caller bounds the time.
+        // An unrelated answer is skipped; the caller bounds the time.
         match srv_answer(id, name, bytes.get(..count).unwrap_or_default()) {
             Ok(answer) if answer.is_truncated => break,
             Ok(answer) => return Ok(answer),
@@ -103,7 +103,7 @@ mod tests {
 
     const NAME: &str = "_http._tcp.orders.example";
 
-    /// What a server sends for a question: its flags, and one record if `has_record`.
+    /// A server's reply to a question: its flags, and one record if `has_record`.
     fn reply(question: &[u8], flags: u16, has_record: bool) -> Vec<u8> {
         let mut bytes = question.to_vec();
         bytes[2..4].copy_from_slice(&flags.to_be_bytes());

@@ -1,6 +1,6 @@
-//! How the API server is reached: its address, the token, and the authority that it is believed by.
+//! Access to the API server: its address, the token, and the authority that signs its certificate.
 //!
-//! Kubernetes replaces the files of a service account while a pod runs, so they are read anew for
+//! Kubernetes replaces the files of a service account while a pod runs, so they are read again for
 //! each request.
 
 use std::fs::File;
@@ -22,7 +22,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub(super) struct Api {
     settings: Settings,
     pub bytes_max: usize,
-    /// The PEM text that was read last, and what was made of it.
+    /// The PEM text that was read last, and the connector built from it.
     tls: Mutex<Option<(Vec<u8>, TlsConnector)>>,
 }
 
@@ -90,7 +90,7 @@ impl Api {
         Ok(text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// Whom the server is believed by; `None` without a file: those that the system trusts.
+    /// The trusted authorities; `None` without a file: those of the system.
     fn tls(&self) -> Looked<Option<TlsConnector>> {
         let path = match &self.settings.ca_file {
             Some(path) => PathBuf::from(path),
@@ -113,7 +113,7 @@ impl Api {
     }
 }
 
-/// What a file holds; `None` if there is none.
+/// The content of a file; `None` if there is none.
 fn read(path: &Path) -> Looked<Option<Vec<u8>>> {
     let wrong = |error: std::io::Error| {
         Failure::Unreachable(format!("{} cannot be read: {error}", path.display()))
@@ -156,8 +156,8 @@ mod tests {
         assert_eq!(api.namespaces().expect("namespaces"), ["shop"]);
     }
 
-    /// A certificate for 127.0.0.1 that is signed by itself, and its key, in PEM; `None` without
-    /// the program that makes them.
+    /// A self-signed certificate for 127.0.0.1, and its key, in PEM; `None` without the program
+    /// that makes them.
     fn certificate() -> Option<(Vec<u8>, Vec<u8>)> {
         let folder = tempfile::tempdir().expect("a folder");
         let made = std::process::Command::new("openssl")
@@ -193,7 +193,7 @@ mod tests {
         let port = listener.local_addr().expect("an address").port();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                // Who does not believe the certificate leaves.
+                // A client that rejects the certificate closes the connection.
                 let Ok(mut stream) = acceptor.accept(stream).await else { continue };
                 let _ = stream.read(&mut [0; 4096]).await;
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;

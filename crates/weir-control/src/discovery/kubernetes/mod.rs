@@ -21,8 +21,7 @@ use watch::{News, Watcher};
 
 /// Changes that come within this time are published together.
 const BATCH: Duration = Duration::from_millis(50);
-/// While nothing changes, what is known is published this often: an empty list that was doubted is
-/// believed after a while.
+/// The interval of publication without a change: a doubtful empty list is accepted after a while.
 const REPEAT: Duration = Duration::from_secs(30);
 /// News that wait to be taken; a watcher with more waits, too.
 const NEWS_MAX: usize = 256;
@@ -58,7 +57,7 @@ impl Client {
         }
     }
 
-    /// Waits for a change; gives all there is once everything has been listed.
+    /// Waits for a change; returns all instances once everything has been listed.
     pub async fn next(&mut self) -> Looked<Report> {
         self.start()?;
         loop {
@@ -79,12 +78,12 @@ impl Client {
         }
     }
 
-    /// Takes one piece of news.
+    /// Applies one change.
     async fn wait(&mut self) -> Looked<()> {
         tokio::select! {
             Some((place, news)) = self.news.recv() => self.take(place, news),
             Some(ended) = self.running.join_next() => {
-                // A panic is reported by the panic hook; all start anew then.
+                // A panic is reported by the panic hook; all watchers then start again.
                 let Ok((place, failure)) = ended else {
                     self.places.clear();
                     self.running.abort_all();
@@ -97,7 +96,7 @@ impl Client {
         Ok(())
     }
 
-    /// Starts what is to run and does not.
+    /// Starts the watchers that should run and do not.
     fn start(&mut self) -> Looked<()> {
         if self.watched.is_empty() {
             let namespaces = self.api.namespaces()?;

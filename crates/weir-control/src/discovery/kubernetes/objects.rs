@@ -10,7 +10,7 @@ use weir_snapshot::Kubernetes as Settings;
 /// Namespace and name.
 pub(super) type Key = (String, String);
 
-/// What is watched.
+/// The kind of the watched objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Service,
@@ -53,7 +53,7 @@ struct Endpoint {
     is_leaving: bool,
 }
 
-/// All there is, as far as it is known.
+/// All known objects.
 #[derive(Debug, Default)]
 pub(super) struct World {
     services: BTreeMap<Key, Service>,
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// What an object says, if it makes sense.
+    /// The object in `value`, if it is valid.
     pub fn read(self, value: &Value) -> Option<Object> {
         Some(match self {
             Self::Service => Object::Service(Service::read(value)),
@@ -86,14 +86,14 @@ impl Kind {
     }
 }
 
-/// Whose object it is.
+/// The namespace and service that an object belongs to.
 pub(super) fn key(value: &Value) -> Option<Key> {
     let field = |name: &str| value.pointer(&format!("/metadata/{name}")).and_then(Value::as_str);
     Some((field("namespace")?.to_owned(), field("name")?.to_owned()))
 }
 
 impl World {
-    /// Forgets what is known of one kind in one namespace, or in all.
+    /// Forgets the objects of one kind in one namespace, or in all.
     pub fn clear(&mut self, kind: Kind, namespace: &str) {
         let keep = |key: &Key| !namespace.is_empty() && key.0 != namespace;
         match kind {
@@ -201,7 +201,7 @@ impl Slice {
 
 impl Endpoint {
     fn read(value: &Value) -> Option<Self> {
-        // All addresses of an endpoint are of one pod; the first one is the one to use.
+        // All addresses of an endpoint belong to one pod; the first one is used.
         let host = value.pointer("/addresses/0")?.as_str()?;
         if !Instance::is_host(host) {
             return None;
@@ -214,7 +214,7 @@ impl Endpoint {
             host: host.to_owned(),
             uid: text("/targetRef/uid"),
             zone: text("/zone"),
-            // What is not said is ready.
+            // A missing condition counts as ready.
             is_ready: is("ready").unwrap_or(true),
             is_leaving: is("terminating").unwrap_or(false),
         })

@@ -18,25 +18,25 @@ use crate::http::{Failure, Looked, Opened};
 
 /// A page of a list, and the head of an answer, must be there within this time.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// How long the server is asked to hold a watch.
+/// The requested duration of a watch.
 const HOLD: Duration = Duration::from_secs(120);
-/// How much longer a watch may last than it was asked to.
+/// The extra time that a watch may last beyond the requested duration.
 const SLACK: Duration = Duration::from_secs(15);
 /// Least time between the starts of two watches.
 const PACE: Duration = Duration::from_secs(1);
 /// Objects on one page of a list.
 const PAGE: &str = "500";
-/// Objects that are taken of one kind and namespace.
+/// The maximum number of objects of one kind and namespace.
 const OBJECTS_MAX: usize = 200_000;
 
-/// What has changed.
+/// A change to report.
 #[derive(Debug)]
 pub(super) enum News {
     /// These are all there are.
     Listed(Vec<(Key, Object)>),
-    /// One is new, or different.
+    /// An object is new, or different.
     Put(Key, Object),
-    /// One is gone.
+    /// An object was deleted.
     Removed(Key),
 }
 
@@ -48,14 +48,14 @@ pub(super) struct Watcher {
     pub namespace: String,
     /// Labels that objects must have, as a selector.
     pub selector: Option<String>,
-    /// Its place among the watchers goes with each piece of news.
+    /// The index of the watcher, sent with each change.
     pub place: usize,
     pub news: mpsc::Sender<(usize, News)>,
 }
 
-/// How a watch ended, if not by a failure.
+/// The regular end of a watch.
 enum Ended {
-    /// It is to go on from the version that was seen last.
+    /// The watch can continue from the last seen version.
     Closed,
     /// The server no longer knows the version.
     Gone,
@@ -82,7 +82,7 @@ impl Watcher {
         }
     }
 
-    /// Reads all pages; gives the version that the list is of.
+    /// Reads all pages; returns the version of the list.
     async fn list(&self) -> Looked<String> {
         let mut objects = Vec::new();
         let mut after: Option<String> = None;
@@ -93,7 +93,8 @@ impl Watcher {
             let url = self.url(&query)?;
             let answer = self.api.ask(&url, TIMEOUT)?.send().await?;
             if answer.status == StatusCode::GONE && after.take().is_some() && is_first {
-                // The pages were of a version that is gone: from the first one again, once.
+                // The version of the pages has expired: the list is read from the first page again,
+                // once.
                 is_first = false;
                 objects.clear();
                 continue;
@@ -122,7 +123,7 @@ impl Watcher {
         }
     }
 
-    /// Takes changes as they come, for as long as the server holds the connection.
+    /// Handles changes as they arrive, for as long as the server holds the connection.
     async fn watch(&self, version: &mut String) -> Looked<Ended> {
         let hold = HOLD.as_secs().to_string();
         let query = [
@@ -175,7 +176,7 @@ impl Watcher {
         let news = match kind {
             "ADDED" | "MODIFIED" => self.object(object).map(|(key, object)| News::Put(key, object)),
             "DELETED" => key(object).map(News::Removed),
-            // A bookmark carries a version only; what is not known changes nothing.
+            // A bookmark carries a version only; unknown events change nothing.
             _ => None,
         };
         if let Some(news) = news {
@@ -189,7 +190,7 @@ impl Watcher {
     }
 
     async fn tell(&self, news: News) {
-        // Refused only when nobody listens any more, which is the end of this task, too.
+        // Fails only when the receiver is gone, which ends this task, too.
         let _ = self.news.send((self.place, news)).await;
     }
 

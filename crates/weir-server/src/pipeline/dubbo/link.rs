@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use weir_balance::Member;
 use weir_wire::dubbo::{
-    HEAD_BYTES, Head, is_readonly_event, write_heartbeat, write_heartbeat_reply,
+    HEAD_BYTES, Head, Status, is_readonly_event, write_error, write_heartbeat,
+    write_heartbeat_reply,
 };
 
 use super::message::{Message, WAITING_BYTES_MAX, take};
@@ -25,9 +26,14 @@ use crate::pipeline::end::End;
 use crate::watched::Watched;
 use crate::worker::Worker;
 
+/// Messages in a row before others have their turn.
+pub(super) const TURN_MAX: usize = 128;
+/// How often providers hear that their consumer lives, as Dubbo's own consumers have it.
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(60);
+
 type Dialled = io::Result<(Watched<TcpStream>, UpstreamFile)>;
 
-/// What a link has to say.
+/// Events of a link.
 pub(super) enum Say {
     /// Something moved, and nothing is to be done.
     Moved,
@@ -35,9 +41,9 @@ pub(super) enum Say {
     Response(Head, Vec<u8>),
     /// A call of the provider.
     Request(Head, Vec<u8>),
-    /// It could not be made; these calls were to go there.
+    /// The connection failed; these calls were waiting for it.
     Unreached(Vec<Message>),
-    /// It is over, for this reason.
+    /// The connection has ended, for this reason.
     Gone(&'static str),
 }
 
@@ -49,9 +55,9 @@ pub(super) struct Link {
     /// The provider takes no more calls.
     is_leaving: bool,
     started_ns: u64,
-    /// What the provider gets in front of all else.
+    /// The PROXY header, sent to the provider first.
     introduction: Vec<u8>,
-    /// What paces what it says, until it is connected.
+    /// Bandwidth limit of the provider's bytes, held here until it is connected.
     pace: Option<Box<Pace>>,
     _file: Option<UpstreamFile>,
 }
@@ -108,6 +114,11 @@ impl Link {
         self.is_leaving
     }
 
+    /// Whether what it sends may still come back.
+    pub(super) fn is_connecting(&self) -> bool {
+        matches!(self.state, State::Connecting(..))
+    }
+
     /// Bytes that came so far.
     pub(super) fn received_bytes(&self) -> u64 {
         match &self.state {
@@ -116,7 +127,7 @@ impl Link {
         }
     }
 
-    /// Whether it takes more calls before it has sent what it has.
+    /// Whether the link takes more calls although its output is not yet sent.
     pub(super) fn has_room(&self) -> bool {
         match &self.state {
             State::Connecting(_, messages) => {
@@ -127,7 +138,7 @@ impl Link {
         }
     }
 
-    /// Whether nothing is left to be sent.
+    /// Whether all output has been sent.
     pub(super) fn is_idle(&self) -> bool {
         matches!(&self.state, State::Open(end) if end.is_empty())
     }
@@ -149,6 +160,14 @@ impl Link {
         }
     }
 
+    /// Answers a call of the provider that no consumer gets.
+    pub(super) fn refuse(&mut self, head: &Head) {
+        if let State::Open(end) = &mut self.state {
+            let why = "weir: consumers share this connection, and none of them is called";
+            write_error(end.out(), head, Status::ServiceNotFound, why);
+        }
+    }
+
     /// Sends what can be sent now; tells whether that was anything.
     pub(super) fn flush(&mut self) -> bool {
         match &mut self.state {
@@ -157,14 +176,14 @@ impl Link {
         }
     }
 
-    /// Says that the consumer lives.
+    /// Sends a heartbeat.
     pub(super) fn beat(&mut self) {
         if let State::Open(end) = &mut self.state {
             write_heartbeat(end.out(), 0);
         }
     }
 
-    /// What it has to say; responses only if there is room for them.
+    /// The next event; responses only if there is room for them.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,11 +1,14 @@
-//! A pipeline of Dubbo2 calls: each goes its own way.
+//! A pipeline of Dubbo2 calls, each routed separately.
 //!
 //! A consumer's calls are routed, paced and balanced one by one over connections of its own to
-//! providers, so that ids never meet those of other consumers. Heartbeats are answered on each
+//! providers, or over connections that it shares with others. Heartbeats are answered on each
 //! connection by itself. A provider that says it stops gets no more calls.
 
+mod inbox;
 mod link;
 mod message;
+mod shared;
+mod sharer;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -13,14 +16,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use hashbrown::HashMap;
 use weir_balance::{Group, Member, Taken};
 use weir_limit::Way;
-use weir_snapshot::Pipeline;
+use weir_snapshot::{DubboSettings, Pipeline};
 use weir_wire::dubbo::{
-    Call, HEAD_BYTES, Head, Status, set_id, write_error, write_heartbeat_reply,
+    Call, HEAD_BYTES, Head, Status, passes_callback, write_error, write_heartbeat_reply,
 };
 
 use super::balance::hash_of;
@@ -32,8 +34,11 @@ use super::turn::{Held, Place, Ruling, arrive, hold, pace, pace_of};
 use crate::http::buffers::ReadBuffer;
 use crate::pacer::now_ns;
 use crate::worker::Worker;
-use link::{Link, Say};
-use message::{Message, WAITING_BYTES_MAX, take};
+use link::{HEARTBEAT, Link, Say, TURN_MAX};
+use message::{Message, WAITING_BYTES_MAX, renumber, take};
+use shared::Opening;
+pub(super) use shared::SharedLinks;
+use sharer::Sharer;
 
 /// Calls of one consumer that may wait for their turn; beyond, it is not read from.
 const WAITING_MAX: usize = 256;
@@ -41,29 +46,33 @@ const WAITING_MAX: usize = 256;
 const CALLS_MAX: usize = 65_536;
 /// Calls of providers to one consumer that may be under way.
 const CALLBACKS_MAX: usize = 1_024;
-/// Messages in a row before others have their turn.
-const TURN_MAX: usize = 128;
-/// How often providers hear that their consumer lives, as Dubbo's own consumers have it.
-const HEARTBEAT: Duration = Duration::from_secs(60);
 
 /// Serves a connection to its end.
 pub(super) async fn serve(
     near: &mut Near,
-    body_max: usize,
-    counters: &PipelineCounters,
+    settings: &DubboSettings,
+    links: &Rc<SharedLinks>,
+    counters: &Arc<PipelineCounters>,
 ) -> Result<(), Cut> {
     let pipeline = Arc::clone(&near.pipeline);
     let (introduction, pace) = (near.introduction(), pace(near, Way::Up));
+    // What a connection says of a client, or how fast it is read for one, is for that client alone.
+    let sharing = settings.sharing.filter(|_| introduction.is_empty() && pace.is_none());
+    let shared = sharing.map(|sharing| {
+        let connect_timeout = pipeline.timeouts.connect;
+        Sharer::new(&near.worker, links, Opening { settings, sharing, connect_timeout, counters })
+    });
     let client = End::new(near.stream.take(), std::mem::take(&mut near.carry), pace);
     let mut calls = Calls {
         worker: Rc::clone(&near.worker),
         pipeline: &pipeline,
         counters,
-        body_max,
+        body_max: settings.body_max,
         peer: near.peer,
         introduction,
         client,
         links: Vec::new(),
+        shared,
         waiting: VecDeque::new(),
         waiting_bytes: 0,
         under_way: HashMap::new(),
@@ -91,10 +100,12 @@ struct Calls<'a> {
     counters: &'a PipelineCounters,
     body_max: usize,
     peer: SocketAddr,
-    /// What a provider gets in front of all else.
+    /// The PROXY header, sent to a provider first.
     introduction: Vec<u8>,
     client: End,
     links: Vec<Link>,
+    /// Connections to providers that it shares, if it does.
+    shared: Option<Sharer<'a>>,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
     /// Calls that wait for their response, by id.
@@ -127,8 +138,18 @@ impl UnderWay {
 
 impl Calls<'_> {
     fn poll(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Poll<Result<(), Cut>> {
+        if let Some(shared) = &self.shared {
+            shared.inbox().watch(cx);
+        }
         for _ in 0..TURN_MAX {
-            if self.pass(cx) | self.requests(cx, scratch)? | self.replies(cx, scratch) {
+            if self.shared.as_ref().is_some_and(|shared| shared.inbox().is_overrun()) {
+                return Poll::Ready(Err(Cut::Slow));
+            }
+            if self.pass(cx)
+                | self.take_back()
+                | self.requests(cx, scratch)?
+                | self.replies(cx, scratch)
+            {
                 continue;
             }
             let sent = self.flush();
@@ -149,11 +170,12 @@ impl Calls<'_> {
         self.client.flush() | sent
     }
 
-    /// Whether the consumer has gone and has all its answers.
+    /// Whether the consumer has closed and has all its responses.
     fn has_ended(&mut self) -> bool {
         let is_done = self.client.is_over
             && self.waiting.is_empty()
             && self.under_way.is_empty()
+            && self.shared.as_ref().is_none_or(|shared| shared.inbox().is_empty())
             && self.links.iter().all(Link::is_idle);
         if is_done {
             self.client.end();
@@ -182,12 +204,13 @@ impl Calls<'_> {
         moved
     }
 
-    /// Reads one message of the consumer; tells whether anything came.
+    /// Reads one message of the consumer; returns whether any bytes arrived.
     fn requests(&mut self, cx: &mut Context<'_>, scratch: &mut ReadBuffer) -> Result<bool, Cut> {
         let takes = self.client.has_room()
             && self.waiting.len() < WAITING_MAX
             && self.waiting_bytes < WAITING_BYTES_MAX
-            && self.links.iter().all(Link::has_room);
+            && self.links.iter().all(Link::has_room)
+            && self.shared.as_ref().is_none_or(|shared| shared.has_room(cx));
         if !takes {
             return Ok(false);
         }
@@ -198,7 +221,7 @@ impl Calls<'_> {
             return Ok(self.client.fill(cx, scratch));
         };
         if head.event {
-            // Its heartbeats end here; what else it may say of itself concerns nobody.
+            // Heartbeats end here; other events of the consumer are ignored.
             write_heartbeat_reply(self.client.out(), &head);
         } else if head.is_request {
             self.arrive(head, bytes);
@@ -218,12 +241,16 @@ impl Calls<'_> {
             Err((status, why)) => return write_error(self.client.out(), &head, status, &why),
         };
         let is_known = self.under_way.contains_key(&head.id);
-        if head.wants_reply() && (is_known || self.under_way.len() >= CALLS_MAX) {
+        let shared_calls = self.shared.as_ref().map_or(0, |shared| shared.inbox().calls());
+        let calls = self.under_way.len() + shared_calls;
+        if head.wants_reply() && (is_known || calls >= CALLS_MAX) {
             let why = "weir: too many calls of this connection are under way";
             let status = Status::ServerThreadpoolExhausted;
             return write_error(self.client.out(), &head, status, why);
         }
-        let message = Message { head, bytes, way, tried: Vec::new(), held: None };
+        let body = bytes.get(HEAD_BYTES..).unwrap_or_default();
+        let is_own = self.shared.is_none() || passes_callback(body);
+        let message = Message { head, bytes, way, tried: Vec::new(), held: None, is_own };
         let limit = self.pipeline.limit.as_ref();
         match limit.map_or(Ruling::Pass, |limit| arrive(limit, self.peer)) {
             Ruling::Pass => self.admit(message),
@@ -235,7 +262,7 @@ impl Calls<'_> {
         }
     }
 
-    /// Which way a call goes, or why it goes none.
+    /// The upstream group of a call, or the reason for an error response.
     fn way(&self, head: &Head, bytes: &[u8]) -> Result<Arc<Group>, (Status, String)> {
         let way = if self.pipeline.routes.is_empty() {
             &self.pipeline.upstream
@@ -275,16 +302,54 @@ impl Calls<'_> {
         self.send(message);
     }
 
-    /// Sends a call to the provider whose turn it is, on the connection there is, or a new one.
+    /// Sends a call to the provider whose turn it is, on the existing connection or a new one.
     fn send(&mut self, mut message: Message) {
+        let mut is_full = false;
+        loop {
+            let Some(taken) = self.choose(&message) else {
+                return self.give_up(&message.head, is_full);
+            };
+            let shared = self.shared.as_mut().filter(|_| !message.is_own);
+            let Some(shared) = shared else { return self.send_alone(message, taken) };
+            let member = Arc::clone(taken.member());
+            match shared.send(message, taken) {
+                Ok(()) => return,
+                Err(back) => message = back,
+            }
+            is_full = true;
+            message.tried.push(member);
+        }
+    }
+
+    fn choose(&self, message: &Message) -> Option<Taken> {
         let leaving = self.links.iter().filter(|link| link.is_leaving()).map(Link::member);
-        let excluded: Vec<_> = leaving.chain(&message.tried).cloned().collect();
-        let hash = hash_of(self.peer.ip());
-        let Some(taken) = message.way.take(&excluded, hash, now_ns() / 1_000_000) else {
-            self.counters.unreached.fetch_add(1, Ordering::Relaxed);
-            let why = "weir: no provider could be reached";
-            return write_error(self.client.out(), &message.head, Status::ServerError, why);
+        let mut excluded: Vec<_> = leaving.chain(&message.tried).cloned().collect();
+        if let Some(shared) = &self.shared {
+            excluded.extend(shared.leaving());
+        }
+        message.way.take(&excluded, hash_of(self.peer.ip()), now_ns() / 1_000_000)
+    }
+
+    /// Answers a call that no provider gets.
+    fn give_up(&mut self, head: &Head, is_full: bool) {
+        let (counter, status, why) = match is_full {
+            true => (
+                &self.counters.limited,
+                Status::ServerThreadpoolExhausted,
+                "weir: too many calls wait on the shared connections",
+            ),
+            false => (
+                &self.counters.unreached,
+                Status::ServerError,
+                "weir: no provider could be reached",
+            ),
         };
+        counter.fetch_add(1, Ordering::Relaxed);
+        write_error(self.client.out(), head, status, why);
+    }
+
+    /// Sends a call over a connection that is this consumer's alone.
+    fn send_alone(&mut self, mut message: Message, taken: Taken) {
         let member = Arc::clone(taken.member());
         let head = message.head;
         let known = self.links.iter().position(|link| link.is_to(&member) && !link.is_leaving());
@@ -296,7 +361,7 @@ impl Calls<'_> {
             self.links.push(link);
             self.links.len() - 1
         });
-        // One that nobody waits for is in nobody's service.
+        // A one-way call takes no place: nothing tells when it ends.
         let held = message.held.take();
         if head.wants_reply() {
             self.under_way.insert(head.id, UnderWay { head, taken, held });
@@ -304,6 +369,17 @@ impl Calls<'_> {
         if let Some(link) = self.links.get_mut(at) {
             link.send(message);
         }
+    }
+
+    /// Takes what came over shared connections; tells whether anything did.
+    fn take_back(&mut self) -> bool {
+        let Some(shared) = &self.shared else { return false };
+        let bytes = shared.deliver(&mut self.client);
+        self.received_bytes += bytes as u64;
+        let returned = shared.inbox().take_returned();
+        let has_moved = bytes > 0 || !returned.is_empty();
+        returned.into_iter().for_each(|message| self.send(message));
+        has_moved
     }
 
     /// Takes what providers say; tells whether they said anything.
@@ -369,18 +445,12 @@ impl Calls<'_> {
         self.client.push(&bytes);
     }
 
-    /// A connection to `member` is gone: its calls have no answer any more.
+    /// Handles the loss of the connection to `member`: its calls will get no response.
     fn lose(&mut self, member: &Arc<Member>, why: &str) {
         let lost = self.under_way.extract_if(|_, call| call.is_at(member));
         for (_, call) in lost {
             write_error(self.client.out(), &call.head, Status::ServerError, why);
         }
         self.callbacks.retain(|_, (other, _)| !Arc::ptr_eq(other, member));
-    }
-}
-
-fn renumber(bytes: &mut [u8], id: u64) {
-    if let Some(head) = bytes.first_chunk_mut::<HEAD_BYTES>() {
-        set_id(head, id);
     }
 }

@@ -17,17 +17,17 @@ use crate::pipeline::near::Cut;
 use crate::pipeline::relay;
 use crate::watched::Watched;
 
-/// How long a connection is waited for; SOCKS 4 names as much.
+/// Timeout for the incoming connection; SOCKS 4 specifies the same.
 const WAIT: Duration = Duration::from_secs(120);
 
 impl Client<'_> {
-    /// Listens beside the client's connection, says where, and who came.
+    /// Listens beside the client's connection, and reports the listening address and the peer's.
     pub(super) async fn bind(&mut self, rules: &SocksRules, asked: &Request) -> Result<(), Cut> {
         let expected = match self.addresses(&asked.address).await {
             Ok(expected) => expected,
             Err((reply, cut)) => return self.refuse(asked.version, reply, cut).await,
         };
-        // Of a client that does not know who comes, everybody may whom the rules allow.
+        // If the client does not know the peer, any peer allowed by the rules may connect.
         let anyone = expected.iter().all(|address| address.ip().is_unspecified());
         if !anyone && !expected.iter().any(|address| rules.may_reach(*address)) {
             return self.refuse(asked.version, Reply::NotAllowed, Cut::Denied).await;

@@ -47,10 +47,10 @@ pub(super) async fn serve(
     }
 }
 
-/// One that has said hello, or is about to.
+/// A client during or after its greeting.
 struct Client<'a> {
     near: &'a mut Near,
-    /// When it must have said what it wants, by the worker's clock.
+    /// Deadline for its request, by the worker's clock.
     until_ms: u64,
     counters: &'a PipelineCounters,
 }
@@ -78,7 +78,7 @@ impl Client<'_> {
         self.near.send(bytes, until_ms).await
     }
 
-    /// From the first byte to what it asks for.
+    /// Handshake from the first byte to the client's request.
     async fn hello(&mut self, rules: &SocksRules) -> Result<Request, Cut> {
         match self.read(greeting).await? {
             Ok(Greeting::V4(asked)) if rules.users.is_empty() => Ok(asked),
@@ -127,7 +127,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Says no, and why.
+    /// Refuses a request with a reason.
     async fn refuse<T>(&mut self, version: Version, reply: Reply, cut: Cut) -> Result<T, Cut> {
         let mut out = Vec::new();
         write_reply(&mut out, version, reply, None);
@@ -154,7 +154,7 @@ impl Client<'_> {
         relay::both_ways(self.near, &mut far, self.counters).await
     }
 
-    /// A connection to what was asked for: each of its addresses that the rules allow is tried.
+    /// Connects to the requested destination: tries each of its addresses that the rules allow.
     async fn reach(
         &mut self,
         rules: &SocksRules,
@@ -180,7 +180,7 @@ impl Client<'_> {
         Err(why)
     }
 
-    /// The addresses that an address or a name stands for.
+    /// Resolves a destination to its addresses.
     async fn addresses(&mut self, address: &Address) -> Result<Vec<SocketAddr>, (Reply, Cut)> {
         let (host, port) = match address {
             Address::Ip(address) => return Ok(vec![*address]),
@@ -197,7 +197,7 @@ impl Client<'_> {
     }
 }
 
-/// Whether there is such a user with this password. Takes as long whoever it is.
+/// Whether there is such a user with this password. Takes constant time for any user.
 fn is_known(rules: &SocksRules, user: &[u8], password: &[u8]) -> bool {
     let is_known = rules.users.iter().fold(Choice::from(0), |found, (name, secret)| {
         found | (name.as_bytes().ct_eq(user) & secret.expose().as_bytes().ct_eq(password))
@@ -205,7 +205,7 @@ fn is_known(rules: &SocksRules, user: &[u8], password: &[u8]) -> bool {
     is_known.into()
 }
 
-/// What a client hears of a connection that could not be made, and how it is counted.
+/// The reply for a connection that failed, and the counter for it.
 fn reason(error: &io::Error) -> (Reply, Cut) {
     match error.kind() {
         io::ErrorKind::PermissionDenied => (Reply::NotAllowed, Cut::Denied),

@@ -61,15 +61,15 @@ struct Association<'a> {
     counters: &'a PipelineCounters,
     /// Towards the client.
     inside: Watched<UdpSocket>,
-    /// Towards everybody else, of both families where the machine has both.
+    /// Socket towards all other hosts, for both address families if the machine has both.
     outside: Watched<UdpSocket>,
     is_v6: bool,
     host: IpAddr,
-    /// Where its datagrams come from: as it said, or as the first one does.
+    /// Source address of the client's datagrams: as announced, or that of the first one.
     client: Option<SocketAddr>,
-    /// Who was written to.
+    /// Hosts to which datagrams were sent.
     hosts: VecDeque<IpAddr>,
-    /// A name that is being looked up, and what is to be sent there.
+    /// A pending name lookup, and the datagram that waits for it.
     resolving: Option<(Resolved, Vec<u8>)>,
     buffer: Vec<u8>,
 }
@@ -144,7 +144,7 @@ impl<'a> Association<'a> {
         result
     }
 
-    /// Passes on what can be passed on now; tells whether there was anything.
+    /// Relays pending datagrams; returns whether there were any.
     fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         let mut turns = 0;
         loop {
@@ -160,8 +160,7 @@ impl<'a> Association<'a> {
         }
     }
 
-    /// One datagram from the client. A broken one, and one that may not go where it wants to, is
-    /// dropped.
+    /// Relays one datagram from the client. A malformed or forbidden one is dropped.
     fn poll_inside(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Some((resolved, _)) = &mut self.resolving {
             let found = std::task::ready!(resolved.as_mut().poll(cx));
@@ -209,7 +208,7 @@ impl<'a> Association<'a> {
             ip => ip,
         };
         let to = SocketAddr::new(to, address.port());
-        // As everywhere on its way, a datagram that finds no room is lost.
+        // A datagram that does not fit into the socket buffer is lost, as at any other hop.
         let sent = self.outside.try_write(|socket| socket.send_to(data, to));
         self.counters.traffic.sent.fetch_add(sent.unwrap_or(0) as u64, Ordering::Relaxed);
         if self.hosts.contains(&ip) {
@@ -221,7 +220,7 @@ impl<'a> Association<'a> {
         self.hosts.push_back(ip);
     }
 
-    /// One datagram for the client. One of a host that was never written to is dropped.
+    /// Relays one datagram to the client. One from a host that it never wrote to is dropped.
     fn poll_outside(&mut self) -> Poll<()> {
         let space = self.buffer.get_mut(HEAD_BYTES_MAX..).unwrap_or_default();
         let Some((count, from)) = receive(&self.outside, space) else { return Poll::Pending };
@@ -244,8 +243,8 @@ impl<'a> Association<'a> {
     }
 }
 
-/// A datagram, if there is one. What went wrong with one sent earlier is told here, and passed
-/// over.
+/// Receives a datagram, if there is one. Errors of datagrams sent earlier are reported here and
+/// ignored.
 fn receive(socket: &Watched<UdpSocket>, buffer: &mut [u8]) -> Option<(usize, SocketAddr)> {
     loop {
         match socket.try_read(|socket| socket.recv_from(buffer)) {

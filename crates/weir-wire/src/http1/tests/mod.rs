@@ -1,4 +1,4 @@
-//! Tables of heads and what they must give, by rule; and what holds for any bytes.
+//! Tables of heads and expected results, by rule; and properties of any bytes.
 
 mod properties;
 mod request;
@@ -13,8 +13,8 @@ use super::{
 };
 use crate::message::RequestHead;
 
-/// What a request head gives, on one line: `method path ?query @authority flags`, or the error's
-/// variant, or `partial`.
+/// Result of parsing a request head, on one line: `method path ?query @authority flags`, or the
+/// error's variant, or `partial`.
 fn request(input: &[u8]) -> String {
     request_within(input, &HeadLimits::default())
 }
@@ -43,7 +43,7 @@ fn shown(head: &RequestHead) -> String {
     out
 }
 
-/// Checks a whole request, and that no prefix of it says anything else but `partial`.
+/// Checks a whole request, and that every prefix of it gives `partial`.
 fn check(input: impl AsRef<[u8]>, expected: &str) {
     let input = input.as_ref();
     let shown = String::from_utf8_lossy(input);

@@ -1,4 +1,4 @@
-//! What holds for any bytes and any split of them.
+//! Properties that hold for any bytes and any split of them.
 
 use std::fmt::Write;
 

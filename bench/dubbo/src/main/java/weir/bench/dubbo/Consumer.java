@@ -18,6 +18,9 @@ import org.apache.dubbo.rpc.service.GenericService;
  */
 public final class Consumer {
 
+	/** Connections of each reference. */
+	private static final int CONNECTIONS = Integer.getInteger("connections", 1);
+
 	private static final Logger ALL = Logger.getLogger("");
 
 	private Consumer() {
@@ -45,7 +48,7 @@ public final class Consumer {
 		System.out.println(word + " " + JSON.toJSONString(fields));
 	}
 
-	/** Who is called, and how: over one connection of its own, without a second try. */
+	/** Who is called, and how: over connections of its own, without a second try. */
 	record Way(int port, String serialization, String group, String version) {
 
 		static Way plain(int port) {
@@ -83,7 +86,7 @@ public final class Consumer {
 			reference.setUrl("dubbo://" + Provider.LOOPBACK + ":" + this.port);
 			reference.setGroup(this.group);
 			reference.setVersion(this.version);
-			reference.setConnections(1);
+			reference.setConnections(CONNECTIONS);
 			reference.setRetries(0);
 			reference.setTimeout(10_000);
 			reference.setCheck(false);

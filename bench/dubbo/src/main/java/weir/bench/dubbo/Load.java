@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Many calls over one connection, each with an argument of its own that its answer must repeat. */
+/** Many calls over a connection or several, each with an argument of its own that its answer must repeat. */
 final class Load {
 
 	private final Greeter greeter;
