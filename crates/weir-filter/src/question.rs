@@ -17,7 +17,7 @@ use crate::target::Target;
 
 /// Timeout of a password check, in milliseconds.
 const PASSWORD_MS: u64 = 10_000;
-/// How much longer a request waits for a call than the call may take.
+/// Time that a request waits beyond the timeout of its gRPC call, in milliseconds.
 const GRPC_SLACK_MS: u64 = 500;
 
 /// A question of a filter.
@@ -46,11 +46,11 @@ pub enum Question {
     Grpc(GrpcCall),
     /// Send a copy of a request, which has already been answered, to another server.
     Mirror(Box<Copied>),
-    /// Nothing: what a mock has answered sets off requests to other servers.
+    /// Send the callback requests of a mock, whose answer has already been sent.
     Callbacks {
         /// The requests.
         requests: Vec<CallbackRequest>,
-        /// Where the admin API of this process listens, to which none may lead.
+        /// Address of this process's admin API, which no callback may reach.
         admin: Option<SocketAddr>,
     },
 }
@@ -74,8 +74,8 @@ pub struct Copied {
     pub status: u16,
 }
 
-/// A call of a unary gRPC method. The filter says which and with what; the server adds whom it
-/// goes to and how long it may take, as the route has it.
+/// A call of a unary gRPC method. The filter sets the method and the message; the server adds the
+/// target and the timeouts of the route.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrpcCall {
     /// `/package.Service/Method`.
@@ -84,13 +84,13 @@ pub struct GrpcCall {
     pub message: Vec<u8>,
     /// The server.
     pub target: Option<Arc<Target>>,
-    /// How long a connection may take, in milliseconds.
+    /// Timeout of connecting, in milliseconds.
     pub connect_timeout_ms: u64,
-    /// How long all of it may take, in milliseconds.
+    /// Timeout of the whole call, in milliseconds.
     pub timeout_ms: u64,
 }
 
-/// What came of a call.
+/// The result of a gRPC call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrpcReply {
     /// The encoded response.
@@ -99,10 +99,10 @@ pub enum GrpcReply {
     Status {
         /// Its number.
         code: u32,
-        /// What the server says.
+        /// The message of the server.
         message: String,
     },
-    /// Nobody was reached: the method was not called.
+    /// No connection: the method was not called.
     Unreached(String),
     /// The connection broke, or what came is no gRPC.
     Broken(String),
@@ -174,9 +174,9 @@ impl Question {
             Self::Password { .. } => PASSWORD_MS,
             Self::AccessToken(client) => client.timeout_ms,
             Self::Mirror(copied) => copied.timeout_ms,
-            // The one who calls finds out in time itself.
+            // The caller detects the timeout itself.
             Self::Grpc(call) => call.timeout_ms.saturating_add(GRPC_SLACK_MS),
-            // Nobody waits.
+            // The request does not wait.
             Self::Callbacks { .. } => 0,
         }
     }
