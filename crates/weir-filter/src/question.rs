@@ -46,7 +46,7 @@ pub enum Question {
     Grpc(GrpcCall),
     /// Send a copy of a request, which has already been answered, to another server.
     Mirror(Box<Copied>),
-    /// Send the callback requests of a mock, whose answer has already been sent.
+    /// Send the requests that the answer of a mock triggers, without waiting for them.
     Callbacks {
         /// The requests.
         requests: Vec<CallbackRequest>,
